@@ -20,7 +20,7 @@ from am.client.submission import ApplicationOptions, build_context
 from am.programs.distributed_shell.client import parse
 from benchmarks.bytecode import compile_sources
 from yarn.states import FinalApplicationStatus
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 NODES = 4
 WINDOW = 1_000
@@ -63,7 +63,9 @@ async def emulated(window: int = WINDOW, warm_up: int = WARM_UP, measured: int =
         table, result = Path(name) / "table.yaml", Path(name) / "result.json"
         table.write_text(TABLE)
         room = {"memory_mb": 100_000, "vcores": 1_000}
-        async with LocalCluster(nodes=NODES, fast=True, settings=SETTINGS, emulated=table, **room) as cluster:
+        async with LocalCluster(
+            nodes=NODES, fast=True, settings=SETTINGS, options=ClusterOptions(emulated=table), **room
+        ) as cluster:
             daemons = [f"rm={cluster.rm.pid}", *(f"nm={node.daemon.pid}" for node in cluster.nodes)]
             arguments = [str(window), str(warm_up), str(measured), str(result), *daemons]
             context = python_launch_context("benchmarks.churning_master", arguments)

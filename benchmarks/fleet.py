@@ -32,7 +32,7 @@ from yarn.protocols.master import AllocateRequest, AllocateResponse, RegisterApp
 from yarn.resource import Resource
 from yarn.settings import resourcemanager, yarnling
 from yarn.states import FINAL_APPLICATION_STATES
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 FLEETS = {"processes": (500, 1), "packed": (10_000, 500)}
 """{figure's name: (nodes, nodes a process)}"""
@@ -65,7 +65,7 @@ async def fleet(nodes: int, pack: int, progress: Callable[[str], None]) -> dict[
     """The figures of one fleet."""
     progress(f"{nodes} NodeManagers start")
     started = time.perf_counter()
-    async with LocalCluster(nodes=nodes, pack=pack, settings=SETTINGS) as cluster:
+    async with LocalCluster(nodes=nodes, settings=SETTINGS, options=ClusterOptions(pack=pack)) as cluster:
         figures = {"ready_s": round(time.perf_counter() - started, 2)}
         await asyncio.sleep(SETTLE_S)
         progress(f"idle, {MEASURED_S:g} s")

@@ -30,7 +30,7 @@ from yarn.resource import Resource
 from yarn.settings import resourcemanager
 from yarn.states import FinalApplicationStatus
 from yarnling.cluster.directory import STATE_STORE
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 APPLICATIONS = (1_000, 10_000)
 RUNNING = 100
@@ -62,7 +62,9 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
 
 
 async def _restarts(directory: Path, count: int) -> list[tuple[float, float, float]]:
-    async with LocalCluster(1, settings=SETTINGS, fast=True, directory=directory / "cluster") as cluster:
+    async with LocalCluster(
+        1, settings=SETTINGS, fast=True, options=ClusterOptions(directory=directory / "cluster")
+    ) as cluster:
         await cluster.kill_rm()
         file = cluster.directory.path / STATE_STORE
         with closing(SQLiteStateStore.open(file, str(file))) as store:

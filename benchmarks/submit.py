@@ -28,7 +28,7 @@ from yarn.applications import ApplicationFilter
 from yarn.queues import QueueStatistics
 from yarn.settings import resourcemanager
 from yarn.states import YarnApplicationState
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 TABLE = """
 rules:
@@ -74,7 +74,9 @@ async def run(sizes: Sizes, progress: Callable[[str], None]) -> dict[str, float]
         table = Path(name) / "table.yaml"
         table.write_text(TABLE)
         progress(f"{sizes.nodes} NodeManagers start")
-        async with LocalCluster(nodes=sizes.nodes, pack=sizes.pack, settings=settings, emulated=table) as cluster:
+        async with LocalCluster(
+            nodes=sizes.nodes, settings=settings, options=ClusterOptions(pack=sizes.pack, emulated=table)
+        ) as cluster:
             bench = _Bench(cluster, Path(name) / "result.json", progress)
             async with bench.probe() as idle_ms:
                 await asyncio.sleep(IDLE_S)

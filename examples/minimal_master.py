@@ -1,4 +1,4 @@
-"""A whole ApplicationMaster: asks for containers, runs a command in each, and reports the outcome.
+"""A complete ApplicationMaster: requests containers, runs a command in each, and reports the result.
 
 It runs in a container, started by a NodeManager; examples/submit_minimal_master.py submits it to a cluster.
 """
@@ -33,7 +33,7 @@ async def main(wanted: int) -> None:
                 case ContainersAllocated(allocations):
                     for allocation in allocations:
                         if allocation.request is None:
-                            rm.release(allocation.container.id)  # one more than asked for
+                            rm.release(allocation.container.id)  # one more than requested
                         else:
                             running.add(allocation.container.id)
                             await nms.start(allocation.container, HELLO)

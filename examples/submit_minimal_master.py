@@ -1,4 +1,4 @@
-"""Starts a cluster, submits examples/minimal_master.py to it and prints what its containers wrote.
+"""Start a cluster, submit examples/minimal_master.py to it and print the output of its containers.
 
 python examples/submit_minimal_master.py 3
 """
@@ -12,16 +12,16 @@ from am.client.launching import TO_LOG_FILES, local_file, packages_dir
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.resource import Resource
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling import LocalCluster
 
-MASTER = Path(__file__).with_name("minimal_master.py")
+AM = Path(__file__).with_name("minimal_master.py")
 
 
 def main(containers: int) -> None:
     launch_context = ContainerLaunchContext(
-        commands=(f"{shlex.quote(sys.executable)} {MASTER.name} {containers} {TO_LOG_FILES}",),
+        commands=(f"{shlex.quote(sys.executable)} {AM.name} {containers} {TO_LOG_FILES}",),
         environment={"PYTHONPATH": packages_dir()},
-        local_resources={MASTER.name: local_file(MASTER)},
+        local_resources={AM.name: local_file(AM)},
     )
     with LocalCluster(nodes=2, memory_mb=4096, vcores=8, fast=True) as cluster:
         application_id = cluster.client.new_application().application_id

@@ -1,4 +1,4 @@
-"""Starts a cluster, submits examples/node_master to it and prints what its containers wrote.
+"""Start a cluster, submit examples/node_master to it and print the output of its containers.
 
 examples/node_master/build build/node_master
 python examples/submit_node_master.py build/node_master 3
@@ -14,11 +14,11 @@ from am.client.launching import TO_LOG_FILES
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.resource import Resource
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling import LocalCluster
 
 
 def main(built: Path, containers: int) -> None:
-    node = shutil.which("node") or sys.exit("node is not there (install Node.js 18 or later)")
+    node = shutil.which("node") or sys.exit("node was not found (install Node.js 18 or later)")
     words = [node, str(built.resolve() / "master.js"), str(containers)]
     launch_context = ContainerLaunchContext(commands=(f"exec {shlex.join(words)} {TO_LOG_FILES}",))
     with LocalCluster(nodes=2, memory_mb=4096, vcores=8, fast=True) as cluster:
@@ -30,14 +30,16 @@ def main(built: Path, containers: int) -> None:
         report = cluster.client.wait(application_id, timeout_s=60)
         print(report.final_status.name, report.diagnostics)
         for log in cluster.client.logs(application_id):
-            is_masters = log.path.parent.name.endswith("_000001")
-            if log.name == ("stderr" if is_masters else "stdout"):
+            is_am = log.path.parent.name.endswith("_000001")
+            if log.name == ("stderr" if is_am else "stdout"):
                 print(log.text(), end="")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("built", type=Path, metavar="DIR", help="what examples/node_master/build has made")
+    parser.add_argument(
+        "built", type=Path, metavar="DIR", help="the directory that examples/node_master/build has made"
+    )
     parser.add_argument("containers", type=int, choices=range(1, 1001), metavar="CONTAINERS", help="1 to 1000")
     arguments = parser.parse_args()
     if not (arguments.built / "master.js").is_file():

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 PACKAGES = ("yarn", "wire", "rm", "nm", "am", "yarnling")
-ALLOWED = [3]
+ALLOWED: list[int] = []
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, field
@@ -50,14 +51,24 @@ class StagedJob(Struct, Generic[Plan], frozen=True):
 
 
 def stage_job(
-    job: StagedJob[Any], files: Mapping[str, Path], module: str, application_id: ApplicationId, staging_root: Path
+    job: StagedJob[Any],
+    files: Mapping[str, Path],
+    module: str,
+    application_id: ApplicationId,
+    staging_root: Path,
+    *,
+    texts: Mapping[str, str] = MappingProxyType({}),
 ) -> ContainerLaunchContext:
-    """Write the job, with `files` to ship, into a new staging directory; returns the launch context of its AM `module`.
+    """Write the job into a new staging directory; returns the launch context of its AM `module`.
 
+    `files` {link name in the work directory: file} are shipped, as are files made from `texts` {link name: content}.
     Raises YarnException if the directory cannot be created, or if a file does not exist.
     """
     resources = {link: local_file(path) for link, path in files.items()}
     staging = make_staging_directory(staging_root, application_id)
+    for link, text in texts.items():
+        (staging / link).write_text(text)
+        resources[link] = local_file(staging / link)
     path = staging / JOB_FILE
     write_record(path, replace(job, files=resources, staging=str(staging)))
     return python_launch_context(module, local_resources={JOB_FILE: local_file(path)})

@@ -1,4 +1,4 @@
-"""Runs seven kinds of work side by side, each in the queue that was made for it, and shows what each one got.
+"""Run seven kinds of work side by side, each in the queue that was made for it, and show what each of them got.
 
 python examples/archetypes/run.py            a table; --json for programs; exit status 1 if something was not as meant
 """
@@ -25,13 +25,13 @@ from am.programs.gang.client import parse as parse_gang
 from yarn.ids import ApplicationId, ContainerId
 from yarn.queues import QueueInfo
 from yarn.states import FinalApplicationStatus
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling import LocalCluster
 
 HERE = Path(__file__).resolve().parent
 NODES, NODE_MB = 4, 4096
 UNIT_MB = 512
-# Masters as large as the rest: smaller ones leave rooms on nodes that nothing fits into, and preemption, which looks at
-# the sum of what is free, would end nothing for who waits for one (as Hadoop's).
+# AMs of the same size as other containers: smaller ones leave gaps on nodes into which nothing fits, and preemption,
+# which like Hadoop's looks at the sum of free resources, would not preempt anything for a waiting AM.
 SIZES = ("-container_memory", str(UNIT_MB), "-master_memory", str(UNIT_MB))
 FOR_EVER = "sleep 3600"
 WAIT_S = 120.0
@@ -40,7 +40,7 @@ EXPLORERS, MEMBERS, QUERIES = 8, 10, 5
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an archetype was made for, what was seen, and whether that is as it was meant."""
+    """What an archetype is for, what was observed, and whether that is as intended."""
 
     archetype: str
     made_for: str
@@ -49,7 +49,7 @@ class Outcome:
 
 
 class Scene:
-    """The cluster, and what has been seen on it so far."""
+    """The cluster, and what has been observed on it so far."""
 
     def __init__(self, cluster: LocalCluster, folder: Path) -> None:
         self.cluster = cluster
@@ -66,14 +66,14 @@ class Scene:
         return report.application_id
 
     async def running(self, app_id: ApplicationId) -> frozenset[ContainerId]:
-        """The live containers of an application but its master's."""
+        """The live containers of an application without its ApplicationMaster's."""
         client = self.cluster.client
         attempt_id = (await client.report(app_id)).current_attempt_id
         found = await client.containers(attempt_id)
         return frozenset(container.container_id for container in found if container.container_id.sequence > 1)
 
     async def until_running(self, app_id: ApplicationId, least: int, most: int = sys.maxsize) -> frozenset[ContainerId]:
-        """Its containers, once there are between `least` and `most` of them."""
+        """The application's containers, once there are between `least` and `most` of them."""
 
         async def so_many() -> frozenset[ContainerId] | None:
             found = await self.running(app_id)
@@ -92,7 +92,7 @@ class Scene:
 
 
 async def explore(scene: Scene) -> None:
-    """Eight tasks that need one another, then a single one: workers come, and go when they idle."""
+    """Eight tasks that need one another, then a single one: workers are added, and released when idle."""
     met, done = scene.folder / "met", scene.folder / "done"
     met.mkdir()
     script = scene.folder / "explore.sh"
@@ -127,7 +127,7 @@ async def learn(scene: Scene) -> tuple[ApplicationId, frozenset[ContainerId]]:
 
 
 async def flood(scene: Scene) -> tuple[ApplicationId, float]:
-    """Batch takes what is left, far above its guarantee; the share that it reaches."""
+    """Batch takes what is free, far above its guarantee; returns the share that it reaches."""
     app_id = await scene.shell("night", "batch", FOR_EVER, 60)
 
     async def is_above() -> float | None:
@@ -140,7 +140,7 @@ async def flood(scene: Scene) -> tuple[ApplicationId, float]:
 
 
 async def look_at_dashboards(scene: Scene) -> None:
-    """One short query after the other, while batch has taken what was free; the same one waits in batch."""
+    """Short queries one after the other while batch uses everything; the same query in batch has to wait."""
     beside = await scene.shell("ann", "batch", "true", 2)
     seconds, all_well = [], True
     for _ in range(QUERIES):
@@ -159,7 +159,7 @@ async def look_at_dashboards(scene: Scene) -> None:
 
 
 async def ask_ad_hoc(scene: Scene) -> None:
-    """Two users who would take everything."""
+    """Two users who request everything."""
     both = [await scene.shell(user, "ad-hoc", FOR_EVER, 30) for user in ("ann", "bob")]
     for app_id in both:
         await scene.until_running(app_id, 1)
@@ -176,7 +176,7 @@ async def ask_ad_hoc(scene: Scene) -> None:
 
 
 async def prefer(scene: Scene) -> None:
-    """Many tasks of priority 0, then a few of priority 10: containers that end make room for those first."""
+    """Many tasks of priority 0, then a few of priority 10: freed resources go to those first."""
     tasks = 30
     early = await scene.shell("carl", "preferred", "sleep 1", tasks)
     await scene.until_running(early, 2)

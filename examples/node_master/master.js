@@ -1,8 +1,8 @@
 "use strict";
-// A whole ApplicationMaster in JavaScript: asks for containers, runs a command in each, and reports the outcome.
+// A complete ApplicationMaster in JavaScript: requests containers, runs a command in each, and reports the result.
 //
-// YARN's protocol is all that it knows of the cluster: the .proto files, two metadata keys, and what a NodeManager
-// leaves for a container (the token file, the configuration). examples/submit_node_master.py submits it.
+// It uses nothing but YARN's protocol: the .proto files, two metadata keys, and the files that a NodeManager provides to
+// a container (the token file, the configuration). examples/submit_node_master.py submits it.
 
 const fs = require("fs");
 const path = require("path");
@@ -75,7 +75,7 @@ async function main(wanted) {
   const nameOf = (node) => `${node.host}:${node.port}`;
 
   await rm("registerApplicationMaster", { host: process.env.NM_HOST, rpc_port: -1, tracking_url: "" });
-  // One row, told once: the ResourceManager lowers its count as it gives containers.
+  // Sent once: the ResourceManager lowers the count of the request as it allocates containers.
   let ask = [{
     priority: { priority: 0 }, resource_name: "*", capability: { memory: 64, virtual_cores: 1 }, num_containers: wanted,
   }];
@@ -87,7 +87,7 @@ async function main(wanted) {
     [responseId, ask, release] = [reply.response_id, [], []];
     for (const { nodeId, token } of reply.nm_tokens) nmTokens.set(nameOf(nodeId), token);
     for (const container of reply.allocated_containers) {
-      if (running.size + ended === wanted) { release.push(container.id); continue; } // one more than asked for
+      if (running.size + ended === wanted) { release.push(container.id); continue; } // one more than requested
       running.add(container.id.id);
       const node = nameOf(container.nodeId);
       const nm = caller(yarn.ContainerManagementProtocolService, node, nmTokens.get(node));
@@ -104,8 +104,8 @@ async function main(wanted) {
     await new Promise((resolve) => setTimeout(resolve, HEARTBEAT_MS));
   }
   const final_application_status = failed ? "APP_FAILED" : "APP_SUCCEEDED";
-  const farewell = { final_application_status, diagnostics: `${ended} ended, ${failed} failed`, tracking_url: "" };
-  while (!(await rm("finishApplicationMaster", farewell)).isUnregistered) {
+  const outcome = { final_application_status, diagnostics: `${ended} ended, ${failed} failed`, tracking_url: "" };
+  while (!(await rm("finishApplicationMaster", outcome)).isUnregistered) {
     await new Promise((resolve) => setTimeout(resolve, HEARTBEAT_MS));
   }
 }

@@ -15,7 +15,7 @@ from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationId, ContainerId
 from yarn.resource import Resource
 from yarnling.cluster.blocking import BlockingClient
-from yarnling.cluster.container_processes import processes_of
+from yarnling.cluster.containers import processes_of
 from yarnling.cluster.processes import kill
 
 MASTER = Resource(128, 1)

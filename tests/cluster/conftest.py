@@ -1,4 +1,4 @@
-"""Clusters of real processes for these tests, and conditions to wait for."""
+"""Clusters of real processes for these tests, and how to wait for conditions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from yarnling.cluster.conditions import until_blocking
 from yarnling.cluster.local_cluster import LocalCluster
 
 eventually = until_blocking
-"""The condition's value as soon as it is true; its WaitTimeout, which fails a test, tells what it was last."""
+"""The first true value of a condition; its WaitTimeout has the last value."""
 EXPIRY_MS = 2000
-"""A node's expiry in these clusters, after the time factor: as short as a loaded machine allows."""
+"""Node expiry in these clusters, after the time factor: as short as a loaded machine allows."""
 SOON_LOST_S = EXPIRY_MS / 100
-"""Far above that and a third, and below the half minute that Hadoop's own expiry would be by the time factor."""
+"""Far above that, and below the half minute that Hadoop's default expiry is after the time factor."""
 
 # The time factor makes a twentieth of them.
 QUICK = {
@@ -53,14 +53,14 @@ def names(directory: Path) -> list[psutil.Process]:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Of commands: state files of their own."""
+    """The environment of commands, with a separate directory for state files."""
     home = tmp_path_factory.mktemp("state")
     return {**os.environ, "XDG_RUNTIME_DIR": str(home), "PYTHONPATH": str(PROJECT)}
 
 
 @pytest.fixture(scope="module")
 def yarnling(environment: dict[str, str]) -> Yarnling:
-    """The command line, run to its end."""
+    """Runs a command line and waits for its end."""
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [*COMMAND, *arguments]
@@ -71,6 +71,6 @@ def yarnling(environment: dict[str, str]) -> Yarnling:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[BlockingCluster]:
-    """Four nodes that the tests share; who kills one of them starts it again."""
+    """Four nodes that the tests share; a test that kills one of them starts it again."""
     with LocalCluster(4, memory_mb=4096, vcores=8, settings=QUICK, fast=True) as cluster:
         yield cluster

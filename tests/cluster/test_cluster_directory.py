@@ -55,7 +55,7 @@ def test_a_second_up_is_refused_and_the_first_cluster_goes_on(yarnling: Yarnling
     assert f"in use by the cluster 'da', process {first['supervisor']['pid']} " in second.stderr
     assert [file.read_bytes() for file in files] == before
     assert yarnling("kill-rm", "--name", "da").returncode == 0
-    assert "it has taken up 1 application" in yarnling("restart-rm", "--name", "da").stdout
+    assert "it has resumed 1 application" in yarnling("restart-rm", "--name", "da").stdout
     assert app in applications(yarnling, "da")
 
 

@@ -20,7 +20,7 @@ from yarn.configuration import Configuration
 from yarn.ids import ContainerId
 from yarn.resource import Resource
 from yarnling.cluster.blocking import BlockingClient
-from yarnling.cluster.container_processes import processes_of
+from yarnling.cluster.containers import processes_of
 from yarnling.cluster.local_cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.case("D3")]

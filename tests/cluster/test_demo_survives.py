@@ -1,8 +1,8 @@
-"""Killing -9 any one NodeManager, any master, or half of ten nodes at once loses no application, and no word.
+"""kill -9 of any NodeManager, any ApplicationMaster, or half of ten nodes loses no application and no word.
 
-The demonstration's three applications run at once, from less text; what is killed, and when, is drawn from a seed. A
-gate holds them up at that moment, until the harm is done. One node and one master always; the others, and twenty
-runs of each:
+The demonstration's three applications run at the same time, on less text; what is killed, and when, is drawn from a
+seed. A gate holds them at that moment until the kill is done. One node and one AM are killed in every run of the
+tests; for the others, and twenty runs of each:
 
     scripts/test tests/cluster/test_demo_survives.py -m "soak or not soak" --runs 20
 """
@@ -31,28 +31,28 @@ from tests.cluster.conftest import QUICK, names
 from yarn.ids import ContainerId, NodeId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeState
 from yarnling.cluster.conditions import until
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.processes import kill
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 SPLIT_BYTES = 96 << 10
-"""A dozen maps: all have room at once, so that those that are held up keep none from running."""
+"""Makes a dozen map tasks, which can all run at the same time, so that those held at the gate block no other."""
 MOMENTS = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Shares of the maps that are done when something is killed: from none, as the job has just begun, to all."""
+"""Fractions of the map tasks that have finished when something is killed, from none to all."""
 POLL_S = 0.02
 TIMEOUT_S = 90.0
 
 
 @pytest.fixture(scope="module")
 def text() -> InputText:
-    """A megabyte."""
+    """A megabyte of Python's own text."""
     library = Path(asyncio.__file__).parent
     return InputText(find_inputs([str(library / "*.py"), str(library.parent / "t*.py")]), str(library))
 
 
 class Demonstration:
-    """The demonstration's three applications on a cluster, held up after `share` of the word count's maps."""
+    """The demonstration's three applications on a cluster, held after `share` of the word count's map tasks."""
 
     def __init__(self, cluster: LocalCluster, text: InputText, share: float) -> None:
         self.cluster = cluster
@@ -63,16 +63,16 @@ class Demonstration:
         self.submitted: list[Submitted] = []
 
     async def start(self) -> None:
-        """Submit all, and wait until they are as far as they may go."""
+        """Submit all, and wait until they have reached the gate."""
         counting, *others = workload(self.text, self.output, gate=self.gate, split_bytes=SPLIT_BYTES)
-        for job in (self._held_up(counting), *others):
+        for job in (self._gated(counting), *others):
             client = self.cluster.client_of(job.user)
             report = await client.start(job.submission)
             self.submitted.append(Submitted(job, report.application_id, client))
         await until(self._is_at_the_gate, TIMEOUT_S)
 
-    def _held_up(self, counting: UserJob) -> UserJob:
-        """Of each four maps the first `4 * share` go on, the others wait."""
+    def _gated(self, counting: UserJob) -> UserJob:
+        """Of every four map tasks the first `4 * share` continue, the others wait at the gate."""
         assert isinstance(counting.submission, MapReduceSubmission)
         command = counting.submission.map_command
         goes_on = f"[ $((mapreduce_task_partition % 4)) -lt {round(4 * self.share)} ]"
@@ -81,7 +81,7 @@ class Demonstration:
         return structs.replace(counting, submission=submission)
 
     async def _is_at_the_gate(self) -> bool:
-        """This share of the maps is done; the other applications have all containers they want."""
+        """Whether this share of the map tasks has finished and the other applications have all their containers."""
         counting = self.submitted[0]
         maps = map_reduce_status(counting.application_id, self.cluster.directory.staging).get("maps")
         if not isinstance(maps, dict) or maps["SUCCEEDED"] < self.share * maps["total"]:
@@ -92,8 +92,8 @@ class Demonstration:
                 return False
         return True
 
-    async def living_masters(self) -> dict[ContainerId, Submitted]:
-        """The masters that run, in the order of their applications."""
+    async def living_ams(self) -> dict[ContainerId, Submitted]:
+        """The running ApplicationMasters, in the order of submission."""
         found: dict[ContainerId, Submitted] = {}
         for one in self.submitted:
             if (await one.client.report(one.application_id)).state in FINAL_APPLICATION_STATES:
@@ -103,16 +103,16 @@ class Demonstration:
                 found[last.am_container_id] = one
         return found
 
-    async def kill_masters(self, masters: dict[ContainerId, Submitted]) -> None:
-        """SIGKILL to all processes of each; each is followed by another one."""
-        processes = [process for master in masters for process in processes_of(master)]
+    async def kill_ams(self, ams: dict[ContainerId, Submitted]) -> None:
+        """Kill all processes of each, and wait for the next attempts."""
+        processes = [process for am in ams for process in processes_of(am)]
         for process in processes:
             kill(process)
-        for master, one in masters.items():
-            await until_attempt(one, master.attempt_id.attempt + 1)
+        for am, one in ams.items():
+            await until_attempt(one, am.attempt_id.attempt + 1)
 
     async def kill_nodes(self, numbers: list[int], *, containers: bool) -> None:
-        """SIGKILL to the nodes at once, and wait until the ResourceManager has given them up."""
+        """Kill the nodes at the same time, and wait until the ResourceManager has declared them LOST."""
         async with asyncio.TaskGroup() as tasks:
             for number in numbers:
                 tasks.create_task(self.cluster.kill_node(number, containers=containers))
@@ -124,7 +124,7 @@ class Demonstration:
         await until(are_lost, TIMEOUT_S)
 
     async def check(self) -> None:
-        """Open the gate: every application succeeds, the counts are right, and the nodes that live are empty."""
+        """Open the gate: every application succeeds, the counts are right, and the remaining nodes are empty."""
         self.gate.touch()
         for one in self.submitted:
             report = await one.client.wait(one.application_id, timeout_s=TIMEOUT_S)
@@ -133,17 +133,17 @@ class Demonstration:
         assert verdict.is_right, verdict.text
         assert {path.name for path in self.output.iterdir()} == {"_SUCCESS", "part-r-00000", "part-r-00001"}
         await until(self._is_idle, TIMEOUT_S)
-        await until(self._is_swept, TIMEOUT_S)
+        await until(self._is_clean, TIMEOUT_S)
 
     async def _is_idle(self) -> bool:
-        """Nobody holds or wants anything, as the ResourceManager sees it."""
+        """Whether the ResourceManager has no container on any node."""
         metrics, nodes = await self.cluster.client.metrics(), await self.cluster.client.nodes()
         return metrics.lost + metrics.active == len(self.cluster.nodes) and not any(
             node.containers for node in nodes if node.state is NodeState.RUNNING
         )
 
-    async def _is_swept(self) -> bool:
-        """The living nodes have no process but their own, and have deleted what applications left in their work."""
+    async def _is_clean(self) -> bool:
+        """Whether the living nodes have no child process and have deleted the files of applications."""
         living = [node for node in self.cluster.nodes if node.alive]
         work = [path for node in living for path in node.place.local_dir.glob("usercache/*/appcache/*")]
         private = [path for node in living for path in node.place.local_dir.glob("nmPrivate/*")]
@@ -152,8 +152,10 @@ class Demonstration:
 
 @asynccontextmanager
 async def demonstration(nodes: int, share: float, text: InputText, directory: Path) -> AsyncIterator[Demonstration]:
-    """It runs; at the end no process of it is left."""
-    async with LocalCluster(nodes, conf=CONF, settings=QUICK, fast=True, directory=directory) as cluster:
+    """A running demonstration; checks at the end that no process is left."""
+    async with LocalCluster(
+        nodes, conf=CONF, settings=QUICK, fast=True, options=ClusterOptions(directory=directory)
+    ) as cluster:
         run = Demonstration(cluster, text, share)
         await run.start()
         yield run
@@ -161,7 +163,7 @@ async def demonstration(nodes: int, share: float, text: InputText, directory: Pa
 
 
 async def test_any_one_node_manager_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
-    """With its containers, as if its machine had gone, or alone: then they run on as orphans for a while."""
+    """With its containers, as if the machine had gone, or without them: then they run on as orphans for a while."""
     draw = random.Random(seed)
     async with demonstration(5, draw.choice(MOMENTS), text, tmp_path / "cluster") as run:
         await run.kill_nodes([draw.randint(1, 5)], containers=draw.random() < 0.5)
@@ -169,36 +171,36 @@ async def test_any_one_node_manager_is_killed(seed: int, text: InputText, tmp_pa
 
 
 @pytest.mark.soak
-async def test_the_node_of_the_word_counts_master_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
-    """And the master with it."""
+async def test_the_node_of_the_word_counts_am_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
+    """Its ApplicationMaster is killed with it."""
     draw = random.Random(seed)
     async with demonstration(5, draw.choice(MOMENTS[:-1]), text, tmp_path / "cluster") as run:
         counting = run.submitted[0]
         report = await counting.client.report(counting.application_id)
-        place = dict(await live_containers(counting.client, report))[next(iter(await run.living_masters()))]
+        place = dict(await live_containers(counting.client, report))[next(iter(await run.living_ams()))]
         await run.kill_nodes([number_of(run.cluster, place)], containers=True)
         await run.check()
         report = await counting.client.report(counting.application_id)
         assert report.current_attempt_id.attempt == 2
 
 
-async def test_any_master_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
+async def test_any_am_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
     draw = random.Random(seed)
     async with demonstration(5, draw.choice(MOMENTS[:-1]), text, tmp_path / "cluster") as run:
-        masters = await run.living_masters()
-        chosen = draw.choice(list(masters))
-        await run.kill_masters({chosen: masters[chosen]})
+        ams = await run.living_ams()
+        chosen = draw.choice(list(ams))
+        await run.kill_ams({chosen: ams[chosen]})
         await run.check()
 
 
 @pytest.mark.soak
-async def test_every_master_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
+async def test_every_am_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
     draw = random.Random(seed)
     async with demonstration(5, draw.choice(MOMENTS[:-1]), text, tmp_path / "cluster") as run:
-        masters = await run.living_masters()
-        await run.kill_masters(masters)
+        ams = await run.living_ams()
+        await run.kill_ams(ams)
         await run.check()
-        assert len(masters) == 3
+        assert len(ams) == 3
 
 
 @pytest.mark.soak

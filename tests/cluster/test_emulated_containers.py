@@ -13,7 +13,7 @@ from am.programs.distributed_shell.client import parse
 from nm.emulation.table_file import parse_table
 from yarn.faults import ConfigurationException
 from yarn.states import FinalApplicationStatus
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "emulated-containers.md").read_text()
@@ -74,7 +74,9 @@ def test_the_command_line_emulates_containers_by_a_table_in_the_working_director
 def test_faults_of_a_table_are_reported_with_those_of_settings_before_the_cluster_starts(tmp_path: Path) -> None:
     table = tmp_path / "table.yaml"
     table.write_text("rules:\n  - stages: [{lasts: 3}]\n  - {run: maybe}\n")
-    cluster = LocalCluster(emulated=table, settings={"yarn.nodemanager.resource.cpu-vcores": "x"})
+    cluster = LocalCluster(
+        settings={"yarn.nodemanager.resource.cpu-vcores": "x"}, options=ClusterOptions(emulated=table)
+    )
     with pytest.raises(ConfigurationException) as refused, cluster:
         pass
     keys = [fault.key for fault in refused.value.faults]
@@ -82,7 +84,7 @@ def test_faults_of_a_table_are_reported_with_those_of_settings_before_the_cluste
 
 
 def test_the_ready_made_table_runs_ams_and_emulates_tasks() -> None:
-    with LocalCluster(fast=True, emulated=True) as cluster:
+    with LocalCluster(fast=True, options=ClusterOptions(emulated=True)) as cluster:
         started = cluster.client.start(parse(["-shell_command", "no-such-command", "-num_containers", "3"]))
         report = cluster.client.wait(started.application_id, timeout_s=60)
         assert report.final_status is FinalApplicationStatus.SUCCEEDED

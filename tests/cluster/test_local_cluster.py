@@ -1,4 +1,4 @@
-"""LocalCluster: it is ready when it says so, stands beside others, and leaves nothing behind."""
+"""LocalCluster: it is ready after its start, runs beside others, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from yarn.states import NodeState
 from yarnling.cluster.blocking import BlockingCluster
 from yarnling.cluster.client import Client
 from yarnling.cluster.launcher import DaemonFailed
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 pytestmark = pytest.mark.cluster
 
@@ -27,7 +27,7 @@ def pids_of(cluster: LocalCluster) -> list[int]:
 
 
 async def test_every_node_has_registered_when_it_is_ready() -> None:
-    async with LocalCluster(3, memory_mb=2048, vcores=3, fast=True, racks=2) as cluster:
+    async with LocalCluster(3, memory_mb=2048, vcores=3, fast=True, options=ClusterOptions(racks=2)) as cluster:
         nodes = await cluster.client.nodes()
         assert {node.node_id for node in nodes} == {node.id for node in cluster.nodes}
         assert {node.state for node in nodes} == {NodeState.RUNNING}
@@ -52,7 +52,7 @@ async def test_nothing_is_left_behind() -> None:
             probe.bind(("127.0.0.1", port))
 
 
-async def test_an_error_in_the_body_ends_it_too() -> None:
+async def test_an_error_in_the_context_ends_the_cluster_too() -> None:
     pids: list[int] = []
     with pytest.raises(ZeroDivisionError):  # noqa: PT012
         async with LocalCluster(1, fast=True) as cluster:
@@ -70,7 +70,7 @@ def test_without_asyncio() -> None:
     assert gone(pid)
 
 
-async def test_several_at_once() -> None:
+async def test_several_clusters_at_the_same_time() -> None:
     async with LocalCluster(1, fast=True) as one, LocalCluster(2, fast=True) as other:
         assert set(one.addresses.values()).isdisjoint(other.addresses.values())
         assert (await one.client.metrics()).active == 1
@@ -79,7 +79,7 @@ async def test_several_at_once() -> None:
 
 async def test_a_named_directory_is_kept_with_logs_and_configuration(tmp_path: Path) -> None:
     home = tmp_path / "cluster"
-    async with LocalCluster(1, fast=True, directory=home) as cluster:
+    async with LocalCluster(1, fast=True, options=ClusterOptions(directory=home)) as cluster:
         assert stat.S_IMODE((home / "cluster-secret").stat().st_mode) == 0o600
         assert stat.S_IMODE((home / "nm-1").stat().st_mode) == 0o700, "masters' tokens are below"
         site = (home / "conf" / "yarn-site.xml").read_text()
@@ -99,7 +99,7 @@ async def test_a_client_needs_the_configuration_of_its_cluster() -> None:
                     await stranger.metrics()
 
 
-async def test_a_plain_start_does_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_daemons_start_as_programs_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("YARNLING_START", "plain")
     async with LocalCluster(1, fast=True) as cluster:
         pids = pids_of(cluster)
@@ -118,9 +118,9 @@ def test_a_killed_node_is_lost_after_its_expiry_and_comes_back(cluster: Blocking
 
 def test_a_paused_node_is_lost_and_comes_back_when_it_runs_again(cluster: BlockingCluster) -> None:
     node = cluster.nodes[2]
-    cluster.cluster.pause_node(3)
+    cluster.pause_node(3)
     eventually(lambda: node.id in lost(cluster))
-    cluster.cluster.resume_node(3)
+    cluster.resume_node(3)
     eventually(lambda: cluster.client.metrics().active == 4)
 
 
@@ -131,7 +131,7 @@ def lost(cluster: BlockingCluster) -> set[object]:
 # Bad input
 
 
-async def test_a_port_in_use_is_told_with_its_key() -> None:
+async def test_a_port_in_use_is_reported_with_its_key() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -148,7 +148,7 @@ async def test_contradictions_are_refused_before_anything_starts(tmp_path: Path)
     }
     home = tmp_path / "cluster"
     with pytest.raises(ConfigurationException) as refusal:
-        await LocalCluster(1, settings=settings, directory=home).__aenter__()
+        await LocalCluster(1, settings=settings, options=ClusterOptions(directory=home)).__aenter__()
     assert {fault.key for fault in refusal.value.faults} == {
         "yarn.scheduler.minimum-allocation-mb",
         "yarn.nodemanager.resource.memory-mb",
@@ -165,13 +165,13 @@ async def test_queues_that_do_not_add_up_are_refused_with_their_sum() -> None:
         await LocalCluster(1, settings=settings).__aenter__()
 
 
-async def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+async def test_a_directory_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(YarnException, match=r"file/cluster.*name another directory"):
-        await LocalCluster(1, directory=tmp_path / "file" / "cluster").__aenter__()
+        await LocalCluster(1, options=ClusterOptions(directory=tmp_path / "file" / "cluster")).__aenter__()
 
 
-async def test_a_configuration_that_is_not_there_is_told(tmp_path: Path) -> None:
+async def test_a_missing_configuration_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationException, match="nowhere"):
         await LocalCluster(1, conf=tmp_path / "nowhere").__aenter__()
 
@@ -182,7 +182,7 @@ async def test_an_impossible_number_of_nodes_is_refused(nodes: int) -> None:
         LocalCluster(nodes)
 
 
-async def test_a_node_without_a_local_directory_is_unhealthy_and_says_why(tmp_path: Path) -> None:
+async def test_a_node_without_a_local_directory_is_unhealthy_and_reports_why(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     settings = {**QUICK, "yarn.nodemanager.local-dirs": str(tmp_path / "file" / "local")}
     async with LocalCluster(1, settings=settings, fast=True) as cluster:
@@ -192,8 +192,8 @@ async def test_a_node_without_a_local_directory_is_unhealthy_and_says_why(tmp_pa
 
 
 def test_the_secret_is_in_no_environment_and_on_no_command_line(cluster: BlockingCluster) -> None:
-    secret = cluster.cluster.directory.secret_file.read_bytes()
-    for pid in pids_of(cluster.cluster):
+    secret = cluster.directory.secret_file.read_bytes()
+    for pid in pids_of(cluster):
         for part in ("environ", "cmdline"):
             shown = Path(f"/proc/{pid}/{part}").read_bytes()
             assert secret not in shown

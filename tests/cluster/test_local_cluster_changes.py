@@ -1,4 +1,4 @@
-"""A LocalCluster that changes while it runs: nodes come and go, containers and masters are killed."""
+"""A LocalCluster that changes while it runs: nodes are added and removed, containers and AMs are killed."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from yarn.states import FinalApplicationStatus, NodeState
 from yarnling.cluster.client import WaitTimeout
 from yarnling.cluster.conditions import WAIT_S
 from yarnling.cluster.daemons import ADDED_MAX
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
 @pytest_asyncio.fixture
 async def cluster() -> AsyncIterator[LocalCluster]:
-    async with LocalCluster(1, memory_mb=1024, vcores=8, racks=1, settings=QUICK, fast=True) as cluster:
+    async with LocalCluster(
+        1, memory_mb=1024, vcores=8, settings=QUICK, fast=True, options=ClusterOptions(racks=1)
+    ) as cluster:
         yield cluster
 
 
-async def test_nodes_join_and_take_leave(tmp_path: Path) -> None:
-    async with LocalCluster(2, memory_mb=512, racks=2, settings=QUICK, fast=True) as cluster:
+async def test_nodes_are_added_and_removed(tmp_path: Path) -> None:
+    async with LocalCluster(2, memory_mb=512, settings=QUICK, fast=True, options=ClusterOptions(racks=2)) as cluster:
         client = cluster.client
         (added,) = await cluster.add_nodes()
         reports = await cluster.wait_nodes(3)
@@ -37,7 +39,7 @@ async def test_nodes_join_and_take_leave(tmp_path: Path) -> None:
             ("127.0.0.4", "/rack-1"),
         }
         assert cluster.node(3) is added
-        # Nine of 128 MB with the master, and two nodes hold eight: one runs on the node that came.
+        # Nine of 128 MB with the AM, and two nodes hold eight: one runs on the added node.
         started = await client.start(shell(f"{{ echo $NM_HOST; {until(tmp_path / 'go')}; }}", 8))
         running = await cluster.wait_containers(started.application_id, 8)
         assert added.id in {container.node_id for container in running}
@@ -46,14 +48,14 @@ async def test_nodes_join_and_take_leave(tmp_path: Path) -> None:
             logs = client.logs(started.application_id)
             return {log.text().strip() for log in logs if log.name == "stdout"}
 
-        # A client that was there before the node did finds its logs too.
+        # A client that is older than the node finds its logs too.
         await cluster.until(lambda: added.place.host in hosts())
         await cluster.remove_node(3)
         assert (await cluster.wait_node(3, NodeState.SHUTDOWN)).node_id == added.id
         assert added.daemon.exit_status == 0
         (tmp_path / "go").touch()
         report = await client.wait(started.application_id, timeout_s=WAIT_S)
-        # What the node that left had to give up ran again elsewhere.
+        # The containers of the removed node ran again elsewhere.
         assert report.final_status is FinalApplicationStatus.SUCCEEDED
         assert {"127.0.0.2", "127.0.0.3", "127.0.0.4"} <= hosts()
         await cluster.restart_node(3)
@@ -62,9 +64,7 @@ async def test_nodes_join_and_take_leave(tmp_path: Path) -> None:
             await cluster.add_nodes(ADDED_MAX)
 
 
-async def test_a_killed_container_fails_and_a_killed_master_is_followed_by_another(
-    cluster: LocalCluster, tmp_path: Path
-) -> None:
+async def test_a_killed_container_fails_and_a_killed_am_is_retried(cluster: LocalCluster, tmp_path: Path) -> None:
     client = cluster.client
     started = await client.start(shell(until(tmp_path / "go"), 2))
     app_id = started.application_id
@@ -88,7 +88,7 @@ async def test_a_killed_container_fails_and_a_killed_master_is_followed_by_anoth
     assert "completed = 2, allocated = 2, failed = 1" in report.diagnostics
 
 
-async def test_waits_that_end_in_vain_tell_what_there_is(cluster: LocalCluster) -> None:
+async def test_timeouts_report_what_was_seen_last(cluster: LocalCluster) -> None:
     with pytest.raises(WaitTimeout, match=r"after 0\.1 s 1 nodes are RUNNING, not 2"):
         await cluster.wait_nodes(2, timeout_s=0.1)
     with pytest.raises(WaitTimeout, match=rf"{cluster.node(1).id} is RUNNING, not LOST or UNHEALTHY"):

@@ -15,7 +15,7 @@ from tests.cluster.conftest import COMMAND, DEFINITIONS, PROJECT, QUICK, eventua
 from yarn.errors import InvalidArgumentException
 from yarn.states import DecommissionType, FinalApplicationStatus, NodeState
 from yarnling.cluster.blocking import BlockingCluster
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 pytestmark = pytest.mark.cluster
 
@@ -28,7 +28,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingCluster
     excluded = tmp_path_factory.mktemp("packed") / "excluded"
     excluded.touch()
     settings = {**QUICK, EXCLUDE: str(excluded)}
-    with LocalCluster(5, pack=3, memory_mb=256, settings=settings, fast=True) as cluster:
+    with LocalCluster(5, memory_mb=256, settings=settings, fast=True, options=ClusterOptions(pack=3)) as cluster:
         yield cluster
 
 
@@ -84,7 +84,7 @@ def test_all_nodes_of_a_killed_process_are_lost_and_come_back_with_it(packed: Bl
 def test_one_node_of_a_process_is_decommissioned(packed: BlockingCluster) -> None:
     client = packed.client
     leaving = packed.nodes[4]
-    excluded = Path(packed.cluster.configuration.get(EXCLUDE) or "")
+    excluded = Path(packed.configuration.get(EXCLUDE) or "")
     excluded.write_text(f"{leaving.id.host}\n")
     client.refresh_nodes(DecommissionType.GRACEFUL, 60)
     eventually(lambda: leaving.id in {node.node_id for node in client.nodes(frozenset({NodeState.DECOMMISSIONED}))})
@@ -120,7 +120,7 @@ def test_the_command_line_shows_which_nodes_share_a_process(tmp_path: Path) -> N
 def test_packed_nodes_register_with_a_restarted_resource_manager_and_keep_their_containers(tmp_path: Path) -> None:
     go = tmp_path / "go"
     settings = {**QUICK, "yarn.resourcemanager.recovery.enabled": "true"}
-    with LocalCluster(4, pack=2, memory_mb=256, settings=settings, fast=True) as cluster:
+    with LocalCluster(4, memory_mb=256, settings=settings, fast=True, options=ClusterOptions(pack=2)) as cluster:
         client = cluster.client
         report = client.start(shell(until(go), 5))
         tasks = wait_tasks(client, report, 5)

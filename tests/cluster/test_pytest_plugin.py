@@ -1,4 +1,4 @@
-"""The pytest plugin, as its users have it: test files of theirs, run by a pytest of their own."""
+"""The pytest plugin as users see it: test files of theirs, run by a pytest process of their own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PLUGIN = () if is_installed() else ("-p", "yarnling.testing.pytest_plugin")
 
 @pytest.fixture
 def tester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Pytester:
-    """A directory for a user's tests; what is temporary is below `tmp_path`."""
+    """A directory for a user's tests; temporary files are below `tmp_path`."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
@@ -64,11 +64,11 @@ def test_a_run_that_asks_for_no_cluster_imports_nothing_else(tester: pytest.Pyte
     tester.runpytest_subprocess(*PLUGIN, "-p", "no:cacheprovider").assert_outcomes(passed=1)
 
 
-def test_markers_that_are_wrong_are_refused_before_anything_runs(tester: pytest.Pytester) -> None:
+def test_faults_in_markers_are_reported_before_any_test_runs(tester: pytest.Pytester) -> None:
     tester.makepyfile("""
         import pytest
 
-        # What is nearer to a test goes over it.
+        # The marker nearest to a test wins.
         pytestmark = pytest.mark.yarn_cluster(nodes=2)
 
         @pytest.mark.yarn_cluster(node=4)
@@ -79,15 +79,13 @@ def test_markers_that_are_wrong_are_refused_before_anything_runs(tester: pytest.
     """)
     result = tester.runpytest_subprocess(*PLUGIN, "--strict-markers")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        ["*test_one: yarn_cluster: node: there is no such argument*", "*nodes = -1: must be 0*"]
-    )
+    result.stderr.fnmatch_lines(["*test_one: yarn_cluster: node: unknown argument*", "*nodes = -1: must be 0*"])
 
 
 @pytest.mark.cluster
 @pytest.mark.slow
 def test_clusters_by_marker_shared_by_scope_and_awaited(tester: pytest.Pytester, tmp_path: Path) -> None:
-    """Two clusters for five tests: one for the module's tests, until one of them robs it of a node, and one after."""
+    """Two clusters for four tests: one until a test removes a node, and another one after that."""
     tester.makepyfile("""
         import pytest
         from yarn.states import NodeState
@@ -100,7 +98,7 @@ def test_clusters_by_marker_shared_by_scope_and_awaited(tester: pytest.Pytester,
         def test_size_and_configuration(yarn_cluster):
             seen.append(yarn_cluster)
             assert {node.capability.memory_mb for node in yarn_cluster.client.nodes()} == {1024}
-            assert yarn_cluster.cluster.configuration.get("yarn.scheduler.minimum-allocation-mb") == "64"
+            assert yarn_cluster.configuration.get("yarn.scheduler.minimum-allocation-mb") == "64"
             assert len(yarn_cluster.nodes) == 2
 
         @pytest.mark.asyncio
@@ -176,7 +174,7 @@ def test_a_failure_shows_the_logs_of_daemons_and_of_containers_that_failed(teste
 @pytest.mark.cluster
 @pytest.mark.slow
 def test_the_examples_of_the_documentation_run(tester: pytest.Pytester) -> None:
-    """Each block of code is a test file; all of them in one run."""
+    """Each block of code is a test file; all run together."""
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "testing.md").read_text(), re.DOTALL | re.MULTILINE)
     assert len(blocks) >= 3
     for number, block in enumerate(blocks):
@@ -187,16 +185,16 @@ def test_the_examples_of_the_documentation_run(tester: pytest.Pytester) -> None:
 
 @pytest.mark.cluster
 @pytest.mark.slow
-def test_two_at_once_and_nothing_is_left_after_an_interrupt(tester: pytest.Pytester, tmp_path: Path) -> None:
-    """Under xdist, with the same options for all: no port or directory is taken twice. Ctrl-C ends all of it."""
+def test_an_interrupt_of_two_workers_leaves_nothing(tester: pytest.Pytester, tmp_path: Path) -> None:
+    """Under xdist, with the same options for all: no port or directory is used twice. Ctrl-C ends everything."""
     tester.makepyfile("""
         import json, os, pathlib, pytest
 
         @pytest.mark.parametrize("number", [1, 2])
         def test_that_waits(yarn_cluster, number):
-            pids = [yarn_cluster.cluster.rm.pid, *(node.daemon.pid for node in yarn_cluster.nodes)]
-            told = {"pids": pids, "addresses": yarn_cluster.cluster.addresses}
-            pathlib.Path(f"{number}.new").write_text(json.dumps(told))
+            pids = [yarn_cluster.rm.pid, *(node.daemon.pid for node in yarn_cluster.nodes)]
+            facts = {"pids": pids, "addresses": yarn_cluster.addresses}
+            pathlib.Path(f"{number}.new").write_text(json.dumps(facts))
             os.rename(f"{number}.new", f"{number}.json")
             yarn_cluster.until(lambda: False, timeout_s=100)
     """)
@@ -215,13 +213,13 @@ def test_two_at_once_and_nothing_is_left_after_an_interrupt(tester: pytest.Pytes
     files = [tester.path / "1.json", tester.path / "2.json"]
     with running(*HEARING, *command, cwd=tester.path, start_new_session=True, stdout=subprocess.DEVNULL) as run:
         eventually(lambda: all(file.exists() for file in files) or run.poll() is not None, TIMEOUT_S)
-        told = [json.loads(file.read_text()) for file in files]
+        facts = [json.loads(file.read_text()) for file in files]
         # As a terminal does: to every process of the group.
         os.killpg(run.pid, signal.SIGINT)
         run.wait(TIMEOUT_S)
-    addresses = [address for one in told for address in one["addresses"].values()]
+    addresses = [address for one in facts for address in one["addresses"].values()]
     assert len(set(addresses)) == len(addresses) == 8
     deadline = time.monotonic() + TIMEOUT_S
-    for pid in [pid for one in told for pid in one["pids"]]:
+    for pid in [pid for one in facts for pid in one["pids"]]:
         eventually(lambda pid=pid: gone(pid), deadline - time.monotonic())
     eventually(lambda: not left_in(tmp_path))

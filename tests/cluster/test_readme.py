@@ -1,4 +1,4 @@
-"""What the README shows works as it stands there."""
+"""The programs and commands in the README work as printed."""
 
 import os
 import re
@@ -17,10 +17,9 @@ TIMEOUT_S = 100
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
-def block(language: str) -> str:
-    """The one block of code in that language."""
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
-    return str(found)
+def blocks(language: str) -> list[str]:
+    """The blocks of code in that language."""
+    return [str(found) for found in re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)]
 
 
 def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -37,20 +36,31 @@ def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
 
 @pytest.fixture
 def name(tmp_path: Path) -> Iterator[str]:
-    """A name for the example's cluster, which is ended whatever happens."""
+    """A name for the cluster of the example, which is ended at the end of the test."""
     chosen = f"readme-{os.getpid()}"
     yield chosen
     python("-m", "yarnling", "down", YARNLING_NAME=chosen)
 
 
-def test_the_python_prints_what_the_text_says() -> None:
-    done = python("-c", block("python"))
-    (promised,) = re.findall(r"^prints `(.*?)`", README, re.MULTILINE)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"{promised}\n", "")
+PROGRAMS = blocks("python")
+PRINTED = re.findall(r"^prints `(.*?)`", README, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("program", "printed"), list(zip(PROGRAMS, PRINTED, strict=True)))
+def test_a_program_prints_what_the_text_says(program: str, printed: str) -> None:
+    done = python("-c", program)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{printed}\n", "")
+
+
+def test_the_first_program_is_short_and_imports_the_package_alone() -> None:
+    lines = PROGRAMS[0].splitlines()
+    assert len(lines) <= 6
+    assert [line for line in lines if "import" in line] == ["from yarnling import LocalCluster"]
 
 
 def test_the_commands_run(name: str) -> None:
-    lines = block("sh").splitlines()
+    (commands,) = blocks("sh")
+    lines = commands.splitlines()
     assert len(lines) >= 5
     for line in lines:
         program, *arguments = shlex.split(line, comments=True)
@@ -59,7 +69,7 @@ def test_the_commands_run(name: str) -> None:
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
 
-def test_the_scripts_are_there() -> None:
+def test_the_scripts_exist() -> None:
     scripts = set(re.findall(r"scripts/\w+", README))
     assert {"scripts/demo", "scripts/test", "scripts/install"} <= scripts
     for script in scripts:

@@ -25,7 +25,7 @@ from yarn.settings.resourcemanager import RECOVERY_ENABLED, WORK_PRESERVING_RECO
 from yarn.settings.yarnling import EVENT_LOG
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling.cluster.launcher import DaemonFailed
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 __all__ = ["books", "gate"]
 
@@ -40,7 +40,12 @@ SETTINGS = {
 
 def local(directory: Path, **settings: str) -> LocalCluster:
     return LocalCluster(
-        3, memory_mb=2048, vcores=16, fast=True, settings={**SETTINGS, **settings}, directory=directory / "cluster"
+        3,
+        memory_mb=2048,
+        vcores=16,
+        fast=True,
+        settings={**SETTINGS, **settings},
+        options=ClusterOptions(directory=directory / "cluster"),
     )
 
 

@@ -16,8 +16,8 @@ from tests.cluster.test_rm_restart import DEADLINE_S, SETTINGS, lines_of, noting
 from yarn.ids import ApplicationId
 from yarn.settings.resourcemanager import NM_EXPIRY_INTERVAL
 from yarn.states import FinalApplicationStatus
-from yarnling.chaos.network import SamePorts
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
+from yarnling.cluster.network import SamePorts
 
 pytestmark = [pytest.mark.cluster, pytest.mark.case("I4")]
 CONTAINERS = 6
@@ -29,7 +29,12 @@ async def three(tmp_path: Path) -> AsyncIterator[Cluster]:
     settings = {**SETTINGS, NM_EXPIRY_INTERVAL.key: "40000"}
     directory = tmp_path / "cluster"
     async with LocalCluster(
-        3, memory_mb=512, vcores=16, fast=True, settings=settings, directory=directory, detours=SamePorts()
+        3,
+        memory_mb=512,
+        vcores=16,
+        fast=True,
+        settings=settings,
+        options=ClusterOptions(directory=directory, routes=SamePorts()),
     ) as it:
         yield Cluster(it, tmp_path / "staging", HeartbeatLog(tmp_path / "events"))
 

@@ -1,4 +1,4 @@
-"""Python programs that need a process of their own: what they change of it would stay."""
+"""Run Python programs in their own process, because they change the process for good."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ PROJECT = Path(__file__).resolve().parent.parent.parent
 
 
 def run_apart(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A Python process of its own that runs this program and ends well."""
+    """Run the program in a new Python process; it must succeed."""
     command = [sys.executable, "-P", "-c", program, *arguments]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
 
 
 def output(program: str, *arguments: str) -> str:
-    """What it prints."""
+    """The standard output of the program."""
     return run_apart(program, *arguments).stdout

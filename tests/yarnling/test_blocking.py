@@ -1,63 +1,99 @@
-"""Calls from where no event loop runs, and from where one does."""
+"""Calls from a thread without an event loop, and from another event loop than the cluster's."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 
 import pytest
 
 from yarn.errors import YarnException
-from yarnling.cluster.blocking import BlockingClient, BlockingCluster, LoopThread
+from yarnling.cluster.blocking import Awaited, BlockingClient, BlockingCluster, Portal, Remote, View
 from yarnling.cluster.client import Client
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.running_cluster import RunningCluster
 
 
-async def doubled(number: int) -> int:
-    await asyncio.sleep(0)
-    return 2 * number
+class Adder:
+    """Lives in the event loop of a portal."""
+
+    def __init__(self) -> None:
+        self.cleaned_up = threading.Event()
+
+    async def add(self, first: int, *, second: int = 0) -> int:
+        await asyncio.sleep(0)
+        return first + second
+
+    async def fail(self) -> None:
+        raise KeyError("mine")
+
+    async def hang(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.01)
+            self.cleaned_up.set()
 
 
-async def failed() -> None:
-    raise KeyError("mine")
+class AwaitedAdder(Awaited[Adder]):
+    add = Remote(Adder.add)
+    fail = Remote(Adder.fail)
+    hang = Remote(Adder.hang)
 
 
-def use() -> None:
-    loop = LoopThread()
+def call_and_close() -> None:
+    adder, portal = Adder(), Portal()
     try:
-        assert loop.call(doubled(21)) == 42
+        assert portal.call(adder.add, 40, second=2) == 42
         with pytest.raises(KeyError, match="mine"):
-            loop.call(failed())
+            portal.call(adder.fail)
     finally:
-        loop.close()
+        portal.close()
     with pytest.raises(YarnException, match="the cluster has ended"):
-        loop.call(doubled(1))
+        portal.call(adder.add, 1)
 
 
-def test_without_a_loop() -> None:
-    use()
+def test_calls_without_an_event_loop() -> None:
+    call_and_close()
 
 
-async def test_beside_a_loop_that_runs() -> None:
-    """A notebook's cells run in one."""
-    use()
+async def test_calls_beside_a_running_event_loop() -> None:
+    """As in the cells of a notebook."""
+    call_and_close()
     assert asyncio.get_running_loop().is_running()
 
 
-OTHERWISE = {"close", "stop"}
-"""What the context managers do."""
+async def test_calls_from_another_event_loop() -> None:
+    adder, portal = Adder(), Portal()
+    try:
+        view = AwaitedAdder(adder, portal)
+        assert await view.add(40, second=2) == 42
+        with pytest.raises(KeyError, match="mine"):
+            await view.fail()
+    finally:
+        portal.close()
 
 
-@pytest.mark.parametrize(("original", "twin"), [(Client, BlockingClient), (LocalCluster, BlockingCluster)])
-def test_whatever_can_be_awaited_can_be_waited_for(original: type, twin: type) -> None:
+async def test_a_cancelled_call_can_clean_up() -> None:
+    """A node that was to be decommissioned stays if the call is interrupted, which takes another call."""
+    adder, portal = Adder(), Portal()
+    try:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await AwaitedAdder(adder, portal).hang()
+        assert await asyncio.to_thread(adder.cleaned_up.wait, 60)
+    finally:
+        portal.close()
+
+
+NOT_IN_VIEWS = {"close", "until"}
+"""The cluster closes its clients; each view has an `until` of its own."""
+
+
+@pytest.mark.parametrize(("original", "view"), [(Client, BlockingClient), (RunningCluster, BlockingCluster)])
+def test_views_have_every_method_that_can_be_awaited(original: type, view: type[View[object]]) -> None:
     names = {name for name, member in vars(original).items() if inspect.iscoroutinefunction(member)}
-    public = {name for name in names if not name.startswith("_")} - OTHERWISE
+    public = {name for name in names if not name.startswith("_")} - NOT_IN_VIEWS
     assert len(public) > 5
     for name in sorted(public):
-        assert parameters(getattr(original, name)) == parameters(getattr(twin, name)), name
-
-
-def parameters(function: object) -> list[tuple[str, object, object]]:
-    """Names, kinds and defaults; `tell` of start() is for the command line."""
-    found = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
-    return [(p.name, p.kind, p.default) for p in found if p.name != "tell"]
+        assert getattr(view, name) is getattr(original, name), name

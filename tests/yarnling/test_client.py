@@ -1,4 +1,4 @@
-"""What a client says of queues, and which ids it takes."""
+"""Clients: the names of queues that they list, and the ids that they accept."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def queue(path: str, *children: QueueInfo) -> QueueInfo:
     return QueueInfo(name, path, QueueState.RUNNING, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, QueueStatistics(), children)
 
 
-def test_what_is_told_to_submit_to_can_be_submitted_to() -> None:
-    """`support.training` would be no queue: a path begins with root, and a short name that two have means neither."""
+def test_listed_queue_names_can_be_submitted_to() -> None:
+    """`support.training` is not a queue name: a path begins with root, and a short name must be unique."""
     support = queue("root.support", queue("root.support.training"), queue("root.support.dev"))
     sales = queue("root.sales", queue("root.sales.dev"))
     root = queue("root", support, sales, queue("root.default"))
@@ -38,7 +38,7 @@ FURTHER: dict[str, tuple[Any, ...]] = {
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("wrong", ["x", "application_1", "", 7, None, (1, 1)])
-async def test_what_is_not_an_id_is_refused_before_anything_is_sent(method: str, wrong: Any) -> None:
+async def test_invalid_ids_are_refused_before_a_call(method: str, wrong: Any) -> None:
     client = Client({"yarn.resourcemanager.address": "127.0.0.1:9"})
 
     async def call() -> None:
@@ -49,7 +49,7 @@ async def test_what_is_not_an_id_is_refused_before_anything_is_sent(method: str,
     await client.close()
 
 
-def test_an_id_may_be_given_as_its_text() -> None:
+def test_an_id_may_be_text() -> None:
     app_id = ApplicationId(1, 1)
     assert as_id(ApplicationId, "application_1_1") == as_id(ApplicationId, app_id) == app_id
     container_id = ContainerId(ApplicationAttemptId(app_id, 1), 2)

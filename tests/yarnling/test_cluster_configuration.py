@@ -1,4 +1,4 @@
-"""Whose value holds in a local cluster: the user's files, what it must set itself, the user's settings."""
+"""Precedence in a local cluster: the user's files, what the cluster must set itself, the user's settings."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ MEMORY = nodemanager.RESOURCE_MEMORY_MB.key
 VMEM = nodemanager.VMEM_CHECK_ENABLED.key
 
 
-def test_the_users_settings_win_over_sizes_and_those_over_files(tmp_path: Path) -> None:
+def test_settings_override_sizes_and_sizes_override_files(tmp_path: Path) -> None:
     (tmp_path / "yarn-site.xml").write_text(to_xml({MEMORY: "1111"}))
     assert composed(tmp_path, {}, {}).get(MEMORY) == "1111"
     assert composed(tmp_path, {}, node_sizes(2222, None)).get(MEMORY) == "2222"
     assert composed(tmp_path, {MEMORY: "3333"}, node_sizes(2222, None)).get(MEMORY) == "3333"
 
 
-def test_its_own_defaults_give_way_to_files_and_settings(tmp_path: Path) -> None:
+def test_files_and_settings_override_the_clusters_defaults(tmp_path: Path) -> None:
     assert composed(None, {}, {}).get(VMEM) == "false"
     assert composed(None, {VMEM: "true"}, {}).get(VMEM) == "true"
     (tmp_path / "yarn-site.xml").write_text(to_xml({VMEM: "true"}))
     assert composed(tmp_path, {}, {}).get(VMEM) == "true"
 
 
-def test_all_faults_of_files_and_settings_at_once(tmp_path: Path) -> None:
+def test_all_faults_of_files_and_settings_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "yarn-site.xml").write_text(to_xml({MEMORY: "lots"}))
     with pytest.raises(ConfigurationException) as refusal:
         composed(tmp_path, {VMEM: "true", nodemanager.RESOURCE_CPU_VCORES.key: "0"}, {})
     assert {fault.key for fault in refusal.value.faults} == {MEMORY, nodemanager.RESOURCE_CPU_VCORES.key}
 
 
-def test_a_refusal_has_a_line_for_each_odd_queue_too(tmp_path: Path) -> None:
-    """Each with its file and line; the error that Hadoop would stop at comes first, and nothing twice."""
+def test_each_faulty_queue_is_reported(tmp_path: Path) -> None:
+    """Each with its file and line, once; the error at which Hadoop would stop comes first."""
     queues = {
         "root.queues": "a,b",
         "root.a.capacity": "70",
@@ -72,13 +72,13 @@ def test_a_refusal_has_a_line_for_each_odd_queue_too(tmp_path: Path) -> None:
     ]
 
 
-def test_addresses_of_files_are_other_machines_but_those_of_settings_are_meant() -> None:
+def test_addresses_in_files_are_ignored_and_those_in_settings_are_used() -> None:
     address = resourcemanager.ADDRESS.key
     assert first_addresses({})[address] == "127.0.0.1:0"
     assert first_addresses({address: "127.0.0.1:8032"})[address] == "127.0.0.1:8032"
 
 
-def test_the_clusters_files_read_back_as_the_configuration_with_its_places(tmp_path: Path) -> None:
+def test_the_clusters_files_contain_the_configuration_and_its_places(tmp_path: Path) -> None:
     directory = ClusterDirectory.make(tmp_path)
     directory.conf.mkdir()
     conf = composed(None, {MEMORY: "4096"}, {})
@@ -92,7 +92,7 @@ def test_the_clusters_files_read_back_as_the_configuration_with_its_places(tmp_p
     assert read.keys("yarn.scheduler.capacity.root.")
 
 
-def test_nodes_have_hosts_and_directories_of_their_own(tmp_path: Path) -> None:
+def test_each_node_has_its_own_host_and_directories(tmp_path: Path) -> None:
     directory = ClusterDirectory(tmp_path, temporary=False)
     settings = {nodemanager.LOCAL_DIRS.key: "/a, /b"}
     first, second = (node_overrides([directory.node(number, 1)], settings) for number in (1, 2))
@@ -100,7 +100,7 @@ def test_nodes_have_hosts_and_directories_of_their_own(tmp_path: Path) -> None:
     assert all(first[key] != second[key] for key in first.keys() - {yarnling.PACK.key})
 
 
-def test_a_process_of_several_nodes_has_the_first_ones_host_and_a_directory_for_each(tmp_path: Path) -> None:
+def test_a_packed_process_has_the_host_of_its_first_node_and_a_directory_for_each(tmp_path: Path) -> None:
     directory = ClusterDirectory(tmp_path, temporary=False)
     places = directory.pack(5, 7, 2)
     assert [place.name for place in places] == ["nm-5", "nm-6", "nm-7"]
@@ -122,7 +122,7 @@ def test_a_process_of_several_nodes_has_the_first_ones_host_and_a_directory_for_
     assert [place.is_packed for place in directory.pack(8, 8, 1)] == [False]
 
 
-def test_a_port_of_the_settings_is_every_nodes_on_its_own_host(tmp_path: Path) -> None:
+def test_a_port_in_the_settings_is_used_by_every_node(tmp_path: Path) -> None:
     directory = ClusterDirectory(tmp_path, temporary=False)
     addresses = [
         node_overrides([directory.node(number, 1)], {nodemanager.ADDRESS.key: "0.0.0.0:8041"})[nodemanager.ADDRESS.key]
@@ -132,7 +132,7 @@ def test_a_port_of_the_settings_is_every_nodes_on_its_own_host(tmp_path: Path) -
     assert node_overrides([directory.node(1, 1)], {})[nodemanager.ADDRESS.key] == "127.0.0.2:0"
 
 
-def test_hosts_go_on_after_the_last_of_a_block(tmp_path: Path) -> None:
+def test_hosts_continue_in_the_next_block_of_addresses(tmp_path: Path) -> None:
     directory = ClusterDirectory(tmp_path, temporary=False)
     assert [directory.node(number, 1).host for number in (1, 253, 254, 255, 300)] == [
         "127.0.0.2",
@@ -143,7 +143,7 @@ def test_hosts_go_on_after_the_last_of_a_block(tmp_path: Path) -> None:
     ]
 
 
-def test_the_table_of_emulated_containers_is_named_so_that_a_node_finds_it_from_anywhere(
+def test_the_path_of_the_table_of_emulated_containers_is_made_absolute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,8 +1,9 @@
-"""Kills that look at every process of the machine."""
+"""The daemons of a cluster: their environment, and kills that look at every process of the machine."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,22 +11,23 @@ from types import SimpleNamespace
 import pytest
 
 from yarn.errors import InvalidArgumentException
-from yarnling.cluster.daemons import ClusterDaemons, Node
+from yarnling.cluster.daemons import ClusterDaemons
 from yarnling.cluster.directory import ClusterDirectory
-from yarnling.cluster.launcher import Daemon
+from yarnling.cluster.launcher import Daemon, environment_of_daemons
+from yarnling.cluster.nodes import Node
 
 
-async def test_the_loop_goes_on_while_a_node_is_killed() -> None:
+async def test_the_event_loop_is_not_blocked_while_a_node_is_killed() -> None:
     daemon, seen = Daemon("nm-1", Path("nm-1.log"), pid=7), threading.Event()
 
     def kill(whom: Daemon, *, descendants: bool) -> None:
         assert (whom, descendants) == (daemon, True)
-        assert seen.wait(5), "the loop stands still"
+        assert seen.wait(5), "the event loop is blocked"
         daemon.exited.set()
 
-    played = SimpleNamespace(living=lambda number: SimpleNamespace(daemon=daemon), launcher=SimpleNamespace(kill=kill))
+    fake = SimpleNamespace(living=lambda number: SimpleNamespace(daemon=daemon), launcher=SimpleNamespace(kill=kill))
     asyncio.get_running_loop().call_soon(seen.set)
-    await ClusterDaemons.kill_pack(played, 1, containers=True)  # type: ignore[arg-type]
+    await ClusterDaemons.kill_pack(fake, 1, containers=True)  # type: ignore[arg-type]
 
 
 async def test_a_node_that_has_ended_is_not_killed_once_more(tmp_path: Path) -> None:
@@ -38,3 +40,9 @@ async def test_a_node_that_has_ended_is_not_killed_once_more(tmp_path: Path) -> 
         await daemons.kill_node(1, containers=True)
     with pytest.raises(InvalidArgumentException, match="has ended already"):
         await daemons.kill_pack(1, containers=True)
+
+
+def test_daemons_find_the_packages_without_an_installation() -> None:
+    first = environment_of_daemons()["PYTHONPATH"].split(os.pathsep)[0]
+    assert Path(first, "yarnling", "cluster", "launcher.py").exists()
+    assert Path(first, "rm", "shell", "daemon.py").exists()

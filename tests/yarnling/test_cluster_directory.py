@@ -15,10 +15,10 @@ import pytest
 from tests.processes import running
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.settings import resourcemanager, yarnling
-from yarnling.cluster import leftovers
+from yarnling.cluster import processes
 from yarnling.cluster.daemons import ClusterDaemons
 from yarnling.cluster.directory import STATE_STORE, ClusterDirectory, DirectoryInUse
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.processes import LOCK_FILE
 
 RECOVERY = {resourcemanager.RECOVERY_ENABLED.key: "true"}
@@ -66,8 +66,8 @@ def test_a_second_cluster_is_refused_and_changes_nothing(opened: Open, tmp_path:
         (directory / name).write_text(f"of the first, {name}")
     before = contents(directory)
     for discard in (False, True):
-        told = rf"{directory}: in use by the cluster 'da', process {os.getpid()} \(end it: yarnling down --name da; "
-        with pytest.raises(DirectoryInUse, match=told):
+        message = rf"{directory}: in use by the cluster 'da', process {os.getpid()} \(end it: yarnling down --name da; "
+        with pytest.raises(DirectoryInUse, match=message):
             opened(name="db", discard_state=discard)
     assert contents(directory) == before
 
@@ -107,7 +107,7 @@ def test_a_directory_is_free_when_its_process_was_killed_and_children_do_not_hol
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"[" * 9000, b'{"pid": "x"}', b'{"pid": 1, "name": "\\u001b[2J"}'])
-def test_a_lock_file_may_say_anything(opened: Open, tmp_path: Path, content: bytes) -> None:
+def test_the_content_of_a_lock_file_is_not_trusted(opened: Open, tmp_path: Path, content: bytes) -> None:
     opened(name="da")
     (tmp_path / "cluster" / LOCK_FILE).write_bytes(content)
     with pytest.raises(DirectoryInUse, match=r"in use by a(nother)? cluster.* \(end it, or name another directory\)"):
@@ -124,7 +124,7 @@ def test_a_lock_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 def with_state(opened: Open, tmp_path: Path) -> bytes:
-    """A cluster with recovery that has ended; its secret."""
+    """The secret of a cluster with recovery that has ended."""
     opened().release_directory()
     (tmp_path / "cluster" / STATE_STORE).write_text("applications")
     (tmp_path / "cluster" / f"{STATE_STORE}-wal").write_text("more applications")
@@ -138,7 +138,7 @@ def test_recovery_resumes_from_the_store_and_the_secret(opened: Open, tmp_path: 
     assert (tmp_path / "cluster" / STATE_STORE).read_text() == "applications"
     assert (tmp_path / "cluster" / f"{STATE_STORE}-wal").read_text() == "more applications"
     assert (tmp_path / "cluster" / "cluster-secret").read_bytes() == secret
-    # Its nodes are asked for by number again, also those that were decommissioned.
+    # The new cluster has all its nodes, also those that were decommissioned before.
     assert (tmp_path / "cluster" / "conf" / "excluded-hosts").read_text() == ""
 
 
@@ -155,18 +155,18 @@ def test_without_recovery_state_of_an_earlier_cluster_is_neither_deleted_nor_ign
     with_state(opened, tmp_path)
     before = contents(tmp_path / "cluster")
     off = {resourcemanager.RECOVERY_ENABLED.key.replace(".", "_"): "false"}
-    told = re.escape(
+    message = re.escape(
         f"{tmp_path / 'cluster' / STATE_STORE}: has the applications of an earlier cluster (resume them with "
         "--recovery, delete them with --discard-state, or name another directory; in Python: settings "
         "yarn.resourcemanager.recovery.enabled=true, or discard_state=True)"
     )
-    with pytest.raises(YarnException, match=told):
+    with pytest.raises(YarnException, match=message):
         opened(**off)
     assert contents(tmp_path / "cluster") == before
     opened(discard_state=True, **off)
 
 
-def test_a_store_outside_of_the_directory_is_its_users(opened: Open, tmp_path: Path) -> None:
+def test_a_store_outside_of_the_directory_is_left_to_the_user(opened: Open, tmp_path: Path) -> None:
     store = tmp_path / "elsewhere.sqlite"
     store.write_text("applications")
     named = {yarnling.STATE_STORE_FILE.key: str(store)}
@@ -181,14 +181,14 @@ def test_a_store_outside_of_the_directory_is_its_users(opened: Open, tmp_path: P
 
 def test_discarding_needs_a_directory() -> None:
     with pytest.raises(InvalidArgumentException, match=r"discard_state = True: .* \(name the directory"):
-        LocalCluster(discard_state=True)
+        LocalCluster(options=ClusterOptions(discard_state=True))
 
 
-def test_what_a_dead_cluster_has_left_is_ended_first(
+def test_orphans_of_a_dead_cluster_are_ended_first(
     opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its ResourceManager would still write to the store, and its containers would run twice."""
-    monkeypatch.setattr(leftovers, "GRACE_S", 0.01)
+    monkeypatch.setattr(processes, "ORPHAN_GRACE_S", 0.01)
     directory = tmp_path / "cluster"
     opened().release_directory()
     ClusterDirectory.make(directory / "nested").release()

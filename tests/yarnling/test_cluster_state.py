@@ -1,4 +1,4 @@
-"""State files: private, found again, and never mistaken for another process's."""
+"""State files: private, and valid only for the process that wrote them."""
 
 from __future__ import annotations
 
@@ -41,51 +41,51 @@ def state(name: str = "default", supervisor: ProcessIdentity | None = None) -> C
     )
 
 
-def test_what_was_written_is_read_and_private() -> None:
+def test_a_state_file_is_private_and_read_back() -> None:
     state().write()
     assert find_cluster("default") == state()
     assert stat.S_IMODE(state_path("default").stat().st_mode) == 0o600
 
 
-def test_without_a_runtime_directory_it_is_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_runtime_directory_the_file_is_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert state_directory() == tmp_path / ".cache" / "yarnling"
 
 
-def test_no_file_says_how_to_start_one() -> None:
+def test_a_missing_file_says_how_to_start_a_cluster() -> None:
     with pytest.raises(NoCluster, match=r"no cluster 'mine' is up \(start one: yarnling up --detach --name mine\)"):
         find_cluster("mine")
 
 
-def test_a_process_id_that_belongs_to_somebody_else_now_is_stale() -> None:
-    """The number lives on, the start time tells that it is another process."""
+def test_a_reused_process_id_is_stale() -> None:
+    """The start time shows that it is another process."""
     earlier = structs.replace(ProcessIdentity.of(os.getpid()), started=1.0)
     state(supervisor=earlier).write()
-    with pytest.raises(NoCluster, match=r"has gone without a word \(yarnling down cleans up after it\)"):
+    with pytest.raises(NoCluster, match=r"was killed \(yarnling down cleans up after it\)"):
         find_cluster("default")
-    # What it has left can still be found.
+    # The files of that cluster can still be found.
     assert read_state("default").supervisor == earlier
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"version": 1}', "\x00", '{"version": 99}'])
-def test_a_file_that_is_no_state_is_told(content: str) -> None:
+def test_an_unreadable_state_file_is_reported(content: str) -> None:
     state().write()
     state_path("default").write_text(content)
     with pytest.raises(NoCluster, match=r"default\.json"):
         read_state("default")
-    # Its cluster may be up: it must not be forgotten by starting another one.
+    # Its cluster may be up, so another one must not replace it.
     with pytest.raises(UnreadableState):
         check_free("default")
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "x" * 65])
-def test_a_name_is_a_files(name: str) -> None:
+def test_names_must_be_usable_as_file_names(name: str) -> None:
     with pytest.raises(YarnException, match="--name"):
         state_path(name)
 
 
-def test_a_cluster_removes_its_own_file_only() -> None:
+def test_a_cluster_removes_only_its_own_file() -> None:
     mine = state()
     state(supervisor=structs.replace(mine.supervisor, pid=1)).write()
     mine.remove()
@@ -102,7 +102,7 @@ def test_known_clusters_leave_out_broken_files(home: Path) -> None:
     assert [found.name for found in known_clusters()] == ["one", "two"]
 
 
-def test_a_name_is_held_by_one_process_at_a_time(home: Path) -> None:
+def test_one_process_at_a_time_can_start_a_cluster_of_a_name(home: Path) -> None:
     with name_held("mine"):
         with pytest.raises(YarnException, match="'mine' is being started"), name_held("mine"):
             pass
@@ -113,26 +113,30 @@ def test_a_name_is_held_by_one_process_at_a_time(home: Path) -> None:
     assert not list((home / "yarnling").iterdir())
 
 
-def test_a_directory_that_cannot_be_written_is_refused_with_a_remedy_that_fits(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unwritable_directory_is_refused_with_a_fitting_remedy(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "yarnling").write_text("a file")
-    told = rf"^{home}/yarnling: cannot keep the cluster's state: .* \(XDG_RUNTIME_DIR names it: set it to a directory"
-    with pytest.raises(YarnException, match=told), name_held("mine"):
+    message = (
+        rf"^{home}/yarnling: cannot keep the cluster's state: .* \(XDG_RUNTIME_DIR names it: set it to a directory"
+    )
+    with pytest.raises(YarnException, match=message), name_held("mine"):
         pass
-    with pytest.raises(YarnException, match=told):
+    with pytest.raises(YarnException, match=message):
         check_free("mine")
     monkeypatch.setenv("HOME", str(home / "yarnling"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(home / "missing"))
-    told = rf"^XDG_RUNTIME_DIR = {home}/missing cannot be written to, and {home}/yarnling/.cache/yarnling: cannot keep"
-    with pytest.raises(YarnException, match=told):
+    message = (
+        rf"^XDG_RUNTIME_DIR = {home}/missing cannot be written to, and {home}/yarnling/.cache/yarnling: cannot keep"
+    )
+    with pytest.raises(YarnException, match=message):
         check_free("mine")
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     with pytest.raises(YarnException, match=r"\(set XDG_RUNTIME_DIR to a directory that you can write to\)"):
         check_free("mine")
 
 
-async def test_nothing_starts_when_no_order_could_be_taken(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_starts_if_the_control_socket_cannot_be_bound(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(UpOptions, "cluster", lambda self: pytest.fail("a cluster is made"))
     (home / "yarnling" / "mine.sock").mkdir(parents=True)
     with pytest.raises(YarnException, match="cannot keep the cluster's state: Is a directory"):

@@ -1,4 +1,4 @@
-"""Waiting for conditions: what they give, what is raised, and what is told when they do not come true."""
+"""Waiting for conditions: values, errors, and the message of a timeout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from yarnling.cluster.conditions import until, until_blocking, wait_containers
 APP = ApplicationId(1, 1)
 
 
-async def test_the_value_is_given_as_soon_as_it_is_true() -> None:
+async def test_the_first_true_value_is_returned() -> None:
     counted = itertools.count()
     assert await until(lambda: next(counted) >= 2 and "done") == "done"
     assert next(counted) == 3
@@ -32,12 +32,12 @@ async def test_a_condition_may_be_a_coroutine_function() -> None:
     assert await until(counts) is True
 
 
-async def test_what_it_gave_last_is_told() -> None:
+async def test_a_timeout_reports_the_last_value() -> None:
     with pytest.raises(WaitTimeout, match=r"after 0 s still \[\]"):
         await until(list, timeout_s=0)
 
 
-async def test_what_a_condition_raises_is_raised() -> None:
+async def test_errors_of_a_condition_are_raised() -> None:
     def fails() -> bool:
         raise TimeoutError("mine")
 
@@ -71,7 +71,7 @@ class RunningContainers:
         return tuple(ContainerReport(one, NONE, NodeId("h", 1), 0, ContainerState.RUNNING) for one in ids)
 
 
-async def test_more_containers_than_were_waited_for_are_enough_unless_the_number_is_exact() -> None:
+async def test_more_containers_are_enough_unless_the_number_is_exact() -> None:
     client = cast(Client, RunningContainers(15))
     assert len(await wait_containers(client, APP, 12, 60)) == 15
     assert len(await wait_containers(client, APP, 15, 60, exactly=True)) == 15
@@ -82,7 +82,7 @@ async def test_more_containers_than_were_waited_for_are_enough_unless_the_number
 
 
 class StartingApplication(RunningContainers):
-    """Its ApplicationMaster's container runs by the first time that the containers are listed; nothing else does."""
+    """The client of an application of which only the ApplicationMaster's container runs, from the first list on."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -98,6 +98,6 @@ class StartingApplication(RunningContainers):
         return await super().containers(attempt_id)
 
 
-async def test_the_application_master_of_an_application_that_starts_is_not_one_of_its_tasks() -> None:
+async def test_the_am_of_a_starting_application_is_not_one_of_its_tasks() -> None:
     with pytest.raises(WaitTimeout, match="0 containers of application_1_0001 run, not 1"):
         await wait_containers(cast(Client, StartingApplication()), APP, 1, 0)

@@ -60,4 +60,4 @@ async def test_logs_of_a_run_replay_into_the_same_effects(tmp_path: Path) -> Non
     for log in logs:
         start, steps = read_event_log(log)
         kinds = replay(core_of(start), steps)
-        assert len(kinds) > 5, f"{log} tells of little"
+        assert len(kinds) > 5, f"{log} has too few kinds of events"

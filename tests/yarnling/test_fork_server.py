@@ -18,32 +18,32 @@ from msgspec.structs import replace
 
 from tests.processes import running
 from tests.yarnling.apart import PROJECT, output
-from yarnling.cluster import starters
+from yarnling.cluster import daemon_starters
 from yarnling.cluster.conditions import until_blocking
-from yarnling.cluster.fork_server import RM_GRACE_S, STARTING_MAX, STOP_GRACE_S, ForkServer
-from yarnling.cluster.launcher import STOP_S, DaemonFailed, Launcher
-from yarnling.cluster.start_request import (
+from yarnling.cluster.fork_messages import (
     PACKET_BYTES_MAX,
-    Exited,
+    DaemonExited,
+    DaemonRefused,
+    DaemonRequest,
+    DaemonStarted,
     Message,
-    Refused,
-    Started,
-    StartRequest,
     decode,
     encode,
     socket_pair,
 )
+from yarnling.cluster.fork_server import RM_GRACE_S, STARTING_MAX, STOP_GRACE_S, ForkServer
+from yarnling.cluster.launcher import STOP_S, DaemonFailed, Launcher
 
 pytestmark = pytest.mark.cluster
 
 DAEMONS = Path(__file__).parent / "daemons"
 
-Request = Callable[..., StartRequest]
+Request = Callable[..., DaemonRequest]
 
 
 @pytest.fixture(params=["fork", "plain"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways of starting; the daemons of this folder can be imported."""
+    """Both starters; the daemons in this folder can be imported."""
     monkeypatch.setenv("YARNLING_START", request.param)
     monkeypatch.setenv("PYTHONPATH", str(DAEMONS))
     chosen: str = request.param
@@ -60,10 +60,10 @@ def directory(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def request_for(directory: Path) -> Request:
-    def request(mode: str = "", *, package: str = "probe", **overrides: str) -> StartRequest:
+    def request(mode: str = "", *, package: str = "probe", **overrides: str) -> DaemonRequest:
         values = {"probe.mode": mode, **overrides}
         log_file = str(directory / "probe.log")
-        return StartRequest(
+        return DaemonRequest(
             "probe", package, str(directory / "conf"), log_file, values, {"PROBE": str(directory / "conf")}
         )
 
@@ -96,7 +96,7 @@ async def test_a_daemon_has_its_own_session_files_environment_and_configuration(
     assert len(daemon.facts["files"]) <= 8, daemon.facts["files"]
 
 
-async def test_more_requests_at_once_than_the_socket_holds_are_all_served(
+async def test_more_requests_than_fit_into_the_socket_are_all_served(
     launcher: Launcher, request_for: Request, way: str
 ) -> None:
     if way == "plain":
@@ -123,7 +123,7 @@ async def test_closing_ends_the_daemons_and_what_they_run_and_deletes_the_direct
 async def test_a_daemon_that_ignores_term_is_killed(
     launcher: Launcher, request_for: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the fork server after its grace, long before its owner would lose patience with it."""
+    """By the fork server after the grace period, long before its owner would kill the fork server."""
     monkeypatch.setattr("yarnling.cluster.launcher.STOP_S", 600.0)
     daemon = await launcher.start(request_for("deaf"))
     async with asyncio.timeout(60):
@@ -131,11 +131,11 @@ async def test_a_daemon_that_ignores_term_is_killed(
     assert daemon.exit_status == -signal.SIGKILL
 
 
-def test_all_graces_together_fit_into_the_two_seconds_that_a_cluster_promises_to_be_gone_in() -> None:
+def test_all_grace_periods_fit_into_the_two_seconds_that_a_cluster_promises() -> None:
     assert STOP_GRACE_S + RM_GRACE_S < STOP_S <= 2.0
 
 
-async def test_the_end_of_a_daemon_is_told(launcher: Launcher, request_for: Request) -> None:
+async def test_the_exit_of_a_daemon_is_reported(launcher: Launcher, request_for: Request) -> None:
     daemon = await launcher.start(request_for())
     os.kill(daemon.pid, signal.SIGKILL)
     await daemon.exited.wait()
@@ -146,13 +146,13 @@ async def test_the_end_of_a_daemon_is_told(launcher: Launcher, request_for: Requ
 
 
 @pytest.mark.parametrize(
-    ("mode", "told"),
+    ("mode", "message"),
     [("refuse", r"exit status \d\n.*port 80 is not for you \(take another\)"), ("die", "exit status 3\n  mode die")],
 )
-async def test_a_daemon_that_does_not_get_ready_is_told_with_the_end_of_its_log(
-    launcher: Launcher, request_for: Request, mode: str, told: str
+async def test_a_failed_start_is_reported_with_the_end_of_the_log(
+    launcher: Launcher, request_for: Request, mode: str, message: str
 ) -> None:
-    with pytest.raises(DaemonFailed, match=f"(?s)probe did not start: {told}"):
+    with pytest.raises(DaemonFailed, match=f"(?s)probe did not start: {message}"):
         await launcher.start(request_for(mode))
 
 
@@ -162,7 +162,7 @@ async def test_a_faulty_configuration_is_refused_with_its_faults(launcher: Launc
         await launcher.start(faulty)
 
 
-async def test_the_killed_fork_server_takes_its_daemons_along_and_closing_ends_the_rest(
+async def test_daemons_die_with_a_killed_fork_server_and_closing_ends_the_rest(
     launcher: Launcher, request_for: Request, directory: Path
 ) -> None:
     daemon = await launcher.start(request_for("parent"))
@@ -188,12 +188,12 @@ OWNER = """
 import asyncio, sys
 from pathlib import Path
 from yarnling.cluster.launcher import Launcher
-from yarnling.cluster.start_request import StartRequest
+from yarnling.cluster.fork_messages import DaemonRequest
 
 async def main(home):
     launcher = Launcher(home, temporary=True)
     launcher.open()
-    request = StartRequest("probe", "probe", str(home / "conf"), str(home / "log"), {"probe.mode": "parent"})
+    request = DaemonRequest("probe", "probe", str(home / "conf"), str(home / "log"), {"probe.mode": "parent"})
     daemon = await launcher.start(request)
     print(launcher.pid, daemon.pid, daemon.facts["child"], flush=True)
     await asyncio.Event().wait()
@@ -213,40 +213,40 @@ def test_nothing_outlives_an_owner_that_was_killed(way: str, directory: Path) ->
     until_blocking(lambda: all(gone(pid) for pid in pids) and not directory.exists())
 
 
-def test_a_thread_that_is_about_to_be_gone_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exiting_thread_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A joined thread may still be counted by the kernel: seen in 2 of 60 starts on a busy machine."""
     counts = [2, 2, 1]
-    monkeypatch.setattr(starters, "thread_count", lambda: counts.pop(0))
-    assert starters._threads_left() == 1
+    monkeypatch.setattr(daemon_starters, "thread_count", lambda: counts.pop(0))
+    assert daemon_starters._threads_left() == 1
     assert counts == []
 
 
 READ_AHEAD = """
 import sys
-from yarnling.cluster.start_request import NM, StartRequest
-from yarnling.cluster.starters import Forking
+from yarnling.cluster.fork_messages import NM, DaemonRequest
+from yarnling.cluster.daemon_starters import ForkStarter
 
-starter = Forking()
+starter = ForkStarter()
 for table in ({}, {"yarn.yarnling.emulation.table": "default"}):
-    starter.prepare(StartRequest("nm-1", NM, sys.argv[1], overrides=table, log_file=""))
+    starter.prepare(DaemonRequest("nm-1", NM, sys.argv[1], overrides=table, log_file=""))
     print(*(name in sys.modules for name in ("nm.emulation.table_file", "yaml", "pydantic")))
 """
 
 
-def test_a_table_of_emulated_containers_is_read_before_the_fork_and_no_yaml_without_one(tmp_path: Path) -> None:
+def test_yaml_is_imported_before_the_fork_and_only_for_a_table_of_emulated_containers(tmp_path: Path) -> None:
     (tmp_path / "yarn-site.xml").write_text("<configuration/>")
     assert output(READ_AHEAD, str(tmp_path)) == "False False False\nTrue True True\n"
 
 
-class PlayedStarter:
-    """Starts no process: pids count from 1, and `pipes` holds where each daemon would write its ready line."""
+class FakeStarter:
+    """Starts no process: pids count from 1, and `pipes` has the descriptors for the ready lines."""
 
     def __init__(self) -> None:
         self.pipes: dict[str, int] = {}
         self.batches: list[list[str]] = [[]]
         self.refused: dict[str, OSError] = {}
 
-    def prepare(self, request: StartRequest) -> Callable[[int], int]:
+    def prepare(self, request: DaemonRequest) -> Callable[[int], int]:
         def start(ready_fd: int) -> int:
             if request.name in self.refused:
                 raise self.refused[request.name]
@@ -261,9 +261,9 @@ class PlayedStarter:
 
 
 @pytest.fixture
-def played() -> Iterator[tuple[ForkServer, PlayedStarter, socket.socket]]:
+def fake() -> Iterator[tuple[ForkServer, FakeStarter, socket.socket]]:
     ours, theirs = socket_pair()
-    starter = PlayedStarter()
+    starter = FakeStarter()
     with ours, theirs:
         yield ForkServer(theirs, starter), starter, ours
     for pipe in starter.pipes.values():
@@ -272,10 +272,10 @@ def played() -> Iterator[tuple[ForkServer, PlayedStarter, socket.socket]]:
 
 def ask(owner: socket.socket, *names: str, package: str = "nm") -> None:
     for name in names:
-        owner.sendall(encode(StartRequest(name, package, "", "")))
+        owner.sendall(encode(DaemonRequest(name, package, "", "")))
 
 
-def told(owner: socket.socket) -> list[Message]:
+def reported(owner: socket.socket) -> list[Message]:
     messages: list[Message] = []
     with contextlib.suppress(BlockingIOError):
         while packet := owner.recv(PACKET_BYTES_MAX, socket.MSG_DONTWAIT):
@@ -283,10 +283,10 @@ def told(owner: socket.socket) -> list[Message]:
     return messages
 
 
-def test_daemons_start_in_batches_the_next_when_half_of_one_is_ready(
-    played: tuple[ForkServer, PlayedStarter, socket.socket],
+def test_the_next_batch_starts_when_half_of_one_is_ready(
+    fake: tuple[ForkServer, FakeStarter, socket.socket],
 ) -> None:
-    server, starter, owner = played
+    server, starter, owner = fake
     names = [f"nm-{number}" for number in range(1, STARTING_MAX + 3)]
     ask(owner, *names)
     server._on_request()
@@ -302,10 +302,10 @@ def test_daemons_start_in_batches_the_next_when_half_of_one_is_ready(
     assert starter.batches == [names[:STARTING_MAX], names[STARTING_MAX:], []]
 
 
-def test_the_resource_manager_does_not_wait_for_those_that_wait_for_it(
-    played: tuple[ForkServer, PlayedStarter, socket.socket],
+def test_the_resource_manager_does_not_wait_for_nodes_that_wait_for_it(
+    fake: tuple[ForkServer, FakeStarter, socket.socket],
 ) -> None:
-    server, starter, owner = played
+    server, starter, owner = fake
     ask(owner, *(f"nm-{number}" for number in range(1, STARTING_MAX + 3)))
     server._on_request()
     ask(owner, "rm", package="rm")
@@ -313,22 +313,26 @@ def test_the_resource_manager_does_not_wait_for_those_that_wait_for_it(
     assert starter.batches[1] == ["rm"]
 
 
-def test_one_that_cannot_be_started_does_not_keep_the_others_from_it(
-    played: tuple[ForkServer, PlayedStarter, socket.socket],
+def test_others_start_after_one_that_cannot_be_started(
+    fake: tuple[ForkServer, FakeStarter, socket.socket],
 ) -> None:
-    server, starter, owner = played
+    server, starter, owner = fake
     starter.refused["nm-2"] = BlockingIOError("too many processes")
     ask(owner, "nm-1", "nm-2", "nm-3")
     server._on_request()
     assert starter.batches[0] == ["nm-1", "nm-3"]
-    assert told(owner) == [Started("nm-1", 1), Refused("nm-2", "too many processes"), Started("nm-3", 2)]
+    assert reported(owner) == [
+        DaemonStarted("nm-1", 1),
+        DaemonRefused("nm-2", "too many processes"),
+        DaemonStarted("nm-3", 2),
+    ]
 
 
 def test_a_daemon_whose_exit_is_seen_before_its_ready_pipe_is_forgotten(
-    played: tuple[ForkServer, PlayedStarter, socket.socket], monkeypatch: pytest.MonkeyPatch
+    fake: tuple[ForkServer, FakeStarter, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed while it starts: one select returns the end of its ready pipe and SIGCHLD, the signal first."""
-    server, starter, owner = played
+    """Killed while it starts: one select returns both the end of its ready pipe and SIGCHLD, the signal first."""
+    server, starter, owner = fake
     ask(owner, "nm-1")
     server._on_request()
     os.close(starter.pipes.pop("nm-1"))
@@ -336,5 +340,5 @@ def test_a_daemon_whose_exit_is_seen_before_its_ready_pipe_is_forgotten(
     ended = iter([(daemon.pid, signal.SIGKILL.value), None])
     monkeypatch.setattr("yarnling.cluster.fork_server._next_ended_child", lambda: next(ended))
     server._reap()
-    server._on_end_of_start(daemon)
-    assert told(owner) == [Started("nm-1", daemon.pid), Exited("nm-1", daemon.pid, -signal.SIGKILL)]
+    server._on_ready_pipe(daemon)
+    assert reported(owner) == [DaemonStarted("nm-1", daemon.pid), DaemonExited("nm-1", daemon.pid, -signal.SIGKILL)]

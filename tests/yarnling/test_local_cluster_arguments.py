@@ -1,4 +1,4 @@
-"""What LocalCluster refuses before it starts anything."""
+"""Arguments that LocalCluster refuses before it starts anything."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from yarn.nodes import NodeHealth, NodeReport
 from yarn.resource import NONE, Resource
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.cluster.client import Client
-from yarnling.cluster.daemons import Node
 from yarnling.cluster.directory import ClusterDirectory
 from yarnling.cluster.launcher import Daemon
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
+from yarnling.cluster.nodes import Node
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({"nodes": -1}, "nodes = -1: must be 0 to "),
-        ({"nodes": 2, "racks": 3}, "racks = 3: must be 1 to 2"),
+        ({"nodes": 2, "options": ClusterOptions(racks=3)}, "racks = 3: must be 1 to 2"),
         ({"settings": {"a.key": 1}}, r"settings: a.key = 1: must be a text \(write '1'\)"),
         (
             {
@@ -39,13 +39,13 @@ from yarnling.cluster.local_cluster import LocalCluster
         ),
     ],
 )
-def test_wrong_arguments_are_named(arguments: dict[str, Any], told: str) -> None:
-    with pytest.raises(InvalidArgumentException, match=told):
+def test_invalid_arguments_are_reported(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentException, match=message):
         LocalCluster(**arguments)
 
 
-def test_a_key_that_resembles_no_known_one_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """`${...}` may refer to it, and Hadoop's own keys that are not read here are no fault."""
+def test_an_unknown_key_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """`${...}` may refer to it; Hadoop's own keys that are not read here are accepted."""
     LocalCluster(settings={"my.directory": "/x", "yarn.http.policy": "HTTP_ONLY", "yarn.nodemanager.local-dirs": "/x"})
     (record,) = caplog.records
     assert "knows the key my.directory" in record.message
@@ -74,6 +74,6 @@ def test_reports_have_a_short_repr() -> None:
     assert repr(node) == f"<NodeReport h:1 RUNNING, 2 containers, {used}>"
 
 
-def test_a_cluster_that_is_not_up_says_how() -> None:
+def test_a_cluster_that_is_not_up_says_how_to_start_it() -> None:
     with pytest.raises(InvalidArgumentException, match="enter its context: with LocalCluster"):
         _ = LocalCluster().client

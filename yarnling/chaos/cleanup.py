@@ -13,9 +13,8 @@ import psutil
 
 from yarnling.chaos.notes import now_s
 from yarnling.cluster.client import Client
-from yarnling.cluster.daemons import Node
-from yarnling.cluster.processes import kill, those_that_name
-from yarnling.cluster.state import ProcessIdentity
+from yarnling.cluster.nodes import Node
+from yarnling.cluster.processes import ProcessIdentity, kill, those_that_name
 
 POLL_S = 0.1
 PREFIX = "yarnling-chaos-"

@@ -15,11 +15,11 @@ import psutil
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
 from yarnling.chaos.history import Role
-from yarnling.chaos.network import NetworkFault
 from yarnling.chaos.plan import Scope
 from yarnling.chaos.schedule import FaultInjection
 from yarnling.chaos.target import RM, TargetCluster
-from yarnling.cluster.container_processes import processes_of
+from yarnling.cluster.containers import processes_of
+from yarnling.cluster.network import NetworkFault
 from yarnling.cluster.processes import kill
 
 TARGET_WAIT_S = 10.0
@@ -190,7 +190,7 @@ class PauseMaster(FaultAction):
 
 
 class LinkFault(FaultAction):
-    """Puts a network fault on some links of the network. See yarnling.chaos.network for their names."""
+    """Puts a network fault on some links of the network. See yarnling.cluster.network for their names."""
 
     links: tuple[str, ...] = ()
 

@@ -21,7 +21,6 @@ from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.chaos.cleanup import keep_directory, leftovers, new_directory, remove_orphans, sockets_of_this_process
 from yarnling.chaos.disks import DiskUnavailable, SmallDisk, enter_mount_namespace
 from yarnling.chaos.history import Change, History
-from yarnling.chaos.network import Network, SamePorts
 from yarnling.chaos.notes import Notes, now_s
 from yarnling.chaos.phases import POLL_S, Report, RunContext, describe, drain, inject_faults, recover
 from yarnling.chaos.plan import Plan
@@ -30,7 +29,8 @@ from yarnling.chaos.target import RM, TargetCluster
 from yarnling.chaos.verdict import Judgement, judge
 from yarnling.chaos.workload import Workload
 from yarnling.cluster.client import Client
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
+from yarnling.cluster.network import Network, SamePorts
 
 END_S = 5.0
 """How long processes, sockets and files may remain after the cluster has stopped; a cluster promises two seconds."""
@@ -172,11 +172,13 @@ class _Running:
             plan.nodes,
             memory_mb=plan.memory_mb,
             vcores=plan.vcores,
-            racks=plan.racks,
             settings={**SETTINGS, **own, **plan.settings},
             fast=True,
-            directory=self._cluster_directory,
-            detours=network or (SamePorts() if plan.same_ports else None),
+            options=ClusterOptions(
+                racks=plan.racks,
+                directory=self._cluster_directory,
+                routes=network or (SamePorts() if plan.same_ports else None),
+            ),
         )
 
     def _disks(self, stack: AsyncExitStack) -> dict[int, SmallDisk]:

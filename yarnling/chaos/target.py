@@ -13,10 +13,10 @@ from pathlib import Path
 from yarn.errors import CallOutcomeUnknown
 from yarn.states import DecommissionType
 from yarnling.chaos.disks import SmallDisk
-from yarnling.chaos.network import Network
 from yarnling.chaos.notes import Notes
 from yarnling.cluster.launcher import Daemon, DaemonFailed
 from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.network import Network
 
 RETRY_S = 0.1
 """The pause before a call is retried that was not answered."""
@@ -44,7 +44,7 @@ class TargetCluster:
     def is_up(self, number: int) -> bool:
         """Whether this daemon runs; False before it has a process."""
         daemon = self._daemon(number)
-        return daemon.begun.is_set() and daemon.exit_status is None
+        return daemon.spawned.is_set() and daemon.exit_status is None
 
     def expect_exit(self, number: int) -> None:
         """From now on the exit of this daemon is intended."""

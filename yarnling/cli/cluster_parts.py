@@ -1,6 +1,6 @@
 """Verbs on the parts of a running cluster: add and remove nodes, kill, pause and restart daemons and containers.
 
-Each sends a request to the cluster's supervisor (yarnling.cluster.orders), which reports progress and the result.
+Each sends a request to the cluster's supervisor (yarnling.cluster.commands), which reports progress and the result.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _add_node(
     as_json: Json = False,
 ) -> None:
     """Start more NodeManagers and wait until they have registered."""
-    _request(name, as_json, order="add-node", count=count, memory_mb=memory, vcores=vcores)
+    _request(name, as_json, command="add-node", count=count, memory_mb=memory, vcores=vcores)
 
 
 def _remove_node(
@@ -59,12 +59,12 @@ def _remove_node(
     """
     if now and timeout is not None:
         raise typer.BadParameter("--now and --timeout cannot be combined")
-    _request(name, as_json, order="remove-node", node=node, timeout_s=timeout, now=now)
+    _request(name, as_json, command="remove-node", node=node, timeout_s=timeout, now=now)
 
 
 def _restart_node(node: Node, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     """Restart a NodeManager that has exited, with the same host and directories."""
-    _request(name, as_json, order="restart-node", node=node)
+    _request(name, as_json, command="restart-node", node=node)
 
 
 def _kill_node(
@@ -80,34 +80,34 @@ def _kill_node(
     as_json: Json = False,
 ) -> None:
     """Kill a NodeManager with SIGKILL; the ResourceManager notices when its heartbeats stop."""
-    _request(name, as_json, order="kill-node", node=node, containers=containers, pack=pack)
+    _request(name, as_json, command="kill-node", node=node, containers=containers, pack=pack)
 
 
 def _pause_node(node: Node, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     """Pause a NodeManager with SIGSTOP, as if its machine hung; its containers keep running."""
-    _request(name, as_json, order="pause-node", node=node)
+    _request(name, as_json, command="pause-node", node=node)
 
 
 def _resume_node(node: Node, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     """Resume a paused NodeManager."""
-    _request(name, as_json, order="resume-node", node=node)
+    _request(name, as_json, command="resume-node", node=node)
 
 
 def _kill_rm(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     """Kill the ResourceManager with SIGKILL; nodes, ApplicationMasters and containers keep running."""
-    _request(name, as_json, order="kill-rm")
+    _request(name, as_json, command="kill-rm")
 
 
 def _restart_rm(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     """Restart a ResourceManager that has exited; with `up --recovery` it recovers its applications."""
-    _request(name, as_json, order="restart-rm")
+    _request(name, as_json, command="restart-rm")
 
 
 def _kill_master(application: Application, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     """Kill an ApplicationMaster with SIGKILL; the ResourceManager starts the next attempt, if one is left."""
     with reading_arguments():
         ApplicationId.parse(application)
-    _request(name, as_json, order="kill-master", application=application)
+    _request(name, as_json, command="kill-master", application=application)
 
 
 def _kill_container(
@@ -118,7 +118,7 @@ def _kill_container(
     """Kill all processes of a container with SIGKILL: it fails with exit status 137."""
     with reading_arguments():
         ContainerId.parse(container)
-    _request(name, as_json, order="kill-container", container=container)
+    _request(name, as_json, command="kill-container", container=container)
 
 
 def _request(name: str, as_json: bool, **request: object) -> None:
@@ -151,7 +151,7 @@ def _result(request: dict[str, object], name: str) -> dict[str, object]:
     from yarnling.cluster.state import control_path
 
     console = notices()
-    with console.status(str(request["order"])) as status:
+    with console.status(str(request["command"])) as status:
         for answer in answers(control_path(name), request):
             if "progress" not in answer:
                 return answer

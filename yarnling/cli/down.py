@@ -9,9 +9,8 @@ import typer
 from msgspec import Struct
 
 from yarnling.cli.output import print_json
-from yarnling.cluster.leftovers import clean_up
 from yarnling.cluster.processes import kill, wait_gone
-from yarnling.cluster.state import ClusterState, known_clusters, read_state
+from yarnling.cluster.state import ClusterState, clean_up, known_clusters, read_state
 
 DOWN_S = 4.0
 """The supervisor promises two seconds; a busy machine may take longer."""

@@ -21,7 +21,7 @@ from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.connection import connect
 from yarnling.cli.output import in_line, print_indented, print_json, terminal
 from yarnling.cluster.client import Client
-from yarnling.cluster.node_health import complaints
+from yarnling.cluster.nodes import complaints
 
 EXPLAINED_MAX = 20
 """Applications, oldest first, if no id is given."""

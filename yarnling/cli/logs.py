@@ -11,7 +11,7 @@ from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import in_line, notices, print_json
-from yarnling.cluster.container_logs import ContainerLog, find_logs
+from yarnling.cluster.containers import ContainerLog, find_logs
 from yarnling.cluster.state import find_cluster
 
 

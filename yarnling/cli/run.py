@@ -23,7 +23,7 @@ from yarnling.cli.connection import connect
 from yarnling.cli.output import print_json
 from yarnling.cli.submit import follow
 from yarnling.cluster.client import Client
-from yarnling.cluster.container_logs import ContainerLog
+from yarnling.cluster.containers import ContainerLog
 
 STREAMS = ("stdout", "stderr")
 STATUS_FILE = "exit-status"

@@ -15,7 +15,7 @@ from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.cli.connection import ResourceManagerDown, connect
 from yarnling.cli.output import Listing, cell, in_line, plain, print_json, terminal
 from yarnling.cluster.client import Client
-from yarnling.cluster.node_health import complaints
+from yarnling.cluster.nodes import complaints
 from yarnling.cluster.state import ClusterState, NodeEntry, find_cluster, read_state
 
 ANSWER_S = 2.0

@@ -14,7 +14,7 @@ from yarnling.cli.config import print_key_notices
 from yarnling.cli.output import cell, in_line, notices, print_json, terminal
 from yarnling.cli.status import ClusterView, cluster_tables, snapshot_or_problem
 from yarnling.cluster.local_cluster import LocalCluster
-from yarnling.cluster.node_health import complaints
+from yarnling.cluster.nodes import complaints
 from yarnling.cluster.state import find_cluster, name_option
 from yarnling.cluster.supervisor import (
     ClusterBroken,

@@ -1,4 +1,10 @@
-"""The cluster and the client without asyncio: each call runs in an event loop that a thread of its own keeps."""
+"""Clusters and clients for callers without an event loop, and for callers with an event loop of their own.
+
+A cluster belongs to the event loop that started it. `Portal` keeps such a loop in a thread. A *view* stands for an
+object of that loop: the methods of a `Blocking` view return when the call is done, those of an `Awaited` view are
+coroutine functions for any event loop. Both kinds of view get their methods from one list of `Remote(...)` entries,
+which have the types of the originals.
+"""
 
 from __future__ import annotations
 
@@ -6,205 +12,224 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from am.client.submission import Submission
-from yarn.applications import (
-    ApplicationAttemptReport,
-    ApplicationFilter,
-    ApplicationReport,
-    ApplicationSubmissionContext,
-    ContainerReport,
-)
+from yarn.configuration import Configuration
 from yarn.errors import YarnException
-from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
-from yarn.protocols.client import GetNewApplicationResponse
-from yarn.protocols.inspection import Explanation
-from yarn.queues import QueueInfo
-from yarn.states import (
-    FINAL_APPLICATION_STATES,
-    DecommissionType,
-    NodeState,
-    SignalContainerCommand,
-    YarnApplicationState,
-)
-from yarnling.cluster.awaited import awaited
+from yarn.ids import ApplicationId
+from yarnling.cluster import conditions
 from yarnling.cluster.client import Client
 from yarnling.cluster.conditions import WAIT_S, until_blocking
-from yarnling.cluster.container_logs import ContainerLog
+from yarnling.cluster.containers import ContainerLog
+from yarnling.cluster.directory import ClusterDirectory
+from yarnling.cluster.launcher import Daemon
+from yarnling.cluster.nodes import Node
+from yarnling.cluster.running_cluster import RunningCluster
+from yarnling.cluster.unmanaged_am import NAME, UnmanagedAM, unmanaged_am
 
-if TYPE_CHECKING:
-    from yarnling.cluster.daemons import Node
-    from yarnling.cluster.launcher import Daemon
-    from yarnling.cluster.local_cluster import LocalCluster
-
+P = ParamSpec("P")
+S = TypeVar("S")
 T = TypeVar("T")
 
 
-class LoopThread:
-    """An event loop in a thread, for callers that have none."""
+class Portal:
+    """An event loop in a thread, for callers in other threads.
+
+    anyio's blocking portal is not used: it repeats a cancellation at every await, so that an interrupted call could not
+    clean up (docs/design/libraries.md).
+    """
 
     def __init__(self) -> None:
-        made: Future[asyncio.AbstractEventLoop] = Future()
-        self._thread = threading.Thread(target=self._run, args=(made,), name="yarnling", daemon=True)
+        loop: Future[asyncio.AbstractEventLoop] = Future()
+        self._thread = threading.Thread(target=_run_loop, args=(loop,), name="yarnling", daemon=True)
         self._thread.start()
-        self._loop = made.result()
+        self._loop = loop.result()
 
-    def _run(self, made: Future[asyncio.AbstractEventLoop]) -> None:
-        """Make, run and close the loop in this thread: the caller's may have one that runs, as a notebook's does."""
-        with asyncio.Runner() as runner:
-            loop = runner.get_loop()
-            made.set_result(loop)
-            loop.run_forever()
+    def start(self, function: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Call `function` in the loop; the future of its result. Raises YarnException if this is closed."""
+        if self._loop.is_closed():
+            raise YarnException("the cluster has ended (call it while its context is open)")
+        return asyncio.run_coroutine_threadsafe(function(*args, **kwargs), self._loop)
 
-    def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`. An interrupt (Ctrl-C) cancels it. Raises YarnException once this is closed."""
-        future = self.submit(work)
+    def call(self, function: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of `function` in the loop. An interrupt (Ctrl-C) cancels the call."""
+        future = self.start(function, *args, **kwargs)
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
 
-    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """What will be the result of `work`. Raises YarnException once this is closed."""
-        if self._loop.is_closed():
-            work.close()
-            raise YarnException("the cluster has ended (call it while its context is open)")
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
     def close(self) -> None:
+        """Cancel what runs in the loop and end the thread."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
 
-class BlockingClient:
-    """yarnling.cluster.client.Client, each method waiting for its result."""
+def _run_loop(made: Future[asyncio.AbstractEventLoop]) -> None:
+    """Make, run and close an event loop in this thread: the caller's thread may have one, as in a notebook."""
+    with asyncio.Runner() as runner:
+        made.set_result(runner.get_loop())
+        runner.get_loop().run_forever()
 
-    def __init__(self, client: Client, loop: LoopThread) -> None:
-        self._client = client
-        self._loop = loop
+
+class View(Generic[S]):
+    """An object that lives in the loop of a portal."""
+
+    def __init__(self, original: S, portal: Portal) -> None:
+        self.original = original
+        self.portal = portal
 
     def __repr__(self) -> str:
-        return f"<Blocking{repr(self._client)[1:]}"
+        return f"<{type(self).__name__} of {self.original!r}>"
 
-    def new_application(self) -> GetNewApplicationResponse:
-        return self._loop.call(self._client.new_application())
 
-    def submit(self, context: ApplicationSubmissionContext) -> ApplicationReport:
-        return self._loop.call(self._client.submit(context))
+class Blocking(View[S]):
+    """A view whose methods return when the call is done."""
 
-    def start(self, submission: Submission) -> ApplicationReport:
-        return self._loop.call(self._client.start(submission))
 
-    def report(self, app_id: ApplicationId | str) -> ApplicationReport:
-        return self._loop.call(self._client.report(app_id))
+class Awaited(View[S]):
+    """A view whose methods are coroutine functions for any event loop."""
 
-    def applications(self, wanted: ApplicationFilter | None = None) -> tuple[ApplicationReport, ...]:
-        return self._loop.call(self._client.applications(wanted))
 
-    def wait(
-        self,
-        app_id: ApplicationId | str,
-        *,
-        states: frozenset[YarnApplicationState] = FINAL_APPLICATION_STATES,
-        timeout_s: float | None = None,
-    ) -> ApplicationReport:
-        return self._loop.call(self._client.wait(app_id, states=states, timeout_s=timeout_s))
+class Remote(Generic[S, P, T]):
+    """A method of a view: calls `method`, a coroutine function of the original, in the original's event loop."""
 
-    def kill(self, app_id: ApplicationId | str, diagnostics: str = "") -> None:
-        self._loop.call(self._client.kill(app_id, diagnostics))
+    def __init__(self, method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> None:
+        self._method = method
 
-    def move(self, app_id: ApplicationId | str, queue: str) -> None:
-        self._loop.call(self._client.move(app_id, queue))
+    @overload
+    def __get__(self, view: None, owner: type) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]: ...
+    @overload
+    def __get__(self, view: Blocking[S], owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, view: Awaited[S], owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, view: View[S] | None, owner: type) -> Callable[..., Any]:
+        if view is None:
+            return self._method
+        method, original, portal = self._method, view.original, view.portal
 
-    def update_priority(self, app_id: ApplicationId | str, priority: int) -> int:
-        return self._loop.call(self._client.update_priority(app_id, priority))
+        def blocking(*args: P.args, **kwargs: P.kwargs) -> T:
+            return portal.call(method, original, *args, **kwargs)
 
-    def update_lifetime(self, app_id: ApplicationId | str, ends: str) -> str:
-        return self._loop.call(self._client.update_lifetime(app_id, ends))
+        async def awaited(*args: P.args, **kwargs: P.kwargs) -> T:
+            return await asyncio.wrap_future(portal.start(method, original, *args, **kwargs))
 
-    def fail_attempt(self, attempt_id: ApplicationAttemptId | str) -> None:
-        self._loop.call(self._client.fail_attempt(attempt_id))
+        return blocking if isinstance(view, Blocking) else awaited
 
-    def explain(self, app_id: ApplicationId | str) -> Explanation:
-        return self._loop.call(self._client.explain(app_id))
 
-    def attempts(self, app_id: ApplicationId | str) -> tuple[ApplicationAttemptReport, ...]:
-        return self._loop.call(self._client.attempts(app_id))
+class _ClientMethods:
+    """The methods of both views of a client; see `Client`."""
 
-    def attempt(self, attempt_id: ApplicationAttemptId | str) -> ApplicationAttemptReport:
-        return self._loop.call(self._client.attempt(attempt_id))
+    new_application = Remote(Client.new_application)
+    submit = Remote(Client.submit)
+    start = Remote(Client.start)
+    report = Remote(Client.report)
+    applications = Remote(Client.applications)
+    wait = Remote(Client.wait)
+    kill = Remote(Client.kill)
+    move = Remote(Client.move)
+    update_priority = Remote(Client.update_priority)
+    update_lifetime = Remote(Client.update_lifetime)
+    fail_attempt = Remote(Client.fail_attempt)
+    explain = Remote(Client.explain)
+    attempts = Remote(Client.attempts)
+    attempt = Remote(Client.attempt)
+    container = Remote(Client.container)
+    signal_container = Remote(Client.signal_container)
+    containers = Remote(Client.containers)
+    metrics = Remote(Client.metrics)
+    nodes = Remote(Client.nodes)
+    node_labels = Remote(Client.node_labels)
+    queue = Remote(Client.queue)
+    refresh_queues = Remote(Client.refresh_queues)
+    refresh_nodes = Remote(Client.refresh_nodes)
 
-    def container(self, container_id: ContainerId | str) -> ContainerReport:
-        return self._loop.call(self._client.container(container_id))
 
-    def signal_container(self, container_id: ContainerId | str, command: SignalContainerCommand) -> None:
-        self._loop.call(self._client.signal_container(container_id, command))
-
-    def containers(self, attempt_id: ApplicationAttemptId | str) -> tuple[ContainerReport, ...]:
-        return self._loop.call(self._client.containers(attempt_id))
-
-    def metrics(self) -> ClusterMetrics:
-        return self._loop.call(self._client.metrics())
-
-    def nodes(self, states: frozenset[NodeState] = frozenset()) -> tuple[NodeReport, ...]:
-        return self._loop.call(self._client.nodes(states))
-
-    def node_labels(self) -> tuple[NodeLabel, ...]:
-        return self._loop.call(self._client.node_labels())
-
-    def queue(self, name: str, *, applications: bool = False) -> QueueInfo:
-        return self._loop.call(self._client.queue(name, applications=applications))
-
-    def refresh_queues(self) -> None:
-        self._loop.call(self._client.refresh_queues())
-
-    def refresh_nodes(self, kind: DecommissionType = DecommissionType.NORMAL, timeout_s: int | None = None) -> None:
-        self._loop.call(self._client.refresh_nodes(kind, timeout_s))
-
+class _ClientView(_ClientMethods, View[Client]):
     def logs(self, app_id: ApplicationId | str) -> list[ContainerLog]:
-        return self._client.logs(app_id)
+        return self.original.logs(app_id)
 
 
-class BlockingCluster:
-    """A LocalCluster whose methods wait for their results. Made by `with LocalCluster()`."""
+class BlockingClient(_ClientView, Blocking[Client]):
+    """A `Client` whose methods return when the call is done."""
 
-    def __init__(self, cluster: LocalCluster) -> None:
-        self._cluster = cluster
-        self._loop = LoopThread()
 
-    def __repr__(self) -> str:
-        return f"<Blocking{repr(self._cluster)[len('<Local') :]}"
+class AwaitedClient(_ClientView, Awaited[Client]):
+    """A `Client` whose methods can be awaited in any event loop."""
 
-    def open(self) -> BlockingCluster:
-        """Start the cluster; what was started is ended again if that fails."""
-        try:
-            self._loop.call(self._cluster.__aenter__())
-        except BaseException:
-            self.close()
-            raise
-        return self
 
-    def close(self) -> None:
-        try:
-            self._loop.call(self._cluster.stop())
-        finally:
-            self._loop.close()
+class _ClusterMethods:
+    """The methods of both views of a cluster that make calls; see `RunningCluster`."""
 
-    @property
-    def cluster(self) -> LocalCluster:
-        """What this stands before: its directory, its configuration, its addresses."""
-        return self._cluster
+    run = Remote(RunningCluster.run)
+    submit = Remote(RunningCluster.submit)
+    explain = Remote(RunningCluster.explain)
+    add_nodes = Remote(RunningCluster.add_nodes)
+    remove_node = Remote(RunningCluster.remove_node)
+    decommission_node = Remote(RunningCluster.decommission_node)
+    kill_node = Remote(RunningCluster.kill_node)
+    kill_pack = Remote(RunningCluster.kill_pack)
+    partition_node = Remote(RunningCluster.partition_node)
+    slow_node = Remote(RunningCluster.slow_node)
+    heal_node = Remote(RunningCluster.heal_node)
+    restart_node = Remote(RunningCluster.restart_node)
+    kill_rm = Remote(RunningCluster.kill_rm)
+    restart_rm = Remote(RunningCluster.restart_rm)
+    kill_container = Remote(RunningCluster.kill_container)
+    kill_master = Remote(RunningCluster.kill_master)
+    wait_nodes = Remote(RunningCluster.wait_nodes)
+    wait_node = Remote(RunningCluster.wait_node)
+    wait_containers = Remote(RunningCluster.wait_containers)
+    wait_broken = Remote(RunningCluster.wait_broken)
 
-    def awaited(self) -> LocalCluster:
-        """The cluster for callers that have an event loop: what they await is done in the cluster's own."""
-        return awaited(self._cluster, self._loop)
+
+class _ClusterView(_ClusterMethods, View[RunningCluster]):
+    """What both views of a cluster have without a call."""
 
     @property
     def nodes(self) -> list[Node]:
-        return self._cluster.nodes
+        return self.original.nodes
+
+    @property
+    def rm(self) -> Daemon:
+        return self.original.rm
+
+    @property
+    def directory(self) -> ClusterDirectory:
+        return self.original.directory
+
+    @property
+    def configuration(self) -> Configuration:
+        return self.original.configuration
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        return self.original.addresses
+
+    def node(self, number: int) -> Node:
+        return self.original.node(number)
+
+    def pack_of(self, number: int) -> list[Node]:
+        return self.original.pack_of(number)
+
+    def log_dirs_of(self, node: Node) -> list[Path]:
+        return self.original.log_dirs_of(node)
+
+    def pause_node(self, number: int) -> None:
+        self.original.pause_node(number)
+
+    def resume_node(self, number: int) -> None:
+        self.original.resume_node(number)
+
+    def _client_of(self, user: str) -> Client:
+        return self.portal.call(_client_of, self.original, user)
+
+
+class BlockingCluster(_ClusterView, Blocking[RunningCluster]):
+    """A cluster whose methods return when the call is done. Made by `with LocalCluster()`."""
 
     @property
     def client(self) -> BlockingClient:
@@ -212,68 +237,37 @@ class BlockingCluster:
         return self.client_of("")
 
     def client_of(self, user: str) -> BlockingClient:
-        return BlockingClient(self._loop.call(self._client_of(user)), self._loop)
+        return BlockingClient(self._client_of(user), self.portal)
 
-    def kill_node(self, number: int, *, containers: bool = True) -> None:
-        self._loop.call(self._cluster.kill_node(number, containers=containers))
-
-    def kill_pack(self, number: int, *, containers: bool = True) -> None:
-        self._loop.call(self._cluster.kill_pack(number, containers=containers))
-
-    def restart_node(self, number: int) -> Node:
-        return self._loop.call(self._cluster.restart_node(number))
-
-    def kill_rm(self) -> None:
-        self._loop.call(self._cluster.kill_rm())
-
-    def restart_rm(self) -> Daemon:
-        return self._loop.call(self._cluster.restart_rm())
-
-    def node(self, number: int) -> Node:
-        return self._cluster.node(number)
-
-    def wait_broken(self) -> str:
-        return self._loop.call(self._cluster.wait_broken())
-
-    def add_nodes(self, count: int = 1, *, memory_mb: int | None = None, vcores: int | None = None) -> list[Node]:
-        return self._loop.call(self._cluster.add_nodes(count, memory_mb=memory_mb, vcores=vcores))
-
-    def decommission_node(
-        self, number: int, timeout_s: int | None = None, tell: Callable[[str], None] = lambda text: None
-    ) -> None:
-        self._loop.call(self._cluster.decommission_node(number, timeout_s, tell))
-
-    def remove_node(self, number: int) -> None:
-        self._loop.call(self._cluster.remove_node(number))
-
-    def pause_node(self, number: int) -> None:
-        self._cluster.pause_node(number)
-
-    def resume_node(self, number: int) -> None:
-        self._cluster.resume_node(number)
-
-    def kill_container(self, container_id: ContainerId | str) -> None:
-        self._loop.call(self._cluster.kill_container(container_id))
-
-    def kill_master(self, app_id: ApplicationId | str) -> ContainerId:
-        return self._loop.call(self._cluster.kill_master(app_id))
+    def awaited(self) -> AwaitedCluster:
+        """The same cluster for callers with an event loop."""
+        return AwaitedCluster(self.original, self.portal)
 
     def until(self, condition: Callable[[], T], timeout_s: float = WAIT_S) -> T:
-        """What `condition` gives, as soon as that is true. It runs in the thread of its caller, and may call this."""
+        """The first true value that `condition` returns; it is called in this thread. Raises WaitTimeout."""
         return until_blocking(condition, timeout_s)
 
-    def wait_nodes(
-        self, count: int, state: NodeState = NodeState.RUNNING, timeout_s: float = WAIT_S
-    ) -> tuple[NodeReport, ...]:
-        return self._loop.call(self._cluster.wait_nodes(count, state, timeout_s))
 
-    def wait_node(self, number: int, *states: NodeState, timeout_s: float = WAIT_S) -> NodeReport:
-        return self._loop.call(self._cluster.wait_node(number, *states, timeout_s=timeout_s))
+class AwaitedCluster(_ClusterView, Awaited[RunningCluster]):
+    """A cluster whose methods can be awaited in any event loop. Made by `BlockingCluster.awaited`."""
 
-    def wait_containers(
-        self, app_id: ApplicationId | str, count: int, timeout_s: float = WAIT_S, *, exactly: bool = False
-    ) -> tuple[ContainerReport, ...]:
-        return self._loop.call(self._cluster.wait_containers(app_id, count, timeout_s, exactly=exactly))
+    until = staticmethod(conditions.until)
 
-    async def _client_of(self, user: str) -> Client:
-        return self._cluster.client_of(user)
+    @property
+    def client(self) -> AwaitedClient:
+        """A client of the user who runs this."""
+        return self.client_of("")
+
+    def client_of(self, user: str) -> AwaitedClient:
+        return AwaitedClient(self._client_of(user), self.portal)
+
+    def unmanaged_am(
+        self, queue: str = "default", *, name: str = NAME, user: str = ""
+    ) -> AbstractAsyncContextManager[UnmanagedAM]:
+        """An ApplicationMaster in the caller's event loop: `async with cluster.unmanaged_am() as am`."""
+        return unmanaged_am(self.addresses, self.configuration, queue=queue, name=name, user=user)
+
+
+async def _client_of(cluster: RunningCluster, user: str) -> Client:
+    """In the cluster's event loop, which the client's channels will belong to."""
+    return cluster.client_of(user)

@@ -1,4 +1,4 @@
-"""A YARN client: submits applications, waits for them, asks after all that the ResourceManager knows.
+"""A YARN client: submits applications, waits for them, and queries the ResourceManager.
 
 Source of the rules: YarnClientImpl (protocol: submitApplication returns before the application is accepted, so the
 client asks for its report until it has left SUBMITTED, and submits again if the ResourceManager does not know it).
@@ -53,13 +53,13 @@ from yarn.states import (
     YarnApplicationState,
 )
 from yarn.times import UNLIMITED
-from yarnling.cluster.container_logs import ContainerLog, find_logs
+from yarnling.cluster.containers import ContainerLog, find_logs
 
 NOT_YET_ACCEPTED = frozenset(
     {YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnApplicationState.SUBMITTED}
 )
-LEAF_QUEUES_TOLD_MAX = 20
-"""A refused submission names so many queues that there are."""
+LEAF_QUEUES_LISTED_MAX = 20
+"""Leaf queues listed in the error of a refused submission."""
 _REFUSED = frozenset({YarnApplicationState.FAILED, YarnApplicationState.KILLED})
 
 
@@ -67,23 +67,23 @@ _logger = logging.getLogger(__name__)
 
 
 class SubmissionFailed(YarnException):
-    """The ResourceManager took the application's id and then refused it; the text is its diagnostics."""
+    """The ResourceManager refused an application; the message has its diagnostics."""
 
 
 class WaitTimeout(YarnException):
-    """What was waited for did not happen in time; the text says how far it is."""
+    """A condition was not met in time; the message says what was seen last."""
 
 
 class Client:
-    """One user's way to the ResourceManager. Close it, or use it as a context manager.
+    """A user's connection to the ResourceManager. Close it, or use it as a context manager.
 
-    Methods take ids as such or as text ("application_1700000000000_0001"); one that is malformed raises
+    Methods take ids as records or as text ("application_1700000000000_0001"); malformed text raises
     InvalidIdException.
 
     `addresses` {configuration key: host:port}, for example yarn.resourcemanager.address (LocalCluster.addresses).
-    `conf`: the cluster's (LocalCluster.configuration, or its configuration directory loaded); it names the secret that
-    the ResourceManager wants to see. `user`: "" is who runs this. `log_dirs`: the NodeManagers' log directories, as far
-    as they are on this machine; there may come more. `staging_root`: where `start` leaves what its applications need.
+    `conf`: the cluster's configuration (LocalCluster.configuration, or its configuration directory loaded), which names
+    the secret that authenticates the client. `user`: "" is the user who runs this. `log_dirs`: the NodeManagers' log
+    directories on this machine; the collection may grow. `staging_root`: where `start` puts the files of applications.
     Raises AccessControlException if the cluster belongs to another user.
     """
 
@@ -129,7 +129,7 @@ class Client:
     # Applications
 
     async def new_application(self) -> GetNewApplicationResponse:
-        """A fresh id, and the largest container there can be."""
+        """A new application id, and the largest container that can be requested."""
         return await self._rm.get_new_application()
 
     async def submit(self, context: ApplicationSubmissionContext) -> ApplicationReport:
@@ -139,7 +139,7 @@ class Client:
             try:
                 report = await self.report(context.application_id)
             except ApplicationNotFoundException:
-                # A ResourceManager that was started again may have lost it; the same id again is no error.
+                # A restarted ResourceManager may have lost the application; submitting the same id again is allowed.
                 await self._rm.submit_application(context)
                 continue
             if report.state in _REFUSED:
@@ -149,14 +149,14 @@ class Client:
                 return report
             await asyncio.sleep(self._poll_s)
 
-    async def start(self, submission: Submission, tell: Callable[[str], object] = _logger.warning) -> ApplicationReport:
-        """Submit one of our own applications (am.programs) under a new id, and wait until it is accepted.
+    async def start(self, submission: Submission, warn: Callable[[str], object] = _logger.warning) -> ApplicationReport:
+        """Submit one of yarnling's applications (Job, am.programs) under a new id, and wait until it is accepted.
 
-        `tell` gets what its user should know. Raises InvalidResourceRequestException for an impossible size.
+        `warn` gets notices for the user. Raises InvalidResourceRequestException for a size that is too large.
         """
         new = await self.new_application()
         for notice in submission.check_sizes(new.maximum_capability):
-            tell(notice)
+            warn(notice)
         return await self.submit(submission.build(new.application_id, self.staging_root))
 
     async def report(self, app_id: ApplicationId | str) -> ApplicationReport:
@@ -173,7 +173,10 @@ class Client:
         states: frozenset[YarnApplicationState] = FINAL_APPLICATION_STATES,
         timeout_s: float | None = None,
     ) -> ApplicationReport:
-        """Its report once it is in one of `states`. Raises WaitTimeout, or YarnException if it ended otherwise."""
+        """The report once the application is in one of `states`.
+
+        Raises WaitTimeout, or YarnException if it ended in another state.
+        """
         report: ApplicationReport | None = None
         try:
             async with asyncio.timeout(timeout_s):
@@ -189,7 +192,7 @@ class Client:
             raise WaitTimeout(f"{app_id} after {timeout_s:g} s: {seen} {_diagnosed(report)}".rstrip()) from None
 
     async def kill(self, app_id: ApplicationId | str, diagnostics: str = "") -> None:
-        """Kill it; returns when it has ended."""
+        """Kill an application; returns when it has ended."""
         while True:
             request = KillApplicationRequest(as_id(ApplicationId, app_id), diagnostics)
             reply = await self._rm.force_kill_application(request)
@@ -198,15 +201,18 @@ class Client:
             await asyncio.sleep(self._poll_s)
 
     async def move(self, app_id: ApplicationId | str, queue: str) -> None:
-        """To another leaf queue, with all that it holds."""
+        """Move an application with its containers to another leaf queue."""
         await self._rm.move_application_across_queues(MoveApplicationRequest(as_id(ApplicationId, app_id), queue))
 
     async def update_priority(self, app_id: ApplicationId | str, priority: int) -> int:
-        """The priority that it has now; the cluster has a highest, and what is over keeps its own."""
+        """Set the priority of an application; returns the new one.
+
+        The cluster has a highest priority; an application that has ended keeps its own.
+        """
         return await self._rm.update_application_priority(UpdatePriorityRequest(as_id(ApplicationId, app_id), priority))
 
     async def update_lifetime(self, app_id: ApplicationId | str, ends: str) -> str:
-        """Let it end at `ends` (yarn.times); when it ends now, as its queue has a bound."""
+        """Have an application killed at `ends` (yarn.times); returns the time that its queue allows."""
         request = UpdateTimeoutsRequest(as_id(ApplicationId, app_id), ends)
         return await self._rm.update_application_timeouts(request) or UNLIMITED
 
@@ -214,7 +220,7 @@ class Client:
         await self._rm.fail_application_attempt(as_id(ApplicationAttemptId, attempt_id))
 
     async def explain(self, app_id: ApplicationId | str) -> Explanation:
-        """Why it has not got what it asks for: what was refused last on each node, with the numbers."""
+        """Why the application's resource requests are not satisfied: the last refusal on each node, with numbers."""
         return await self._inspection.explain(as_id(ApplicationId, app_id))
 
     async def attempts(self, app_id: ApplicationId | str) -> tuple[ApplicationAttemptReport, ...]:
@@ -224,15 +230,15 @@ class Client:
         return await self._rm.get_application_attempt_report(as_id(ApplicationAttemptId, attempt_id))
 
     async def container(self, container_id: ContainerId | str) -> ContainerReport:
-        """A live container."""
+        """The report of a container that has not ended."""
         return await self._rm.get_container_report(as_id(ContainerId, container_id))
 
     async def signal_container(self, container_id: ContainerId | str, command: SignalContainerCommand) -> None:
-        """Have its node send its processes a signal, with the node's next heartbeat."""
+        """Have the NodeManager send a signal to the container's processes, after its next heartbeat."""
         await self._rm.signal_to_container(SignalContainerRequest(as_id(ContainerId, container_id), command))
 
     async def containers(self, attempt_id: ApplicationAttemptId | str) -> tuple[ContainerReport, ...]:
-        """The live containers of an attempt."""
+        """The containers of an attempt that have not ended."""
         return await self._rm.get_containers(as_id(ApplicationAttemptId, attempt_id))
 
     # The cluster
@@ -241,50 +247,50 @@ class Client:
         return await self._rm.get_cluster_metrics()
 
     async def nodes(self, states: frozenset[NodeState] = frozenset()) -> tuple[NodeReport, ...]:
-        """The nodes in these states; in any, if none are named."""
+        """The nodes in these states; without states, all nodes."""
         return await self._rm.get_cluster_nodes(states)
 
     async def node_labels(self) -> tuple[NodeLabel, ...]:
-        """The labels that nodes can have."""
+        """The node labels of the cluster."""
         return await self._rm.get_cluster_node_labels()
 
     async def queue(self, name: str, *, applications: bool = False) -> QueueInfo:
-        """A queue with all below it. Raises InvalidArgumentException if there is none."""
+        """A queue with all queues below it. Raises InvalidArgumentException if there is no such queue."""
         info = await self._rm.get_queue_info(QueueInfoRequest(name, applications, children=True, recursive=True))
         if info is None:
-            raise InvalidArgumentException(f"queue {name}: there is none of that name")
+            raise InvalidArgumentException(f"queue {name}: there is no such queue")
         return info
 
     async def _leaf_queues_beside(self, wanted: str) -> str:
-        """What could have been asked for, in parentheses, if `wanted` is no leaf queue."""
+        """The leaf queues, in parentheses, if `wanted` is not one of them."""
         root = await self.queue("root")
         if any(wanted in (queue.name, queue.path) for queue in _queues(root) if not queue.children):
             return ""
         names = leaf_queue_names(root)
-        more = ", ..." if len(names) > LEAF_QUEUES_TOLD_MAX else ""
-        return f" (submit to a leaf queue: {', '.join(names[:LEAF_QUEUES_TOLD_MAX])}{more})"
+        more = ", ..." if len(names) > LEAF_QUEUES_LISTED_MAX else ""
+        return f" (submit to a leaf queue: {', '.join(names[:LEAF_QUEUES_LISTED_MAX])}{more})"
 
-    # What operators do; the rest of it is in `admin`
+    # Administration; `admin` has the rest
 
     async def refresh_queues(self) -> None:
-        """Have the RM read its queues anew. Raises ConfigurationException with all faults; then nothing changed."""
+        """Have the RM read its queues again. Raises ConfigurationException with all faults and changes nothing then."""
         await self.admin.refresh_queues()
 
     async def refresh_nodes(
         self, kind: DecommissionType = DecommissionType.NORMAL, timeout_s: int | None = None
     ) -> None:
-        """Have the RM read its host lists anew. GRACEFUL waits `timeout_s` for containers (None: as configured)."""
+        """Have the RM read its host lists again. GRACEFUL waits `timeout_s` for containers (None: as configured)."""
         await self.admin.refresh_nodes(RefreshNodesRequest(kind, timeout_s))
 
     # Logs
 
     def logs(self, app_id: ApplicationId | str) -> list[ContainerLog]:
-        """The log files of the application's containers, by container and name; they may still grow."""
+        """The log files of the application's containers, by container and name; files of running ones may grow."""
         return find_logs(self._log_dirs, as_id(ApplicationId, app_id))
 
 
 def leaf_queue_names(root: QueueInfo) -> list[str]:
-    """What may be submitted to: a queue's own name if no other has it, else its path."""
+    """The leaf queues as names to submit to: a queue's short name if it is unique, otherwise its path."""
     every = list(_queues(root))
     named = Counter(queue.name for queue in every)
     return [queue.name if named[queue.name] == 1 else queue.path for queue in every if not queue.children]

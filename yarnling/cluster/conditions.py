@@ -1,4 +1,4 @@
-"""Waiting until something is so: on nodes, on containers, on whatever a condition tells. No test needs a sleep."""
+"""Waiting for conditions of a cluster: its nodes, its containers, or any function. Tests need no sleep."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeReport
 from yarn.states import ContainerState, NodeState
 from yarnling.cluster.client import Client, WaitTimeout
-from yarnling.cluster.container_processes import processes_of
+from yarnling.cluster.containers import processes_of
 
 T = TypeVar("T")
 
 WAIT_S = 30.0
-"""How long is waited unless a caller says otherwise: far above what a healthy cluster takes on a busy machine."""
-LOOK_S = 0.02
-"""Between two looks, at least: a look is a call or two of the ResourceManager, a millisecond of its time.
+"""The default timeout: far above what a healthy cluster takes on a busy machine."""
+POLL_S = 0.02
+"""Minimum interval between two checks; a check is a call or two of the ResourceManager, a millisecond of its time.
 
-One that takes longer, as at the list of ten thousand nodes, is followed by a pause as long."""
+A check that takes longer, for example a list of ten thousand nodes, is followed by an equally long pause."""
 
 
 @overload
@@ -33,21 +33,21 @@ async def until(condition: Callable[[], Awaitable[T]], timeout_s: float = WAIT_S
 @overload
 async def until(condition: Callable[[], T], timeout_s: float = WAIT_S) -> T: ...
 async def until(condition: Callable[[], Any], timeout_s: float = WAIT_S) -> Any:
-    """What `condition` gives, as soon as that is true. Raises WaitTimeout with what it gave last.
+    """The first true value that `condition`, a function or a coroutine function, returns.
 
-    It may be a coroutine function. What it raises is raised.
+    Raises WaitTimeout with the last value, and the errors of `condition`.
     """
     value = None
     scope = asyncio.timeout(timeout_s)
     try:
         async with scope:
             while True:
-                looked_s = time.monotonic()
-                given = condition()
-                value = await given if inspect.isawaitable(given) else given
+                checked_s = time.monotonic()
+                result = condition()
+                value = await result if inspect.isawaitable(result) else result
                 if value:
                     return value
-                await asyncio.sleep(max(LOOK_S, time.monotonic() - looked_s))
+                await asyncio.sleep(max(POLL_S, time.monotonic() - checked_s))
     except TimeoutError:
         if not scope.expired():
             raise
@@ -55,12 +55,12 @@ async def until(condition: Callable[[], Any], timeout_s: float = WAIT_S) -> Any:
 
 
 def until_blocking(condition: Callable[[], T], timeout_s: float = WAIT_S) -> T:
-    """The same without asyncio; `condition` runs in this thread."""
+    """As `until`, without asyncio; `condition` runs in this thread."""
     deadline = time.monotonic() + timeout_s
     while not (value := condition()):
         if time.monotonic() > deadline:
             raise WaitTimeout(f"after {timeout_s:g} s still {value!r}")
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     return value
 
 
@@ -68,29 +68,29 @@ async def wait_nodes(client: Client, count: int, state: NodeState, timeout_s: fl
     """The nodes in `state`, once there are exactly `count`."""
     seen: tuple[NodeReport, ...] = ()
 
-    async def are_so_many() -> bool:
+    async def has_count() -> bool:
         nonlocal seen
         seen = await client.nodes(frozenset({state}))
         return len(seen) == count
 
     try:
-        await until(are_so_many, timeout_s)
+        await until(has_count, timeout_s)
     except WaitTimeout:
         raise WaitTimeout(f"after {timeout_s:g} s {len(seen)} nodes are {state.name}, not {count}") from None
     return seen
 
 
 async def wait_node(client: Client, node_id: NodeId, states: frozenset[NodeState], timeout_s: float) -> NodeReport:
-    """What the ResourceManager says of a node, once it is in one of `states`."""
+    """The ResourceManager's report of a node, once it is in one of `states`."""
     report: NodeReport | None = None
 
-    async def is_so() -> bool:
+    async def has_state() -> bool:
         nonlocal report
         report = next((node for node in await client.nodes() if node.node_id == node_id), None)
         return report is not None and report.state in states
 
     try:
-        await until(is_so, timeout_s)
+        await until(has_state, timeout_s)
     except WaitTimeout:
         wanted = " or ".join(sorted(state.name for state in states))
         seen = "unknown" if report is None else report.state.name
@@ -104,17 +104,17 @@ async def wait_containers(
 ) -> tuple[ContainerReport, ...]:
     """The running containers of the application's current attempt without its ApplicationMaster's.
 
-    Returns once there are at least `count`, with `exactly` once there are neither more nor less.
+    Returns once there are at least `count`, with `exactly` once there are neither more nor fewer.
     """
     running: tuple[ContainerReport, ...] = ()
 
-    async def are_so_many() -> bool:
+    async def has_count() -> bool:
         nonlocal running
         running = await _running_tasks(client, app_id)
         return len(running) == count or (len(running) > count and not exactly)
 
     try:
-        await until(are_so_many, timeout_s)
+        await until(has_count, timeout_s)
     except WaitTimeout:
         report = await client.report(app_id)
         bound = "exactly " if exactly else ""
@@ -126,16 +126,19 @@ async def wait_containers(
 
 
 async def wait_processes(client: Client, container_id: ContainerId, below: int) -> list[psutil.Process]:
-    """The container's processes below process `below`, once it has some; ContainerNotFoundException if it has ended."""
+    """The container's processes among the descendants of `below`, once there are some.
+
+    Raises ContainerNotFoundException if the container has ended.
+    """
     while not (processes := processes_of(container_id, below)):
         report = await client.container(container_id)
         if report.state is ContainerState.COMPLETE:
             raise ContainerNotFoundException(f"{container_id} has ended")
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
     return processes
 
 
-async def wait_master(client: Client, app_id: ApplicationId | str) -> ContainerId:
+async def wait_am(client: Client, app_id: ApplicationId | str) -> ContainerId:
     """The container of the application's current ApplicationMaster, once it has one."""
 
     async def current() -> ContainerId | None:
@@ -143,18 +146,18 @@ async def wait_master(client: Client, app_id: ApplicationId | str) -> ContainerI
         attempts = {attempt.attempt_id: attempt for attempt in await client.attempts(app_id)}
         return attempts[attempt_id].am_container_id if attempt_id in attempts else None
 
-    master = await until(current)
-    assert master is not None
-    return master
+    am = await until(current)
+    assert am is not None
+    return am
 
 
 async def _running_tasks(client: Client, app_id: ApplicationId | str) -> tuple[ContainerReport, ...]:
-    """The containers are listed first: the ApplicationMaster's is known as such by the time that it is in the list."""
+    """Containers are listed before attempts: an attempt knows its AM's container before that is in the list."""
     current = (await client.report(app_id)).current_attempt_id
     containers = await client.containers(current)
-    masters = {attempt.am_container_id for attempt in await client.attempts(app_id)}
+    ams = {attempt.am_container_id for attempt in await client.attempts(app_id)}
     return tuple(
         container
         for container in containers
-        if container.container_id not in masters and container.state is ContainerState.RUNNING
+        if container.container_id not in ams and container.state is ContainerState.RUNNING
     )

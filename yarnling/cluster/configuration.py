@@ -1,7 +1,7 @@
 """The configuration of a local cluster: the user's files, what the cluster sets itself, and the user's settings.
 
-Each wins over those before it. The cluster sets only what must differ here: places (addresses, directories), and a few
-defaults that suit a machine which is not a data centre's.
+Each overrides those before it. The cluster sets only what must differ here: places (addresses, directories), and a few
+defaults for a machine that is not in a data centre.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from yarn.settings.report import KeyUnknown, describe
 from yarnling.cluster.directory import STATE_STORE, ClusterDirectory, NodePlace
 
 ORIGIN = "LocalCluster"
-"""Where a value comes from that the cluster chooses itself."""
+"""The origin of values that the cluster chooses itself."""
 ANY_PORT = "127.0.0.1:0"
 READY_MADE = ("default", "all")
 """The tables of emulated containers that come with yarnling (nm.emulation)."""
@@ -35,24 +35,24 @@ RM_ADDRESSES = (
 )
 
 PLACES = (*RM_ADDRESSES, nodemanager.ADDRESS.key, nodemanager.LOCAL_DIRS.key, nodemanager.LOG_DIRS.key)
-"""Keys whose values in files are of other machines: only settings that are given to this cluster itself count."""
+"""Keys whose values in files belong to other machines: only this cluster's `settings` can set them."""
 
-# Set unless the user's files or settings say otherwise.
+# Used unless the user's files or settings have the key.
 DEFAULTS = {
     # The disk of a laptop is often more than 90 % full, and then every node would be unhealthy.
     nodemanager.MAX_DISK_UTILIZATION_PERCENTAGE.key: "100.0",
-    # On one without any room containers would fail without a word: there is none for what they say.
+    # On a full disk containers would fail without a message, because there is no room for their logs.
     nodemanager.MIN_FREE_SPACE_PER_DISK_MB.key: "16",
-    # Stacks of gRPC's threads and allocator arenas: an AM reserves half a GB and touches 45 MB. Distributions of
-    # Hadoop switch this check off too.
+    # Because of the stacks of gRPC's threads and allocator arenas an AM reserves half a GB and touches 45 MB.
+    # Distributions of Hadoop disable this check too.
     nodemanager.VMEM_CHECK_ENABLED.key: "false",
-    # In the cluster's directory, as is what a user names without a path.
+    # Relative to the cluster's directory.
     yarnling.STATE_STORE_FILE.key: STATE_STORE,
 }
 
 
 def definitions(texts: Iterable[str], option: str = "-D") -> dict[str, str]:
-    """{key: value} of KEY=VALUE texts. Raises YarnException, naming the option, for one that is none."""
+    """{key: value} of KEY=VALUE texts. Raises YarnException, which names the option, for other texts."""
     found: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -63,15 +63,15 @@ def definitions(texts: Iterable[str], option: str = "-D") -> dict[str, str]:
 
 
 def unknown_keys(settings: Mapping[str, str]) -> tuple[KeyUnknown, ...]:
-    """Those of the keys that neither yarnling nor Hadoop knows."""
+    """The keys that neither yarnling nor Hadoop knows."""
     strangers = {key: value for key, value in settings.items() if setting_of(key) is None}
     return describe(Configuration().overridden(strangers, ORIGIN), hadoop_keys()).unknown if strangers else ()
 
 
 def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[str, str]) -> Configuration:
-    """The configuration without places. Raises ConfigurationException with every fault of it.
+    """The configuration without places. Raises ConfigurationException with all its faults.
 
-    `sizes` are the nodes' memory and vcores as asked for; they win over files.
+    `sizes` {key: value} are the requested memory and vcores of nodes; they override files.
     """
     conf = with_defaults(read_configuration(conf_dir, settings))
     conf = conf.overridden({key: value for key, value in sizes.items() if key not in settings}, ORIGIN)
@@ -80,14 +80,14 @@ def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[
 
 
 def emulation_setting(emulated: bool | Path | str) -> dict[str, str]:
-    """{key: value} of what was asked for: True is the table `default`, a path another one."""
+    """{key: value} for the option `emulated`: True is the table `default`, a path another one."""
     if emulated is False:
         return {}
     return {yarnling.EMULATION_TABLE.key: READY_MADE[0] if emulated is True else str(emulated)}
 
 
 def _emulation_faults(conf: Configuration) -> tuple[Fault, ...]:
-    """What is wrong with the table of emulated containers, if one is named."""
+    """The faults of the table of emulated containers, if one is configured."""
     if yarnling.EMULATION_TABLE.maybe_of(conf) is None:
         return ()
     from nm.emulation.table_file import read_emulation
@@ -100,25 +100,25 @@ def _emulation_faults(conf: Configuration) -> tuple[Fault, ...]:
 
 
 def with_defaults(conf: Configuration) -> Configuration:
-    """`conf`, and what a cluster on this machine goes by where it says nothing."""
+    """`conf` with the defaults of a local cluster."""
     return conf.overridden({key: value for key, value in DEFAULTS.items() if key not in conf}, ORIGIN)
 
 
 def node_sizes(memory_mb: int | None, vcores: int | None) -> dict[str, str]:
-    """{key: value} of what was asked for; Hadoop's defaults hold for the rest."""
+    """{key: value} for the sizes that are not None; the others have Hadoop's defaults."""
     asked = {nodemanager.RESOURCE_MEMORY_MB.key: memory_mb, nodemanager.RESOURCE_CPU_VCORES.key: vcores}
     return {key: str(value) for key, value in asked.items() if value is not None}
 
 
 def first_addresses(settings: Mapping[str, str]) -> dict[str, str]:
-    """Where the RM shall listen: anywhere, if the settings name no place."""
+    """{key: host:port} where the RM is to listen; a free port unless the settings name one."""
     return {key: settings.get(key, ANY_PORT) for key in RM_ADDRESSES}
 
 
 def file_values(
     conf: Configuration, addresses: Mapping[str, str], directory: ClusterDirectory, *, racks: bool
 ) -> dict[str, str]:
-    """What the cluster's own files hold: values as written, and the places of this cluster."""
+    """{key: value} for the cluster's own files: values as the user wrote them, and the places of this cluster."""
     values = {key: entry.value for key in conf if (entry := conf.entry(key)) is not None}
     values |= addresses
     values[yarnling.CLUSTER_SECRET_FILE.key] = str(directory.secret_file)
@@ -127,7 +127,7 @@ def file_values(
     values.setdefault(resourcemanager.NODES_EXCLUDE_PATH.key, str(directory.excluded_hosts))
     table = values.get(yarnling.EMULATION_TABLE.key)
     if table is not None and table.strip() not in READY_MADE:
-        # A NodeManager that starts later may have another working directory.
+        # NodeManagers that start later may have another working directory.
         values[yarnling.EMULATION_TABLE.key] = str(Path(table.strip()).absolute())
     if racks:
         values[yarnling.NODE_SWITCH_MAPPING.key] = TABLE_MAPPING
@@ -136,15 +136,15 @@ def file_values(
 
 
 def replaced(conf: Configuration, settings: Mapping[str, str]) -> list[str]:
-    """What a user's files say and the cluster sets itself all the same, such as `KEY (yarn-site.xml:3)`."""
+    """The keys of a user's files that the cluster overrides, for example `KEY (yarn-site.xml:3)`."""
     entries = [(key, conf.entry(key)) for key in PLACES if key not in settings]
     return [f"{key} ({entry.origin})" for key, entry in entries if entry is not None]
 
 
 def node_overrides(places: Sequence[NodePlace], settings: Mapping[str, str]) -> dict[str, str]:
-    """What is one process's own: the host of its first node, with the port of the settings if they name one.
+    """{key: value} for one NodeManager process: host of its first node, port from the settings, directories.
 
-    Directories of the settings get a part for each process, and in a pack for each node: two must not share one.
+    Each process, and in a pack each node, gets its own subdirectory of the directories in the settings.
     """
     first = places[0]
     port = nodemanager.ADDRESS.parse(settings[nodemanager.ADDRESS.key])[1] if nodemanager.ADDRESS.key in settings else 0
@@ -158,12 +158,12 @@ def node_overrides(places: Sequence[NodePlace], settings: Mapping[str, str]) -> 
 
 
 def local_dirs(place: NodePlace, settings: Mapping[str, str]) -> list[Path]:
-    """The node's directories for work."""
+    """The node's local directories."""
     return _node_dirs(place, settings.get(nodemanager.LOCAL_DIRS.key)) or [place.local_dir]
 
 
 def log_dirs(place: NodePlace, settings: Mapping[str, str]) -> list[Path]:
-    """The node's directories for containers' logs."""
+    """The node's directories for the logs of containers."""
     return _node_dirs(place, settings.get(nodemanager.LOG_DIRS.key)) or [place.log_dir]
 
 
@@ -174,5 +174,5 @@ def _node_dirs(place: NodePlace, setting: str | None) -> list[Path]:
 
 
 def _process_dirs(place: NodePlace, dirs: Iterable[Path]) -> list[Path]:
-    """A packed node's are those of its process by its host's name."""
+    """The directories of the node's process; those of a packed node are below them, named after its host."""
     return [path.parent for path in dirs] if place.is_packed else list(dirs)

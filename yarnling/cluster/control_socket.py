@@ -1,11 +1,11 @@
-"""The way to a cluster's supervisor: a socket beside the state file, for the user who started the cluster.
+"""The control socket of a cluster's supervisor, beside the state file, for the user who started the cluster.
 
-    {"order": "remove-node", "node": "2"}         one line in
-    {"progress": "nm-2: 3 containers run"}        any number of lines out, and then one of
+    {"command": "remove-node", "node": "2"}       one line in
+    {"progress": "nm-2: waiting for ..."}         any number of lines out, and then one of
     {"facts": {...}, "text": "nm-2 has left."}
     {"error": "..."}
 
-Who goes away before the end has the order given up.
+A client that disconnects before the end cancels its command.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from typing import Any
 
 from wire.unix_socket import bound, short_name
 from yarn.errors import YarnException
+from yarnling.cluster.nodes import Report
 from yarnling.cluster.state import unusable_state_directory
 
 LINE_BYTES_MAX = 64 * 1024
-"""An order is some hundred bytes."""
+"""Size limit of a command, which has about a hundred bytes."""
 REQUEST_S = 5.0
-"""How long a connection may wait before its order has come."""
+"""How long a connection may take to send its command."""
 WAITING_MAX = 16
-"""Connections that have not sent their order. The one that has waited longest makes room for the next, so that idle
-connections cannot keep an order out: a command sends its order as soon as it is connected."""
-ORDERS_MAX = 16
-"""Orders under way, each a task of the supervisor. People give them one by one, and most exclude one another."""
+"""Connections that have not sent their command. The oldest is closed to make room for the next, so that idle
+connections cannot block a command: a client sends its command as soon as it is connected."""
+COMMANDS_MAX = 16
+"""Commands that run at the same time, each a task of the supervisor."""
 _CREDENTIALS = struct.Struct("3i")
 """pid, uid, gid: struct ucred."""
 
-Tell = Callable[[str], None]
-CarryOut = Callable[[dict[str, Any], Tell], Awaitable[dict[str, Any]]]
+Execute = Callable[[dict[str, Any], Report], Awaitable[dict[str, Any]]]
 
 
 class NoSupervisor(YarnException):
-    """Nobody answers at the socket."""
+    """No supervisor answers at the socket."""
 
 
 @contextlib.contextmanager
-def bound_for_orders(path: Path) -> Iterator[socket.socket]:
-    """The socket at `path`, which is deleted at the end. Raises YarnException if there cannot be one."""
+def bound_socket(path: Path) -> Iterator[socket.socket]:
+    """A socket bound to `path`, which is deleted at the end. Raises YarnException if that fails."""
     try:
         listener = bound(path)
     except OSError as error:
@@ -60,25 +60,25 @@ def bound_for_orders(path: Path) -> Iterator[socket.socket]:
 
 
 @contextlib.asynccontextmanager
-async def taking_orders(listener: socket.socket, carry_out: CarryOut) -> AsyncIterator[None]:
-    """Take orders while the context is open; those under way at its end are given up."""
-    orders = _OrderServer(carry_out)
-    server = await asyncio.start_unix_server(orders.connected, sock=listener, limit=LINE_BYTES_MAX)
+async def serving_commands(listener: socket.socket, execute: Execute) -> AsyncIterator[None]:
+    """Serve commands while the context is open; cancels those that still run at its end."""
+    commands = _CommandServer(execute)
+    server = await asyncio.start_unix_server(commands.connected, sock=listener, limit=LINE_BYTES_MAX)
     try:
         yield
     finally:
         server.close()
-        await orders.close()
+        await commands.close()
 
 
-class _OrderServer:
-    """The connections of a control socket: those that wait for their order, and those whose order is under way."""
+class _CommandServer:
+    """The connections of a control socket: those that have not sent a command, and those whose command runs."""
 
-    def __init__(self, carry_out: CarryOut) -> None:
-        self._carry_out = carry_out
+    def __init__(self, execute: Execute) -> None:
+        self._execute = execute
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
-        self._orders = 0
+        self._running = 0
 
     def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if _peer_uid(writer) != os.geteuid():
@@ -86,7 +86,7 @@ class _OrderServer:
             return
         if len(self._waiting) >= WAITING_MAX:
             longest, task = next(iter(self._waiting.items()))
-            _say(longest, {"error": f"more than {WAITING_MAX} connections have sent no order"})
+            _send(longest, {"error": f"more than {WAITING_MAX} connections have not sent a command"})
             del self._waiting[longest]
             task.cancel()
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
@@ -106,11 +106,11 @@ class _OrderServer:
             self._waiting.pop(writer, None)
             await self._answer(_parsed(line), reader, writer)
         except TimeoutError:
-            _say(writer, {"error": f"no order came in {REQUEST_S:g} s"})
+            _send(writer, {"error": f"no command was received in {REQUEST_S:g} s"})
         except ValueError as error:
-            _say(writer, {"error": f"no order: {error}"})
+            _send(writer, {"error": f"not a command: {error}"})
         except ConnectionError:
-            # The peer has gone, and its order with it.
+            # The client has disconnected; its command is cancelled.
             pass
         finally:
             self._waiting.pop(writer, None)
@@ -119,42 +119,42 @@ class _OrderServer:
     async def _answer(
         self, request: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Carry the order out and send its result, unless the peer goes away before."""
-        if self._orders >= ORDERS_MAX:
-            _say(writer, {"error": f"{ORDERS_MAX} orders are under way (wait until one has ended)"})
+        """Execute the command and send its result, unless the client disconnects before."""
+        if self._running >= COMMANDS_MAX:
+            _send(writer, {"error": f"{COMMANDS_MAX} commands are running (wait until one has ended)"})
             return
-        self._orders += 1
+        self._running += 1
         try:
             async with asyncio.TaskGroup() as tasks:
-                outcome = _outcome(self._carry_out, request, lambda text: _say(writer, {"progress": text}))
-                order, more = tasks.create_task(outcome), tasks.create_task(_next_byte(reader))
-                await asyncio.wait((order, more), return_when=asyncio.FIRST_COMPLETED)
-                order.cancel()
+                outcome = _outcome(self._execute, request, lambda text: _send(writer, {"progress": text}))
+                command, more = tasks.create_task(outcome), tasks.create_task(_next_byte(reader))
+                await asyncio.wait((command, more), return_when=asyncio.FIRST_COMPLETED)
+                command.cancel()
                 more.cancel()
         finally:
-            self._orders -= 1
-        if not order.cancelled():
-            _say(writer, order.result())
+            self._running -= 1
+        if not command.cancelled():
+            _send(writer, command.result())
         elif more.result():
-            _say(writer, {"error": "more than the order came: one line a connection"})
+            _send(writer, {"error": "data after the command: send one line for each connection"})
 
 
-def _say(writer: asyncio.StreamWriter, line: dict[str, Any]) -> None:
+def _send(writer: asyncio.StreamWriter, line: dict[str, Any]) -> None:
     writer.write(json.dumps(line).encode() + b"\n")
 
 
 async def _next_byte(reader: asyncio.StreamReader) -> bytes:
-    """What comes after the order; b"" when the peer has gone."""
+    """The data after the command; b"" when the client has disconnected."""
     try:
         return await reader.read(1)
     except ConnectionError:
         return b""
 
 
-async def _outcome(carry_out: CarryOut, request: dict[str, Any], tell: Tell) -> dict[str, Any]:
-    """The last line. A bug of ours is reported in it too, and the supervisor lives."""
+async def _outcome(execute: Execute, request: dict[str, Any], report: Report) -> dict[str, Any]:
+    """The last line; also for an unexpected exception, which must not end the supervisor."""
     try:
-        return await carry_out(request, tell)
+        return await execute(request, report)
     except YarnException as error:
         return {"error": error.message}
     except Exception as error:
@@ -162,7 +162,7 @@ async def _outcome(carry_out: CarryOut, request: dict[str, Any], tell: Tell) -> 
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    """Raises ValueError for a line that is not a JSON object; StreamReader does so for a line that is too long."""
+    """Raises ValueError for a line that is not a JSON object, as StreamReader does for a line that is too long."""
     try:
         request = json.loads(line)
     except RecursionError:
@@ -179,7 +179,7 @@ def _peer_uid(writer: asyncio.StreamWriter) -> int:
 
 
 def answers(path: Path, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What the supervisor says to an order, line by line. Raises NoSupervisor if it does not, or stops midway."""
+    """The supervisor's answers to a command, line by line. Raises NoSupervisor if it does not answer to the end."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         try:
             with short_name(path) as short:
@@ -193,4 +193,4 @@ def answers(path: Path, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
                         return
         except OSError as error:
             raise NoSupervisor(f"{path}: {error.strerror}") from None
-    raise NoSupervisor(f"{path}: the supervisor has ended meanwhile")
+    raise NoSupervisor(f"{path}: the supervisor has ended")

@@ -1,11 +1,11 @@
-"""The daemons of a local cluster: how its ResourceManager and NodeManagers are configured, started and told to end."""
+"""The daemons of a local cluster: how its ResourceManager and NodeManagers are configured, started and ended."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
-from yarn.ids import NodeId
 from yarn.settings import resourcemanager, yarnling
 from yarnling.cluster.configuration import (
     ORIGIN,
@@ -25,69 +24,72 @@ from yarnling.cluster.configuration import (
     node_overrides,
 )
 from yarnling.cluster.directory import NODES_MAX, STATE_STORE, ClusterDirectory, NodePlace
-from yarnling.cluster.held_ports import HeldPorts
+from yarnling.cluster.fork_messages import NM, RM, DaemonRequest
 from yarnling.cluster.launcher import Daemon, DaemonFailed, Launcher
-from yarnling.cluster.leftovers import end_processes
 from yarnling.cluster.loop_launcher import LoopLauncher
-from yarnling.cluster.start_request import NM, RM, StartRequest
+from yarnling.cluster.nodes import Node
+from yarnling.cluster.processes import end_orphans
 
 ADDED_MAX = 1000
-"""Nodes that can join later. The ResourceManager reads the table of racks once, so theirs must be in it by then."""
+"""Nodes that can be added later. The ResourceManager reads the table of racks once, so it must list them already."""
 PRIVATE_MODE = 0o700
-LEAVE_S = 30.0
-"""A NodeManager that takes leave ends its containers, which takes a quarter of a second."""
+EXIT_TIMEOUT_S = 30.0
+"""How long a NodeManager may take to end its containers and unregister; it needs a quarter of a second."""
 
 
-@dataclass
-class Node:
-    """A NodeManager of the cluster. `id` is its NodeId once it was ready; `daemon` may be that of other nodes too.
-
-    `sizes` {configuration key: value} if they are its own.
-    """
-
-    place: NodePlace
-    daemon: Daemon
-    sizes: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return self.place.name
-
-    @property
-    def id(self) -> NodeId:
-        return NodeId(self.place.host, NodeId.parse(self.daemon.facts["node_id"]).port)
-
-    @property
-    def alive(self) -> bool:
-        return self.daemon.exit_status is None
-
-    def __repr__(self) -> str:
-        status = self.daemon.exit_status
-        state = f"process {self.daemon.pid}" if status is None else f"ended with {status}"
-        return f"<Node {self.name} {self.id}, {state}>"
-
-
-class Detour(Struct, frozen=True):
-    """A node's own ways to the others: `settings` of its NodeManager, and the HADOOP_CONF_DIR of its containers if it
-    is not the cluster's."""
+class RouteOverride(Struct, frozen=True):
+    """How one node reaches the other processes: `settings` of its NodeManager, and the HADOOP_CONF_DIR of its
+    containers (None: the cluster's)."""
 
     settings: dict[str, str]
     conf_dir: Path | None = None
 
 
-class Detours(Protocol):
-    """Ways that do not lead straight from process to process, such as through a proxy that does harm."""
+class RouteOverrides(Protocol):
+    """Routes other than the direct ones between the processes, for example through proxies that inject faults."""
 
-    async def of_node(self, place: NodePlace, values: Mapping[str, str]) -> Detour:
-        """Asked for before each start of the node; `values` {key: value} are what the cluster's files say."""
+    async def of_node(self, place: NodePlace, values: Mapping[str, str]) -> RouteOverride:
+        """Called before each start of the node; `values` {key: value} are those of the cluster's files."""
         ...
+
+
+class PortReservations:
+    """Keeps the ports of the ResourceManager reserved while it is down, so that it can come back at its addresses.
+
+    The ports are ones that were free, and the kernel would give them to any program that binds or connects, but not
+    while a socket is bound to them. Ours does not listen, so it accepts no connection; a server can listen beside it
+    if both set SO_REUSEADDR, as gRPC's servers do. A second server is refused as usual.
+    """
+
+    def __init__(self) -> None:
+        self._sockets: list[socket.socket] = []
+
+    def reserve(self, address: str) -> str:
+        """`host:port` with a free port, reserved from now on, if the port is 0; otherwise the address as it is."""
+        host, _, port = address.rpartition(":")
+        if port != "0":
+            return address
+        bound = socket.socket()
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind((host, 0))
+        except OSError:
+            # The daemon that cannot listen there reports the reason.
+            bound.close()
+            return address
+        self._sockets.append(bound)
+        return f"{host}:{bound.getsockname()[1]}"
+
+    def close(self) -> None:
+        while self._sockets:
+            self._sockets.pop().close()
 
 
 class ClusterDaemons:
     """What a cluster runs. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`.
 
-    `pack`: so many nodes share a process; None for as many as the configuration says. `loopback`: daemons are no
-    processes, but tasks of the running loop. `name`: what another cluster is told that finds its directory in use.
+    `pack`: nodes that share a process; None: as configured. `loopback`: daemons are tasks of the running event loop
+    instead of processes. `name`: how the error of another cluster that finds the directory in use names this one.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class ClusterDaemons:
         nodes: int,
         racks: int,
         pack: int | None = None,
-        detours: Detours | None = None,
+        routes: RouteOverrides | None = None,
         loopback: bool = False,
         name: str = "",
     ) -> None:
@@ -108,19 +110,19 @@ class ClusterDaemons:
         self._sizes = sizes
         self._racks = racks
         self._pack = pack
-        self._detours = detours
+        self.routes = routes
         self._loopback = loopback
         self._name = name
         self.nodes_max = min(nodes + ADDED_MAX, NODES_MAX)
         self._launcher: Launcher | LoopLauncher | None = None
         self._opened: ClusterDirectory | None = None
-        self._held = HeldPorts()
+        self._ports = PortReservations()
         self.addresses: dict[str, str] = {}
         self.log_dirs: list[Path] = []
         self.nodes: list[Node] = []
 
     def open(self, path: Path | None, *, discard_state: bool = False) -> None:
-        """Make its directory, `path` or a temporary one, and what starts daemons.
+        """Make the cluster's directory, `path` or a temporary one, and start the launcher of its daemons.
 
         The state of an earlier cluster in `path` is kept to be resumed, unless `discard_state`. Raises YarnException,
         with nothing changed, if another cluster uses the directory or recovery is off and there is such state.
@@ -131,7 +133,7 @@ class ClusterDaemons:
         recovery = resourcemanager.RECOVERY_ENABLED.of(self.configuration)
         self.directory.check_state(store, recovery=recovery, discard=discard_state)
         if not self.directory.temporary:
-            end_processes([self.directory.path])
+            end_orphans([self.directory.path])
         self.directory.prepare(store, discard=discard_state)
         secret_file = {yarnling.CLUSTER_SECRET_FILE.key: str(self.directory.secret_file)}
         self.configuration = self.configuration.overridden(secret_file, ORIGIN)
@@ -142,27 +144,27 @@ class ClusterDaemons:
         self._launcher.open()
 
     async def close(self) -> None:
-        """End every process; again is no error."""
+        """End every process; calling it again is a no-op."""
         try:
             if self._launcher is not None:
                 await self._launcher.close()
         finally:
-            self._held.close()
+            self._ports.close()
             self.release_directory()
 
     def release_directory(self) -> None:
-        """Let another cluster use the directory. No process uses it any more."""
+        """Let another cluster use the directory, now that no process of this one does."""
         if self._opened is not None:
             self._opened.release()
 
     @property
     def is_open(self) -> bool:
-        """Whether its directory has been made; it stays true after the end."""
+        """Whether the directory has been made; stays true after the end."""
         return self._launcher is not None
 
     @property
     def launcher(self) -> Launcher | LoopLauncher:
-        """Raises InvalidArgumentException if nothing was opened yet."""
+        """Raises InvalidArgumentException before `open`."""
         if self._launcher is None:
             raise InvalidArgumentException("the cluster is not up (enter its context: with LocalCluster() as cluster)")
         return self._launcher
@@ -174,25 +176,25 @@ class ClusterDaemons:
         return self.launcher.daemons["rm"]
 
     async def start_rm(self) -> None:
-        """The first one; its addresses are everybody's from then on."""
+        """Start the first ResourceManager and write its addresses into the cluster's files."""
         first = first_addresses(self._settings)
-        self._write_files({key: self._held.hold(address) for key, address in first.items()})
+        self._write_files({key: self._ports.reserve(address) for key, address in first.items()})
         rm = await self._launch("rm", RM, {})
         self.addresses |= {key: rm.facts["addresses"][key] for key in RM_ADDRESSES}
         self._write_files(self.addresses)
 
     async def restart_rm(self) -> Daemon:
-        """Another one where the first was. Raises InvalidArgumentException while that runs."""
+        """Start a ResourceManager at the same addresses. Raises InvalidArgumentException if one is running."""
         if self.rm.exit_status is None:
             raise InvalidArgumentException("the ResourceManager is running (kill it first)")
         return await self._launch("rm", RM, {})
 
     async def kill_rm(self) -> None:
-        """Kill the ResourceManager, also while it starts. Raises InvalidArgumentException if it has ended."""
+        """Kill the ResourceManager, even while it starts. Raises InvalidArgumentException if it has ended."""
         rm = self.rm
         if rm.exit_status is not None:
             raise InvalidArgumentException("the ResourceManager has ended already (restart it first)")
-        await rm.begun.wait()
+        await rm.spawned.wait()
         if rm.exit_status is None:
             self.launcher.kill(rm, descendants=False)
         await rm.exited.wait()
@@ -235,7 +237,7 @@ class ClusterDaemons:
         return started
 
     async def restart_node(self, number: int) -> Node:
-        """Start one that has ended, on the same host and directories, with the other nodes of its process."""
+        """Start a node that has ended, on the same host and directories, with the other nodes of its process."""
         node = self.node(number)
         if node.alive:
             raise InvalidArgumentException(f"{node.name} is running (kill it first)")
@@ -246,16 +248,16 @@ class ClusterDaemons:
         return node
 
     def pack_of(self, number: int) -> list[Node]:
-        """The nodes of the process of node `number`, itself among them."""
+        """The nodes that share the process of node `number`, including that node."""
         process = self.node(number).place.process
         return [node for node in self.nodes if node.place.process == process]
 
     async def end_node(self, number: int) -> None:
-        """Have a NodeManager end its containers, take leave of the ResourceManager and end."""
-        self._check_alone(number, "be made to leave", "decommission it, or end the cluster")
+        """Have a NodeManager end its containers, unregister and exit (SIGTERM)."""
+        self._check_alone(number, "be removed", "decommission it, or end the cluster")
         daemon = self.living(number).daemon
         self.launcher.terminate(daemon)
-        async with asyncio.timeout(LEAVE_S):
+        async with asyncio.timeout(EXIT_TIMEOUT_S):
             await daemon.exited.wait()
 
     async def kill_node(self, number: int, *, containers: bool) -> None:
@@ -263,9 +265,9 @@ class ClusterDaemons:
         await self.kill_pack(number, containers=containers)
 
     async def kill_pack(self, number: int, *, containers: bool) -> None:
-        """SIGKILL to the process of a node, whichever nodes it has. Raises InvalidArgumentException if it has ended."""
+        """Kill the process of a node with all nodes in it. Raises InvalidArgumentException if it has ended."""
         daemon = self.living(number).daemon
-        # It looks at every process of the machine, which is no work for the loop.
+        # In a thread, because it looks at every process of the machine.
         await asyncio.to_thread(self.launcher.kill, daemon, descendants=containers)
         await daemon.exited.wait()
 
@@ -284,7 +286,7 @@ class ClusterDaemons:
         return node
 
     def _check_alone(self, number: int, verb: str, remedy: str) -> None:
-        """Raises InvalidArgumentException for a node that shares its process: what is done to one is done to all."""
+        """Raises InvalidArgumentException if the node shares its process: the other nodes would be affected too."""
         place = self.node(number).place
         if place.is_packed:
             raise InvalidArgumentException(
@@ -295,7 +297,7 @@ class ClusterDaemons:
     # Starting
 
     def _packs(self, first: int, last: int) -> list[list[NodePlace]]:
-        """The places of each process."""
+        """The nodes from `first` to `last`, grouped by process."""
         size = self._pack or yarnling.PACK.of(self.configuration)
         return [
             self.directory.pack(number, min(number + size - 1, last), self._racks)
@@ -305,23 +307,23 @@ class ClusterDaemons:
     async def _launch_nodes(self, places: list[NodePlace], sizes: Mapping[str, str]) -> Daemon:
         overrides = {**node_overrides(places, self._settings), **sizes}
         self._make_private(self.directory.path / places[0].process)
-        if self._detours is None:
+        if self.routes is None:
             return await self._launch(places[0].process, NM, overrides)
         (place,) = places
-        detour = await self._detours.of_node(place, self._file_values(self.addresses))
-        return await self._launch(place.process, NM, overrides | detour.settings, detour.conf_dir)
+        route = await self.routes.of_node(place, self._file_values(self.addresses))
+        return await self._launch(place.process, NM, overrides | route.settings, route.conf_dir)
 
     def _make_private(self, home: Path) -> None:
-        """Keep the process's directory from others: what is below has Hadoop's modes, which let the group read tokens.
+        """Make the process's directory unreadable for others: Hadoop's modes below it would let the group read tokens.
 
-        If it cannot be made, neither can the NodeManager's own directories, and the NodeManager reports that.
+        If it cannot be made, neither can the directories below it, and the NodeManager reports that.
         """
         with contextlib.suppress(OSError):
             home.mkdir(mode=PRIVATE_MODE, exist_ok=True)
             home.chmod(PRIVATE_MODE)
 
     async def _kill_half_started(self, packs: list[list[NodePlace]]) -> None:
-        """Their names and directories are those of the next nodes."""
+        """Kill the nodes of a failed `start_nodes`: the next nodes get their names and directories."""
         started = [self.launcher.daemons.get(places[0].process) for places in packs]
         for daemon in started:
             if daemon is not None and daemon.pid and daemon.exit_status is None:
@@ -334,7 +336,7 @@ class ClusterDaemons:
         conf = self.directory.conf
         log_file = str(self.directory.log_file(name))
         environment: dict[str, str | None] = {"HADOOP_CONF_DIR": str(containers_conf or conf)}
-        request = StartRequest(name, package, str(conf), log_file, overrides, environment)
+        request = DaemonRequest(name, package, str(conf), log_file, overrides, environment)
         return await self.launcher.start(request)
 
     def _write_files(self, addresses: Mapping[str, str]) -> None:

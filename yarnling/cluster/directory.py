@@ -4,14 +4,15 @@
     conf/capacity-scheduler.xml
     conf/topology.table           the rack of each host, if there is more than one
     conf/excluded-hosts           the hosts of nodes that were decommissioned
-    cluster.lock                  locked while a cluster uses the directory; says which
+    cluster.lock                  locked while a cluster uses the directory; names the cluster
     cluster-secret                mode 0600
-    rm-state.sqlite               applications, if recovery is on; the next cluster here with recovery resumes them
-    logs/rm.log, logs/nm-1.log    what the daemons say
-    staging                       what applications of this cluster's clients need
+    rm-state.sqlite               applications, with recovery; the next cluster with recovery resumes them
+    logs/rm.log, logs/nm-1.log    the daemons' logs
+    staging                       files that clients ship with applications
     nm-1/local, nm-1/userlogs     work directories and logs of containers
+    conf-nm-1                     configuration of one node's containers, with network faults
 
-It is a directory of its own under the system's temporary one, deleted at the end, or one that the user names, kept.
+It is a temporary directory that is deleted at the end, or one that the user names, which is kept.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ from yarnling.cluster.processes import LOCK_FILE
 
 STATE_STORE = "rm-state.sqlite"
 HOLDER_BYTES_MAX = 4096
-"""A lock file has a process id and a name."""
+"""Bytes read of a lock file, which has a process id and a name."""
 FIRST_NODE = ipaddress.IPv4Address("127.0.0.2")
 NODES_MAX = 60_000
-"""Loopback has 16 million addresses; a machine's process table is what ends first."""
+"""Far fewer than the 16 million loopback addresses."""
 
 
 class NodePlace(Struct, frozen=True):
-    """What is a node's own: `number` from 1, `name` nm-1, a loopback address as its host, its directories.
+    """The identity of a node: `number` from 1, `name` (nm-1), a loopback address as its host, its directories.
 
-    `process` is the name of its NodeManager's process, which has other nodes too if it `is_packed`.
+    `process` is the name of its NodeManager's process, which it shares with other nodes if it `is_packed`.
     """
 
     number: int
@@ -65,10 +66,10 @@ class DirectoryInUse(YarnException):
 
 
 class DirectoryLock:
-    """The right to use a directory, until it is released or this process ends, in any way.
+    """An exclusive lock on a directory, until it is released or this process ends.
 
-    It is a lock of the kernel's (flock), so a killed process cannot leave it behind. Programs that this process starts
-    do not inherit it.
+    It is a kernel lock (flock), so a killed process cannot leave it behind. Programs that this process starts do not
+    inherit it.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -76,9 +77,9 @@ class DirectoryLock:
 
     @staticmethod
     def take(directory: Path, name: str) -> DirectoryLock:
-        """Lock `directory`, which exists, for the cluster `name` ("" if it has none) of this process.
+        """Lock `directory`, which exists, for the cluster `name` ("" if it has no name) of this process.
 
-        Raises DirectoryInUse, which says by whom, and OSError.
+        Raises DirectoryInUse, which names the holder, and OSError.
         """
         path = directory / LOCK_FILE
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -98,14 +99,14 @@ class DirectoryLock:
     def release(self) -> None:
         """Let others use the directory; releasing twice is a no-op. The file stays: deleting it would race."""
         if self._descriptor >= 0:
-            # A child that was forked without an exec has the descriptor too; closing ours would not be enough.
+            # A child that was forked without an exec has a copy of the descriptor, so closing ours would not unlock.
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             os.close(self._descriptor)
             self._descriptor = -1
 
 
 class ClusterDirectory:
-    """The directory of one cluster. `temporary`: made for it, to be deleted with it."""
+    """The directory of one cluster. `temporary`: made for the cluster and deleted with it."""
 
     def __init__(self, path: Path, *, temporary: bool, lock: DirectoryLock | None = None) -> None:
         self.path = path
@@ -121,7 +122,7 @@ class ClusterDirectory:
 
     @staticmethod
     def make(path: Path | None, name: str = "") -> ClusterDirectory:
-        """The directory, locked for the cluster `name` and otherwise unchanged; None makes a temporary one.
+        """The directory `path`, locked for the cluster `name` and otherwise unchanged; None makes a temporary one.
 
         Raises DirectoryInUse if another cluster uses it, and YarnException if it cannot be made.
         """
@@ -134,7 +135,7 @@ class ClusterDirectory:
             return ClusterDirectory(made, temporary=path is None, lock=DirectoryLock.take(made, name))
 
     def release(self) -> None:
-        """Let another cluster use it."""
+        """Let another cluster use the directory."""
         if self._lock is not None:
             self._lock.release()
 
@@ -156,9 +157,9 @@ class ClusterDirectory:
             )
 
     def prepare(self, store: Path, *, discard: bool) -> None:
-        """Make the structure of a cluster that has no node yet.
+        """Make the files and directories of a cluster without nodes.
 
-        The state of an earlier cluster, `store` and the secret, is kept for this one to resume from, unless `discard`.
+        The state of an earlier cluster, `store` and the secret, is kept so that this one can resume, unless `discard`.
         """
         with _refusing(self.path):
             for part in (self.conf, self.logs):
@@ -166,24 +167,24 @@ class ClusterDirectory:
             if discard:
                 for file in _files_of(store):
                     shutil.rmtree(file) if file.is_dir() else file.unlink()
-            # The number of nodes is asked for again; those that were decommissioned must not be missing from it.
+            # The new cluster has as many nodes as requested, also if earlier ones were decommissioned.
             self.excluded_hosts.write_text("")
             if not (_has_content(store) and self.secret_file.exists()):
                 self.secret_file.unlink(missing_ok=True)
                 write_cluster_secret(self.secret_file)
 
     def log_file(self, name: str) -> Path:
-        """What the daemon `name` says."""
+        """The log of the daemon `name`."""
         return self.logs / f"{name}.log"
 
     def node(self, number: int, racks: int) -> NodePlace:
-        """The place of node `number` with a process of its own; nodes go round the racks in turn."""
+        """The place of node `number` with a process of its own; nodes are assigned to racks in turn."""
         name = f"nm-{number}"
         home = self.path / name
         return NodePlace(number, name, _host(number), _rack(number, racks), home / "local", home / "userlogs", name)
 
     def pack(self, first: int, last: int, racks: int) -> list[NodePlace]:
-        """The places of nodes that share a process; a node's directories have its host's name."""
+        """The places of nodes that share a process; each node's directories are named after its host."""
         if first == last:
             return [self.node(first, racks)]
         process = f"nm-{first}-to-{last}"
@@ -203,11 +204,11 @@ class ClusterDirectory:
         ]
 
     def write_racks(self, places: list[NodePlace]) -> None:
-        """The table that the RM looks hosts up in."""
+        """Write the table from which the RM takes the racks of hosts."""
         _replace(self.topology_table, "".join(f"{place.host} {place.rack}\n" for place in places))
 
     def write_configuration(self, values: Mapping[str, str]) -> None:
-        """Both files, each replaced as a whole: daemons and AMs may be reading them."""
+        """Write both files, each replaced in one step, because daemons and AMs may be reading them."""
         queues = {key: value for key, value in values.items() if key.startswith(PREFIX)}
         site = {key: value for key, value in values.items() if key not in queues}
         _replace(self.conf / "yarn-site.xml", to_xml(site))
@@ -226,7 +227,7 @@ def _refusing(path: Path) -> Iterator[None]:
 
 
 def _described(holder: bytes) -> str:
-    """The cluster that a lock file names, and how to get the directory back. Its content may be anything."""
+    """The cluster that a lock file names, with the remedy. The content of the file is not trusted."""
     elsewhere = "name another directory"
     try:
         record = json.loads(holder)
@@ -244,7 +245,7 @@ def _files_of(store: Path) -> list[Path]:
 
 
 def _has_content(store: Path) -> bool:
-    """Whether a ResourceManager has written to the store. One that was killed while it made it leaves a directory."""
+    """Whether a ResourceManager has written to the store; one killed while it creates the store leaves a directory."""
     return any(file.is_file() and file.stat().st_size > 0 for file in _files_of(store))
 
 
@@ -257,6 +258,6 @@ def _rack(number: int, racks: int) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_text(text)
-    beside.replace(path)
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_text(text)
+    temporary.replace(path)

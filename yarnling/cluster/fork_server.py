@@ -1,14 +1,14 @@
 """The process that starts a cluster's daemons: it imports everything once, then forks.
 
-A forked daemon starts in milliseconds and shares the memory of everything imported; a program of its own imports again
-(75 ms of CPU, twice the memory). Forking is sound only while this process has one thread and has touched no gRPC
-object, so it serves with a selector, not with asyncio, and every fork asserts it.
+A forked daemon starts in milliseconds and shares the memory of everything imported; a program would import it again
+(75 ms of CPU, twice the memory). Forking is sound only while this process has one thread and has not used gRPC, so it
+serves with a selector instead of asyncio, and every fork asserts that there is one thread.
 
-It is the ancestor of every process of the cluster (a child subreaper), so none can outlive it unnoticed. It exits, and
-ends all of them, when its owner closes the socket or exits: an owner that was killed leaves nothing behind either.
+It is the ancestor of every process of the cluster (a child subreaper), so none can outlive it unnoticed. When its owner
+closes the socket or exits, killed or not, it ends all of them and exits.
 
 Started as `python -m yarnling.cluster.fork_server SOCKET-FD DIRECTORY [--temporary]`. The directory is the cluster's:
-what is left of the cluster is found by that word, and with --temporary it is deleted at the end.
+orphans are found by this argument, and with --temporary the directory is deleted at the end.
 """
 
 from __future__ import annotations
@@ -24,43 +24,41 @@ import socket
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from yarn.errors import YarnException
-from yarnling.cluster.processes import adopt_orphans, descendants, kill
-from yarnling.cluster.start_request import (
+from yarnling.cluster.fork_messages import (
     PACKET_BYTES_MAX,
     RM,
-    Exited,
+    DaemonExited,
+    DaemonReady,
+    DaemonRefused,
+    DaemonRequest,
+    DaemonStarted,
     Message,
-    Ready,
-    Refused,
-    Started,
-    StartRequest,
     decode,
     encode,
 )
-
-if TYPE_CHECKING:
-    from yarnling.cluster.starters import Starter
+from yarnling.cluster.processes import adopt_orphans, descendants, kill
 
 STOP_GRACE_S = 1.0
-"""What daemons have between TERM and KILL. With it a cluster is gone within the two seconds that it promises."""
+"""Time between SIGTERM and SIGKILL for daemons, so that a cluster is gone within two seconds."""
 RM_GRACE_S = 0.2
-"""What the ResourceManager has at least, however long its nodes took."""
+"""Minimum of that for the ResourceManager, however long its nodes took."""
 KILL_ROUNDS_MAX = 50
-"""Rounds of killing descendants; each takes those that the last one missed. One nearly always does."""
+"""Rounds of killing descendants; each takes those that the previous one missed. One is nearly always enough."""
 STARTING_MAX = 4 * (os.cpu_count() or 1)
-"""Daemons that start at once; more are started when half of them are ready. 300 at once on two cores took four times
-the CPU, because the kernel serialises their first writes to shared pages."""
+"""Daemons that start at the same time; the next are started when half of them are ready. 300 at the same time on two
+cores took four times the CPU, because the kernel serialises their first writes to shared pages."""
 READY_BYTES_MAX = 64 * 1024
 
 
 @dataclass
 class RunningDaemon:
-    """A daemon that was started and has not ended. `ready_fd` is -1 once its ready line was read."""
+    """A daemon that has been started and has not ended. `ready_fd` is -1 once its ready line has been read."""
 
     name: str
     package: str
@@ -69,19 +67,34 @@ class RunningDaemon:
     ready_line: bytes = b""
 
 
+class Starter(Protocol):
+    """A way to start daemons (yarnling.cluster.daemon_starters)."""
+
+    def prepare(self, request: DaemonRequest) -> Callable[[int], int]:
+        """Do everything that can be done before the start; the rest is a function of the ready pipe's descriptor.
+
+        Raises YarnException for a faulty configuration.
+        """
+        ...
+
+    def import_ahead(self) -> None:
+        """Import what the next requests are likely to need, while the daemons just started initialise."""
+        ...
+
+
 class ForkServer:
-    """Starts daemons on request of `owner`, reports their ready lines and exits to it, and exits when it does."""
+    """Starts daemons on request of `owner`, reports their ready lines and exits to it, and ends when it does."""
 
     def __init__(self, owner: socket.socket, starter: Starter) -> None:
         self._owner = owner
         self._starter = starter
         self._daemons: dict[int, RunningDaemon] = {}
-        self._waiting: deque[StartRequest] = deque()
+        self._waiting: deque[DaemonRequest] = deque()
         self._selector = selectors.DefaultSelector()
         self._stopping = False
 
     def serve(self) -> None:
-        """Serve until the owner goes; then end every process below this one."""
+        """Serve until the owner goes; then end all descendants."""
         wakeup = _signals_to_pipe()
         self._selector.register(self._owner, selectors.EVENT_READ, self._on_request)
         self._selector.register(wakeup, selectors.EVENT_READ, lambda: self._on_signal(wakeup))
@@ -91,13 +104,13 @@ class ForkServer:
         self._end_everything()
 
     def _on_request(self) -> None:
-        """Take every request that has arrived."""
+        """Handle every request that has arrived."""
         while (packet := self._next_packet()) is not None:
             if not packet:
                 self._stopping = True
                 return
             request = decode(packet)
-            assert isinstance(request, StartRequest), request
+            assert isinstance(request, DaemonRequest), request
             if request.package == RM:
                 self._launch([request])
             else:
@@ -105,7 +118,7 @@ class ForkServer:
         self._start_waiting()
 
     def _next_packet(self) -> bytes | None:
-        """b"" if the owner is gone, None if there is none now."""
+        """The next packet; b"" if the owner has gone, None if none has arrived."""
         try:
             return self._owner.recv(PACKET_BYTES_MAX, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -114,40 +127,40 @@ class ForkServer:
             return b""
 
     def _start_waiting(self) -> None:
-        """Start a batch of those that wait, unless enough are on their way."""
+        """Start a batch of waiting daemons, unless enough are starting."""
         starting = sum(daemon.ready_fd >= 0 and daemon.package != RM for daemon in self._daemons.values())
         if self._waiting and starting <= STARTING_MAX // 2 and not self._stopping:
             self._launch([self._waiting.popleft() for _ in range(min(len(self._waiting), STARTING_MAX - starting))])
 
-    def _launch(self, requests: list[StartRequest]) -> None:
+    def _launch(self, requests: list[DaemonRequest]) -> None:
         for request in requests:
             self._start_one(request)
         self._starter.import_ahead()
 
-    def _start_one(self, request: StartRequest) -> None:
+    def _start_one(self, request: DaemonRequest) -> None:
         try:
             start = self._starter.prepare(request)
             reader, writer = os.pipe()
         except (YarnException, OSError, ImportError, AssertionError) as error:
-            self._tell(Refused(request.name, str(error)))
+            self._report(DaemonRefused(request.name, str(error)))
             return
         try:
             pid = start(writer)
         except OSError as error:
             os.close(reader)
-            self._tell(Refused(request.name, str(error)))
+            self._report(DaemonRefused(request.name, str(error)))
         else:
-            self._note_start(RunningDaemon(request.name, request.package, pid, reader))
+            self._add_started(RunningDaemon(request.name, request.package, pid, reader))
         finally:
             os.close(writer)
 
-    def _note_start(self, daemon: RunningDaemon) -> None:
+    def _add_started(self, daemon: RunningDaemon) -> None:
         self._daemons[daemon.pid] = daemon
-        self._selector.register(daemon.ready_fd, selectors.EVENT_READ, lambda: self._on_end_of_start(daemon))
-        self._tell(Started(daemon.name, daemon.pid))
+        self._selector.register(daemon.ready_fd, selectors.EVENT_READ, lambda: self._on_ready_pipe(daemon))
+        self._report(DaemonStarted(daemon.name, daemon.pid))
 
-    def _on_end_of_start(self, daemon: RunningDaemon) -> None:
-        # Its exit may have been handled first, after one select that returned both.
+    def _on_ready_pipe(self, daemon: RunningDaemon) -> None:
+        # One select may return its exit too, which was then handled first.
         if daemon.ready_fd >= 0:
             self._on_ready_line(daemon)
         self._start_waiting()
@@ -159,7 +172,7 @@ class ForkServer:
             return
         self._close_ready_pipe(daemon)
         with contextlib.suppress(ValueError):
-            self._tell(Ready(daemon.name, json.loads(daemon.ready_line)))
+            self._report(DaemonReady(daemon.name, json.loads(daemon.ready_line)))
 
     def _close_ready_pipe(self, daemon: RunningDaemon) -> None:
         if daemon.ready_fd >= 0:
@@ -175,7 +188,7 @@ class ForkServer:
         self._start_waiting()
 
     def _reap(self) -> None:
-        """Take the status of every child that has ended: daemons, and orphans that came to this process."""
+        """Wait for every child that has ended: daemons, and orphans that this process adopted."""
         while (ended := _next_ended_child()) is not None:
             pid, status = ended
             daemon = self._daemons.pop(pid, None)
@@ -184,18 +197,18 @@ class ForkServer:
             if daemon.ready_fd >= 0 and not self._stopping:
                 self._on_ready_line(daemon)
             self._close_ready_pipe(daemon)
-            self._tell(Exited(daemon.name, pid, os.waitstatus_to_exitcode(status)))
+            self._report(DaemonExited(daemon.name, pid, os.waitstatus_to_exitcode(status)))
 
-    def _tell(self, message: Message) -> None:
+    def _report(self, message: Message) -> None:
         try:
             self._owner.sendall(encode(message))
         except OSError:
             self._stopping = True
 
     def _end_everything(self) -> None:
-        """TERM to the daemons, which end their containers; KILL to whatever is left after the grace.
+        """Send SIGTERM to the daemons, which end their containers; after the grace period SIGKILL to what is left.
 
-        NodeManagers first: they take leave of the ResourceManager, and would wait for it if it was gone.
+        NodeManagers first: they unregister from the ResourceManager, and would wait for it if it had gone.
         """
         self._selector.unregister(self._owner)
         deadline = time.monotonic() + STOP_GRACE_S
@@ -217,7 +230,7 @@ class ForkServer:
 def main(arguments: list[str]) -> None:
     # No collection while importing: imported objects are never garbage. Daemons enable it again.
     gc.disable()
-    from yarnling.cluster.starters import chosen
+    from yarnling.cluster.daemon_starters import chosen
 
     adopt_orphans()
     owner = socket.socket(fileno=int(arguments[0]))
@@ -229,18 +242,18 @@ def main(arguments: list[str]) -> None:
 
 
 def _signals_to_pipe() -> int:
-    """The end of a pipe that gets a byte for every SIGCHLD and SIGTERM; Ctrl-C is the owner's business."""
+    """The reading end of a pipe that gets a byte for every SIGCHLD and SIGTERM; SIGINT is ignored."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGCHLD, signal.SIGTERM):
-        signal.signal(number, _noted)
+        signal.signal(number, _do_nothing)
     return reader
 
 
-def _noted(number: int, frame: FrameType | None) -> None:
-    """A signal counts by its byte in the pipe; without a handler there would be none."""
+def _do_nothing(number: int, frame: FrameType | None) -> None:
+    """Do nothing: Python writes to the wake-up pipe only for signals that have a handler."""
 
 
 def _next_ended_child() -> tuple[int, int] | None:

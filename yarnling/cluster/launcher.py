@@ -1,4 +1,4 @@
-"""The owner's side of the fork server: daemons that are started, awaited until ready, and watched until they end."""
+"""The owner's side of the fork server: start daemons, wait until they are ready, notice when they end."""
 
 from __future__ import annotations
 
@@ -16,37 +16,38 @@ from typing import Any
 
 from wire.daemon import grpc_environment
 from yarn.errors import YarnException
-from yarnling.cluster.processes import kill, kill_with_descendants, those_of_cluster, wait_gone
-from yarnling.cluster.start_request import (
+from yarnling.cluster.fork_messages import (
     PACKET_BYTES_MAX,
-    Exited,
+    DaemonExited,
+    DaemonReady,
+    DaemonRefused,
+    DaemonRequest,
+    DaemonStarted,
     Message,
-    Ready,
-    Refused,
-    Started,
-    StartRequest,
     decode,
     encode,
     socket_pair,
 )
+from yarnling.cluster.processes import kill, kill_with_descendants, those_of_cluster, wait_gone
 
 LOG_TAIL_LINES = 15
 STOP_S = 2.0
-"""How long the fork server has for ending all; then what names the cluster's directory is killed from here."""
-KILL_S = 1.0
+"""How long the fork server may take to end everything; then the processes of the cluster are killed from here."""
+KILL_TIMEOUT_S = 1.0
 LOG_FILE = "fork-server.log"
 
-_PROJECT = Path(__file__).resolve().parent.parent
+PROJECT = Path(__file__).resolve().parents[2]
+"""The directory that contains the packages yarnling, rm, nm, am, wire and yarn."""
 
 
 class DaemonFailed(YarnException):
-    """A daemon ended before it was ready; the text has the end of its log."""
+    """A daemon ended before it was ready; the message has the end of its log."""
 
 
 @dataclass
 class Daemon:
-    """A daemon of the cluster. `pid` counts once it has `begun`; `exit_status` is None before its end, negative for a
-    signal."""
+    """A daemon of the cluster. `pid` is valid once `spawned` is set; `exit_status` is None while it runs, a negative
+    signal number if a signal ended it."""
 
     name: str
     log_file: Path
@@ -54,14 +55,14 @@ class Daemon:
     facts: dict[str, Any] = field(default_factory=dict)
     exit_status: int | None = None
     ready: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    spawned: asyncio.Event = field(default_factory=asyncio.Event)
     exited: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Launcher:
-    """Starts daemons through a fork server of its own. `directory` is what the cluster keeps its files in.
+    """Starts daemons through a fork server of its own. `directory` is the cluster's.
 
-    `temporary`: the fork server deletes the directory when all has ended, even if this process was killed.
+    `temporary`: the fork server deletes the directory when everything has ended, even if this process was killed.
     """
 
     def __init__(self, directory: Path, *, temporary: bool) -> None:
@@ -71,13 +72,13 @@ class Launcher:
         self._process: subprocess.Popen[bytes] | None = None
         self._pidfd = -1
         self._gone = asyncio.Event()
-        # A loop keeps one writer a socket: a second sock_sendall that has to wait would make the first wait for ever.
+        # An event loop keeps one writer for each socket: of two sock_sendall that wait, the first would wait for ever.
         self._sending = asyncio.Lock()
         self.daemons: dict[str, Daemon] = {}
 
     @property
     def pid(self) -> int:
-        """The fork server's process."""
+        """The process id of the fork server."""
         assert self._process is not None, "open() comes first"
         return self._process.pid
 
@@ -100,7 +101,7 @@ class Launcher:
         loop.add_reader(self._socket, self._read)
         loop.add_reader(self._pidfd, self._on_gone)
 
-    async def start(self, request: StartRequest) -> Daemon:
+    async def start(self, request: DaemonRequest) -> Daemon:
         """Start a daemon and wait for its ready line. Raises DaemonFailed if it ends before."""
         if self._gone.is_set():
             raise DaemonFailed(f"{request.name} did not start: {self._end_of_fork_server()}")
@@ -112,7 +113,7 @@ class Launcher:
         return daemon
 
     async def close(self) -> None:
-        """End all daemons and all that they run; returns when nothing is left."""
+        """End all daemons and their containers; returns when no process is left."""
         if self._process is None:
             return
         try:
@@ -127,21 +128,21 @@ class Launcher:
             self._sweep(self._process)
 
     def terminate(self, daemon: Daemon) -> None:
-        """Have a daemon end in its own way. One that is paused hears nothing until it goes on."""
+        """Send SIGTERM, and SIGCONT so that a paused daemon receives it."""
         os.kill(daemon.pid, signal.SIGTERM)
-        # On a busy machine the first signal may have ended it already.
+        # The first signal may have ended it already.
         with contextlib.suppress(ProcessLookupError):
             os.kill(daemon.pid, signal.SIGCONT)
 
     def kill(self, daemon: Daemon, *, descendants: bool) -> None:
-        """SIGKILL, also to what it runs if `descendants`."""
+        """Send SIGKILL, with `descendants` also to its containers."""
         if descendants:
             kill_with_descendants(daemon.pid)
         else:
             os.kill(daemon.pid, signal.SIGKILL)
 
     def discard(self, daemon: Daemon) -> None:
-        """End one that is not ready, by any means."""
+        """Kill a daemon that is not ready."""
         self.kill(daemon, descendants=True)
 
     def pause(self, daemon: Daemon) -> None:
@@ -151,12 +152,12 @@ class Launcher:
         os.kill(daemon.pid, signal.SIGCONT)
 
     async def wait_gone(self) -> str:
-        """Return once the fork server has ended, and what it said last."""
+        """Return once the fork server has ended, with the end of its log."""
         await self._gone.wait()
         return self._end_of_fork_server()
 
     def _read(self) -> None:
-        """Take one packet; the loop comes again if there are more."""
+        """Read one packet; the event loop calls again if there are more."""
         try:
             packet = self._socket.recv(PACKET_BYTES_MAX)
         except BlockingIOError:
@@ -171,33 +172,33 @@ class Launcher:
     def _note(self, message: Message) -> None:
         daemon = self.daemons[message.name]
         match message:
-            case Started(_, pid):
+            case DaemonStarted(_, pid):
                 daemon.pid = pid
-                daemon.begun.set()
-            case Ready(_, facts):
+                daemon.spawned.set()
+            case DaemonReady(_, facts):
                 daemon.facts = facts
                 if not daemon.ready.done():
                     daemon.ready.set_result(None)
-            case Exited(_, pid, status) if pid == daemon.pid:
-                self._note_exit(daemon, status, _ending(status))
-            case Refused(_, problem):
+            case DaemonExited(_, pid, status) if pid == daemon.pid:
+                self._note_exit(daemon, status, _exit_text(status))
+            case DaemonRefused(_, problem):
                 self._note_exit(daemon, 1, problem)
-            case Exited() | StartRequest():
-                # The end of an earlier process of that name, which a restart has taken the place of.
+            case DaemonExited() | DaemonRequest():
+                # The exit of an earlier process of a daemon that was restarted since.
                 pass
 
     def _note_exit(self, daemon: Daemon, status: int, how: str) -> None:
         if daemon.exit_status is not None:
             return
         daemon.exit_status = status
-        daemon.begun.set()
+        daemon.spawned.set()
         daemon.exited.set()
         if not daemon.ready.done():
             problem = f"{daemon.name} did not start: {how}{log_tail(daemon.log_file)}"
             daemon.ready.set_exception(DaemonFailed(problem))
 
     def _on_gone(self) -> None:
-        """The fork server has ended; what it said before is still in the socket."""
+        """The fork server has ended; its last messages are still in the socket."""
         assert self._process is not None
         asyncio.get_running_loop().remove_reader(self._pidfd)
         os.close(self._pidfd)
@@ -213,25 +214,25 @@ class Launcher:
 
     def _end_of_fork_server(self) -> str:
         assert self._process is not None
-        assert self._process.returncode is not None, "it is asked about after its end"
-        how = _ending(self._process.returncode)
+        assert self._process.returncode is not None, "the fork server has ended"
+        how = _exit_text(self._process.returncode)
         by = "was killed by" if self._process.returncode < 0 else "ended with"
         return f"the fork server, process {self._process.pid}, {by} {how}{log_tail(self._directory / LOG_FILE)}"
 
     def _sweep(self, process: subprocess.Popen[bytes]) -> None:
-        """What is left if the fork server could not end all: nothing, unless it was killed itself."""
+        """Kill the processes that the fork server left because it was killed itself."""
         if process.poll() == 0:
             return
-        rest = those_of_cluster(self._directory)
-        for leftover in rest:
-            kill(leftover)
-        wait_gone(rest, KILL_S)
+        orphans = those_of_cluster(self._directory)
+        for orphan in orphans:
+            kill(orphan)
+        wait_gone(orphans, KILL_TIMEOUT_S)
         if self._temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
 
 
 def log_tail(log_file: Path, lines: int = LOG_TAIL_LINES) -> str:
-    """The end of a log on lines of its own; nothing if there is none."""
+    """The end of a log, each line after a newline; "" if the log cannot be read."""
     try:
         text = log_file.read_text(errors="replace").strip()
     except OSError:
@@ -239,12 +240,12 @@ def log_tail(log_file: Path, lines: int = LOG_TAIL_LINES) -> str:
     return "".join(f"\n  {line}" for line in text.splitlines()[-lines:])
 
 
-def _ending(status: int) -> str:
+def _exit_text(status: int) -> str:
     """How a process ended, in words: "exit status 2", "SIGKILL"."""
     return f"exit status {status}" if status >= 0 else signal.Signals(-status).name
 
 
 def environment_of_daemons() -> dict[str, str]:
-    """What daemons inherit."""
-    path = os.pathsep.join(part for part in (str(_PROJECT), os.environ.get("PYTHONPATH")) if part)
+    """The environment of the daemons."""
+    path = os.pathsep.join(part for part in (str(PROJECT), os.environ.get("PYTHONPATH")) if part)
     return {**os.environ, "PYTHONPATH": path, **grpc_environment(os.environ)}

@@ -1,7 +1,7 @@
-"""Loopback mode: the daemons of a cluster in the event loop of the process that uses it, for quick tests.
+"""Loopback mode: the daemons of a cluster run as tasks in the event loop of the process that uses it, for quick tests.
 
-The same shells, servers and protocols as in processes of their own; only who runs them is different. There is nothing
-to kill or to pause then: what a SIGKILL leaves behind can be seen with processes alone. Containers are processes still.
+Shells, servers and protocols are the same as in processes of their own, and containers are still processes. Daemons
+cannot be killed or paused.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import NoReturn, TextIO
 from wire.daemon_process import EXIT_REFUSED, LOG_FORMAT
 from wire.hadoop_xml import load_configuration
 from yarn.errors import InvalidArgumentException, YarnException
+from yarnling.cluster.fork_messages import RM, DaemonRequest
 from yarnling.cluster.launcher import STOP_S, Daemon, DaemonFailed, environment_of_daemons, log_tail
-from yarnling.cluster.start_request import StartRequest
 
 LOGGED = ("rm", "nm", "wire")
-"""The packages of the daemons: what they say goes to the files of those who say it, at INFO, as from processes."""
+"""The loggers of the daemons: each daemon's records go to its own file, at INFO, as with processes."""
 
 _log: contextvars.ContextVar[TextIO | None] = contextvars.ContextVar("yarnling_daemon_log", default=None)
 
 
 class LoopLauncher:
-    """yarnling.cluster.launcher.Launcher, with tasks of the running loop for processes."""
+    """As yarnling.cluster.launcher.Launcher, with tasks of the running event loop instead of processes."""
 
     def __init__(self, directory: Path, *, temporary: bool) -> None:
         self._directory = directory
@@ -43,19 +43,19 @@ class LoopLauncher:
 
     @property
     def pid(self) -> int:
-        """The process below which containers are: this one."""
+        """The process id of the ancestor of all containers: this process."""
         return os.getpid()
 
     def open(self) -> None:
         _log_by_daemon()
 
-    async def start(self, request: StartRequest) -> Daemon:
+    async def start(self, request: DaemonRequest) -> Daemon:
         """Start a daemon and wait until it is ready. Raises DaemonFailed if it ends before."""
         daemon = Daemon(request.name, Path(request.log_file), pid=os.getpid())
-        daemon.begun.set()
+        daemon.spawned.set()
         self.daemons[request.name] = daemon
         stop = self._stops[request.name] = asyncio.Event()
-        # A task group would belong to the task that opens it; a cluster may be closed by another. `close` awaits all.
+        # Not a task group: the task that opened it would have to close it. `close` awaits all tasks.
         task = asyncio.get_running_loop().create_task(
             self._run(request, daemon, stop), context=contextvars.copy_context()
         )
@@ -64,7 +64,7 @@ class LoopLauncher:
         return daemon
 
     async def close(self) -> None:
-        """End all daemons: NodeManagers first, since they take leave of the ResourceManager."""
+        """End all daemons, NodeManagers first, because they unregister from the ResourceManager."""
         for names in ([name for name in self._tasks if name != "rm"], list(self._tasks)):
             await self._end(names)
         self._closed.set()
@@ -76,21 +76,21 @@ class LoopLauncher:
         return "the cluster was closed"
 
     def terminate(self, daemon: Daemon) -> None:
-        """Have a daemon end in its own way."""
+        """End a daemon as SIGTERM would."""
         self._stops[daemon.name].set()
 
     def kill(self, daemon: Daemon, *, descendants: bool) -> NoReturn:
         raise _no_process(daemon, "be killed")
 
     def discard(self, daemon: Daemon) -> None:
-        """End one that is not ready, by any means."""
+        """Cancel a daemon that is not ready."""
         self._tasks[daemon.name].cancel()
 
     def pause(self, daemon: Daemon) -> NoReturn:
         raise _no_process(daemon, "be paused")
 
     def resume(self, daemon: Daemon) -> NoReturn:
-        raise _no_process(daemon, "have been paused")
+        raise _no_process(daemon, "be resumed")
 
     async def _end(self, names: Iterable[str]) -> None:
         tasks = [self._tasks[name] for name in names if not self._tasks[name].done()]
@@ -104,8 +104,8 @@ class LoopLauncher:
         if late:
             await asyncio.wait(late)
 
-    async def _run(self, request: StartRequest, daemon: Daemon, stop: asyncio.Event) -> None:
-        """Be the daemon; how it ended is noted, never raised."""
+    async def _run(self, request: DaemonRequest, daemon: Daemon, stop: asyncio.Event) -> None:
+        """Run the daemon; its errors go to its log and its exit status, and are not raised."""
         status, problem = 1, "cancelled"
         with daemon.log_file.open("a", buffering=1) as log:
             _log.set(log)
@@ -128,14 +128,14 @@ class LoopLauncher:
                     )
 
 
-async def _serve(request: StartRequest, daemon: Daemon, stop: asyncio.Event) -> int:
+async def _serve(request: DaemonRequest, daemon: Daemon, stop: asyncio.Event) -> int:
     load = partial(load_configuration, Path(request.conf_dir), request.overrides)
 
     def ready(facts: dict[str, object]) -> None:
         daemon.facts = dict(facts)
         daemon.ready.set_result(None)
 
-    if request.package == "rm":
+    if request.package == RM:
         from rm.shell.daemon import serve as serve_rm
 
         return await serve_rm(load(), ready, reload=load, stop=stop)
@@ -149,13 +149,12 @@ async def _serve(request: StartRequest, daemon: Daemon, stop: asyncio.Event) -> 
 
 def _no_process(daemon: Daemon, verb: str) -> InvalidArgumentException:
     return InvalidArgumentException(
-        f"{daemon.name} is no process of its own in loopback mode and cannot {verb} "
-        f"(start the cluster without loopback=True)"
+        f"{daemon.name} is not a process in loopback mode and cannot {verb} (start the cluster without loopback=True)"
     )
 
 
 class _ByDaemon(logging.Handler):
-    """Writes what is logged within a daemon's tasks to that daemon's file, and nothing else."""
+    """Writes the log records of a daemon's tasks to that daemon's file, and no others."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log = _log.get()

@@ -1,4 +1,4 @@
-"""Processes: who descends from whom, who works in a cluster's directory, and how they are ended for good."""
+"""Processes of a cluster: how to find them by ancestry or by the cluster's directory, and how to end them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,62 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
+from msgspec import Struct
+
+from yarn.errors import YarnException
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 CONTAINER_VARIABLES = (b"LOCAL_DIRS=", b"LOG_DIRS=", b"HADOOP_TOKEN_FILE_LOCATION=")
 LOCK_FILE = "cluster.lock"
-"""In the directory of every cluster (yarnling.cluster.directory)."""
+"""The lock file in the directory of every cluster (yarnling.cluster.directory)."""
 DAEMON_MODULES = (b"yarnling.cluster.fork_server", b"rm", b"nm")
 _LIBC = ctypes.CDLL(None, use_errno=True)
-LINGER_S = 0.01
-"""Between two looks at processes that were killed: the kernel takes about a millisecond for one."""
+POLL_S = 0.01
+"""Interval between two checks whether killed processes have gone; the kernel takes about a millisecond for one."""
+START_TOLERANCE_S = 0.02
+"""Two readings of the start time of one process may differ by a clock tick."""
+ORPHAN_GRACE_S = 2.0
+"""How long the daemons of a dead cluster may take to end by themselves. Their fork server ends them in order when its
+owner has died; an orderly end is stored, so that applications resume without waiting for the expiry of their AMs."""
+KILL_TIMEOUT_S = 1.0
+KILL_ROUNDS_MAX = 20
+"""Rounds of killing orphans; each takes those that were forked during the previous one."""
+
+
+class ProcessIdentity(Struct, frozen=True):
+    """A process that cannot be confused with a later one of the same id: `started` is in s since the epoch."""
+
+    pid: int
+    started: float
+
+    @staticmethod
+    def of(pid: int) -> ProcessIdentity:
+        """Raises psutil.NoSuchProcess if there is no such process."""
+        return ProcessIdentity(pid, psutil.Process(pid).create_time())
+
+    @staticmethod
+    def of_one_that_may_be_gone(pid: int) -> ProcessIdentity:
+        """As `of`; a process that has gone gets an identity that no process has."""
+        try:
+            return ProcessIdentity.of(pid)
+        except psutil.NoSuchProcess:
+            return ProcessIdentity(pid, 0.0)
+
+    def process(self) -> psutil.Process | None:
+        """The process; None if it has ended."""
+        try:
+            found = psutil.Process(self.pid)
+            same = abs(found.create_time() - self.started) <= START_TOLERANCE_S
+            return found if same and found.status() != psutil.STATUS_ZOMBIE else None
+        except psutil.NoSuchProcess:
+            return None
 
 
 def die_with_parent(parent_pid: int) -> None:
-    """Have the kernel kill this process when `parent_pid`, its parent, ends; exit now if that has happened.
+    """Have the kernel kill this process when its parent `parent_pid` ends; exit now if the parent has ended.
 
-    It watches the thread that forked: only for children of a process of one thread.
+    The kernel watches the thread that forked, so the parent must have only one thread.
     """
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent_pid:
@@ -33,17 +73,17 @@ def die_with_parent(parent_pid: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends: none can get away by forking twice."""
+    """Become the parent of every descendant whose own parent ends, so that none can escape by forking twice."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def thread_count() -> int:
-    """The threads of this process as the kernel counts them, not only those that Python started."""
+    """The number of threads of this process that the kernel counts, including those that Python did not start."""
     return len(os.listdir("/proc/self/task"))
 
 
 def descendants(pid: int) -> list[psutil.Process]:
-    """The processes below `pid`; empty if it is gone."""
+    """The descendants of process `pid`; empty if it has gone."""
     try:
         return psutil.Process(pid).children(recursive=True)
     except psutil.NoSuchProcess:
@@ -51,7 +91,7 @@ def descendants(pid: int) -> list[psutil.Process]:
 
 
 def kill_with_descendants(pid: int) -> None:
-    """Kill a process and then all that were below it, so that it cannot tell anybody of their end."""
+    """Kill a process and then its descendants, in this order so that it cannot report their end."""
     below = descendants(pid)
     for process in (*_alive([pid]), *below):
         kill(process)
@@ -59,7 +99,7 @@ def kill_with_descendants(pid: int) -> None:
 
 
 def kill(process: psutil.Process) -> None:
-    """SIGKILL, if it is still the same process and ours."""
+    """Send SIGKILL, unless the process has ended or belongs to another user."""
     try:
         process.kill()
     except (psutil.NoSuchProcess, psutil.AccessDenied):
@@ -67,10 +107,10 @@ def kill(process: psutil.Process) -> None:
 
 
 def those_that_name(*directories: Path) -> list[psutil.Process]:
-    """The containers and daemons of ours, but this process, that were started with something in these directories.
+    """The containers and daemons that were started with a path in one of these directories, without this process.
 
-    A container's environment always tells, whatever it has done to its session. A shell or an editor that works there
-    is no container: its variables and words may name the directory too.
+    A container is recognised by the variables that its NodeManager set, a daemon by its command line. Other programs,
+    for example a shell or an editor, may name the directory too and are not returned.
     """
     return [
         process
@@ -80,23 +120,46 @@ def those_that_name(*directories: Path) -> list[psutil.Process]:
 
 
 def those_of_cluster(*directories: Path) -> list[psutil.Process]:
-    """Those of the cluster that keeps its files in these directories, without those of a cluster further below."""
+    """The processes of the cluster with these directories, without those of a cluster in a directory below."""
     return [process for process in those_that_name(*directories) if _is_of_cluster(process, directories)]
 
 
 def daemons_of_cluster(*directories: Path) -> list[psutil.Process]:
-    """The fork server, the ResourceManager and the NodeManagers among them."""
+    """The fork server, the ResourceManager and the NodeManagers of the cluster with these directories."""
     return [process for process in those_of_cluster(*directories) if _is_daemon(process, directories)]
 
 
 def wait_gone(processes: Iterable[psutil.Process], timeout_s: float) -> list[psutil.Process]:
-    """Wait until they have ended; those that have not. A process nobody has reaped counts as ended."""
+    """Wait until the processes have ended; returns those that have not. A zombie counts as ended."""
     deadline = time.monotonic() + timeout_s
     rest = [process for process in processes if _lives(process)]
     while rest and time.monotonic() < deadline:
-        time.sleep(LINGER_S)
+        time.sleep(POLL_S)
         rest = [process for process in rest if _lives(process)]
     return rest
+
+
+def end_orphans(directories: Iterable[Path], others: Iterable[ProcessIdentity] = ()) -> int:
+    """End the daemons and containers of a cluster whose owner has died; returns how many had to be killed.
+
+    The fork server ends when its owner ends, and the daemons with it; containers that are left are found by the
+    variables that their NodeManager set. `others` are further processes of the cluster. The caller holds the lock of
+    the cluster's directory. Raises YarnException if a process does not end.
+    """
+    directories, others = tuple(directories), tuple(others)
+    wait_gone(daemons_of_cluster(*directories), ORPHAN_GRACE_S)
+    killed: set[int] = set()
+    for _ in range(KILL_ROUNDS_MAX):
+        known = [process for other in others if (process := other.process()) is not None]
+        orphans = [*those_of_cluster(*directories), *known]
+        if not orphans:
+            break
+        for orphan in orphans:
+            kill(orphan)
+        if survivors := wait_gone(orphans, KILL_TIMEOUT_S):
+            raise YarnException(f"processes {', '.join(str(left.pid) for left in survivors)} did not end (kill them)")
+        killed |= {process.pid for process in orphans}
+    return len(killed)
 
 
 def _lives(process: psutil.Process) -> bool:
@@ -131,7 +194,7 @@ def _is_daemon(process: psutil.Process, directories: Iterable[Path]) -> bool:
 
 
 def _is_of_cluster(process: psutil.Process, directories: Iterable[Path]) -> bool:
-    """Whether it names a path in one of the directories that is not in the directory of another cluster below that."""
+    """Whether it names a path in one of the directories that is not in another cluster's directory below it."""
     entries = [entry for entry in _parts(process, "environ") if entry.startswith(CONTAINER_VARIABLES)]
     paths = [
         Path(os.fsdecode(text))
@@ -143,7 +206,7 @@ def _is_of_cluster(process: psutil.Process, directories: Iterable[Path]) -> bool
 
 
 def _is_without_lock(path: Path, directory: Path) -> bool:
-    """Whether `path` is in `directory`, and neither it nor a directory between the two is that of a cluster."""
+    """Whether `path` is in `directory`, and no directory from there down to `path` has a cluster's lock file."""
     if not path.is_relative_to(directory):
         return False
     between = path.relative_to(directory).parts
@@ -151,7 +214,7 @@ def _is_without_lock(path: Path, directory: Path) -> bool:
 
 
 def _parts(process: psutil.Process, file: str) -> list[bytes]:
-    """What the process was started with; nothing if it has gone or is somebody else's."""
+    """The entries of a /proc file of the process; empty if the process has gone or belongs to another user."""
     try:
         return Path(f"/proc/{process.pid}/{file}").read_bytes().split(b"\0")
     except OSError:

@@ -1,11 +1,11 @@
-"""What keeps a cluster of `yarnling up`: it starts it, writes its state file, and ends it when it is told to.
+"""The supervisor of a cluster of `yarnling up`: starts it, writes its state file, serves commands, and ends it.
 
-In the foreground the command itself does so; `--detach` leaves a process of its own that does:
+In the foreground this is the process of the command; with `--detach` it is a process in the background:
 
     python -m yarnling.cluster.supervisor READY-FD OPTIONS      OPTIONS: a JSON object of UpOptions
 
-which writes one JSON line when the cluster is ready, {"ready": true, "complaints": [...]}, or
-{"error": "..."} if it cannot be. The complaints are those of nodes that are not healthy.
+which writes one JSON line when the cluster is ready, {"ready": true, "complaints": [...]}, or {"error": "..."} if it
+could not be started. The complaints are the health reports of the nodes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -24,20 +25,21 @@ from msgspec import Struct, field, to_builtins
 
 from yarn.errors import YarnException
 from yarn.settings import FAST_TIME_FACTOR, yarnling
-from yarnling.cluster.control_socket import bound_for_orders, taking_orders
+from yarnling.cluster.commands import ClusterCommands
+from yarnling.cluster.control_socket import bound_socket, serving_commands
 from yarnling.cluster.directory import ClusterDirectory
 from yarnling.cluster.launcher import LOG_FILE as FORK_SERVER_LOG
-from yarnling.cluster.leftovers import clean_up
-from yarnling.cluster.local_cluster import LocalCluster
-from yarnling.cluster.node_health import complaints
-from yarnling.cluster.orders import Orders
+from yarnling.cluster.launcher import PROJECT
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
+from yarnling.cluster.nodes import complaints
+from yarnling.cluster.processes import ProcessIdentity
 from yarnling.cluster.state import (
     ClusterState,
     NoCluster,
     NodeEntry,
-    ProcessIdentity,
     UnreadableState,
     check_state_directory,
+    clean_up,
     control_path,
     end_log_path,
     forget_end,
@@ -48,11 +50,11 @@ from yarnling.cluster.state import (
 )
 
 END_LOG_BYTES_MAX = 64 * 1024
-"""Of each log that is kept when a cluster ends by itself: some hundred lines, in a directory that may be memory."""
+"""Kept of each log when a cluster ends by itself: a few hundred lines, in a directory that may be in memory."""
 
 
 class UpOptions(Struct, frozen=True):
-    """What `yarnling up` was asked for; see LocalCluster."""
+    """The options of `yarnling up`; see LocalCluster and ClusterOptions."""
 
     name: str
     nodes: int
@@ -75,12 +77,14 @@ class UpOptions(Struct, frozen=True):
             conf=self.conf,
             settings=self.settings,
             fast=self.fast,
-            racks=self.racks,
-            pack=self.pack,
-            directory=self.directory,
-            discard_state=self.discard_state,
-            name=self.name,
-            emulated=False if self.emulated is None else self.emulated,
+            options=ClusterOptions(
+                racks=self.racks,
+                pack=self.pack,
+                directory=self.directory,
+                discard_state=self.discard_state,
+                name=self.name,
+                emulated=False if self.emulated is None else self.emulated,
+            ),
         )
 
     def encode(self) -> str:
@@ -88,13 +92,13 @@ class UpOptions(Struct, frozen=True):
 
 
 class ClusterBroken(YarnException):
-    """Everything of the cluster has ended, and nobody asked for that."""
+    """All processes of the cluster have ended unexpectedly."""
 
 
 def check_free(name: str) -> None:
-    """Raises YarnException if a cluster of that name is up, or could not be found by other commands.
+    """Clean up after a cluster of that name whose supervisor was killed.
 
-    What is left of one that was killed is cleaned up.
+    Raises YarnException if a cluster of that name is up, or if no state file can be written.
     """
     check_state_directory()
     try:
@@ -114,20 +118,20 @@ def check_free(name: str) -> None:
 
 @contextlib.asynccontextmanager
 async def supervised(options: UpOptions) -> AsyncIterator[LocalCluster]:
-    """The cluster, up and with its state file while the context is open."""
-    # Before the name is held: of a cluster that is up it tells more.
+    """Keep the cluster up, with its state file and control socket, while the context is open."""
+    # Before the lock is taken, because this error says more about a cluster that is up.
     check_free(options.name)
     with name_held(options.name):
         check_free(options.name)
         forget_end(options.name)
-        # Bound before anything starts, so that what stands in its way is reported at once.
-        with bound_for_orders(control_path(options.name)) as listener:
+        # Bound before anything starts, so that an unusable path is reported at once.
+        with bound_socket(control_path(options.name)) as listener:
             async with options.cluster() as cluster:
                 state = state_of(options, cluster)
                 state.write()
                 try:
-                    orders = Orders(options.name, cluster, lambda: state_of(options, cluster).write())
-                    async with taking_orders(listener, orders.carry_out):
+                    commands = ClusterCommands(options.name, cluster, lambda: state_of(options, cluster).write())
+                    async with serving_commands(listener, commands.execute):
                         yield cluster
                 except ClusterBroken as broken:
                     logs = _note_end(options.name, cluster.directory, broken.message)
@@ -140,10 +144,10 @@ async def supervised(options: UpOptions) -> AsyncIterator[LocalCluster]:
 
 
 def set_by_signals() -> asyncio.Event:
-    """An event that SIGTERM, SIGINT and SIGHUP set from now on, instead of what they did before."""
+    """An event that SIGTERM, SIGINT and SIGHUP set from now on."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    # A terminal that is closed sends HUP; who started this under nohup has it ignored.
+    # A closed terminal sends SIGHUP; nohup ignores it.
     hangup = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
     for number in (signal.SIGTERM, signal.SIGINT, *hangup):
         loop.add_signal_handler(number, stop.set)
@@ -151,9 +155,9 @@ def set_by_signals() -> asyncio.Event:
 
 
 def _note_end(name: str, directory: ClusterDirectory, reason: str) -> str:
-    """Leave a note for `status` of why the cluster ends; where its logs are.
+    """Leave a note for later commands of why the cluster ended; returns where its logs are.
 
-    Logs that are deleted with the cluster are kept in part.
+    The end of logs that are deleted with the cluster is kept.
     """
     files = (directory.path / FORK_SERVER_LOG, directory.log_file("rm"))
     logs = f"{files[0]}, {directory.logs}"
@@ -166,7 +170,7 @@ def _note_end(name: str, directory: ClusterDirectory, reason: str) -> str:
 
 
 def _tail_of(file: Path) -> bytes:
-    """The end of a log under its name; nothing but that if it cannot be read."""
+    """The end of a log under its name; only the name if the log cannot be read."""
     title = f"==> {file.name} <==\n".encode()
     with contextlib.suppress(OSError), file.open("rb") as log:
         log.seek(max(0, file.stat().st_size - END_LOG_BYTES_MAX))
@@ -175,7 +179,7 @@ def _tail_of(file: Path) -> bytes:
 
 
 async def wait_for_end(cluster: LocalCluster, stop: asyncio.Event) -> str | None:
-    """Return when `stop` is set (None) or when everything has ended by itself (why). A daemon can be started again."""
+    """Return None when `stop` is set, or the reason when all processes have ended. A single daemon can be restarted."""
     async with asyncio.TaskGroup() as tasks:
         stopped = tasks.create_task(stop.wait())
         broken = tasks.create_task(cluster.wait_broken())
@@ -186,7 +190,7 @@ async def wait_for_end(cluster: LocalCluster, stop: asyncio.Event) -> str | None
 
 
 def state_of(options: UpOptions, cluster: LocalCluster) -> ClusterState:
-    """What other commands shall know of the cluster."""
+    """The state file's content for the cluster."""
     return ClusterState(
         options.name,
         ProcessIdentity.of(os.getpid()),
@@ -215,10 +219,10 @@ def _entries(cluster: LocalCluster) -> tuple[NodeEntry, ...]:
     )
 
 
-async def _keep(options: UpOptions, tell: Callable[[dict[str, object]], None]) -> None:
+async def _keep(options: UpOptions, report: Callable[[dict[str, object]], None]) -> None:
     async with supervised(options) as cluster:
         stop = set_by_signals()
-        tell({"ready": True, "complaints": complaints(await cluster.client.nodes())})
+        report({"ready": True, "complaints": complaints(await cluster.client.nodes())})
         if (reason := await wait_for_end(cluster, stop)) is not None:
             raise ClusterBroken(reason)
 
@@ -226,28 +230,25 @@ async def _keep(options: UpOptions, tell: Callable[[dict[str, object]], None]) -
 def main(arguments: list[str]) -> int:
     ready_fd = int(arguments[0])
 
-    def tell(line: dict[str, object]) -> None:
+    def report(line: dict[str, object]) -> None:
         os.write(ready_fd, json.dumps(line).encode() + b"\n")
         os.close(ready_fd)
 
     options = UpOptions(**json.loads(arguments[1]))
     try:
-        asyncio.run(_keep(options, tell))
+        asyncio.run(_keep(options, report))
     except YarnException as error:
         with contextlib.suppress(OSError):
-            tell({"error": str(error)})
+            report({"error": str(error)})
         return 1
     return 0
 
 
 def start_detached(options: UpOptions) -> dict[str, Any]:
-    """Leave a supervisor behind; what it says when the cluster is ready or cannot be."""
-    import subprocess
-
+    """Start a supervisor in the background; returns its line when the cluster is ready or has failed."""
     reader, writer = os.pipe()
     command = [sys.executable, "-P", "-m", "yarnling.cluster.supervisor", str(writer), options.encode()]
-    project = str(Path(__file__).resolve().parent.parent)
-    path = os.pathsep.join(part for part in (project, os.environ.get("PYTHONPATH")) if part)
+    path = os.pathsep.join(part for part in (str(PROJECT), os.environ.get("PYTHONPATH")) if part)
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -265,9 +266,9 @@ def start_detached(options: UpOptions) -> dict[str, Any]:
             process.terminate()
             process.wait()
             raise
-    # It lives on without this process: Popen must not warn that nobody waits for it.
+    # It outlives this process: Popen must not warn that nobody waits for it.
     process.returncode = 0
-    return dict(json.loads(line)) if line else {"error": "the supervisor ended without a word"}
+    return dict(json.loads(line)) if line else {"error": "the supervisor ended without reporting an error"}
 
 
 if __name__ == "__main__":

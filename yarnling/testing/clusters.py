@@ -1,4 +1,4 @@
-"""The clusters that one pytest process has up: each test's own, and those that tests share."""
+"""The clusters of a pytest process: those of single tests, and those that tests share."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NAME_LENGTH_MAX = 80
 
 
 class Clusters:
-    """`keep_in`: a directory for the clusters' files, which stay there; without one they are temporary.
+    """The clusters that are up. `keep_in`: a directory below which the clusters' files are kept; None: temporary files.
 
-    Under pytest-xdist each process has a directory of its own below it, `worker`.
+    Under pytest-xdist each process uses its own directory in it, `worker`.
     """
 
     def __init__(self, keep_in: Path | None, worker: str) -> None:
@@ -29,7 +29,7 @@ class Clusters:
 
     @contextlib.contextmanager
     def start(self, spec: ClusterSpec, name: str) -> Iterator[BlockingCluster]:
-        """A cluster while the context is open; `name`, the test's, goes into its directory's."""
+        """A cluster while the context is open; the name of its directory contains `name`, that of the test."""
         with spec.cluster(self._directory(name)) as cluster:
             self._up.append(cluster)
             try:
@@ -38,18 +38,18 @@ class Clusters:
                 self._up.remove(cluster)
 
     def note_beginning(self) -> None:
-        """A test begins: what was said before is not its."""
+        """Called when a test begins: what was logged before does not belong to it."""
         self._marks = {}
         for cluster in self._up:
-            self._marks |= failure_logs.mark(cluster.cluster)
+            self._marks |= failure_logs.mark(cluster)
 
     def sections(self, lines_max: int) -> list[Section]:
-        """What all clusters said since the test began; with several of them, each under its directory's name."""
+        """What all clusters have logged since the test began; with several, the directory of each is shown."""
         found: list[Section] = []
         for cluster in self._up:
-            prefix = f"{cluster.cluster.directory.path.name}: " if len(self._up) > 1 else ""
-            said = failure_logs.sections(cluster.cluster, self._marks, lines_max)
-            found += [(f"{prefix}{heading}", text) for heading, text in said]
+            prefix = f"{cluster.directory.path.name}: " if len(self._up) > 1 else ""
+            logged = failure_logs.sections(cluster, self._marks, lines_max)
+            found += [(f"{prefix}{heading}", text) for heading, text in logged]
         return found
 
     def _directory(self, name: str) -> Path | None:
@@ -61,7 +61,7 @@ class Clusters:
 
 
 class Pool:
-    """Clusters that are shared by the tests of one scope, one for each spec. `stack` ends them."""
+    """Clusters that the tests of one scope share, one for each spec; closing `stack` ends them."""
 
     def __init__(self, clusters: Clusters, stack: contextlib.ExitStack) -> None:
         self._clusters = clusters
@@ -69,10 +69,10 @@ class Pool:
         self._shared: dict[ClusterSpec, tuple[BlockingCluster, contextlib.ExitStack]] = {}
 
     def get(self, spec: ClusterSpec, name: str) -> BlockingCluster:
-        """The cluster of that spec. One that a test has changed, or robbed of a daemon, is replaced by a new one."""
+        """The cluster of that spec; replaced by a new one if a test has added nodes or ended a daemon."""
         if spec in self._shared:
             cluster, own = self._shared[spec]
-            if _is_as_it_was(cluster, spec):
+            if _is_unchanged(cluster, spec):
                 return cluster
             own.close()
         own = self._stack.enter_context(contextlib.ExitStack())
@@ -81,6 +81,6 @@ class Pool:
         return cluster
 
 
-def _is_as_it_was(cluster: BlockingCluster, spec: ClusterSpec) -> bool:
+def _is_unchanged(cluster: BlockingCluster, spec: ClusterSpec) -> bool:
     nodes = cluster.nodes
-    return cluster.cluster.rm.exit_status is None and len(nodes) == spec.nodes and all(node.alive for node in nodes)
+    return cluster.rm.exit_status is None and len(nodes) == spec.nodes and all(node.alive for node in nodes)

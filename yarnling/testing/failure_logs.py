@@ -1,6 +1,6 @@
-"""What a cluster's logs said during a test: of every daemon, and of the containers that did not end well.
+"""The logs of a cluster during a test: of every daemon, and of the containers that did not succeed.
 
-Of a cluster that is shared only what came after the test's beginning is shown: `mark` notes how far each file was.
+Of a shared cluster only what was logged since the test began is shown: `mark` records the size of each file.
 """
 
 from __future__ import annotations
@@ -9,39 +9,41 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from yarnling.cluster.container_logs import NO_OUTPUT, TEXT_BYTES_MAX
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.blocking import BlockingCluster
+from yarnling.cluster.containers import NO_OUTPUT, TEXT_BYTES_MAX
 
 Section = tuple[str, str]
 """A heading and its text."""
 
 DAEMONS_MAX = 20
-"""Logs of NodeManagers in one report; a failure is seldom told by more."""
+"""NodeManagers whose logs are in one report."""
 CONTAINERS_MAX = 20
 
-_ENDED_WELL = re.compile(r" NMContainer=(container_\S+) event=\S+ from=\S+ to=EXITED_WITH_SUCCESS\b")
+_SUCCEEDED = re.compile(r" NMContainer=(container_\S+) event=\S+ from=\S+ to=EXITED_WITH_SUCCESS\b")
 
 
-def mark(cluster: LocalCluster) -> dict[Path, int]:
+def mark(cluster: BlockingCluster) -> dict[Path, int]:
     """{log file: its size now, in bytes}"""
     return {path: path.stat().st_size for path in (*_daemon_logs(cluster), *_container_files(cluster))}
 
 
-def sections(cluster: LocalCluster, since: Mapping[Path, int], lines_max: int) -> list[Section]:
+def sections(cluster: BlockingCluster, since: Mapping[Path, int], lines_max: int) -> list[Section]:
     """The daemons' logs, the ResourceManager's first, then the containers'; of each the last `lines_max` lines.
 
-    `lines_max` 0: all of them. What wrote nothing since then is left out.
+    `lines_max` 0: all lines. Logs without a new line are left out.
     """
     daemons = _sections(_daemon_logs(cluster), since, lines_max)
-    well = _ended_well(cluster)
-    files = [path for path in _container_files(cluster) if path.parent.name not in well and path.name not in NO_OUTPUT]
+    succeeded = _succeeded(cluster)
+    files = [
+        path for path in _container_files(cluster) if path.parent.name not in succeeded and path.name not in NO_OUTPUT
+    ]
     of_containers = list(dict.fromkeys(path.parent for path in files))
     shown = set(of_containers[:CONTAINERS_MAX])
     containers = _sections((path for path in files if path.parent in shown), since, lines_max)
     found = list(_first(daemons, DAEMONS_MAX + 1, "daemons"))
     found += containers
     if len(of_containers) > CONTAINERS_MAX:
-        found.append(("yarnling", f"and {len(of_containers) - CONTAINERS_MAX} containers more"))
+        found.append(("yarnling", f"and {len(of_containers) - CONTAINERS_MAX} more containers"))
     return found
 
 
@@ -49,7 +51,7 @@ def _first(found: Iterable[Section], most: int, what: str) -> Iterator[Section]:
     every = list(found)
     yield from every[:most]
     if len(every) > most:
-        yield "yarnling", f"and {len(every) - most} {what} more"
+        yield "yarnling", f"and {len(every) - most} more {what}"
 
 
 def _sections(paths: Iterable[Path], since: Mapping[Path, int], lines_max: int) -> Iterator[Section]:
@@ -60,7 +62,7 @@ def _sections(paths: Iterable[Path], since: Mapping[Path, int], lines_max: int) 
 
 
 def _heading(path: Path) -> str:
-    """`yarnling rm.log`; of a container's file its container and its node, which its directories name."""
+    """`yarnling rm.log`; for a file of a container, the container and its node."""
     if path.suffix == ".log" and path.parent.name == "logs":
         return f"yarnling {path.name}"
     node = next((parent.name for parent in path.parents if parent.name.startswith("nm-")), "")
@@ -78,17 +80,17 @@ def _text(path: Path, start: int, lines_max: int) -> str:
     return "\n".join(lines)
 
 
-def _daemon_logs(cluster: LocalCluster) -> list[Path]:
+def _daemon_logs(cluster: BlockingCluster) -> list[Path]:
     names = ["rm", *(node.name for node in cluster.nodes)]
     return [path for name in names if (path := cluster.directory.log_file(name)).exists()]
 
 
-def _container_files(cluster: LocalCluster) -> list[Path]:
+def _container_files(cluster: BlockingCluster) -> list[Path]:
     roots = [path for node in cluster.nodes for path in cluster.log_dirs_of(node)]
     return [path for root in roots for path in sorted(root.glob("application_*/container_*/*")) if path.is_file()]
 
 
-def _ended_well(cluster: LocalCluster) -> set[str]:
-    """The containers that their NodeManagers saw end by themselves with status 0."""
+def _succeeded(cluster: BlockingCluster) -> set[str]:
+    """The containers that exited by themselves with status 0, as their NodeManagers logged."""
     texts = (path.read_text(errors="replace") for path in _daemon_logs(cluster))
-    return {container for text in texts for container in _ENDED_WELL.findall(text)}
+    return {container for text in texts for container in _SUCCEEDED.findall(text)}

@@ -1,9 +1,9 @@
-"""The pytest plugin: clusters for tests of software that runs on YARN. docs/testing.md shows how it is used.
+"""The pytest plugin: clusters for tests of software that runs on YARN. docs/testing.md shows how to use it.
 
     @pytest.mark.yarn_cluster(nodes=4, conf={"yarn.scheduler.minimum-allocation-mb": "128"})
     def test_of_mine(yarn_cluster): ...
 
-pytest loads this in every run in which yarnling is installed: nothing else of yarnling is imported before a test asks.
+pytest loads this in every run if yarnling is installed, so nothing else of yarnling is imported until a test uses it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from yarnling.cluster.blocking import BlockingCluster
-    from yarnling.cluster.local_cluster import LocalCluster
+    from yarnling.cluster.blocking import AwaitedCluster, BlockingCluster
     from yarnling.testing.clusters import Clusters, Pool
     from yarnling.testing.spec import ClusterSpec
 
 MARKER = "yarn_cluster"
 MARKER_HELP = (
     f"{MARKER}(nodes, memory_mb, vcores, conf, settings, fast, racks, loopback, scope): "
-    "the cluster that the test wants; conf is a directory of Hadoop's files or {key: value}, "
+    "the cluster of the test; conf is a directory of Hadoop's files or {key: value}, "
     "scope function, class, module or session"
 )
 LOG_LINES = 200
@@ -34,7 +33,7 @@ _CLUSTERS = pytest.StashKey["Clusters"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("yarnling", "clusters of yarnling, where markers say nothing else")
+    group = parser.getgroup("yarnling", "clusters of yarnling; markers override these")
     group.addoption("--yarnling-nodes", type=int, default=1, metavar="N", help="NodeManagers (default: 1)")
     group.addoption("--yarnling-memory", type=int, metavar="MB", help="memory of a node (default: 8192)")
     group.addoption("--yarnling-vcores", type=int, metavar="N", help="vcores of a node (default: 8)")
@@ -44,18 +43,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--yarnling-define", action="append", default=[], metavar="KEY=VALUE", help="set a configuration key"
     )
     group.addoption(
-        "--yarnling-real-time", action="store_true", help="do not shorten every timer to a twentieth, as tests have it"
+        "--yarnling-real-time", action="store_true", help="do not divide every timer by 20, the default in tests"
     )
     group.addoption(
         "--yarnling-loopback",
         action="store_true",
-        help="run daemons in pytest's process: quicker, cannot be killed",
+        help="run daemons in pytest's process: quicker, but they cannot be killed",
     )
     group.addoption(
         "--yarnling-scope",
         choices=("function", "class", "module", "session"),
         default="function",
-        help="which tests share a cluster (default: function, each has its own)",
+        help="which tests share a cluster (default: function, each test has its own)",
     )
     group.addoption("--yarnling-directory", metavar="DIR", help="keep the files of all clusters below this directory")
     group.addoption(
@@ -72,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Refuse what is wrong with markers, all of it, before a test runs."""
+    """Report all faults in markers before any test runs."""
     faults = [fault for item in items if item.get_closest_marker(MARKER) for fault in _faults_of(item)]
     if faults:
         raise pytest.UsageError(*faults)
@@ -87,7 +86,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failure's report gets what the daemons and the containers that did not end well have said."""
+    """Add the logs of daemons, and of containers that did not succeed, to the report of a failure."""
     report = yield
     clusters = item.config.stash.get(_CLUSTERS, None)
     lines_max: int = _option(item.config, "--yarnling-log-lines")
@@ -101,7 +100,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture
 def yarn_cluster(request: pytest.FixtureRequest) -> Iterator[BlockingCluster]:
-    """A cluster as the test's marker and the options say, to be used without asyncio."""
+    """The cluster that the test's marker and the options request, for use without asyncio."""
     spec = _spec_of(request.node)
     if spec.scope == "function":
         with _clusters_of(request.config).start(spec, request.node.nodeid) as cluster:
@@ -112,8 +111,8 @@ def yarn_cluster(request: pytest.FixtureRequest) -> Iterator[BlockingCluster]:
 
 
 @pytest.fixture
-def async_yarn_cluster(yarn_cluster: BlockingCluster) -> LocalCluster:
-    """The same to be awaited, from any event loop: it has one of its own, so that tests with loops can share it."""
+def async_yarn_cluster(yarn_cluster: BlockingCluster) -> AwaitedCluster:
+    """The same cluster, to be awaited in any event loop; tests with different loops can share it."""
     return yarn_cluster.awaited()
 
 
@@ -121,11 +120,11 @@ def async_yarn_cluster(yarn_cluster: BlockingCluster) -> LocalCluster:
 def yarn_cluster_factory(
     request: pytest.FixtureRequest,
 ) -> Callable[..., AbstractContextManager[BlockingCluster]]:
-    """For fixtures of one's own, of any scope: `with yarn_cluster_factory(nodes=2) as cluster`, as the marker."""
-    from yarnling.testing.spec import Wish, spec_of
+    """For fixtures of any scope: `with yarn_cluster_factory(nodes=2) as cluster`; arguments as for the marker."""
+    from yarnling.testing.spec import ClusterRequest, spec_of
 
-    def start(**wishes: object) -> AbstractContextManager[BlockingCluster]:
-        spec = spec_of(_defaults(request.config), [Wish(named=wishes, base=request.config.rootpath)])
+    def start(**arguments: object) -> AbstractContextManager[BlockingCluster]:
+        spec = spec_of(_defaults(request.config), [ClusterRequest(named=arguments, base=request.config.rootpath)])
         return _clusters_of(request.config).start(spec, "factory")
 
     return start
@@ -143,11 +142,11 @@ _module_pool = pytest.fixture(scope="module", name="_yarnling_module_pool")(_poo
 _session_pool = pytest.fixture(scope="session", name="_yarnling_session_pool")(_pool)
 
 
-# What a test wants
+# What a test requests
 
 
 def _clusters_of(config: pytest.Config) -> Clusters:
-    """The clusters of this process, one record for all tests."""
+    """The clusters of this process."""
     from yarnling.testing.clusters import Clusters
 
     if _CLUSTERS not in config.stash:
@@ -159,11 +158,11 @@ def _clusters_of(config: pytest.Config) -> Clusters:
 
 
 def _spec_of(item: pytest.Item) -> ClusterSpec:
-    from yarnling.testing.spec import Wish, spec_of
+    from yarnling.testing.spec import ClusterRequest, spec_of
 
     markers = list(item.iter_markers(MARKER))
-    wishes = [Wish(marker.args, marker.kwargs, item.path.parent) for marker in reversed(markers)]
-    return spec_of(_defaults(item.config), wishes)
+    requests = [ClusterRequest(marker.args, marker.kwargs, item.path.parent) for marker in reversed(markers)]
+    return spec_of(_defaults(item.config), requests)
 
 
 def _faults_of(item: pytest.Item) -> list[str]:
@@ -177,12 +176,12 @@ def _faults_of(item: pytest.Item) -> list[str]:
 
 
 def _option(config: pytest.Config, name: str) -> Any:
-    """Of the type that it was given above; pytest itself does not say."""
+    """The value of an option, of the type in `pytest_addoption`; pytest returns Any."""
     return config.getoption(name)
 
 
 def _defaults(config: pytest.Config) -> ClusterSpec:
-    """What the options say."""
+    """The spec that the options request."""
     from yarnling.cluster.configuration import definitions
     from yarnling.testing.spec import ClusterSpec, with_settings
 

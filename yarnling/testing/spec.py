@@ -1,25 +1,23 @@
-"""What cluster a test wants: the options of the run, and over them what markers say, the outermost first."""
+"""The cluster that a test requests: the options of the run, overridden by markers, the outermost first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from yarn.errors import InvalidArgumentException
-
-if TYPE_CHECKING:
-    from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 MARKER = "yarn_cluster"
 SCOPES = ("function", "class", "module", "session")
 
 
 class ClusterSpec(Struct, frozen=True):
-    """A cluster that is still to be started; equal ones may be shared. `settings` are sorted pairs."""
+    """A cluster to start; tests with equal specs may share one. `settings` are sorted pairs."""
 
     nodes: int = 1
     memory_mb: int | None = None
@@ -32,9 +30,7 @@ class ClusterSpec(Struct, frozen=True):
     scope: str = "function"
 
     def cluster(self, directory: Path | None = None) -> LocalCluster:
-        """The cluster, not started. Raises InvalidArgumentException for a size that cannot be."""
-        from yarnling.cluster.local_cluster import LocalCluster
-
+        """The cluster, not started. Raises InvalidArgumentException for an impossible size."""
         return LocalCluster(
             self.nodes,
             memory_mb=self.memory_mb,
@@ -42,31 +38,29 @@ class ClusterSpec(Struct, frozen=True):
             conf=self.conf,
             settings=dict(self.settings),
             fast=self.fast,
-            racks=self.racks,
-            directory=directory,
-            loopback=self.loopback,
+            options=ClusterOptions(racks=self.racks, directory=directory, loopback=self.loopback),
         )
 
 
-class Wish(Struct, frozen=True):
-    """What one marker says; paths in it are meant from `base`, the directory of its test module."""
+class ClusterRequest(Struct, frozen=True):
+    """The arguments of one marker; paths are relative to `base`, the directory of its test module."""
 
     positional: tuple[object, ...] = ()
     named: Mapping[str, object] = field(default_factory=dict)
     base: Path = Path()
 
 
-def spec_of(defaults: ClusterSpec, wishes: Iterable[Wish]) -> ClusterSpec:
-    """`defaults` with the wishes over them, a later one over an earlier one; settings key by key.
+def spec_of(defaults: ClusterSpec, requests: Iterable[ClusterRequest]) -> ClusterSpec:
+    """`defaults` overridden by the requests in turn; settings are merged key by key.
 
-    Raises InvalidArgumentException with every fault of a wish.
+    Raises InvalidArgumentException with every fault of a request.
     """
     spec = defaults
-    for wish in wishes:
-        faults = _faults(wish)
+    for request in requests:
+        faults = _faults(request)
         if faults:
             raise InvalidArgumentException("\n".join(f"{MARKER}: {fault}" for fault in faults))
-        spec = _with(spec, wish)
+        spec = _with(spec, request)
     return spec
 
 
@@ -74,14 +68,14 @@ def with_settings(spec: ClusterSpec, settings: Mapping[str, str]) -> ClusterSpec
     return replace(spec, settings=tuple(sorted({**dict(spec.settings), **settings}.items())))
 
 
-def _with(spec: ClusterSpec, wish: Wish) -> ClusterSpec:
-    named: dict[str, Any] = dict(wish.named)
+def _with(spec: ClusterSpec, request: ClusterRequest) -> ClusterSpec:
+    named: dict[str, Any] = dict(request.named)
     settings = dict(named.pop("settings", {}))
     conf = named.pop("conf", None)
     if isinstance(conf, Mapping):
         settings = {**conf, **settings}
     elif conf is not None:
-        named["conf"] = str(wish.base / conf)
+        named["conf"] = str(request.base / conf)
     return with_settings(replace(spec, **named), settings)
 
 
@@ -98,11 +92,11 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
 }
 
 
-def _faults(wish: Wish) -> list[str]:
-    faults = [f"{value!r}: name it, such as nodes={value!r}" for value in wish.positional]
-    for name, value in wish.named.items():
+def _faults(request: ClusterRequest) -> list[str]:
+    faults = [f"{value!r}: use a keyword, for example nodes={value!r}" for value in request.positional]
+    for name, value in request.named.items():
         if name not in _KINDS:
-            faults.append(f"{name}: there is no such argument (there are {', '.join(_KINDS)})")
+            faults.append(f"{name}: unknown argument (known: {', '.join(_KINDS)})")
             continue
         kind, wanted = _KINDS[name]
         is_number = kind is int and isinstance(value, bool)

@@ -63,7 +63,10 @@ UNSUPPORTED = {
 
 
 class DistributedShell(Struct, frozen=True):
-    """A command line for N containers; `files` {link name in the work directory: file}."""
+    """A command line for N containers.
+
+    `files` {link name in the work directory: file}; `texts` {link name: content}, for files that are made from text.
+    """
 
     command: str
     width: Width
@@ -71,6 +74,7 @@ class DistributedShell(Struct, frozen=True):
     environment: dict[str, str] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)
     retry: ContainerRetryContext = ContainerRetryContext()
+    texts: dict[str, str] = field(default_factory=dict)
 
     def check_sizes(self, maximum: Resource) -> list[str]:
         """Hadoop's distributed shell cuts sizes to the maximum, which gives a warning. An exact size is refused."""
@@ -86,7 +90,7 @@ class DistributedShell(Struct, frozen=True):
     def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
         """The context to submit (am.client.submission.Submission)."""
         job = StagedJob(self.command, self.width, self.environment, self.retry)
-        am_container = stage_job(job, self.files, AM_MODULE, application_id, staging_root)
+        am_container = stage_job(job, self.files, AM_MODULE, application_id, staging_root, texts=self.texts)
         return build_context(application_id, self.options, am_container, APPLICATION_TYPE)
 
 

@@ -7,9 +7,8 @@ limit stores it, as in Hadoop.
 from __future__ import annotations
 
 from rm.scheduler.capacity.limits import limit_of
-from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.application import FiCaSchedulerApp
-from rm.scheduler.model.context import RESPECT
+from rm.scheduler.model.context import RESPECT, SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.resource_calculator import ResourceCalculator, multiplied

@@ -15,7 +15,7 @@ from tests.cluster.heartbeats import HeartbeatLog
 from yarn.applications import ApplicationReport
 from yarn.ids import ApplicationId
 from yarn.settings.yarnling import CHECK_INVARIANTS
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 SETTINGS = {
     # Multiplied by the fast factor: a dead node is lost after one second.
@@ -85,7 +85,7 @@ async def cluster(tmp_path: Path, nodes: int = 3, **settings: str) -> AsyncItera
         vcores=16,
         fast=True,
         settings={**SETTINGS, **heartbeats.settings, **settings},
-        directory=tmp_path / "cluster",
+        options=ClusterOptions(directory=tmp_path / "cluster"),
     )
     async with local:
         yield Cluster(local, tmp_path / "staging", heartbeats)

@@ -21,7 +21,7 @@ from tests.cluster.rm_soak.storm import Storm, storm
 from tests.cluster.test_rm_restart import SETTINGS
 from yarn.settings.yarnling import CHECK_INVARIANTS, EVENT_LOG
 from yarnling.cluster.directory import STATE_STORE
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.processes import those_that_name
 
 USERS = ("ann", "bob", "cay", "dan", "eve")
@@ -105,7 +105,9 @@ async def soak(seed: int, kills: int, directory: Path, *, record: bool = False) 
         (directory / "events").mkdir()
         settings[EVENT_LOG.key] = str(directory / "events")
     where = directory / "cluster"
-    async with LocalCluster(NODES, memory_mb=4096, vcores=16, fast=True, settings=settings, directory=where) as cluster:
+    async with LocalCluster(
+        NODES, memory_mb=4096, vcores=16, fast=True, settings=settings, options=ClusterOptions(directory=where)
+    ) as cluster:
         load = Load(cluster, directory)
         killer = Killer(cluster, load, random.Random(draw.random()), kills)
         wrong = await _work(load, killer, [random.Random(draw.random()) for _ in USERS])
@@ -125,7 +127,9 @@ async def soak(seed: int, kills: int, directory: Path, *, record: bool = False) 
 async def storm_soak(seed: int, kills: int, directory: Path) -> Figures:
     """Thousands of submissions and changes on a cluster without nodes."""
     draw = random.Random(seed)
-    async with LocalCluster(0, fast=True, settings=CROWDED, directory=directory / "cluster") as cluster:
+    async with LocalCluster(
+        0, fast=True, settings=CROWDED, options=ClusterOptions(directory=directory / "cluster")
+    ) as cluster:
         killer = Killer(cluster, Storm(cluster), random.Random(draw.random()), kills)
         wrong = await storm(cluster, killer, draw)
         assert isinstance(killer.load, Storm)

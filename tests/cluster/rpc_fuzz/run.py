@@ -35,7 +35,7 @@ from yarn.settings.yarnling import CHECK_INVARIANTS, CLUSTER_SECRET_FILE
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeState
 from yarnling.cluster import conditions
 from yarnling.cluster.client import Client
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 ROUND_MESSAGES = 25_000
 """Messages for one cluster. More would slow its checks down, and a short round is quick to replay."""
@@ -135,7 +135,7 @@ class Round:
             vcores=NODE_SIZE.vcores,
             fast=True,
             settings=settings,
-            directory=self._directory / "cluster",
+            options=ClusterOptions(directory=self._directory / "cluster"),
         )
         async with cluster:
             self._known.real_nodes = tuple(node.id for node in cluster.nodes)

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from yarnling.chaos.network import Link, NetworkFault
+from yarnling.cluster.network import Link, NetworkFault
 
 SOON_S = 10.0
 STILL_S = 0.1

@@ -35,7 +35,7 @@ class FakeCluster:
 def daemon(pid: int, exit_status: int | None = None) -> Daemon:
     made = Daemon("rm", Path("rm.log"), pid=pid, exit_status=exit_status)
     if pid:
-        made.begun.set()
+        made.spawned.set()
     return made
 
 

@@ -14,7 +14,8 @@ from tests.processes import running
 from wire.hadoop_xml import to_xml
 from yarn.ids import ApplicationId
 from yarnling.cli.connection import CommandClient
-from yarnling.cluster.state import ClusterState, NoCluster, ProcessIdentity
+from yarnling.cluster.processes import ProcessIdentity
+from yarnling.cluster.state import ClusterState, NoCluster
 
 RM = "yarn.resourcemanager.address"
 NO_SERVER = {RM: "127.0.0.1:9"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.yarnling.test_leftovers import state
+from tests.yarnling.test_clean_up import state
 from yarnling.cli.down import stop_all, stop_one
 
 

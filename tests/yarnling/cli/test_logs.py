@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.yarnling.test_leftovers import state
+from tests.yarnling.test_clean_up import state
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarnling.cli import logs
 from yarnling.cli.hadoop.logs import _matcher
 from yarnling.cli.logs import LogsOptions, show
-from yarnling.cluster.state import NodeEntry, ProcessIdentity
+from yarnling.cluster.processes import ProcessIdentity
+from yarnling.cluster.state import NodeEntry
 
 APP = ApplicationId(1, 1)
 CONTAINER = ContainerId(ApplicationAttemptId(APP, 1), 1)

@@ -8,7 +8,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from tests.yarnling.cli.test_top import NODE, ROOT, application
-from tests.yarnling.test_leftovers import state
+from tests.yarnling.test_clean_up import state
 from yarn.applications import ApplicationReport
 from yarn.ids import NodeId
 from yarn.nodes import NodeReport

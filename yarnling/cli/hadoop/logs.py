@@ -18,7 +18,7 @@ from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.options import Option
 from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
 from yarnling.cli.output import in_line, print_json
-from yarnling.cluster.container_logs import ContainerLog, find_logs
+from yarnling.cluster.containers import ContainerLog, find_logs
 from yarnling.cluster.state import ClusterState
 
 ALL = "ALL"

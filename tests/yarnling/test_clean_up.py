@@ -1,4 +1,4 @@
-"""What is left of a cluster is ended and deleted; what merely works in its directory is not."""
+"""Orphans and files of a dead cluster are removed; other processes that use its directory are not."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.processes import running
-from yarnling.cluster.leftovers import clean_up
-from yarnling.cluster.state import ClusterState, NodeEntry, ProcessIdentity, state_path
+from yarnling.cluster.processes import ProcessIdentity
+from yarnling.cluster.state import ClusterState, NodeEntry, clean_up, state_path
 
 Start = Callable[..., subprocess.Popen[bytes]]
 GONE = ProcessIdentity(os.getpid(), 1.0)
@@ -39,7 +39,7 @@ def state(directory: Path, *nodes: NodeEntry, temporary: bool = False) -> Cluste
     return ClusterState("mine", GONE, GONE, str(directory), temporary, str(directory / "conf"), {}, nodes, 1.0)
 
 
-def test_containers_are_ended_and_who_works_in_the_directory_is_not(tmp_path: Path, start: Start) -> None:
+def test_containers_are_killed_and_other_processes_in_the_directory_are_not(tmp_path: Path, start: Start) -> None:
     directory, elsewhere = tmp_path / "cluster", tmp_path / "disk"
     by_work = start("sleep", "600", LOCAL_DIRS=f"/other,{directory}/nm-1/local/usercache")
     by_logs = start("sleep", "600", LOG_DIRS=f"{elsewhere}/nm-1/application_1_0001")
@@ -65,7 +65,7 @@ def test_daemons_are_ended(tmp_path: Path, start: Start) -> None:
 
 
 @pytest.mark.parametrize("temporary", [True, False])
-def test_a_temporary_directory_goes_and_a_named_one_stays(tmp_path: Path, temporary: bool) -> None:
+def test_a_temporary_directory_is_deleted_and_a_named_one_is_kept(tmp_path: Path, temporary: bool) -> None:
     (tmp_path / "cluster" / "logs").mkdir(parents=True)
     assert clean_up(state(tmp_path / "cluster", temporary=temporary)) == 0
     assert (tmp_path / "cluster").exists() is not temporary

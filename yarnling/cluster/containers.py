@@ -1,24 +1,26 @@
-"""What containers have written: the files in the NodeManagers' log directories of this machine."""
+"""What the containers of a cluster leave on this machine: log files, and processes while they run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
+import psutil
 from msgspec import Struct
 
 from yarn.errors import InvalidIdException
 from yarn.ids import ApplicationId, ContainerId
+from yarnling.cluster.processes import descendants
 
 TEXT_BYTES_MAX = 16 * 1024 * 1024
-"""What is read of one file at once; a log may be any size."""
+"""Bytes read from one log file at once; a log may have any size."""
 
 NO_OUTPUT = frozenset({"launch_container.sh", "directory.info", "prelaunch.out"})
-"""Files that the NodeManager writes for someone who examines a launch."""
+"""Files that the NodeManager writes to help debug a launch."""
 
 
 class ContainerLog(Struct, frozen=True):
-    """A file that a container wrote, such as stdout."""
+    """A log file of a container, for example its stdout."""
 
     container_id: ContainerId
     path: Path
@@ -29,13 +31,13 @@ class ContainerLog(Struct, frozen=True):
 
     @property
     def is_output(self) -> bool:
-        """False for the NodeManager's own files, and for prelaunch.err while no error is in it."""
+        """False for the NodeManager's own files, and for prelaunch.err while it is empty."""
         if self.name == "prelaunch.err":
             return self.path.stat().st_size > 0
         return self.name not in NO_OUTPUT
 
     def text(self, bytes_max: int = TEXT_BYTES_MAX) -> str:
-        """The last `bytes_max` bytes; what is not UTF-8 is replaced."""
+        """The last `bytes_max` bytes as text; bytes that are not UTF-8 are replaced."""
         with self.path.open("rb") as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - bytes_max))
@@ -43,7 +45,7 @@ class ContainerLog(Struct, frozen=True):
 
 
 def find_logs(log_dirs: Iterable[Path], app_id: ApplicationId) -> list[ContainerLog]:
-    """`<log dir>/<application>/<container>/<file>` of all directories, ordered by container and name."""
+    """The files `<log dir>/<application>/<container>/<file>` of all directories, by container and name."""
     logs: list[ContainerLog] = []
     for log_dir in log_dirs:
         for path in (log_dir / str(app_id)).glob("container_*/*"):
@@ -53,8 +55,26 @@ def find_logs(log_dirs: Iterable[Path], app_id: ApplicationId) -> list[Container
     return sorted(logs, key=lambda log: (log.container_id, log.name))
 
 
+def processes_of(container_id: ContainerId, below: int | None = None) -> list[psutil.Process]:
+    """The processes of a container, found by the variable CONTAINER_ID that YARN sets in each of them.
+
+    `below`: look only at the descendants of this process id, for example of a cluster's fork server.
+    """
+    wanted = f"CONTAINER_ID={container_id}".encode()
+    processes = psutil.process_iter() if below is None else descendants(below)
+    return [process for process in processes if wanted in _environment(process)]
+
+
 def _container_id(name: str) -> ContainerId | None:
     try:
         return ContainerId.parse(name)
     except InvalidIdException:
         return None
+
+
+def _environment(process: psutil.Process) -> list[bytes]:
+    """The environment that the process was started with; empty if the process has gone."""
+    try:
+        return Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []

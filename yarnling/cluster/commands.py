@@ -1,7 +1,7 @@
-"""What can be ordered of a cluster that `yarnling up` keeps: nodes that come and go, harm, and what has ended again.
+"""The commands for a cluster of `yarnling up`: add, remove, kill, pause and restart its parts.
 
-An order is a JSON object of the control socket (yarnling.cluster.control_socket); its answer has facts, for programs,
-and a text. Orders on one part exclude one another, but for those that kill it.
+A command is a JSON object of the control socket (yarnling.cluster.control_socket); its answer has facts, for programs,
+and a text. Commands for the same part exclude one another, except those that kill it.
 """
 
 from __future__ import annotations
@@ -20,27 +20,26 @@ from yarn.java.values import INT_MAX
 from yarn.settings import resourcemanager
 from yarn.states import FINAL_APPLICATION_STATES, NodeState, YarnApplicationState
 from yarnling.cluster.client import WaitTimeout
-from yarnling.cluster.control_socket import Tell
-from yarnling.cluster.daemons import Node
 from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.nodes import Node, Report
 from yarnling.cluster.state import number_of_node
 
-KILL_S = 30.0
-"""How long is waited for a container to have a process that can be killed."""
-LOST_ARE = "the applications of before are lost (yarnling up --recovery keeps them)"
+KILL_TIMEOUT_S = 30.0
+"""How long to wait until a container has a process that can be killed."""
+APPLICATIONS_LOST = "its applications are lost (yarnling up --recovery keeps them)"
 
 Answer = dict[str, Any]
 
 
-class Orders:
-    """Carries out orders on one cluster. `changed` is called when what its state file tells is different."""
+class ClusterCommands:
+    """Executes commands on one cluster. `changed` is called after each, to update the state file."""
 
     def __init__(self, name: str, cluster: LocalCluster, changed: Callable[[], None]) -> None:
         self._name = name
         self._cluster = cluster
         self._changed = changed
-        self._under_way: dict[str, str] = {}
-        self._known: dict[str, Callable[[_Given, Tell], Awaitable[Answer]]] = {
+        self._running: dict[str, str] = {}
+        self._known: dict[str, Callable[[_Arguments, Report], Awaitable[Answer]]] = {
             "add-node": self._add_node,
             "remove-node": self._remove_node,
             "kill-node": self._kill_node,
@@ -53,118 +52,120 @@ class Orders:
             "kill-container": self._kill_container,
         }
 
-    async def carry_out(self, request: dict[str, Any], tell: Tell) -> Answer:
-        """Raises YarnException, naming the remedy, for what cannot be done."""
-        given = _Given(request)
-        name = given.text("order")
+    async def execute(self, request: dict[str, Any], report: Report) -> Answer:
+        """The answer to a command. Raises YarnException, with the remedy, if it cannot be executed."""
+        arguments = _Arguments(request)
+        name = arguments.text("command")
         if name not in self._known:
-            raise InvalidArgumentException(f"order {name!r}: must be one of {', '.join(self._known)}")
+            raise InvalidArgumentException(f"command {name!r}: must be one of {', '.join(self._known)}")
         try:
-            return await self._known[name](given, tell)
+            return await self._known[name](arguments, report)
         finally:
             self._changed()
 
     # Nodes
 
-    async def _add_node(self, given: _Given, tell: Tell) -> Answer:
-        asked, memory_mb, vcores = given.number("count"), given.number("memory_mb"), given.number("vcores")
+    async def _add_node(self, arguments: _Arguments, report: Report) -> Answer:
+        asked, memory_mb, vcores = arguments.number("count"), arguments.number("memory_mb"), arguments.number("vcores")
         count = 1 if asked is None else asked
-        with self._alone("the nodes", "add-node"):
+        with self._exclusively("the nodes", "add-node"):
             self._cluster.check_added(count, memory_mb=memory_mb, vcores=vcores)
-            self._need_rm("a NodeManager registers with it")
-            tell(f"starting {count} NodeManager{'' if count == 1 else 's'}")
+            self._need_rm("a NodeManager has to register with it")
+            report(f"starting {count} NodeManager{'' if count == 1 else 's'}")
             nodes = await self._cluster.add_nodes(count, memory_mb=memory_mb, vcores=vcores)
         names = ", ".join(f"{node.name} ({node.id})" for node in nodes)
         return _answer(f"{names} {'has' if count == 1 else 'have'} joined.", nodes=[_facts(node) for node in nodes])
 
-    async def _remove_node(self, given: _Given, tell: Tell) -> Answer:
-        node = self._living(given)
-        now, timeout_s = given.flag("now"), given.number("timeout_s")
+    async def _remove_node(self, arguments: _Arguments, report: Report) -> Answer:
+        node = self._living(arguments)
+        now, timeout_s = arguments.flag("now"), arguments.number("timeout_s")
         if timeout_s is not None and not 0 <= timeout_s <= INT_MAX:
             raise InvalidArgumentException(f"timeout_s = {timeout_s}: must be 0 to {INT_MAX}")
-        with self._alone(node.name, "remove-node"):
+        with self._exclusively(node.name, "remove-node"):
             if now:
-                tell(f"{node.name}: ends its containers and takes leave")
+                report(f"{node.name}: ending its containers and unregistering")
                 await self._cluster.remove_node(node.place.number)
             else:
-                self._need_rm("it decommissions the node; or remove-node --now")
+                self._need_rm("it has to decommission the node; or use remove-node --now")
                 if _is_paused(node):
                     raise InvalidArgumentException(
-                        f"{node.name} is paused, and hears nothing (resume-node {node.place.number} first, or --now)"
+                        f"{node.name} is paused and cannot leave (resume-node {node.place.number} first, or --now)"
                     )
-                await self._cluster.decommission_node(node.place.number, timeout_s, tell)
+                await self._cluster.decommission_node(node.place.number, timeout_s, report)
         state = None if self._rm_is_down else await self._state_of(node)
         return _answer(f"{node.name} has left.", **_facts(node), state=state)
 
-    async def _kill_node(self, given: _Given, tell: Tell) -> Answer:
-        node = self._living(given)
+    async def _kill_node(self, arguments: _Arguments, report: Report) -> Answer:
+        node = self._living(arguments)
         pack = self._cluster.pack_of(node.place.number)
-        if len(pack) > 1 and not given.flag("pack"):
+        if len(pack) > 1 and not arguments.flag("pack"):
             raise InvalidArgumentException(
                 f"{node.name} is one of {len(pack)} nodes of process {node.daemon.pid} ({pack[0].name} to "
                 f"{pack[-1].name}), which cannot be killed without the others (kill all of them with --pack)"
             )
-        await self._cluster.kill_pack(node.place.number, containers=given.flag("containers", default=True))
+        await self._cluster.kill_pack(node.place.number, containers=arguments.flag("containers", default=True))
         others = f" with {pack[0].name} to {pack[-1].name}" if len(pack) > 1 else ""
         return _answer(f"Killed {node.name} ({node.id}){others}, process {node.daemon.pid}.", **_facts(node))
 
-    async def _pause_node(self, given: _Given, tell: Tell) -> Answer:
-        node = self._living(given)
-        with self._alone(node.name, "pause-node"):
+    async def _pause_node(self, arguments: _Arguments, report: Report) -> Answer:
+        node = self._living(arguments)
+        with self._exclusively(node.name, "pause-node"):
             if _is_paused(node):
-                raise InvalidArgumentException(f"{node.name} is paused already (resume-node {node.place.number})")
+                raise InvalidArgumentException(f"{node.name} is already paused (resume-node {node.place.number})")
             self._cluster.pause_node(node.place.number)
         after_s = resourcemanager.NM_EXPIRY_INTERVAL.of(self._cluster.configuration) / 1000
         return _answer(
-            f"{node.name} is paused; the ResourceManager has it LOST when it was not heard of for {after_s:g} s.",
+            f"{node.name} is paused; the ResourceManager will declare it LOST after {after_s:g} s without a heartbeat.",
             **_facts(node),
         )
 
-    async def _resume_node(self, given: _Given, tell: Tell) -> Answer:
-        node = self._living(given)
-        with self._alone(node.name, "resume-node"):
+    async def _resume_node(self, arguments: _Arguments, report: Report) -> Answer:
+        node = self._living(arguments)
+        with self._exclusively(node.name, "resume-node"):
             if not _is_paused(node):
                 raise InvalidArgumentException(f"{node.name} is not paused (pause-node {node.place.number} does that)")
             self._cluster.resume_node(node.place.number)
-        return _answer(f"{node.name} goes on.", **_facts(node))
+        return _answer(f"{node.name} is running again.", **_facts(node))
 
-    async def _restart_node(self, given: _Given, tell: Tell) -> Answer:
-        node = self._node(given)
+    async def _restart_node(self, arguments: _Arguments, report: Report) -> Answer:
+        node = self._node(arguments)
         number = node.place.number
-        with self._alone(node.name, "restart-node"):
+        with self._exclusively(node.name, "restart-node"):
             if node.alive:
                 raise InvalidArgumentException(
                     f"{node.name} is running (kill-node {number} or remove-node {number} first)"
                 )
-            self._need_rm("a NodeManager registers with it")
-            tell(f"starting {node.name}")
+            self._need_rm("a NodeManager has to register with it")
+            report(f"starting {node.name}")
             await self._cluster.restart_node(number)
         return _answer(f"{node.name} is back as {node.id}, process {node.daemon.pid}.", **_facts(node))
 
     # The ResourceManager
 
-    async def _kill_rm(self, given: _Given, tell: Tell) -> Answer:
+    async def _kill_rm(self, arguments: _Arguments, report: Report) -> Answer:
         if self._rm_is_down:
-            raise InvalidArgumentException("the ResourceManager is down already (restart-rm starts it)")
+            raise InvalidArgumentException("the ResourceManager is already down (restart-rm starts it)")
         pid = self._cluster.rm.pid
         await self._cluster.kill_rm()
-        becomes = "with its applications" if self._recovers else f"but {LOST_ARE}"
+        outcome = "with its applications" if self._recovers else f"but {APPLICATIONS_LOST}"
         return _answer(
-            f"Killed the ResourceManager, process {pid}; yarnling restart-rm starts it again, {becomes}.",
+            f"Killed the ResourceManager, process {pid}; yarnling restart-rm starts it again, {outcome}.",
             pid=pid,
             recovery=self._recovers,
         )
 
-    async def _restart_rm(self, given: _Given, tell: Tell) -> Answer:
-        with self._alone("the ResourceManager", "restart-rm"):
+    async def _restart_rm(self, arguments: _Arguments, report: Report) -> Answer:
+        with self._exclusively("the ResourceManager", "restart-rm"):
             if not self._rm_is_down:
                 raise InvalidArgumentException("the ResourceManager is running (kill-rm ends it)")
-            tell("starting the ResourceManager")
+            report("starting the ResourceManager")
             await self._cluster.restart_rm()
             self._changed()
-            back, expected = await self._nodes_back(tell)
+            back, expected = await self._nodes_back(report)
         known = len(await self._cluster.client.applications())
-        about = f"it has taken up {known} application{'' if known == 1 else 's'}" if self._recovers else LOST_ARE
+        about = (
+            f"it has resumed {known} application{'' if known == 1 else 's'}" if self._recovers else APPLICATIONS_LOST
+        )
         return _answer(
             f"The ResourceManager is up, process {self._cluster.rm.pid}; {back} of {expected} nodes are back; {about}.",
             pid=self._cluster.rm.pid,
@@ -173,62 +174,68 @@ class Orders:
             applications=known,
         )
 
-    async def _nodes_back(self, tell: Tell) -> tuple[int, int]:
-        """How many nodes have registered again, of how many that can: waits for all of them, for a while."""
+    async def _nodes_back(self, report: Report) -> tuple[int, int]:
+        """Wait until all nodes have registered again; (how many have, how many can)."""
         expected = sum(node.alive and not _is_paused(node) for node in self._cluster.nodes)
-        tell(f"waiting for {expected} node{'' if expected == 1 else 's'}")
+        report(f"waiting for {expected} node{'' if expected == 1 else 's'}")
         with contextlib.suppress(WaitTimeout):
             await self._cluster.wait_nodes(expected)
         return len(await self._cluster.client.nodes(frozenset({NodeState.RUNNING}))), expected
 
-    # What runs
+    # Containers
 
-    async def _kill_master(self, given: _Given, tell: Tell) -> Answer:
-        app_id = ApplicationId.parse(given.text("application"))
-        self._need_rm("it knows the container of the master")
-        report = await self._cluster.client.report(app_id)
-        if report.state in FINAL_APPLICATION_STATES:
+    async def _kill_master(self, arguments: _Arguments, report: Report) -> Answer:
+        app_id = ApplicationId.parse(arguments.text("application"))
+        self._need_rm("only it knows the ApplicationMaster's container")
+        found = await self._cluster.client.report(app_id)
+        if found.state in FINAL_APPLICATION_STATES:
             running = await self._cluster.client.applications(
                 ApplicationFilter(states=frozenset({YarnApplicationState.RUNNING}))
             )
             those = ", ".join(str(app.application_id) for app in running) or "none"
-            raise InvalidArgumentException(f"{app_id} is {report.state.name}: it has no master (running: {those})")
-        tell("waiting for a process of its master")
-        killed = await self._soon(self._cluster.kill_master(app_id), f"{app_id} has no master")
-        return _answer(f"Killed the master of {app_id}, {killed}.", application=str(app_id), container=str(killed))
+            raise InvalidArgumentException(
+                f"{app_id} is {found.state.name}: it has no ApplicationMaster (running: {those})"
+            )
+        report("waiting for a process of its ApplicationMaster")
+        killed = await self._soon(self._cluster.kill_master(app_id), f"{app_id} has no ApplicationMaster")
+        return _answer(
+            f"Killed the ApplicationMaster of {app_id}, {killed}.", application=str(app_id), container=str(killed)
+        )
 
-    async def _kill_container(self, given: _Given, tell: Tell) -> Answer:
-        container_id = ContainerId.parse(given.text("container"))
-        self._need_rm("it knows the containers")
-        tell("waiting for a process of it")
+    async def _kill_container(self, arguments: _Arguments, report: Report) -> Answer:
+        container_id = ContainerId.parse(arguments.text("container"))
+        self._need_rm("only it knows the containers")
+        report("waiting for a process of the container")
         try:
             await self._soon(self._cluster.kill_container(container_id), f"{container_id} has no process")
         except ContainerNotFoundException:
             raise ContainerNotFoundException(
-                f"{container_id} does not run: it has ended or never was "
-                f"(yarnling container -list {container_id.attempt_id} lists those that do)"
+                f"{container_id} is not running: it has ended or never existed "
+                f"(yarnling container -list {container_id.attempt_id} lists those that are)"
             ) from None
         return _answer(f"Killed {container_id}.", container=str(container_id))
 
     async def _soon(self, killing: Awaitable[Any], problem: str) -> Any:
         try:
-            async with asyncio.timeout(KILL_S):
+            async with asyncio.timeout(KILL_TIMEOUT_S):
                 return await killing
         except TimeoutError:
-            raise YarnException(f"{problem} after {KILL_S:g} s (yarnling explain tells what it waits for)") from None
+            raise YarnException(
+                f"{problem} after {KILL_TIMEOUT_S:g} s (yarnling explain shows what it waits for)"
+            ) from None
 
-    # Looking
+    # Parts
 
-    def _node(self, given: _Given) -> Node:
-        """By number, name or id. Raises InvalidArgumentException, naming those that there are."""
+    def _node(self, arguments: _Arguments) -> Node:
+        """The node by number, name or id. Raises InvalidArgumentException, which lists the nodes."""
         named = [(node.place.number, node.name, str(node.id)) for node in self._cluster.nodes]
-        return self._cluster.node(number_of_node(given.text("node"), self._name, named))
+        return self._cluster.node(number_of_node(arguments.text("node"), self._name, named))
 
-    def _living(self, given: _Given) -> Node:
-        node = self._node(given)
+    def _living(self, arguments: _Arguments) -> Node:
+        node = self._node(arguments)
         if not node.alive:
             raise InvalidArgumentException(
-                f"{node.name} ({node.id}) has ended already (restart-node {node.place.number} starts it again)"
+                f"{node.name} ({node.id}) has already ended (restart-node {node.place.number} starts it again)"
             )
         return node
 
@@ -242,25 +249,25 @@ class Orders:
 
     def _need_rm(self, why: str) -> None:
         if self._rm_is_down:
-            raise YarnException(f"the ResourceManager is down, and {why} (yarnling restart-rm starts it)")
+            raise YarnException(f"the ResourceManager is down, but {why} (yarnling restart-rm starts it)")
 
     async def _state_of(self, node: Node) -> str | None:
         nodes = await self._cluster.client.nodes()
         return next((report.state.name for report in nodes if report.node_id == node.id), None)
 
     @contextlib.contextmanager
-    def _alone(self, part: str, order: str) -> Iterator[None]:
-        if part in self._under_way:
-            raise YarnException(f"{part}: {self._under_way[part]} is under way (wait for its end, or interrupt it)")
-        self._under_way[part] = order
+    def _exclusively(self, part: str, command: str) -> Iterator[None]:
+        if part in self._running:
+            raise YarnException(f"{part}: {self._running[part]} is running (wait until it ends, or interrupt it)")
+        self._running[part] = command
         try:
             yield
         finally:
-            del self._under_way[part]
+            del self._running[part]
 
 
-class _Given:
-    """An order's arguments, each checked when it is taken."""
+class _Arguments:
+    """The arguments of a command, checked when they are read."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self._request = request

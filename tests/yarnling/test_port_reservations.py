@@ -1,4 +1,4 @@
-"""A port that is held is nobody else's, and its owner's server may come and go."""
+"""A reserved port is given to no other program, and a server of its owner can use it again and again."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pytest
 from wire.address import Address
 from wire.server import RpcServer
 from yarn.errors import YarnException
-from yarnling.cluster.held_ports import HeldPorts
+from yarnling.cluster.daemons import PortReservations
 
 IP_LOCAL_PORT_RANGE = 51
-"""From Linux 6.3 on a socket can be told which ports the kernel may choose from for it."""
+"""Socket option of Linux 6.3: the range of ports that the kernel may assign."""
 
 
 @pytest.fixture
-def held() -> Iterator[HeldPorts]:
-    with contextlib.closing(HeldPorts()) as held:
-        yield held
+def ports() -> Iterator[PortReservations]:
+    with contextlib.closing(PortReservations()) as ports:
+        yield ports
 
 
 def port_of(address: str) -> int:
@@ -28,36 +28,36 @@ def port_of(address: str) -> int:
 
 
 def choosing_from(port: int) -> socket.socket:
-    """A socket for which the kernel may choose one port alone."""
+    """A socket to which the kernel can assign only this port."""
     chooser = socket.socket()
     try:
         chooser.setsockopt(socket.IPPROTO_IP, IP_LOCAL_PORT_RANGE, (port << 16 | port).to_bytes(4, "little"))
     except OSError:
         chooser.close()
-        pytest.skip("this kernel cannot be told what to choose from")
+        pytest.skip("this kernel has no IP_LOCAL_PORT_RANGE")
     chooser.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     return chooser
 
 
-def test_the_kernel_gives_it_to_nobody(held: HeldPorts) -> None:
-    port = port_of(held.hold("127.0.0.1:0"))
+def test_the_kernel_does_not_assign_it(ports: PortReservations) -> None:
+    port = port_of(ports.reserve("127.0.0.1:0"))
     with choosing_from(port) as other, pytest.raises(OSError, match="Address already in use"):
         other.bind(("127.0.0.1", 0))
     with socket.create_server(("127.0.0.1", 0)) as server, choosing_from(port) as caller:
         with pytest.raises(OSError, match="Cannot assign requested address"):
             caller.connect(server.getsockname())
-        held.close()
+        ports.close()
         caller.connect(server.getsockname())
         assert caller.getsockname()[1] == port
 
 
-def test_nobody_is_called_there(held: HeldPorts) -> None:
+def test_connections_to_it_are_refused(ports: PortReservations) -> None:
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port_of(held.hold("127.0.0.1:0"))))
+        socket.create_connection(("127.0.0.1", port_of(ports.reserve("127.0.0.1:0"))))
 
 
-async def test_a_server_listens_there_and_again_but_never_two(held: HeldPorts) -> None:
-    address = Address("127.0.0.1", port_of(held.hold("127.0.0.1:0")))
+async def test_one_server_at_a_time_can_listen_there(ports: PortReservations) -> None:
+    address = Address("127.0.0.1", port_of(ports.reserve("127.0.0.1:0")))
     for _ in range(2):
         server = RpcServer(address)
         await server.start()
@@ -69,5 +69,8 @@ async def test_a_server_listens_there_and_again_but_never_two(held: HeldPorts) -
             await server.stop(0)
 
 
-def test_what_has_a_port_or_cannot_be_had_stays(held: HeldPorts) -> None:
-    assert [held.hold(address) for address in ("127.0.0.1:8032", "192.0.2.1:0")] == ["127.0.0.1:8032", "192.0.2.1:0"]
+def test_other_addresses_stay_as_they_are(ports: PortReservations) -> None:
+    assert [ports.reserve(address) for address in ("127.0.0.1:8032", "192.0.2.1:0")] == [
+        "127.0.0.1:8032",
+        "192.0.2.1:0",
+    ]

@@ -1,4 +1,4 @@
-"""The verbs on the parts of a cluster, as typed: each changes what `status` tells, and says what stands in its way."""
+"""The commands that change a cluster, as typed: each changes what `status` shows, or reports why it cannot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.cluster.conftest import COMMAND, DEFINITIONS, Yarnling, eventually, g
 from wire.hadoop_xml import load_configuration
 from yarn.ids import ApplicationId, ContainerId
 from yarn.states import ContainerState, FinalApplicationStatus
-from yarnling.cluster.blocking import BlockingClient, LoopThread
+from yarnling.cluster.blocking import BlockingClient, Portal
 from yarnling.cluster.client import Client
 
 pytestmark = pytest.mark.cluster
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture(scope="module", autouse=True)
 def up(yarnling: Yarnling) -> Iterator[dict[str, Any]]:
-    """Two nodes that keep their applications; who takes a node away brings it back."""
+    """Two nodes, with recovery; a test that removes a node brings it back."""
     small = ("--memory", "1024", "--vcores", "8")
     started = yarnling("up", "--nodes", "2", *small, "--recovery", "--fast", "--detach", "--json", *DEFINITIONS)
     assert started.returncode == 0, started.stderr
@@ -33,15 +33,15 @@ def up(yarnling: Yarnling) -> Iterator[dict[str, Any]]:
 
 
 def done(yarnling: Yarnling, *arguments: str) -> dict[str, Any]:
-    """What a verb tells programs; it must succeed."""
+    """The JSON output of a command, which must succeed."""
     ran = yarnling(*arguments, "--json")
     assert ran.returncode == 0, ran.stderr
-    told: dict[str, Any] = json.loads(ran.stdout)
-    return told
+    facts: dict[str, Any] = json.loads(ran.stdout)
+    return facts
 
 
 def refused(yarnling: Yarnling, *arguments: str, status: int = 1) -> str:
-    """The message of a verb that refuses with this exit status (2: the command line itself is wrong)."""
+    """The error of a command that fails with this exit status (2: a usage error)."""
     ran = yarnling(*arguments)
     assert (ran.returncode, ran.stdout, "Traceback" in ran.stderr) == (status, "", False), ran.stderr
     return ran.stderr
@@ -49,34 +49,34 @@ def refused(yarnling: Yarnling, *arguments: str, status: int = 1) -> str:
 
 @pytest.fixture(scope="module")
 def client(up: dict[str, Any]) -> Iterator[BlockingClient]:
-    """What the ResourceManager says, without a command's start for each look."""
-    loop = LoopThread()
+    """A client, to query the ResourceManager without starting a command each time."""
+    portal = Portal()
     addresses = {**up["addresses"]}
     conf = load_configuration(Path(up["conf_dir"]))
 
     async def made() -> Client:
         return Client(addresses, conf=conf, staging_root=Path(up["directory"]) / "staging")
 
-    real = loop.call(made())
-    yield BlockingClient(real, loop)
-    loop.call(real.close())
-    loop.close()
+    real = portal.call(made)
+    yield BlockingClient(real, portal)
+    portal.call(real.close)
+    portal.close()
 
 
 def states(client: BlockingClient) -> dict[str, str]:
-    """{node id: state} as the ResourceManager has them."""
+    """{node id: state} in the ResourceManager."""
     return {str(node.node_id): node.state.name for node in client.nodes()}
 
 
 def started(client: BlockingClient, command: str, containers: int) -> ApplicationId:
-    """A distributed shell whose containers of 128 MB all run."""
+    """Start a distributed shell with containers of 128 MB, and wait until all of them run."""
     app_id = client.start(shell(command, containers)).application_id
     eventually(lambda: len(running(client, app_id)) == containers + 1, 60.0)
     return app_id
 
 
 def running(client: BlockingClient, app_id: ApplicationId) -> list[ContainerId]:
-    """The running containers of its current attempt, the master's first."""
+    """The running containers of the current attempt, its ApplicationMaster's first."""
     found = client.containers(client.report(app_id).current_attempt_id)
     return sorted(container.container_id for container in found if container.state is ContainerState.RUNNING)
 
@@ -85,7 +85,7 @@ def succeeded(client: BlockingClient, app_id: ApplicationId) -> bool:
     return client.wait(app_id, timeout_s=60).final_status is FinalApplicationStatus.SUCCEEDED
 
 
-def test_nodes_join_and_leave_when_their_work_is_done(
+def test_nodes_are_added_and_leave_when_their_work_is_done(
     yarnling: Yarnling, client: BlockingClient, environment: dict[str, str], tmp_path: Path
 ) -> None:
     (joined,) = done(yarnling, "add-node", "--memory", "512")["nodes"]
@@ -98,9 +98,9 @@ def test_nodes_join_and_leave_when_their_work_is_done(
     command = [*COMMAND, "remove-node", "3"]
     with processes.running(*command, env=environment, stderr=subprocess.PIPE, text=True) as removing:
         assert removing.stderr is not None
-        assert "nm-3: waits for " in next(line for line in removing.stderr if "waits" in line)
+        assert "nm-3: waiting for " in next(line for line in removing.stderr if "waiting for" in line)
         assert states(client)[joined["node_id"]] == "DECOMMISSIONING"
-        assert "nm-3: remove-node is under way" in refused(yarnling, "remove-node", "nm-3")
+        assert "nm-3: remove-node is running" in refused(yarnling, "remove-node", "nm-3")
         removing.terminate()
         removing.wait(30)
     eventually(lambda: states(client)[joined["node_id"]] == "RUNNING")
@@ -120,7 +120,7 @@ def test_nodes_join_and_leave_when_their_work_is_done(
     assert states(client)[back["node_id"]] == "SHUTDOWN"
 
 
-def test_what_runs_on_a_node_that_leaves_is_killed_at_its_timeout(
+def test_containers_of_a_leaving_node_are_killed_at_the_timeout(
     yarnling: Yarnling, client: BlockingClient, tmp_path: Path
 ) -> None:
     (joined,) = done(yarnling, "add-node", "1", "--memory", "1024")["nodes"]
@@ -130,23 +130,23 @@ def test_what_runs_on_a_node_that_leaves_is_killed_at_its_timeout(
     assert succeeded(client, app_id)
 
 
-def test_a_node_that_cannot_join_leaves_nothing(yarnling: Yarnling) -> None:
+def test_a_node_that_fails_to_start_leaves_nothing(yarnling: Yarnling) -> None:
     before = done(yarnling, "status")
-    told = refused(yarnling, "add-node", "2", "--memory", "1")
-    assert "nm-" in told
-    assert "did not start" in told
+    error = refused(yarnling, "add-node", "2", "--memory", "1")
+    assert "nm-" in error
+    assert "did not start" in error
     after = done(yarnling, "status")
     assert after["cluster"] == before["cluster"]
     assert refused(yarnling, "add-node", "5000").count("must be") == 1
 
 
-def test_a_node_that_hangs_is_told_from_one_that_runs(
+def test_a_paused_node_is_distinguished_from_a_running_one(
     yarnling: Yarnling, client: BlockingClient, up: dict[str, Any]
 ) -> None:
     node_id = up["nodes"][1]["node_id"]
     assert done(yarnling, "pause-node", "2")["node_id"] == node_id
-    assert "nm-2 is paused already (resume-node 2)" in refused(yarnling, "pause-node", "nm-2")
-    assert "nm-2 is paused, and hears nothing (resume-node 2 first, or --now)" in refused(yarnling, "remove-node", "2")
+    assert "nm-2 is already paused (resume-node 2)" in refused(yarnling, "pause-node", "nm-2")
+    assert "nm-2 is paused and cannot leave (resume-node 2 first, or --now)" in refused(yarnling, "remove-node", "2")
     assert done(yarnling, "status")["conditions"][node_id] == "paused"
     assert ", paused" in yarnling("top", "--once").stdout
     eventually(lambda: states(client)[node_id] == "LOST", 20.0)
@@ -169,7 +169,7 @@ def test_a_killed_node_is_started_again(yarnling: Yarnling, client: BlockingClie
     assert (entry["node_id"], entry["process"]["pid"]) == (back["node_id"], back["pid"])
 
 
-def test_the_resource_manager_is_killed_and_takes_its_applications_up(
+def test_a_killed_resource_manager_resumes_its_applications(
     yarnling: Yarnling, client: BlockingClient, tmp_path: Path
 ) -> None:
     assert "the ResourceManager is running (kill-rm ends it)" in refused(yarnling, "restart-rm")
@@ -177,36 +177,40 @@ def test_the_resource_manager_is_killed_and_takes_its_applications_up(
     before = running(client, app_id)
     killed = yarnling("kill-rm")
     assert "yarnling restart-rm starts it again, with its applications." in killed.stdout
-    assert "is down already" in refused(yarnling, "kill-rm")
+    assert "is already down" in refused(yarnling, "kill-rm")
     remedy = "is down (restart it: yarnling restart-rm; its log: /"
     for verb in (("run", "true"), ("explain", str(app_id)), ("top", "--once"), ("application", "-list")):
         assert remedy in refused(yarnling, *verb)
     assert "NodeManager registers with it (yarnling restart-rm starts it)" in refused(yarnling, "add-node")
     shown = yarnling("status")
     assert (shown.returncode, remedy in shown.stderr, "nm-2" in shown.stdout) == (1, True, True)
-    told = yarnling("status", "--json")
-    assert (told.returncode, json.loads(told.stdout)["applications"]) == (1, None)
+    shown = yarnling("status", "--json")
+    assert (shown.returncode, json.loads(shown.stdout)["applications"]) == (1, None)
     up_again = yarnling("restart-rm")
     assert up_again.returncode == 0, up_again.stderr
     assert "2 of 2 nodes are back" in up_again.stdout
-    assert "it has taken up " in up_again.stdout
+    assert "it has resumed " in up_again.stdout
     eventually(lambda: running(client, app_id) == before)
     (tmp_path / "go").touch()
     assert succeeded(client, app_id)
 
 
-def test_a_master_and_a_container_are_killed(yarnling: Yarnling, client: BlockingClient, tmp_path: Path) -> None:
+def test_an_application_master_and_a_container_are_killed(
+    yarnling: Yarnling, client: BlockingClient, tmp_path: Path
+) -> None:
     app_id = started(client, until(tmp_path / "go"), 2)
     master, task, _ = running(client, app_id)
     assert done(yarnling, "kill-container", str(task)) == {"container": str(task)}
     eventually(lambda: len(running(client, app_id)) == 2)
-    assert f"{task} does not run: it has ended or never was" in refused(yarnling, "kill-container", str(task))
+    assert f"{task} is not running: it has ended or never existed" in refused(yarnling, "kill-container", str(task))
     killed = done(yarnling, "kill-master", str(app_id))
     assert killed == {"application": str(app_id), "container": str(master)}
     eventually(lambda: len(running(client, app_id)) == 3, 60.0)
     (tmp_path / "go").touch()
     assert succeeded(client, app_id)
-    assert f"{app_id} is FINISHED: it has no master (running: none)" in refused(yarnling, "kill-master", str(app_id))
+    assert f"{app_id} is FINISHED: it has no ApplicationMaster (running: none)" in refused(
+        yarnling, "kill-master", str(app_id)
+    )
     assert "Invalid ContainerId" in refused(yarnling, "kill-container", "container_x", status=2)
     assert "application_1_0001" in refused(yarnling, "kill-master", "application_1_0001")
 
@@ -215,7 +219,7 @@ def test_without_recovery_a_restart_says_what_is_lost(yarnling: Yarnling) -> Non
     named = ("--name", "forgetful")
     assert yarnling("up", "--fast", "--detach", *named).returncode == 0
     try:
-        lost = "the applications of before are lost (yarnling up --recovery keeps them)"
+        lost = "its applications are lost (yarnling up --recovery keeps them)"
         assert lost in yarnling("kill-rm", *named).stdout
         assert "yarnling restart-rm --name forgetful" in refused(yarnling, "run", *named, "true")
         assert lost in yarnling("restart-rm", *named).stdout

@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from wire.hadoop_xml import to_xml
 from yarn.settings import nodemanager, resourcemanager
-from yarnling.cluster.daemons import Detour
+from yarnling.cluster.daemons import RouteOverride
 from yarnling.cluster.directory import NodePlace
 
 HOST = "127.0.0.1"
@@ -81,7 +81,7 @@ class Network:
         self._draw = draw
         self.links: dict[str, Link] = {}
 
-    async def of_node(self, place: NodePlace, values: Mapping[str, str]) -> Detour:
+    async def of_node(self, place: NodePlace, values: Mapping[str, str]) -> RouteOverride:
         """The node's addresses; its links are opened at the first start. `values`: the cluster's configuration."""
         number = place.number
         tracker = await self._open(
@@ -100,7 +100,7 @@ class Network:
         }
         conf_dir.mkdir(exist_ok=True)
         (conf_dir / "yarn-site.xml").write_text(to_xml({**values, **own}))
-        return Detour(
+        return RouteOverride(
             {
                 nodemanager.ADDRESS.key: _text(front),
                 nodemanager.BIND_HOST.key: behind,
@@ -148,12 +148,12 @@ class SamePorts:
     def __init__(self) -> None:
         self._ports: dict[int, int] = {}
 
-    async def of_node(self, place: NodePlace, values: Mapping[str, str]) -> Detour:
+    async def of_node(self, place: NodePlace, values: Mapping[str, str]) -> RouteOverride:
         if place.number not in self._ports:
             with socket.socket() as free:
                 free.bind((place.host, 0))
                 self._ports[place.number] = free.getsockname()[1]
-        return Detour({nodemanager.ADDRESS.key: f"{place.host}:{self._ports[place.number]}"})
+        return RouteOverride({nodemanager.ADDRESS.key: f"{place.host}:{self._ports[place.number]}"})
 
 
 class Link:

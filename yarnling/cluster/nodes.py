@@ -1,0 +1,161 @@
+"""The nodes of a local cluster: what is known of each, how one is decommissioned, what they report about themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from yarn.errors import InvalidArgumentException, YarnException
+from yarn.ids import NodeId
+from yarn.nodes import NodeReport
+from yarn.settings import resourcemanager
+from yarn.states import DecommissionType, NodeState
+from yarnling.cluster.client import Client
+from yarnling.cluster.directory import NodePlace
+from yarnling.cluster.launcher import Daemon
+
+POLL_S = 0.1
+"""Interval between two requests to the ResourceManager while a node is being decommissioned."""
+EXIT_TIMEOUT_S = 30.0
+"""How long a NodeManager may take to exit once the ResourceManager has decommissioned it."""
+GONE = frozenset({NodeState.DECOMMISSIONED, NodeState.SHUTDOWN, NodeState.LOST})
+NAMED_MAX = 3
+"""Nodes named in one complaint; often all nodes have the same one."""
+
+Report = Callable[[str], None]
+"""Takes a line about the progress of a command."""
+
+
+@dataclass
+class Node:
+    """A NodeManager of the cluster. `id` is known once it was ready; in a pack several nodes share a `daemon`.
+
+    `sizes` {configuration key: value} if the node's resources differ from the configuration.
+    """
+
+    place: NodePlace
+    daemon: Daemon
+    sizes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.place.name
+
+    @property
+    def id(self) -> NodeId:
+        return NodeId(self.place.host, NodeId.parse(self.daemon.facts["node_id"]).port)
+
+    @property
+    def alive(self) -> bool:
+        return self.daemon.exit_status is None
+
+    def __repr__(self) -> str:
+        status = self.daemon.exit_status
+        state = f"process {self.daemon.pid}" if status is None else f"ended with {status}"
+        return f"<Node {self.name} {self.id}, {state}>"
+
+
+class ExcludedHosts:
+    """The ResourceManager's list of hosts that may not run a NodeManager.
+
+    `own`: the cluster's file; `users`: the file that the user's configuration names, which only the user edits.
+    """
+
+    def __init__(self, own: Path, users: str | None) -> None:
+        self._own = own
+        self._users = users
+
+    def add(self, host: str) -> None:
+        """Raises InvalidArgumentException if the user's configuration names a list."""
+        if self._users is not None:
+            key = resourcemanager.NODES_EXCLUDE_PATH.key
+            raise InvalidArgumentException(
+                f"{key} = {self._users or '(none)'}: yarnling does not change a list of yours (write {host} into it, "
+                f"then yarnling rmadmin -refreshNodes -g -client; or remove-node --now)"
+            )
+        self._write([*self._hosts(), host])
+
+    def discard(self, host: str) -> bool:
+        """Remove the host; whether it was on the cluster's list."""
+        hosts = self._hosts()
+        if host not in hosts:
+            return False
+        self._write([other for other in hosts if other != host])
+        return True
+
+    def _hosts(self) -> list[str]:
+        return self._own.read_text().split() if self._own.exists() else []
+
+    def _write(self, hosts: list[str]) -> None:
+        temporary = self._own.with_name(f".{self._own.name}.new")
+        temporary.write_text("".join(f"{host}\n" for host in hosts))
+        temporary.replace(self._own)
+
+
+async def decommission(client: Client, hosts: ExcludedHosts, node: Node, timeout_s: int | None, report: Report) -> None:
+    """Return once the node has left: when its work is done, or at `timeout_s` (None: as configured).
+
+    `report` gets a line whenever what the node waits for has changed. If this is cancelled the node stays.
+    """
+    hosts.add(node.place.host)
+    try:
+        await client.refresh_nodes(DecommissionType.GRACEFUL, timeout_s)
+        before = ""
+        while node.alive and not _has_gone(found := await _report_of(client, node)):
+            waits_for = _waits_for(node, found)
+            if waits_for != before:
+                report(waits_for)
+            before = waits_for
+            await asyncio.sleep(POLL_S)
+    except YarnException:
+        hosts.discard(node.place.host)
+        raise
+    except asyncio.CancelledError:
+        hosts.discard(node.place.host)
+        await client.refresh_nodes(DecommissionType.GRACEFUL)
+        raise
+    if node.place.is_packed:
+        # The process stays, for its other nodes.
+        return
+    async with asyncio.timeout(EXIT_TIMEOUT_S):
+        await node.daemon.exited.wait()
+
+
+async def _report_of(client: Client, node: Node) -> NodeReport | None:
+    return next((report for report in await client.nodes() if report.node_id == node.id), None)
+
+
+def _has_gone(report: NodeReport | None) -> bool:
+    return report is None or report.state in GONE
+
+
+def _waits_for(node: Node, report: NodeReport | None) -> str:
+    if report is None or report.state is not NodeState.DECOMMISSIONING:
+        return f"{node.name}: waiting for the ResourceManager to decommission it"
+    if report.containers:
+        what = f"{report.containers} container{'' if report.containers == 1 else 's'} to end"
+    else:
+        what = "the applications that ran there"
+    left_s = report.decommissioning_timeout_s
+    until = f", for {left_s} s at most" if left_s is not None and left_s >= 0 else ""
+    return f"{node.name}: waiting for {what}{until}"
+
+
+def complaints(nodes: Iterable[NodeReport]) -> list[str]:
+    """One line for each different health report of the NodeManagers, with the nodes that sent it.
+
+    Healthy nodes report too, for example that they cannot limit CPU.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for node in nodes:
+        report = node.health.report or ("" if node.health.healthy else "no reason given")
+        if report:
+            found.setdefault((node.state.name, report), []).append(str(node.node_id))
+    return [f"{_named(ids)} {state}: {report}" for (state, report), ids in found.items()]
+
+
+def _named(ids: list[str]) -> str:
+    shown = ", ".join(ids[:NAMED_MAX])
+    return shown if len(ids) <= NAMED_MAX else f"{shown} and {len(ids) - NAMED_MAX} more"

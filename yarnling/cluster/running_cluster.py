@@ -1,0 +1,316 @@
+"""What can be done with a cluster that is up: run work, look at its parts, change its size, inject faults, wait."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from am.client.submission import Submission
+from yarn.applications import ApplicationReport, ContainerReport
+from yarn.configuration import Configuration
+from yarn.errors import InvalidArgumentException
+from yarn.ids import ApplicationId, ContainerId, as_id
+from yarn.java.values import INT_MAX
+from yarn.nodes import NodeReport
+from yarn.protocols.inspection import Explanation
+from yarn.settings import resourcemanager, scaled
+from yarn.states import FINAL_APPLICATION_STATES, NodeState
+from yarnling.cluster import conditions
+from yarnling.cluster.client import Client
+from yarnling.cluster.conditions import WAIT_S
+from yarnling.cluster.configuration import node_sizes
+from yarnling.cluster.daemons import ClusterDaemons
+from yarnling.cluster.directory import ClusterDirectory
+from yarnling.cluster.jobs import Job, JobResult, run_job
+from yarnling.cluster.launcher import Daemon
+from yarnling.cluster.network import Network, NetworkFault
+from yarnling.cluster.nodes import ExcludedHosts, Node, Report, decommission
+from yarnling.cluster.processes import kill
+from yarnling.cluster.unmanaged_am import NAME, UnmanagedAM, unmanaged_am
+
+T = TypeVar("T")
+
+
+class RunningCluster:
+    """The methods of a LocalCluster, which starts and stops it. Ids may be given as records or as text."""
+
+    def __init__(self, daemons: ClusterDaemons) -> None:
+        self._daemons = daemons
+        self._clients: dict[str, Client] = {}
+        self._network: Network | None = None
+
+    # Work
+
+    async def run(
+        self,
+        command: str,
+        containers: int = 1,
+        *,
+        memory_mb: int = 128,
+        queue: str = "default",
+        timeout_s: float | None = None,
+    ) -> JobResult:
+        """Run a line of shell in so many containers and wait until all have ended.
+
+        Raises WaitTimeout after killing the application if that takes longer than `timeout_s`.
+        """
+        return await run_job(self.client, Job(command, containers, memory_mb, queue=queue), timeout_s)
+
+    async def submit(self, job: str | Job | Submission, *, user: str = "") -> ApplicationReport:
+        """Submit a line of shell, a Job, or another application (am.programs); returns when it is accepted."""
+        if isinstance(job, str):
+            job = Job(job)
+        return await self.client_of(user).start(job.submission() if isinstance(job, Job) else job)
+
+    async def explain(self, *app_ids: ApplicationId | str) -> tuple[Explanation, ...]:
+        """Why the resource requests of these applications are not satisfied.
+
+        Without ids: of all applications that have unsatisfied requests, oldest first.
+        """
+        if app_ids:
+            return tuple([await self.client.explain(app_id) for app_id in app_ids])
+        reports = sorted(await self.client.applications(), key=lambda report: report.application_id)
+        live = [report.application_id for report in reports if report.state not in FINAL_APPLICATION_STATES]
+        explanations = [await self.client.explain(app_id) for app_id in live]
+        return tuple(explanation for explanation in explanations if explanation.asks)
+
+    def unmanaged_am(
+        self, queue: str = "default", *, name: str = NAME, user: str = ""
+    ) -> AbstractAsyncContextManager[UnmanagedAM]:
+        """An ApplicationMaster in this process: `async with cluster.unmanaged_am() as am`."""
+        return unmanaged_am(self.addresses, self.configuration, queue=queue, name=name, user=user)
+
+    @property
+    def client(self) -> Client:
+        """A client of the user who runs this."""
+        return self.client_of("")
+
+    def client_of(self, user: str) -> Client:
+        """The client of `user` ("": the user who runs this); closed with the cluster."""
+        daemons = self._daemons
+        assert daemons.launcher
+        if user not in self._clients:
+            self._clients[user] = Client(
+                daemons.addresses,
+                user=user,
+                conf=self.configuration,
+                log_dirs=daemons.log_dirs,
+                staging_root=daemons.directory.staging,
+            )
+        return self._clients[user]
+
+    # Parts
+
+    @property
+    def directory(self) -> ClusterDirectory:
+        """The cluster's files."""
+        return self._daemons.directory
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration that all daemons share; `fast` has been applied to its intervals."""
+        return scaled(self._daemons.configuration)
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """{configuration key: host:port} of the ResourceManager's services."""
+        return dict(self._daemons.addresses)
+
+    @property
+    def rm(self) -> Daemon:
+        """The ResourceManager's process."""
+        return self._daemons.rm
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The NodeManagers by number, including those that have ended."""
+        return self._daemons.nodes
+
+    def node(self, number: int) -> Node:
+        """Node `number`, from 1. Raises InvalidArgumentException if there is no such node."""
+        return self._daemons.node(number)
+
+    def pack_of(self, number: int) -> list[Node]:
+        """The nodes that share the process of node `number`, including that node."""
+        return self._daemons.pack_of(number)
+
+    def log_dirs_of(self, node: Node) -> list[Path]:
+        """The directories with the logs of the node's containers."""
+        return self._daemons.log_dirs_of(node)
+
+    async def wait_broken(self) -> str:
+        """Return once every process has ended because the fork server did; the reason."""
+        return await self._daemons.launcher.wait_gone()
+
+    # Size
+
+    async def add_nodes(self, count: int = 1, *, memory_mb: int | None = None, vcores: int | None = None) -> list[Node]:
+        """Start more NodeManagers, by default of the same size; returns when they have registered."""
+        self.check_added(count, memory_mb=memory_mb, vcores=vcores)
+        return await self._daemons.start_nodes(count, node_sizes(memory_mb, vcores))
+
+    def check_added(self, count: int, *, memory_mb: int | None = None, vcores: int | None = None) -> None:
+        """Raises InvalidArgumentException, with everything that is wrong, if `add_nodes` cannot add these."""
+        have, most = len(self.nodes), self._daemons.nodes_max
+        asked = {"count": (count, most - have), "memory_mb": (memory_mb, INT_MAX), "vcores": (vcores, INT_MAX)}
+        faults = [
+            f"{name} = {value}: must be 1 to {limit}"
+            for name, (value, limit) in asked.items()
+            if value is not None and not 1 <= value <= limit
+        ]
+        if faults and not 1 <= count <= most - have:
+            faults[0] += f" (the cluster has {have} nodes and was started for at most {most})"
+        if faults:
+            raise InvalidArgumentException("\n".join(faults))
+
+    async def remove_node(self, number: int) -> None:
+        """Have a NodeManager end its containers, unregister and exit. The number is not reused; see `restart_node`."""
+        await self._daemons.end_node(number)
+
+    async def decommission_node(
+        self, number: int, timeout_s: int | None = None, report: Report = lambda text: None
+    ) -> None:
+        """Decommission a node gracefully: it gets no new containers and leaves when its work is done.
+
+        At `timeout_s` it leaves anyway; None: as configured
+        (`yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs`). `report` gets lines about what the node
+        waits for. `restart_node` brings it back.
+        """
+        node = self._daemons.living(number)
+        await decommission(self.client, self._excluded_hosts, node, timeout_s, report)
+
+    # Fault injection
+
+    async def kill_node(self, number: int, *, containers: bool = True) -> None:
+        """Kill a NodeManager (SIGKILL), and its containers as if the machine had gone, unless `containers` is False.
+
+        Raises InvalidArgumentException for a node that has ended, or that shares its process with other nodes; so do
+        `pause_node` and `remove_node`.
+        """
+        await self._daemons.kill_node(number, containers=containers)
+
+    async def kill_pack(self, number: int, *, containers: bool = True) -> None:
+        """Kill the process of a node with all nodes that share it; `restart_node` brings all of them back."""
+        await self._daemons.kill_pack(number, containers=containers)
+
+    def pause_node(self, number: int) -> None:
+        """Stop a NodeManager (SIGSTOP), as if it hung; its containers go on running."""
+        self._daemons.pause_node(number)
+
+    def resume_node(self, number: int) -> None:
+        self._daemons.resume_node(number)
+
+    async def partition_node(self, number: int) -> None:
+        """Let nothing pass between a node and the other processes, until `heal_node`.
+
+        This and `slow_node` raise InvalidArgumentException unless the cluster was started with
+        ClusterOptions(network_faults=True).
+        """
+        self._inject(number, NetworkFault(requests=True, replies=True))
+
+    async def slow_node(self, number: int, *, delay_ms: int) -> None:
+        """Delay everything between a node and the other processes by `delay_ms` each way, until `heal_node`."""
+        if delay_ms < 0:
+            raise InvalidArgumentException(f"delay_ms = {delay_ms}: must be at least 0")
+        self._inject(number, NetworkFault(delay_s=delay_ms / 1000))
+
+    async def heal_node(self, number: int) -> None:
+        """Undo `partition_node` and `slow_node`; a no-op for a node without such a fault."""
+        self._network_of(number).remove(number)
+
+    async def restart_node(self, number: int) -> Node:
+        """Start a NodeManager that has ended, on the same host and directories."""
+        node = self.node(number)
+        was_excluded = not node.alive and self._excluded_hosts.discard(node.place.host)
+        if was_excluded and self.rm.exit_status is None:
+            await self.client.refresh_nodes()
+        return await self._daemons.restart_node(number)
+
+    async def kill_rm(self) -> None:
+        """Kill the ResourceManager (SIGKILL); nodes, ApplicationMasters and containers go on running.
+
+        Raises InvalidArgumentException if it has ended.
+        """
+        await self._daemons.kill_rm()
+
+    async def restart_rm(self) -> Daemon:
+        """Start a ResourceManager that has ended, at the same addresses.
+
+        It resumes its applications if `yarn.resourcemanager.recovery.enabled` is true; otherwise they are lost.
+        """
+        return await self._daemons.restart_rm()
+
+    async def kill_container(self, container_id: ContainerId | str) -> None:
+        """Kill all processes of a container (SIGKILL), once it has some: its NodeManager sees exit status 137.
+
+        Raises ContainerNotFoundException if the container is unknown or has ended.
+        """
+        killed = as_id(ContainerId, container_id)
+        for process in await conditions.wait_processes(self.client, killed, self._daemons.launcher.pid):
+            kill(process)
+
+    async def kill_master(self, app_id: ApplicationId | str) -> ContainerId:
+        """Kill the application's current ApplicationMaster (SIGKILL), once it runs; returns its container."""
+        am = await conditions.wait_am(self.client, app_id)
+        await self.kill_container(am)
+        return am
+
+    # Waiting
+
+    @overload
+    async def until(self, condition: Callable[[], Awaitable[T]], timeout_s: float = WAIT_S) -> T: ...
+    @overload
+    async def until(self, condition: Callable[[], T], timeout_s: float = WAIT_S) -> T: ...
+    async def until(self, condition: Callable[[], Any], timeout_s: float = WAIT_S) -> Any:
+        """The first true value that `condition`, a function or a coroutine function, returns.
+
+        Raises WaitTimeout with the last value.
+        """
+        return await conditions.until(condition, timeout_s)
+
+    async def wait_nodes(
+        self, count: int, state: NodeState = NodeState.RUNNING, timeout_s: float = WAIT_S
+    ) -> tuple[NodeReport, ...]:
+        """The nodes that the ResourceManager has in `state`, once there are exactly `count`. Raises WaitTimeout."""
+        return await conditions.wait_nodes(self.client, count, state, timeout_s)
+
+    async def wait_node(self, number: int, *states: NodeState, timeout_s: float = WAIT_S) -> NodeReport:
+        """The report of node `number`, once it is in one of `states` (default: RUNNING). Raises WaitTimeout."""
+        wanted = frozenset(states) or frozenset({NodeState.RUNNING})
+        return await conditions.wait_node(self.client, self.node(number).id, wanted, timeout_s)
+
+    async def wait_containers(
+        self, app_id: ApplicationId | str, count: int, timeout_s: float = WAIT_S, *, exactly: bool = False
+    ) -> tuple[ContainerReport, ...]:
+        """The running containers of an application without its ApplicationMaster, once there are at least `count`.
+
+        `exactly`: once there are neither more nor fewer, for example to wait until some have ended. Raises WaitTimeout.
+        """
+        return await conditions.wait_containers(self.client, app_id, count, timeout_s, exactly=exactly)
+
+    @property
+    def _excluded_hosts(self) -> ExcludedHosts:
+        conf, setting = self._daemons.configuration, resourcemanager.NODES_EXCLUDE_PATH
+        return ExcludedHosts(self.directory.excluded_hosts, setting.of(conf) if setting.key in conf else None)
+
+    def _add_network(self) -> None:
+        """Route the nodes that start from now on through proxies."""
+        self._network = self._daemons.routes = Network(self.directory.path, random.Random(0))
+
+    def _inject(self, number: int, fault: NetworkFault) -> None:
+        """Replace the network fault of a node."""
+        network = self._network_of(number)
+        network.remove(number)
+        network.inject(number, tuple(f"{link}-{number}" for link in ("tracker", "scheduler", "node")), fault)
+
+    def _network_of(self, number: int) -> Network:
+        node = self.node(number)
+        if self._network is None:
+            raise InvalidArgumentException(
+                f"{node.name}: its connections are direct, so network faults cannot be injected "
+                "(start the cluster with options=ClusterOptions(network_faults=True))"
+            )
+        return self._network
