@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from rm.core.events import (
     Allocate,
-    MasterLaunched,
+    AMLaunched,
     NodeHeartbeat,
     RegisterApplicationMaster,
     RegisterNode,
@@ -75,7 +75,7 @@ class PlayedCluster:
         context = ApplicationSubmissionContext(application_id, resource=CONTAINER, queue=queue)
         self.core.handle(SubmitApplication(0, user, context), self._now_ms)
         self.beat()
-        self.core.handle(MasterLaunched(attempt_id), self._now_ms)
+        self.core.handle(AMLaunched(attempt_id), self._now_ms)
         self.core.handle(RegisterApplicationMaster(0, attempt_id, RegisterApplicationMasterRequest()), self._now_ms)
         self._masters[attempt_id] = 0
         if containers:

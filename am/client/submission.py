@@ -30,7 +30,7 @@ class ApplicationOptions(Struct, frozen=True):
     name: str
     queue: str = "default"
     priority: int | None = None
-    master_resource: Resource = Resource(256, 1)
+    am_resource: Resource = Resource(256, 1)
     max_app_attempts: int = 0
     keep_containers: bool = False
     attempt_failures_validity_interval_ms: int = -1
@@ -80,7 +80,7 @@ def build_context(
     return ApplicationSubmissionContext(
         application_id=application_id,
         am_container=am_container,
-        resource=options.master_resource,
+        resource=options.am_resource,
         name=options.name,
         queue=options.queue,
         type=application_type,
@@ -193,7 +193,7 @@ def read_application_options(
         name=options.appname,
         queue=options.queue,
         priority=options.priority,
-        master_resource=Resource(options.master_memory, options.master_vcores),
+        am_resource=Resource(options.master_memory, options.master_vcores),
         max_app_attempts=options.max_app_attempts,
         keep_containers=keep_containers,
         attempt_failures_validity_interval_ms=options.attempt_failures_validity_interval,

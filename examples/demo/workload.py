@@ -55,19 +55,19 @@ def workload(
     counting = word_count(
         text.files,
         output,
-        options=ApplicationOptions("word count", queue="root.engineering.development", master_resource=AM_RESOURCE),
+        options=ApplicationOptions("word count", queue="root.engineering.development", am_resource=AM_RESOURCE),
         reduces=REDUCES,
         split_bytes=split_bytes,
     )
     digests = DistributedShell(
         digest_command(list(text.files), gate),
         Width(DIGESTS, Resource(512, 1)),
-        ApplicationOptions("digests", queue="root.marketing.sales", master_resource=AM_RESOURCE),
+        ApplicationOptions("digests", queue="root.marketing.sales", am_resource=AM_RESOURCE),
     )
     service = DistributedShell(
         service_command(gate),
         Width(SERVICES, Resource(768, 1)),
-        ApplicationOptions("service", queue="root.support.services", master_resource=AM_RESOURCE),
+        ApplicationOptions("service", queue="root.support.services", am_resource=AM_RESOURCE),
     )
     return [
         UserJob("alice", f"word count over {len(text.files)} files", counting),

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 from nm.shell.services import ContainerManagementService
 from wire.caller import Caller
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.rpc import handles
 from wire.tokens import NMTokenSecretManager
 from yarn.containers import NMTokenIdentifier, Token
 from yarn.errors import InvalidToken
@@ -42,26 +44,31 @@ class NodesByToken:
             f"Given NMToken for application : {identifier.attempt_id} is not valid for any node of this process"
         )
 
+    @handles(ContainerManagementProtocol.start_containers)
     async def start_containers(
         self, caller: Caller[NMTokenIdentifier], request: tuple[StartContainerRequest, ...]
     ) -> StartContainersResponse:
         return await self._service_for(caller).start_containers(caller, request)
 
+    @handles(ContainerManagementProtocol.stop_containers)
     async def stop_containers(
         self, caller: Caller[NMTokenIdentifier], request: tuple[ContainerId, ...]
     ) -> StopContainersResponse:
         return await self._service_for(caller).stop_containers(caller, request)
 
+    @handles(ContainerManagementProtocol.get_container_statuses)
     async def get_container_statuses(
         self, caller: Caller[NMTokenIdentifier], request: tuple[ContainerId, ...]
     ) -> GetContainerStatusesResponse:
         return await self._service_for(caller).get_container_statuses(caller, request)
 
+    @handles(ContainerManagementProtocol.update_container)
     async def update_container(
         self, caller: Caller[NMTokenIdentifier], request: tuple[Token, ...]
     ) -> UpdateContainersResponse:
         return await self._service_for(caller).update_container(caller, request)
 
+    @handles(ContainerManagementProtocol.signal_to_container)
     async def signal_to_container(self, caller: Caller[NMTokenIdentifier], request: SignalContainerRequest) -> None:
         await self._service_for(caller).signal_to_container(caller, request)
 

@@ -14,6 +14,8 @@ from nm.core.events import (
 )
 from wire.caller import Caller
 from wire.core_shell import CoreShell
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.rpc import handles
 from wire.tokens import ContainerTokenSecretManager, NMTokenSecretManager
 from yarn.containers import NMTokenIdentifier, Token
 from yarn.errors import InvalidToken
@@ -65,6 +67,7 @@ class ContainerManagementService:
         for attempt_id in self._attempts.pop(application_id, ()):
             self._nm_tokens.forget(attempt_id)
 
+    @handles(ContainerManagementProtocol.start_containers)
     async def start_containers(
         self, caller: Caller[NMTokenIdentifier], request: tuple[StartContainerRequest, ...]
     ) -> StartContainersResponse:
@@ -83,6 +86,7 @@ class ContainerManagementService:
         )
         return response
 
+    @handles(ContainerManagementProtocol.stop_containers)
     async def stop_containers(
         self, caller: Caller[NMTokenIdentifier], request: tuple[ContainerId, ...]
     ) -> StopContainersResponse:
@@ -91,6 +95,7 @@ class ContainerManagementService:
         )
         return response
 
+    @handles(ContainerManagementProtocol.get_container_statuses)
     async def get_container_statuses(
         self, caller: Caller[NMTokenIdentifier], request: tuple[ContainerId, ...]
     ) -> GetContainerStatusesResponse:
@@ -99,6 +104,7 @@ class ContainerManagementService:
         )
         return response
 
+    @handles(ContainerManagementProtocol.update_container)
     async def update_container(
         self, caller: Caller[NMTokenIdentifier], request: tuple[Token, ...]
     ) -> UpdateContainersResponse:
@@ -110,6 +116,7 @@ class ContainerManagementService:
         )
         return response
 
+    @handles(ContainerManagementProtocol.signal_to_container)
     async def signal_to_container(self, caller: Caller[NMTokenIdentifier], request: SignalContainerRequest) -> None:
         await self.shell.ask(lambda call: SignalToContainer(call, caller.verified, request))
 

@@ -13,8 +13,8 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
 
 
-class LaunchMaster(Struct, frozen=True):
-    """Start the attempt's AM in `container` (AMLauncher LAUNCH); answer with MasterLaunched or MasterLaunchFailed."""
+class LaunchAM(Struct, frozen=True):
+    """Start the attempt's AM in `container` (AMLauncher LAUNCH); answer with AMLaunched or AMLaunchFailed."""
 
     attempt_id: ApplicationAttemptId
     container: Container
@@ -23,7 +23,7 @@ class LaunchMaster(Struct, frozen=True):
     submit_time_ms: int
 
 
-class CleanUpMaster(Struct, frozen=True):
+class CleanUpAM(Struct, frozen=True):
     """Stop the AM's container on its NM (AMLauncher CLEANUP); best effort, as the node's heartbeat does it too."""
 
     attempt_id: ApplicationAttemptId
@@ -58,7 +58,7 @@ class SaveNodeLabels(Struct, frozen=True):
 
 
 class Preempted(Struct, frozen=True):
-    """For the log: preemption acts on a container. `step`, `reason` and `serves` are as in VictimOrdered."""
+    """For the log: preemption acts on a container. `step`, `reason` and `serves` are as in PreemptionDecided."""
 
     container_id: ContainerId
     step: str
@@ -70,5 +70,5 @@ StoreEffect: TypeAlias = SaveApplication | SaveAttempt | RemoveApplication | Sav
 """Effects for the state store. Replies of the same step wait until they are durable."""
 
 Effect: TypeAlias = (
-    Reply | Refuse | LaunchMaster | CleanUpMaster | StoreEffect | StateChanged | Warn | Preempted | InvariantsBroken
+    Reply | Refuse | LaunchAM | CleanUpAM | StoreEffect | StateChanged | Warn | Preempted | InvariantsBroken
 )

@@ -238,13 +238,13 @@ class HostListsRead(Struct, frozen=True):
     hosts: HostLists
 
 
-class MasterLaunched(Struct, frozen=True):
+class AMLaunched(Struct, frozen=True):
     """The NM accepted the start of the attempt's AM."""
 
     attempt_id: ApplicationAttemptId
 
 
-class MasterLaunchFailed(Struct, frozen=True):
+class AMLaunchFailed(Struct, frozen=True):
     """The NM refused the start of the attempt's AM, or could not be reached in time."""
 
     attempt_id: ApplicationAttemptId
@@ -257,7 +257,7 @@ class StateLoaded(Struct, frozen=True):
     state: RMState
 
 
-class Stood(Struct, frozen=True):
+class ProcessStalled(Struct, frozen=True):
     """The process did not run for `for_ms` (SIGSTOP, starvation), so it could not process any heartbeat."""
 
     for_ms: int
@@ -311,10 +311,10 @@ Event: TypeAlias = (
     | RefreshNodes
     | RefreshClusterMaxPriority
     | HostListsRead
-    | MasterLaunched
-    | MasterLaunchFailed
+    | AMLaunched
+    | AMLaunchFailed
     | StateLoaded
-    | Stood
+    | ProcessStalled
     | ApplicationSaved
     | ApplicationSaveFailed
     | AttemptSaved

@@ -23,6 +23,8 @@ from rm.core.effects import Effect
 from rm.core.events import (
     AddClusterNodeLabels,
     Allocate,
+    AMLaunched,
+    AMLaunchFailed,
     ApplicationSaved,
     ApplicationSaveFailed,
     AttemptSaved,
@@ -32,10 +34,9 @@ from rm.core.events import (
     GetNewApplication,
     HostListsRead,
     KillApplication,
-    MasterLaunched,
-    MasterLaunchFailed,
     MoveApplication,
     NodeHeartbeat,
+    ProcessStalled,
     RefreshClusterMaxPriority,
     RefreshNodes,
     RefreshQueues,
@@ -45,7 +46,6 @@ from rm.core.events import (
     ReplaceLabelsOnNodes,
     SignalContainer,
     StateLoaded,
-    Stood,
     SubmitApplication,
     Tick,
     UnregisterNode,
@@ -187,12 +187,12 @@ class ResourceManagerCore:
         on, send, context = self._dispatcher.on, self._dispatcher.send, self.context
         on(StateLoaded, self._recover)
         on(HostListsRead, self._nodes_list.take_hosts)
-        on(MasterLaunched, lambda event: send(RMAppAttemptLaunched(event.attempt_id)))
-        on(MasterLaunchFailed, lambda event: send(RMAppAttemptLaunchFailed(event.attempt_id, event.diagnostics)))
+        on(AMLaunched, lambda event: send(RMAppAttemptLaunched(event.attempt_id)))
+        on(AMLaunchFailed, lambda event: send(RMAppAttemptLaunchFailed(event.attempt_id, event.diagnostics)))
         on(ApplicationSaved, lambda event: context.store.application_saved(event.application_id, event.saving))
         on(ApplicationSaveFailed, self._application_save_failed)
         on(AttemptSaved, lambda event: context.store.attempt_saved(event.attempt_id, event.saving))
-        on(Stood, self._extend_deadlines)
+        on(ProcessStalled, self._extend_deadlines)
         on(Tick, self._expire)
         on(AppCompleted, self._app_manager.completed)
         on(NodeChanged, self._nodes_list.node_changed)
@@ -262,7 +262,7 @@ class ResourceManagerCore:
             send(RMAppKill(application_id, LIFETIME_EXCEEDED))
         send(SchedulerTick())
 
-    def _extend_deadlines(self, event: Stood) -> None:
+    def _extend_deadlines(self, event: ProcessStalled) -> None:
         """Time during which this process was stalled does not count: heartbeats sent meanwhile are still queued.
 
         AbstractLivelinessMonitor lacks this: its checker may run before the first heartbeat, and all nodes are lost.

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from rm.core.applications import UNAVAILABLE, BoundedText, RMAppAttempt
-from rm.core.effects import CleanUpMaster
+from rm.core.effects import CleanUpAM
 from rm.core.lifecycle_events import (
     AppAttemptRemoved,
     AttemptFailed,
@@ -262,7 +262,7 @@ def end_with_cleanup(attempt: RMAppAttempt, final_state: RMAppAttemptState, diag
 
 def _clean_up_am(attempt: RMAppAttempt) -> None:
     if attempt.am_container is not None:
-        attempt.context.emit(CleanUpMaster(attempt.attempt_id, attempt.am_container.id, attempt.am_container.node_id))
+        attempt.context.emit(CleanUpAM(attempt.attempt_id, attempt.am_container.id, attempt.am_container.node_id))
 
 
 def end(attempt: RMAppAttempt, final_state: RMAppAttemptState, diagnostics: str) -> None:

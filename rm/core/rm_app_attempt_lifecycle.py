@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rm.core import rm_app_attempt_ends as ends
 from rm.core.applications import UNAVAILABLE, RMAppAttempt, applicable_nodes
-from rm.core.effects import LaunchMaster
+from rm.core.effects import LaunchAM
 from rm.core.lifecycle_events import (
     AppAttemptAdded,
     AttemptLaunched,
@@ -103,9 +103,7 @@ def launch(attempt: RMAppAttempt, _: AttemptNewSaved) -> None:
     """Have the launcher start the AM (AMLauncher LAUNCH)."""
     assert attempt.am_container is not None
     app = attempt.app
-    attempt.context.emit(
-        LaunchMaster(attempt.attempt_id, attempt.am_container, app.submission, app.user, app.submit_ms)
-    )
+    attempt.context.emit(LaunchAM(attempt.attempt_id, attempt.am_container, app.submission, app.user, app.submit_ms))
 
 
 def launched(attempt: RMAppAttempt, _: RMAppAttemptLaunched | AttemptNewSaved) -> None:

@@ -39,19 +39,19 @@ from rm.scheduler.model.notices import (
     ContainerAcquired,
     ContainerAllocated,
     ContainerFinished,
-    ContainerLaunched,
     ContainerRecovered,
+    ContainerReportedRunning,
     ContainerUntracked,
     IncreaseAcquired,
     IncreaseSettled,
     NodesRemapped,
+    NodeUtilizationChanged,
     Notice,
+    PreemptionDecided,
     PreemptionFailed,
     QueueMissing,
     ReleaseTemporary,
-    RoomTaken,
     UpdateContainer,
-    VictimOrdered,
 )
 from yarn.containers import NMContainerStatus
 from yarn.ids import NodeId
@@ -140,7 +140,7 @@ class SchedulerBridge:
             case ContainerAcquired(container_id, node_id):
                 context.allocation_expiry.register(container_id, context.now_ms)
                 context.send(AppRunningOnNode(container_id.application_id, node_id))
-            case ContainerLaunched(container_id):
+            case ContainerReportedRunning(container_id):
                 context.stop_expiry(container_id)
             case ContainerFinished(attempt_id, node_id, status):
                 context.stop_expiry(status.container_id)
@@ -154,9 +154,9 @@ class SchedulerBridge:
                 context.increase_expiry.unregister(container_id)
             case ContainerUntracked(node_id, container_id):
                 context.send(FinishedContainersPulledByAM(node_id, (container_id,)))
-            case RoomTaken(node_id, allocated):
+            case NodeUtilizationChanged(node_id, allocated):
                 context.send(RMNodeResourceUpdate(node_id, allocated))
-            case VictimOrdered(container_id, _, step, reason, serves):
+            case PreemptionDecided(container_id, _, step, reason, serves):
                 context.emit(Preempted(container_id, step, reason, serves))
             case PreemptionFailed(text):
                 context.warn(f"a round of preemption broke off: {text}")

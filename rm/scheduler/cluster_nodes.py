@@ -9,7 +9,7 @@ from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.node import NodeTracker, SchedulerNode
 from rm.scheduler.model.node_labels import LabelChanges
-from rm.scheduler.model.notices import CleanUpContainer, ContainerUntracked, NodesRemapped, RoomTaken
+from rm.scheduler.model.notices import CleanUpContainer, ContainerUntracked, NodesRemapped, NodeUtilizationChanged
 from rm.scheduler.model.rm_container import (
     NMDoneChangeResource,
     RMContainer,
@@ -139,7 +139,7 @@ class ClusterNodes:
         if node is not None and is_leaving and node.total != node.allocated:
             # AbstractYarnScheduler.nodeUpdate: its size becomes what is in use. This takes effect after the placement
             # of this very heartbeat, as in Hadoop.
-            context.notify(RoomTaken(node_id, node.allocated))
+            context.notify(NodeUtilizationChanged(node_id, node.allocated))
         if node is not None and context.may_place():
             self._placement.place(node)
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Protocol, assert_never
 
 from rm.core.effects import (
-    CleanUpMaster,
+    CleanUpAM,
     Effect,
-    LaunchMaster,
+    LaunchAM,
     Preempted,
     RemoveApplication,
     SaveApplication,
@@ -24,10 +24,10 @@ from rm.core.events import (
     Event,
     MoveApplication,
     NodeHeartbeat,
+    ProcessStalled,
     RegisterNode,
     RemoveClusterNodeLabels,
     ReplaceLabelsOnNodes,
-    Stood,
     SubmitApplication,
     Tick,
     UpdateApplicationPriority,
@@ -81,8 +81,8 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
 
     def __init__(self, core: Core[Event, Effect], clock: Callable[[], int]) -> None:
         super().__init__(core, clock, tick=Tick())
-        self.launch: Callable[[LaunchMaster], None] = _not_set
-        self.clean_up: Callable[[CleanUpMaster], None] = _not_set
+        self.launch: Callable[[LaunchAM], None] = _not_set
+        self.clean_up: Callable[[CleanUpAM], None] = _not_set
         self.attempt_ended: Callable[[str], None] = _not_set
         self.give_up: Callable[[], None] = _cannot_exit
         self.state_changed: Callable[[StateChanged], None] = _ignore
@@ -121,7 +121,7 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
             return
         stalled_ms, self._last_run_ms = self._clock() - self._last_run_ms, self._clock()
         if stalled_ms > self._stall_threshold_ms:
-            self.send(Stood(stalled_ms))
+            self.send(ProcessStalled(stalled_ms))
 
     def carry_out_step(self, event: Event, effects: list[Effect]) -> None:
         """Pass the step's store effects to the writer together; its answers wait there until they are durable."""
@@ -152,9 +152,9 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
                 raise AssertionError(f"{effect} must be carried out with its whole step")
             case StateChanged():
                 self._note_change(effect)
-            case LaunchMaster():
+            case LaunchAM():
                 self.launch(effect)
-            case CleanUpMaster():
+            case CleanUpAM():
                 self.clean_up(effect)
             case Warn(text):
                 _logger.warning("%s", text)

@@ -13,8 +13,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rm.core.effects import CleanUpMaster, LaunchMaster
-from rm.core.events import MasterLaunched, MasterLaunchFailed
+from rm.core.effects import CleanUpAM, LaunchAM
+from rm.core.events import AMLaunched, AMLaunchFailed
 from rm.shell.master_keys import MasterKeys
 from rm.shell.response_signer import ResponseSigner
 from wire.caller import RM_CALLER
@@ -38,11 +38,11 @@ CALL_TIMEOUT_S = 20.0
 
 _logger = logging.getLogger(__name__)
 
-Report = Callable[[MasterLaunched | MasterLaunchFailed], None]
+Report = Callable[[AMLaunched | AMLaunchFailed], None]
 
 
 class MasterLauncher:
-    """Carries out LaunchMaster and CleanUpMaster, some at a time; `report` gets the outcome of each launch."""
+    """Carries out LaunchAM and CleanUpAM, some at a time; `report` gets the outcome of each launch."""
 
     def __init__(
         self,
@@ -70,11 +70,11 @@ class MasterLauncher:
         for task in tuple(self._running):
             task.cancel()
 
-    def launch(self, effect: LaunchMaster) -> None:
+    def launch(self, effect: LaunchAM) -> None:
         """Start the AM; the outcome is reported as an event."""
         self._launching[effect.attempt_id] = self._start_task(self._launch(effect))
 
-    def clean_up(self, effect: CleanUpMaster) -> None:
+    def clean_up(self, effect: CleanUpAM) -> None:
         """Stop the AM's container, after a running launch. If this fails, the node's next heartbeat stops it."""
         self._start_task(self._clean_up(effect))
 
@@ -84,7 +84,7 @@ class MasterLauncher:
         task.add_done_callback(self._running.discard)
         return task
 
-    async def _launch(self, effect: LaunchMaster) -> None:
+    async def _launch(self, effect: LaunchAM) -> None:
         attempt_id = effect.attempt_id
         try:
             async with self._slots:
@@ -92,17 +92,17 @@ class MasterLauncher:
         except YarnException as error:
             _logger.warning("launch failed attempt=%s node=%s %s", attempt_id, effect.container.node_id, error.message)
             text = f"Error launching {attempt_id}. Got exception: {error.java_class}: {error.message}"
-            self._report(MasterLaunchFailed(attempt_id, text))
+            self._report(AMLaunchFailed(attempt_id, text))
         except Exception as bug:
             _logger.exception("launch failed attempt=%s", attempt_id)
-            self._report(MasterLaunchFailed(attempt_id, f"Error launching {attempt_id}. Got exception: {bug!r}"))
+            self._report(AMLaunchFailed(attempt_id, f"Error launching {attempt_id}. Got exception: {bug!r}"))
         else:
             _logger.info("launched attempt=%s container=%s", attempt_id, effect.container.id)
-            self._report(MasterLaunched(attempt_id))
+            self._report(AMLaunched(attempt_id))
         finally:
             self._launching.pop(attempt_id, None)
 
-    async def _start_container(self, effect: LaunchMaster) -> None:
+    async def _start_container(self, effect: LaunchAM) -> None:
         container = effect.container
         token = self._signer.master_token(effect.attempt_id)
         request = StartContainerRequest(
@@ -116,7 +116,7 @@ class MasterLauncher:
         if container.id not in reply.succeeded:
             raise InvalidContainerException(f"{container.node_id} did not report {container.id} as started")
 
-    async def _clean_up(self, effect: CleanUpMaster) -> None:
+    async def _clean_up(self, effect: CleanUpAM) -> None:
         launching = self._launching.get(effect.attempt_id)
         if launching is not None:
             await asyncio.wait((launching,))
@@ -139,7 +139,7 @@ class MasterLauncher:
         )
 
 
-def _launch_context(effect: LaunchMaster, token: Token) -> ContainerLaunchContext:
+def _launch_context(effect: LaunchAM, token: Token) -> ContainerLaunchContext:
     """The client's context with the AMRM token and the RM's variables (AMLauncher.setupTokens)."""
     context = effect.context.am_container
     credentials = Credentials.from_bytes(context.tokens).with_token(token.service, token)

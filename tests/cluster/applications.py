@@ -23,7 +23,7 @@ TASK = Resource(128, 1)
 
 
 def options(name: str, *, keep_containers: bool = False) -> ApplicationOptions:
-    return ApplicationOptions(name, master_resource=MASTER, keep_containers=keep_containers)
+    return ApplicationOptions(name, am_resource=MASTER, keep_containers=keep_containers)
 
 
 def shell(

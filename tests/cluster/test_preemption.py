@@ -131,7 +131,7 @@ def test_a_map_reduce_that_loses_containers_ends_with_the_right_result(tmp_path:
         job = word_count(
             inputs,
             tmp_path / "out",
-            options=ApplicationOptions("words", "jobs", master_resource=Resource(256, 1)),
+            options=ApplicationOptions("words", "jobs", am_resource=Resource(256, 1)),
             reduces=1,
             split_bytes=-(-sum(inputs.values()) // 14),
         )

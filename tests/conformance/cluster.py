@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from rm.core.events import (
     AddClusterNodeLabels,
     Allocate,
+    AMLaunched,
     Event,
     FinishApplicationMaster,
     GetNewApplication,
     KillApplication,
-    MasterLaunched,
     MoveApplication,
     NodeHeartbeat,
     RefreshQueues,
@@ -278,7 +278,7 @@ class RecordedCluster:
             reply["skipped"] = "no attempt" if attempt is None else f"attempt is {attempt.state.name}"
             return
         app.attempt_id = attempt.attempt_id
-        self._send(MasterLaunched(app.attempt_id))
+        self._send(AMLaunched(app.attempt_id))
         app.response_id = 0
         request = RegisterApplicationMasterRequest(rpc_port=1)
         response = self._call(RegisterApplicationMaster(0, app.attempt_id, request))

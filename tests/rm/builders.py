@@ -18,11 +18,11 @@ from typing import Any
 from rm.core.effects import Effect
 from rm.core.events import (
     Allocate,
+    AMLaunched,
     Event,
     FinishApplicationMaster,
     GetNewApplication,
     KillApplication,
-    MasterLaunched,
     NodeHeartbeat,
     RegisterApplicationMaster,
     RegisterNode,
@@ -198,7 +198,7 @@ class RM:
         assert attempt is not None
         assert attempt.am_container is not None
         self.run(attempt.am_container)
-        self.send(MasterLaunched(attempt.attempt_id))
+        self.send(AMLaunched(attempt.attempt_id))
         return attempt.am_container
 
     def register(self, app: ApplicationId) -> Any:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from rm.core.effects import CleanUpMaster, Effect, LaunchMaster
+from rm.core.effects import CleanUpAM, Effect, LaunchAM
 from rm.core.events import (
+    AMLaunched,
+    AMLaunchFailed,
     FailApplicationAttempt,
     KillApplication,
-    MasterLaunched,
-    MasterLaunchFailed,
     SubmitApplication,
     UnregisterNode,
 )
@@ -73,8 +73,8 @@ def test_the_happy_path_in_hadoops_order(rm: RM) -> None:
     rm.beat()
     seen = [(e.kind, e.target) for e in rm.effects if isinstance(e, StateChanged)]
     assert seen == [("RMAppAttempt", "ALLOCATED_SAVING"), ("RMAppAttempt", "ALLOCATED")]
-    (launch,) = [e for e in rm.effects if isinstance(e, LaunchMaster)]
-    rm.send(MasterLaunched(launch.attempt_id))
+    (launch,) = [e for e in rm.effects if isinstance(e, LaunchAM)]
+    rm.send(AMLaunched(launch.attempt_id))
     rm.run(launch.container)
     rm.register(app)
     assert (rm.state(app), rm.attempt_state(app)) == ("RUNNING", "RUNNING")
@@ -239,7 +239,7 @@ def test_failures_outside_the_validity_interval_do_not_count(rm: RM) -> None:
 def test_a_launch_that_fails_counts(rm: RM) -> None:
     app = rm.submit(max_app_attempts=1)
     rm.beat()
-    rm.send(MasterLaunchFailed(rm.attempt_id(app), "no route to host"))
+    rm.send(AMLaunchFailed(rm.attempt_id(app), "no route to host"))
     assert application_report(rm.core.context, app).diagnostics == (
         f"Application {app} failed 1 times (global limit =2; local limit is =1) due to no route to host."
         " Failing the application."
@@ -315,7 +315,7 @@ def test_a_kill_ends_the_attempt_first_and_is_repeated_until_stored(rm: RM) -> N
     rm.run_am(app)
     assert rm.kill(app) is False
     assert (rm.state(app), rm.attempt_state(app)) == ("KILLED", "KILLED")
-    assert any(isinstance(effect, CleanUpMaster) for effect in rm.effects)
+    assert any(isinstance(effect, CleanUpAM) for effect in rm.effects)
     assert rm.kill(app) is True
     report = application_report(rm.core.context, app)
     assert (report.diagnostics, report.progress) == (f"Application {app} was killed by user ann", 1.0)
@@ -473,7 +473,7 @@ def test_an_event_out_of_place_is_told_and_changes_nothing() -> None:
     rm = RM(strict=False)
     rm.node("n1")
     app = rm.submit()
-    rm.send(MasterLaunched(rm.attempt_id(app)))
+    rm.send(AMLaunched(rm.attempt_id(app)))
     (warning,) = [effect for effect in rm.effects if isinstance(effect, Warn)]
     assert "LAUNCHED is illegal in SCHEDULED" in warning.text
     assert rm.attempt_state(app) == "SCHEDULED"
@@ -482,7 +482,7 @@ def test_an_event_out_of_place_is_told_and_changes_nothing() -> None:
 def test_in_tests_an_event_out_of_place_raises(rm: RM) -> None:
     app = rm.submit()
     with pytest.raises(IllegalTransition):
-        rm.send(MasterLaunched(rm.attempt_id(app)))
+        rm.send(AMLaunched(rm.attempt_id(app)))
 
 
 def test_an_attempt_fails_with_its_ams_node(rm: RM) -> None:

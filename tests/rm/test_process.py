@@ -212,7 +212,7 @@ async def test_its_event_log_replays_into_the_same_effects(tmp_path: Path) -> No
         "FinishApplicationMaster",
         "GetNewApplication",
         "KillApplication",
-        "MasterLaunched",
+        "AMLaunched",
         "NodeHeartbeat",
         "RegisterApplicationMaster",
         "RegisterNode",

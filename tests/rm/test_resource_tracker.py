@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from rm.core.events import NodeHeartbeat, RegisterNode, Stood, Tick, UnregisterNode, UpdateNodeResource
+from rm.core.events import NodeHeartbeat, ProcessStalled, RegisterNode, Tick, UnregisterNode, UpdateNodeResource
 from rm.core.reports.nodes import cluster_metrics, node_reports
 from tests.rm.builders import RM, ask, done
 from yarn.containers import ContainerStatus, NMContainerStatus
@@ -356,7 +356,7 @@ def test_when_it_goes_on_nobody_is_lost_for_a_silence_that_was_its_own(rm: RM, a
     """F09: the tick of the liveness monitors comes before the heartbeats that nodes and AMs sent meanwhile."""
     rm.get(app, 1)
     rm.now_ms += 2_000_000
-    rm.send(Stood(2_000_000))
+    rm.send(ProcessStalled(2_000_000))
     rm.send(Tick())
     assert [state(rm, host) for host in ("n1", "n2")] == [NodeState.RUNNING] * 2
     assert rm.attempt_state(app) == "RUNNING"
@@ -369,6 +369,6 @@ def test_who_stays_silent_afterwards_is_lost_in_its_time(rm: RM) -> None:
     rm.wait(120_000)
     rm.beat("n1")
     rm.now_ms += 2_000_000
-    rm.send(Stood(2_000_000))
+    rm.send(ProcessStalled(2_000_000))
     alive(rm, NODE_EXPIRY_MS * 4 // 3, "n1")
     assert [state(rm, host) for host in ("n1", "n2")] == [NodeState.RUNNING, NodeState.LOST]

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from rm.core.effects import CleanUpMaster, Effect, LaunchMaster, SaveNodeLabels
+from rm.core.effects import CleanUpAM, Effect, LaunchAM, SaveNodeLabels
 from rm.core.events import (
     Allocate,
+    AMLaunched,
     Event,
     GetNewApplication,
-    MasterLaunched,
     NodeHeartbeat,
+    ProcessStalled,
     RegisterNode,
-    Stood,
     SubmitApplication,
     Tick,
 )
@@ -151,8 +151,8 @@ async def test_a_sign_of_life_does_not_wait_for_what_it_leads_to(beat: Callable[
 
 
 async def test_effects_are_carried_out_in_their_order() -> None:
-    launch = LaunchMaster(ATTEMPT, CONTAINER, ApplicationSubmissionContext(ATTEMPT.application_id), "ann", 5)
-    clean_up = CleanUpMaster(ATTEMPT, CONTAINER.id, CONTAINER.node_id)
+    launch = LaunchAM(ATTEMPT, CONTAINER, ApplicationSubmissionContext(ATTEMPT.application_id), "ann", 5)
+    clean_up = CleanUpAM(ATTEMPT, CONTAINER.id, CONTAINER.node_id)
     ended = StateChanged("RMAppAttempt", str(ATTEMPT), "KILL", "RUNNING", "KILLED")
     other = StateChanged("RMApp", "application_1_0001", "KILL", "RUNNING", "KILLED")
     shell = ResourceManagerShell(ScriptedCore([launch, ended, other, clean_up]), Clock())
@@ -203,7 +203,7 @@ async def test_a_tick_is_sent_at_the_cores_deadline() -> None:
     core = ScriptedCore()
     shell = ResourceManagerShell(core, clock)
     core.deadline_ms = 1005
-    shell.handle(MasterLaunched(ATTEMPT))
+    shell.handle(AMLaunched(ATTEMPT))
     clock.now_ms = 1005
     core.deadline_ms = None if len(core.events) > 1 else 1005
     await until(lambda: len(core.events) >= 2)
@@ -241,7 +241,7 @@ async def test_no_tick_is_sent_before_the_deadline() -> None:
     core = ScriptedCore()
     core.deadline_ms = 1001
     shell = ResourceManagerShell(core, clock)
-    shell.handle(MasterLaunched(ATTEMPT))
+    shell.handle(AMLaunched(ATTEMPT))
     await asyncio.sleep(0.01)
     assert len(core.events) == 1
     clock.now_ms = 1001
@@ -255,9 +255,9 @@ async def test_an_earlier_deadline_replaces_the_timer() -> None:
     core = ScriptedCore()
     core.deadline_ms = 1_000_000
     shell = ResourceManagerShell(core, clock)
-    shell.handle(MasterLaunched(ATTEMPT))
+    shell.handle(AMLaunched(ATTEMPT))
     core.deadline_ms = 1002
-    shell.handle(MasterLaunched(ATTEMPT))
+    shell.handle(AMLaunched(ATTEMPT))
     clock.now_ms = 1002
     await until(lambda: len(core.events) > 2)
     core.deadline_ms = None
@@ -269,7 +269,7 @@ async def test_a_tick_that_fails_is_logged_and_ticks_go_on(caplog: pytest.LogCap
     core = ScriptedCore([], AssertionError("invariant"))
     core.deadline_ms = 1001
     shell = ResourceManagerShell(core, clock)
-    shell.handle(MasterLaunched(ATTEMPT))
+    shell.handle(AMLaunched(ATTEMPT))
     clock.now_ms = 1001
     await until(lambda: len(core.events) > 2)
     core.deadline_ms = None
@@ -291,8 +291,8 @@ async def test_a_stall_is_reported_to_the_core_before_any_other_event() -> None:
     shell.handle(Tick())
     shell.handle(Tick())
     handled = [event for event, _ in core.events]
-    assert [type(event) for event in handled] == [Tick, Stood, Tick, Tick]
-    assert handled[1] == Stood(12_000)
+    assert [type(event) for event in handled] == [Tick, ProcessStalled, Tick, Tick]
+    assert handled[1] == ProcessStalled(12_000)
     shell.close()
 
 

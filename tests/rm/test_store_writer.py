@@ -12,12 +12,12 @@ import pytest
 
 from rm.core.effects import Effect, SaveApplication, SaveAttempt, StoreEffect
 from rm.core.events import (
+    AMLaunched,
     ApplicationSaved,
     ApplicationSaveFailed,
     AttemptSaved,
     Event,
     GetNewApplication,
-    MasterLaunched,
     SubmitApplication,
 )
 from rm.core.stored_state import Saving
@@ -107,7 +107,7 @@ async def test_an_answer_waits_for_what_its_step_stores_and_machines_go_on_first
 async def test_what_comes_while_the_disk_writes_is_written_together() -> None:
     wired = Wired([NEW], [AGAIN], [NEW], [AGAIN])
     for _ in range(4):
-        wired.shell.handle(MasterLaunched(ATTEMPT))
+        wired.shell.handle(AMLaunched(ATTEMPT))
         await asyncio.sleep(0)
     wired.disk.ready.set()
     await wired.writer.close()
@@ -119,7 +119,7 @@ async def test_what_comes_while_the_disk_writes_is_written_together() -> None:
 async def test_what_a_saved_event_leads_to_is_written_next() -> None:
     wired = Wired([NEW], [AGAIN])
     wired.disk.ready.set()
-    wired.shell.handle(MasterLaunched(ATTEMPT))
+    wired.shell.handle(AMLaunched(ATTEMPT))
     await wired.writer.close()
     assert wired.disk.writes == [[NEW], [AGAIN], []]
 
@@ -153,7 +153,7 @@ async def test_a_full_disk_turns_away_what_is_new_and_keeps_the_rest_until_there
     async with asyncio.TaskGroup() as tasks:
         first = tasks.create_task(refused(wired.shell.ask(submission)))
         await until(lambda: len(wired.core.events) == 1)
-        wired.shell.handle(MasterLaunched(ATTEMPT))
+        wired.shell.handle(AMLaunched(ATTEMPT))
         wired.disk.ready.set()
     assert first.result() is FULL
     assert wired.events()[2:] == [ApplicationSaveFailed(APP, "no room")]
@@ -220,7 +220,7 @@ async def test_one_that_ends_while_the_disk_is_full_says_so(caplog: pytest.LogCa
     wired = Wired([AGAIN])
     wired.disk.problem = FULL
     wired.disk.ready.set()
-    wired.shell.handle(MasterLaunched(ATTEMPT))
+    wired.shell.handle(AMLaunched(ATTEMPT))
     await until(lambda: wired.writer.problem is not None)
     await wired.writer.close()
     assert (wired.failed, wired.disk.writes) == (1, [[]])
@@ -234,7 +234,7 @@ async def test_a_damaged_file_ends_it_and_no_call_is_answered(caplog: pytest.Log
     async with asyncio.TaskGroup() as tasks:
         first = tasks.create_task(wired.shell.ask(submission))
         await until(lambda: wired.failed == 1)
-        wired.shell.handle(MasterLaunched(ATTEMPT))
+        wired.shell.handle(AMLaunched(ATTEMPT))
         await wired.writer.close()
         assert not first.done()
         first.cancel()

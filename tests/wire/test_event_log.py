@@ -36,7 +36,7 @@ def _through_json(value: Any) -> Any:
     return from_json(json.loads(json.dumps(to_json(value))))
 
 
-@pytest.mark.parametrize("kind", [*EVENTS, rm.core.effects.LaunchMaster, rm.core.effects.StateChanged])
+@pytest.mark.parametrize("kind", [*EVENTS, rm.core.effects.LaunchAM, rm.core.effects.StateChanged])
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, (1 << 32) - 1))
 def test_events_and_effects_are_read_as_written(kind: type[Any], seed: int) -> None:

@@ -73,7 +73,7 @@ class Workload:
             except ServerUnavailable:
                 await asyncio.sleep(RETRY_S)
         options = ApplicationOptions(
-            name, master_resource=SIZE, keep_containers=work.keep_containers, max_app_attempts=work.attempts
+            name, am_resource=SIZE, keep_containers=work.keep_containers, max_app_attempts=work.attempts
         )
         context = self._notes.with_master(
             self._submission(work, options, new.application_id).build(new.application_id, self._directory / "staging")

@@ -94,7 +94,7 @@ def submission_of(options: RunOptions, script: Path) -> DistributedShell:
     command = f"bash {SCRIPT_LINK} <LOG_DIR>/{STATUS_FILE}"
     width = Width(options.containers, Resource(options.memory_mb, options.vcores), exact=True)
     application = ApplicationOptions(
-        line[:SHELL_NAME_CHARS_MAX], queue=options.queue, master_resource=Resource(MASTER_MB, 1)
+        line[:SHELL_NAME_CHARS_MAX], queue=options.queue, am_resource=Resource(MASTER_MB, 1)
     )
     return DistributedShell(command, width, application, files={SCRIPT_LINK: script})
 

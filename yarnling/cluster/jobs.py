@@ -51,7 +51,7 @@ class Job(Struct, frozen=True):
             ApplicationOptions(
                 self.name or self.command[:NAME_CHARS_MAX],
                 queue=self.queue,
-                master_resource=Resource(AM_MEMORY_MB, 1),
+                am_resource=Resource(AM_MEMORY_MB, 1),
             ),
             texts={SCRIPT_LINK: SCRIPT.format(command=shlex.quote(self.command))},
         )

@@ -27,7 +27,7 @@ from am.client.submission import (
     read_application_options,
 )
 from am.programs.mapreduce import wordcount
-from am.programs.mapreduce.core.job import DEFAULT_SPLIT_BYTES, REDUCES_MAX, Job, JobConf, splits_of
+from am.programs.mapreduce.core.job import DEFAULT_SPLIT_BYTES, REDUCES_MAX, JobConf, MapReduceJob, splits_of
 from am.programs.mapreduce.job_files import JobFiles
 from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import InvalidArgumentException
@@ -44,7 +44,7 @@ HIDDEN = ("_", ".")
 
 
 class MapReduceSubmission(Struct, frozen=True):
-    """A map-reduce job over `inputs` {file: size in bytes} into the new directory `output`. Commands as in Job."""
+    """A map-reduce job over `inputs` {file: size in bytes} into the new directory `output`. Commands as in the job."""
 
     inputs: dict[Path, int]
     output: Path
@@ -66,7 +66,7 @@ class MapReduceSubmission(Struct, frozen=True):
     def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
         """The context to submit (am.client.submission). Raises InvalidArgumentException if the output exists."""
         check_output(self.output)
-        job = Job(
+        job = MapReduceJob(
             name=self.options.name,
             splits=splits_of(((str(path.resolve()), size) for path, size in self.inputs.items()), self.split_bytes),
             output=str(self.output.resolve()),

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from am.client.staging import read_record, write_atomically, write_record
 from am.programs.mapreduce.core.events import TaskReport
-from am.programs.mapreduce.core.job import Job, TaskAttemptId
+from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId
 from wire.json_records import Json, from_json, to_json
 from yarn.errors import InvalidArgumentException
 
@@ -48,14 +48,14 @@ class JobFiles:
         self._attempt = staging / "attempt"
         self._reports = staging / "reports"
 
-    def write_job(self, job: Job) -> None:
+    def write_job(self, job: MapReduceJob) -> None:
         self._reports.mkdir(exist_ok=True)
         write_record(self._job, job)
 
-    def read_job(self) -> Job:
+    def read_job(self) -> MapReduceJob:
         """The job. Raises InvalidArgumentException if it cannot be read."""
         job = read_record(self._job)
-        if not isinstance(job, Job):
+        if not isinstance(job, MapReduceJob):
             raise InvalidArgumentException(f"{self._job} does not contain a map-reduce job")
         return job
 

@@ -21,7 +21,7 @@ from typing import IO
 
 from am.programs.mapreduce.committer import OutputCommitter, part_name
 from am.programs.mapreduce.core.events import EXIT_FETCH_FAILED, TaskReport
-from am.programs.mapreduce.core.job import Job, TaskAttemptId, TaskKind, parse_attempt_id
+from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId, TaskKind, parse_attempt_id
 from am.programs.mapreduce.core.tasks import ATTEMPTS_PER_AM
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
 from am.programs.mapreduce.shuffle import MapOutputWriter, copy_lines, fetch_segment, merged_lines
@@ -78,7 +78,7 @@ class TaskRun:
     def __init__(self, files: JobFiles, attempt_id: TaskAttemptId, environ: Mapping[str, str]) -> None:
         self.files = files
         self.attempt_id = attempt_id
-        self.job: Job = files.read_job()
+        self.job: MapReduceJob = files.read_job()
         self._environ = environ
         self._am_attempt = attempt_id.number // ATTEMPTS_PER_AM + 1
         self._committer = OutputCommitter(Path(self.job.output))

@@ -56,7 +56,7 @@ class ContainerAcquired(Struct, frozen=True):
     node_id: NodeId
 
 
-class ContainerLaunched(Struct, frozen=True):
+class ContainerReportedRunning(Struct, frozen=True):
     """Its NM reported it for the first time: the allocation expirer stops."""
 
     container_id: ContainerId
@@ -126,7 +126,7 @@ class NodesRemapped(Struct, frozen=True):
     changes: LabelChanges
 
 
-class RoomTaken(Struct, frozen=True):
+class NodeUtilizationChanged(Struct, frozen=True):
     """The node is on its way out: its size becomes what it has `allocated` (RMNode RESOURCE_UPDATE)."""
 
     node_id: NodeId
@@ -139,7 +139,7 @@ class ReleaseTemporary(Struct, frozen=True):
     container_id: ContainerId
 
 
-class VictimOrdered(Struct, frozen=True):
+class PreemptionDecided(Struct, frozen=True):
     """A round of preemption acts on a container.
 
     `step`: "requested" (from its AM), "killed", or "killable" (with lazy preemption). `reason`: a PreemptionReason's
@@ -167,7 +167,7 @@ Notice: TypeAlias = (
     | AttemptAdded
     | ContainerAllocated
     | ContainerAcquired
-    | ContainerLaunched
+    | ContainerReportedRunning
     | ContainerFinished
     | ContainerRecovered
     | QueueMissing
@@ -178,7 +178,7 @@ Notice: TypeAlias = (
     | ContainerUntracked
     | NodesRemapped
     | ReleaseTemporary
-    | RoomTaken
-    | VictimOrdered
+    | NodeUtilizationChanged
+    | PreemptionDecided
     | PreemptionFailed
 )

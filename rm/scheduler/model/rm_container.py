@@ -19,8 +19,8 @@ from rm.scheduler.model.notices import (
     ContainerAcquired,
     ContainerAllocated,
     ContainerFinished,
-    ContainerLaunched,
     ContainerRecovered,
+    ContainerReportedRunning,
     IncreaseAcquired,
     IncreaseSettled,
     Notice,
@@ -246,7 +246,7 @@ class RMContainer:
         return RMContainerState.RUNNING
 
     def _launched(self, _: RMContainerLaunched) -> None:
-        self._notify(ContainerLaunched(self.id))
+        self._notify(ContainerReportedRunning(self.id))
 
     def _change_acquired(self, event: AcquireUpdatedContainer) -> None:
         """The AM has to bring an increase to the NM in time."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.model.notices import ContainerFinished, Notice, VictimOrdered
+from rm.scheduler.model.notices import ContainerFinished, Notice, PreemptionDecided
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.placement.allocator import Proposal
 from rm.scheduler.placement.visit import Placement
@@ -57,7 +57,7 @@ class CommitWatch:
 
     def look_at_notice(self, notice: Notice) -> None:
         """Called with each notice of the scheduler."""
-        if isinstance(notice, VictimOrdered):
+        if isinstance(notice, PreemptionDecided):
             self._found += self._orders.faults_of(notice)
         if not isinstance(notice, ContainerFinished):
             return

@@ -11,7 +11,7 @@ from typing import assert_never
 from rm.scheduler.applications import Applications
 from rm.scheduler.capacity.booking import preempted_status, unreserved_status
 from rm.scheduler.model.context import SchedulerContext
-from rm.scheduler.model.notices import PreemptionFailed, VictimOrdered
+from rm.scheduler.model.notices import PreemptionDecided, PreemptionFailed
 from rm.scheduler.model.rm_container import RMContainer, RMContainerKill
 from rm.scheduler.preemption.policy import (
     MarkForKillable,
@@ -100,7 +100,7 @@ class SchedulingMonitor:
     def _notify(self, victim: Victim, step: str, clock_ms: int) -> None:
         container = victim.container
         self._context.notify(
-            VictimOrdered(container.id, container.node_id, step, victim.reason.name, victim.serves, clock_ms)
+            PreemptionDecided(container.id, container.node_id, step, victim.reason.name, victim.serves, clock_ms)
         )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import SchedulerContext
-from rm.scheduler.model.notices import VictimOrdered
+from rm.scheduler.model.notices import PreemptionDecided
 from rm.scheduler.model.resource_calculator import multiplied
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.preemption.preemption_round import PreemptionReason
@@ -38,7 +38,7 @@ class OrderWatch:
         """Start a new sum: a step has at most one round."""
         self._in_round = self._context.none
 
-    def faults_of(self, order: VictimOrdered) -> Iterator[str]:
+    def faults_of(self, order: PreemptionDecided) -> Iterator[str]:
         """Violations of the invariants. Call it before the container is killed."""
         container = self._applications.container(order.container_id)
         if container is None:
@@ -69,7 +69,7 @@ class OrderWatch:
         if not context.calculator.fits_in(self._in_round, most):
             yield f"I-54: {container.id}: the round preempts {self._in_round}, more than the allowed {most}"
 
-    def _too_soon(self, order: VictimOrdered) -> Iterator[str]:
+    def _too_soon(self, order: PreemptionDecided) -> Iterator[str]:
         settings, requested_ms = self._context.settings.preemption, self._requested_ms.pop(order.container_id, None)
         is_balance = order.reason == PreemptionReason.BALANCE.name and settings.balance_wait_ms > 0
         wait_ms = settings.balance_wait_ms if is_balance else settings.wait_before_kill_ms
@@ -77,7 +77,7 @@ class OrderWatch:
         if passed_ms < wait_ms:
             yield f"I-55: {order.container_id} is killed {passed_ms} ms after its AM was asked, before {wait_ms} ms"
 
-    def _note_request(self, order: VictimOrdered) -> None:
+    def _note_request(self, order: PreemptionDecided) -> None:
         self._requested_ms[order.container_id] = order.clock_ms
         if len(self._requested_ms) > REMEMBERED_MAX:
             del self._requested_ms[next(iter(self._requested_ms))]

@@ -22,7 +22,7 @@ def test_the_defaults_are_hadoops() -> None:
     shell = parse(["-shell_command", "date"])
     assert shell.options.name == "DistributedShell"
     assert (shell.options.queue, shell.options.priority, shell.options.timeout_ms) == ("default", 0, 600_000)
-    assert shell.options.master_resource == Resource(100, 1)
+    assert shell.options.am_resource == Resource(100, 1)
     assert (shell.width.containers, shell.width.capability, shell.width.priority) == (1, Resource(10, 1), 0)
 
 
@@ -43,7 +43,7 @@ def test_the_application_options() -> None:
     shell = parse(f"-shell_command x {names} {master} {keep}".split())
     options = shell.options
     assert (options.name, options.queue, options.priority, options.timeout_ms) == ("n", "q", 3, 5)
-    assert (options.master_resource, options.keep_containers) == (Resource(200, 2), True)
+    assert (options.am_resource, options.keep_containers) == (Resource(200, 2), True)
     assert (options.tags, options.attempt_failures_validity_interval_ms) == (frozenset({"a", "b"}), 1000)
 
 

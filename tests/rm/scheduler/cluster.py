@@ -29,8 +29,8 @@ from rm.scheduler.model.notices import (
     ContainerFinished,
     NodesRemapped,
     Notice,
+    PreemptionDecided,
     ReleaseTemporary,
-    VictimOrdered,
 )
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
 from rm.scheduler.placement.commit_watch import CommitWatch
@@ -381,7 +381,7 @@ class Cluster:
                 node = self.scheduler.nodes.get(node_id)
                 if node is not None and node.is_launched(container_id):
                     self._end(node_id, container_id, KILLED_BY_ORDER)
-            case VictimOrdered(container_id, _, step, reason, serves):
+            case PreemptionDecided(container_id, _, step, reason, serves):
                 self.story.append(f"{self.name_of(container_id)} {step} for {serves or 'nobody'} ({reason})")
             case NodesRemapped(changes):
                 self._remapped.append(changes)

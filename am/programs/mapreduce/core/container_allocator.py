@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from am.core.actions import RequestContainer, WithdrawRequest
 from am.core.requests import ContainerRequest
-from am.programs.mapreduce.core.job import Job, JobConf
+from am.programs.mapreduce.core.job import JobConf, MapReduceJob
 from am.programs.mapreduce.core.tasks import RequestWithdrawn, Task, TaskRequested
 
 PRIORITY_RERUN_MAP = 5
@@ -38,7 +38,7 @@ PRIORITY_MAP = 20
 class WaitingTasks:
     """Tasks that wait for a container, first in, first out within each priority. A SCHEDULED task has one request."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: MapReduceJob) -> None:
         self._maps: dict[int, deque[tuple[Task, int]]] = {PRIORITY_RERUN_MAP: deque(), PRIORITY_MAP: deque()}
         self._pending_reduces: deque[Task] = deque()
         self._scheduled_reduces: deque[Task] = deque()

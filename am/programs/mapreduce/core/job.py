@@ -104,7 +104,7 @@ class JobConf(Struct, frozen=True):
     blacklist_ignored_percent: int = 33  # yarn.app.mapreduce.am.job.node-blacklisting.ignore-threshold-node-percent
 
 
-class Job(Struct, frozen=True):
+class MapReduceJob(Struct, frozen=True):
     """A map-reduce job. The commands are shell commands that read lines and write `key<TAB>value` lines.
 
     `reduces` 0: the maps' output is the output. `output` is an absolute path that does not exist yet.

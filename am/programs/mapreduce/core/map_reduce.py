@@ -58,7 +58,7 @@ from am.programs.mapreduce.core.events import (
     TaskEnded,
     WithdrawOutput,
 )
-from am.programs.mapreduce.core.job import Job, TaskAttemptId, TaskKind
+from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId, TaskKind
 from am.programs.mapreduce.core.tasks import (
     LIVE,
     AttemptState,
@@ -106,7 +106,7 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
 
     def __init__(
         self,
-        job: Job,
+        job: MapReduceJob,
         am_attempt_id: ApplicationAttemptId,
         recovered: Iterable[RecoveredTask] = (),
         *,

@@ -38,7 +38,7 @@ from am.programs.mapreduce.core.events import (
     TaskReport,
     WithdrawOutput,
 )
-from am.programs.mapreduce.core.job import Job, JobConf, Split, SplitPart, TaskAttemptId, TaskKind
+from am.programs.mapreduce.core.job import JobConf, MapReduceJob, Split, SplitPart, TaskAttemptId, TaskKind
 from am.programs.mapreduce.core.map_reduce import MapReduce
 from am.programs.mapreduce.core.tasks import RecoveredTask
 from tests.am.builders import ATTEMPT, GB, container, ended, node_report
@@ -50,8 +50,8 @@ from yarn.states import NodeState
 DEFAULT = JobConf()
 
 
-def job(maps: int = 4, reduces: int = 2, conf: JobConf = DEFAULT) -> Job:
-    return Job(
+def job(maps: int = 4, reduces: int = 2, conf: JobConf = DEFAULT) -> MapReduceJob:
+    return MapReduceJob(
         name="words",
         splits=tuple(Split((SplitPart(f"/in/{n}", 0, 10),)) for n in range(maps)),
         output="/out",

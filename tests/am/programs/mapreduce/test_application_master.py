@@ -20,7 +20,7 @@ from am.core.events import (
 from am.programs.mapreduce.application_master import MRAppMaster
 from am.programs.mapreduce.committer import OutputCommitter, part_name
 from am.programs.mapreduce.core.events import TaskReport
-from am.programs.mapreduce.core.job import Job, TaskAttemptId, TaskKind, parse_attempt_id, splits_of
+from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId, TaskKind, parse_attempt_id, splits_of
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
 from tests.am.builders import APP, GB, container, ended, node_report
 from yarn.ids import ApplicationAttemptId, ContainerId
@@ -38,7 +38,7 @@ class JobRun:
         self.local = tmp_path / "local"
         self.files = JobFiles(staging)
         self.files.write_job(
-            Job(
+            MapReduceJob(
                 "j", splits_of([("/text", 20)], 10), str(self.output), "cat", "cat", map_resource=GB, reduce_resource=GB
             )
         )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from am.programs.mapreduce.core.job import (
-    Job,
+    MapReduceJob,
     Split,
     SplitPart,
     TaskAttemptId,
@@ -75,4 +75,4 @@ def test_ids_are_printed_and_parsed_as_hadoop_does() -> None:
 def test_a_job_that_contradicts_itself_is_refused(changes: dict[str, object], fault: str) -> None:
     settings: dict[str, object] = {"map_command": "cat", "reduce_command": "cat", **changes}
     with pytest.raises(InvalidArgumentException, match=fault):
-        Job(name="j", splits=(), output="/out", **settings)  # type: ignore[arg-type]
+        MapReduceJob(name="j", splits=(), output="/out", **settings)  # type: ignore[arg-type]

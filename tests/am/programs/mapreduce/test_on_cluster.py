@@ -22,7 +22,7 @@ from yarn.states import FinalApplicationStatus, NodeState
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 MAPS = 8
-OPTIONS = ApplicationOptions(name="words", master_resource=Resource(256, 1))
+OPTIONS = ApplicationOptions(name="words", am_resource=Resource(256, 1))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from am.programs.mapreduce import task as task_module
 from am.programs.mapreduce.committer import OutputCommitter
 from am.programs.mapreduce.core.events import EXIT_FETCH_FAILED, TaskReport
-from am.programs.mapreduce.core.job import Job, TaskAttemptId, TaskId, TaskKind, splits_of
+from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId, TaskId, TaskKind, splits_of
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineWriter, MapOutput
 from am.programs.mapreduce.task import EXIT_FAILED, EXIT_ORPHANED, main
 from tests.am.builders import APP
@@ -27,7 +27,7 @@ class Stage:
         settings: dict[str, object] = {"map_command": "cat", "reduce_command": COUNT, "reduces": 1, **changes}
         self.output = tmp_path / "out"
         splits = splits_of([(str(text), 8)], 4)
-        self.job = Job(name="letters", splits=splits, output=str(self.output), **settings)  # type: ignore[arg-type]
+        self.job = MapReduceJob(name="letters", splits=splits, output=str(self.output), **settings)  # type: ignore[arg-type]
         staging = tmp_path / "staging"
         staging.mkdir()
         self.files = JobFiles(staging)
@@ -87,7 +87,7 @@ def test_maps_are_spread_over_the_local_directories(stage: Stage, tmp_path: Path
 
 
 def test_a_failing_command_fails_the_task_with_its_code(stage: Stage, capfd: pytest.CaptureFixture[str]) -> None:
-    stage.files.write_job(Job("j", stage.job.splits, str(stage.output), "exit 4", "cat"))
+    stage.files.write_job(MapReduceJob("j", stage.job.splits, str(stage.output), "exit 4", "cat"))
     assert stage.run(TaskKind.MAP, 0) == EXIT_FAILED
     assert "subprocess failed with code 4: exit 4" in capfd.readouterr().err
     assert stage.report(TaskKind.MAP, 0) is None
@@ -103,7 +103,7 @@ def test_a_command_need_not_read_all_its_input(tmp_path: Path, monkeypatch: pyte
     stage = Stage(tmp_path, monkeypatch, map_command="head -n 1", reduces=0)
     big = tmp_path / "text"
     big.write_text("line\n" * 200_000)
-    job = Job("j", splits_of([(str(big), big.stat().st_size)]), str(stage.output), "head -n 1", reduces=0)
+    job = MapReduceJob("j", splits_of([(str(big), big.stat().st_size)]), str(stage.output), "head -n 1", reduces=0)
     stage.files.write_job(job)
     assert stage.run(TaskKind.MAP, 0) == 0
     report = stage.report(TaskKind.MAP, 0)

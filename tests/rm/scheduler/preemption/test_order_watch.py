@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rm.scheduler.model.notices import VictimOrdered
+from rm.scheduler.model.notices import PreemptionDecided
 from rm.scheduler.model.rm_container import RMContainer
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.preemption.test_monitor import MONITORED, crowded
@@ -16,7 +16,7 @@ def order(cluster: Cluster, app: str, number: int, step: str = "requested", *, c
     """The invariants that the watch finds violated."""
     attempt = cluster.attempt(app)
     container: RMContainer = attempt.live_containers[ContainerId(attempt.attempt_id, number)]
-    notice = VictimOrdered(container.id, container.node_id, step, "GUARANTEE", "", clock_ms)
+    notice = PreemptionDecided(container.id, container.node_id, step, "GUARANTEE", "", clock_ms)
     cluster.watch.look_at_notice(notice)
     return [text.split(":")[0] for text in cluster.watch.take()]
 
@@ -65,7 +65,7 @@ def test_a_queue_gets_its_guarantee_back_and_no_more_is_taken_for_it() -> None:
     assert cluster.violations() == []
 
 
-def _requested(cluster: Cluster, number: int) -> VictimOrdered:
+def _requested(cluster: Cluster, number: int) -> PreemptionDecided:
     attempt = cluster.attempt("early")
     container = attempt.live_containers[ContainerId(attempt.attempt_id, number)]
-    return VictimOrdered(container.id, container.node_id, "requested", "GUARANTEE", "", 0)
+    return PreemptionDecided(container.id, container.node_id, "requested", "GUARANTEE", "", 0)
