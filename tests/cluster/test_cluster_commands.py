@@ -181,7 +181,7 @@ def test_a_killed_resource_manager_resumes_its_applications(
     remedy = "is down (restart it: yarnling restart-rm; its log: /"
     for verb in (("run", "true"), ("explain", str(app_id)), ("top", "--once"), ("application", "-list")):
         assert remedy in refused(yarnling, *verb)
-    assert "NodeManager registers with it (yarnling restart-rm starts it)" in refused(yarnling, "add-node")
+    assert "a NodeManager has to register with it (yarnling restart-rm starts it)" in refused(yarnling, "add-node")
     shown = yarnling("status")
     assert (shown.returncode, remedy in shown.stderr, "nm-2" in shown.stdout) == (1, True, True)
     shown = yarnling("status", "--json")
