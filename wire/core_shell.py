@@ -159,7 +159,7 @@ class CoreShell(ABC, Generic[Event, Effect]):
         try:
             self.event_log.append(now_ms, event, effects)
         except YarnException as error:
-            _logger.error("event log closed: %s", error.message)
+            _logger.error("continuing without the event log: %s", error.message)
             self.event_log.close()
             self.event_log = None
 

@@ -63,7 +63,7 @@ def to_json(value: object) -> Json:
 
 
 def from_json(data: Json) -> Any:
-    """The value that `to_json` made `data` of. Raises InvalidArgumentException for what it cannot have made."""
+    """Decode the output of `to_json`. Raises InvalidArgumentException if `data` is not such output."""
     if isinstance(data, list):
         return tuple(from_json(part) for part in data)
     if not isinstance(data, dict):

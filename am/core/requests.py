@@ -206,7 +206,7 @@ class ResourceRequestTable:
         self._unsent.update(self._rows)
 
     def outstanding(self) -> tuple[ResourceRequest, ...]:
-        """All rows above 0, in the order of their keys."""
+        """All rows with a count above 0, sorted by key."""
         return tuple(self._rows[key] for key in sorted(self._rows) if self._rows[key].count > 0)
 
     def rows_of(self, request: ContainerRequest) -> list[ResourceRequest]:

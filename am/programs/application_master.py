@@ -286,7 +286,11 @@ class _Reconciler:
                 await self._nms.stop(orphan.container_id, orphan.node_id)
         except (YarnException, TimeoutError) as error:
             # It is queried again, and stopped if it still runs.
-            _logger.info("stop failed container=%s: %s", orphan.container_id, error)
+            _logger.info(
+                "stopContainers failed, the container will be queried again container=%s: %s",
+                orphan.container_id,
+                error,
+            )
 
 
 def _monotonic_ms() -> int:

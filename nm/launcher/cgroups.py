@@ -194,7 +194,7 @@ class CpuCgroups:
         """Remove the remaining cgroups at the node's end; the kernel keeps those that still have processes."""
         for container_id in [*self._made, *self._removing]:
             if not self._removed(self.path_of(container_id)):
-                _logger.warning("cannot remove cgroup, it still has processes path=%s", self.path_of(container_id))
+                _logger.warning("gave up removing cgroup=%s: it still has processes", self.path_of(container_id))
         self._made.clear()
         self._removing.clear()
 
@@ -209,7 +209,7 @@ class CpuCgroups:
             del self._removing[container_id]
         elif time.monotonic() > deadline_s:
             del self._removing[container_id]
-            _logger.warning("cannot remove cgroup, it still has processes path=%s", self.path_of(container_id))
+            _logger.warning("gave up removing cgroup=%s: it still has processes", self.path_of(container_id))
         else:
             delay_s = self._settings.delete_delay_s
             asyncio.get_running_loop().call_later(delay_s, self._try_remove, container_id)

@@ -32,7 +32,7 @@ class NodePack:
     """The nodes of a pack have one server, one connection to the RM, and a directory each, named after the host."""
 
     def __init__(self, conf: Configuration) -> None:
-        """Raises YarnException if the nodes cannot have their addresses, or need too many file descriptors."""
+        """Raises YarnException if there are too few loopback addresses, or the limit of open files is too low."""
         self.environment = pack_environment(conf)
         self.server = ContainerManagerServer(self.environment)
         services = dict(zip(self.environment.hosts, self.server.services, strict=True))

@@ -75,14 +75,14 @@ class AttemptFinished(_ToApp, frozen=True):
 
 
 class AttemptFailed(_ToApp, frozen=True):
-    """Its current attempt failed; `transfers_containers`: the next attempt takes over the containers that run."""
+    """The current attempt failed. If `transfers_containers`, the next attempt takes over its running containers."""
 
     diagnostics: str
     transfers_containers: bool
 
 
 class AttemptKilled(_ToApp, frozen=True):
-    """Its current attempt was killed."""
+    """The current attempt of the application was killed."""
 
     diagnostics: str
 

@@ -45,5 +45,5 @@ def _read(path: Path) -> str:
     with path.open("rb") as file:
         raw = file.read(RULES_BYTES_MAX + 1)
     if len(raw) > RULES_BYTES_MAX:
-        raise ValueError(f"more than {RULES_BYTES_MAX} bytes")
+        raise ValueError(f"the file has more than {RULES_BYTES_MAX} bytes")
     return raw.decode()

@@ -16,8 +16,8 @@ from protos import yarn_service_protos_pb2 as service_pb
 from tests.wire.random_records import PROTOCOLS, random_record, random_value, record_types
 from wire.codec import containers as tokens
 from wire.codec.basic import read_container_id, read_node_id
-from wire.codec.containers import LAUNCH_CONTEXT_BYTES_MAX, read_url, write_launch_context, write_url
-from wire.codec.fields import TEXT_BYTES_MAX
+from wire.codec.containers import LAUNCH_CONTEXT_LENGTH_MAX, read_url, write_launch_context, write_url
+from wire.codec.fields import TEXT_LENGTH_MAX
 from wire.codec.message_codec import MessageCodec
 from wire.errors import MESSAGE_LENGTH_MAX, read_exception, write_exception
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
@@ -172,8 +172,8 @@ def test_text_that_is_not_utf8_is_refused() -> None:
 
 
 def test_a_text_has_a_bound() -> None:
-    proto = service_pb.RegisterApplicationMasterRequestProto(host="x" * (TEXT_BYTES_MAX + 1))
-    with pytest.raises(InvalidArgumentException, match=f"at most {TEXT_BYTES_MAX} are accepted"):
+    proto = service_pb.RegisterApplicationMasterRequestProto(host="x" * (TEXT_LENGTH_MAX + 1))
+    with pytest.raises(InvalidArgumentException, match=f"at most {TEXT_LENGTH_MAX} are accepted"):
         ApplicationMasterProtocol.register_application_master.request.decode(proto.SerializeToString())
 
 
@@ -197,7 +197,7 @@ def test_a_launch_context_has_a_bound() -> None:
     context = ContainerLaunchContext(environment={f"V{n}": "x" * 100_000 for n in range(11)})
     proto = service_pb.StartContainersRequestProto()
     write_launch_context(context, proto.start_container_request.add().container_launch_context)
-    with pytest.raises(InvalidArgumentException, match=f"at most {LAUNCH_CONTEXT_BYTES_MAX} are accepted"):
+    with pytest.raises(InvalidArgumentException, match=f"at most {LAUNCH_CONTEXT_LENGTH_MAX} are accepted"):
         ContainerManagementProtocol.start_containers.request.decode(proto.SerializeToString())
 
 

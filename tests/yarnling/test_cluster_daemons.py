@@ -36,9 +36,9 @@ async def test_a_node_that_has_ended_is_not_killed_once_more(tmp_path: Path) -> 
     daemon = Daemon("nm-1", tmp_path / "nm-1.log", pid=7)
     daemon.facts, daemon.exit_status = {"node_id": "127.0.0.2:1"}, -9
     daemons.nodes.append(Node(ClusterDirectory(tmp_path, temporary=False).node(1, 1), daemon))
-    with pytest.raises(InvalidArgumentException, match=r"nm-1 \(127.0.0.2:1\) has ended already"):
+    with pytest.raises(InvalidArgumentException, match=r"nm-1 \(127.0.0.2:1\) is not running"):
         await daemons.kill_node(1, containers=True)
-    with pytest.raises(InvalidArgumentException, match="has ended already"):
+    with pytest.raises(InvalidArgumentException, match="is not running"):
         await daemons.kill_pack(1, containers=True)
 
 

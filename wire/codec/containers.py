@@ -69,7 +69,7 @@ _STATES = members(ContainerState)
 _SUB_STATES = members(ContainerSubState)
 _CONTAINER_TYPES = members(ContainerType)
 _COMMANDS = members(SignalContainerCommand)
-LAUNCH_CONTEXT_BYTES_MAX = 1 << 20
+LAUNCH_CONTEXT_LENGTH_MAX = 1 << 20
 """Size of a launch context: the RM keeps one for every application (see YARN-8972)."""
 ENTRIES_MAX = 10_000
 """Variables, files or commands of one container."""
@@ -273,9 +273,9 @@ def write_launch_context(context: ContainerLaunchContext, out: pb.ContainerLaunc
 
 def read_launch_context(proto: pb.ContainerLaunchContextProto) -> ContainerLaunchContext:
     size = proto.ByteSize()
-    if size > LAUNCH_CONTEXT_BYTES_MAX:
+    if size > LAUNCH_CONTEXT_LENGTH_MAX:
         raise InvalidArgumentException(
-            f"ContainerLaunchContextProto has {size} bytes, at most {LAUNCH_CONTEXT_BYTES_MAX} are accepted "
+            f"ContainerLaunchContextProto has {size} bytes, at most {LAUNCH_CONTEXT_LENGTH_MAX} are accepted "
             f"(put long data into a local resource)"
         )
     for field in ("localResources", "service_data", "environment", "command", "application_ACLs"):

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from yarn.errors import InvalidArgumentException
 from yarn.resource import INT32_MAX, INT64_MAX
 
-TEXT_BYTES_MAX = 1 << 20
+TEXT_LENGTH_MAX = 1 << 20
 """Characters of one text: far more than any reasonable command line or diagnostics (see YARN-8972)."""
 
 _INT32_MIN = -INT32_MAX - 1
@@ -31,9 +31,9 @@ def text(proto: Message, field: str) -> str:
     # protobuf returns bytes if a proto2 string is not UTF-8.
     if not isinstance(value, str):
         raise InvalidArgumentException(f"{name_of(proto, field)} is not UTF-8: {bytes(value)[:40]!r}")
-    if len(value) > TEXT_BYTES_MAX:
+    if len(value) > TEXT_LENGTH_MAX:
         raise InvalidArgumentException(
-            f"{name_of(proto, field)} has {len(value)} characters, at most {TEXT_BYTES_MAX} are accepted"
+            f"{name_of(proto, field)} has {len(value)} characters, at most {TEXT_LENGTH_MAX} are accepted"
         )
     return value
 
@@ -47,10 +47,12 @@ def texts(proto: Message, field: str) -> tuple[str, ...]:
     """A repeated string field."""
     values: Iterable[object] = getattr(proto, field)
     checked = []
-    for value in values:
-        if not isinstance(value, str) or len(value) > TEXT_BYTES_MAX:
+    for number, value in enumerate(values):
+        if not isinstance(value, str):
+            raise InvalidArgumentException(f"{name_of(proto, field)}[{number}] is not UTF-8")
+        if len(value) > TEXT_LENGTH_MAX:
             raise InvalidArgumentException(
-                f"{name_of(proto, field)} has an entry that is not UTF-8 or has more than {TEXT_BYTES_MAX} characters"
+                f"{name_of(proto, field)}[{number}] has {len(value)} characters, at most {TEXT_LENGTH_MAX} are accepted"
             )
         checked.append(value)
     return tuple(checked)

@@ -54,7 +54,7 @@ class Row(Struct, Generic[Subject, State, Event], frozen=True):
 
 
 class Transition(NamedTuple):
-    """A state change that happened, for the history that errors about an object carry; `event` is its shown name."""
+    """A past state change, kept for the history that error messages include. `event` is the event's display name."""
 
     event: str
     at_ms: int

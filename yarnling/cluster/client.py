@@ -185,7 +185,10 @@ class Client:
                     if report.state in states:
                         return report
                     if report.state in FINAL_APPLICATION_STATES:
-                        raise YarnException(f"{app_id} ended as {report.state.name}: {report.diagnostics}")
+                        wanted = " or ".join(sorted(state.name for state in states))
+                        raise YarnException(
+                            f"{app_id} ended in state {report.state.name}, waited for {wanted}: {report.diagnostics}"
+                        )
                     await asyncio.sleep(self._poll_s)
         except TimeoutError:
             seen = "not known yet" if report is None else f"{report.state.name}, {report.progress:.0%} done"

@@ -12,7 +12,7 @@ from yarn.errors import InvalidIdException
 from yarn.ids import ApplicationId, ContainerId
 from yarnling.cluster.processes import descendants
 
-TEXT_BYTES_MAX = 16 * 1024 * 1024
+TEXT_LENGTH_MAX = 16 * 1024 * 1024
 """Bytes read from one log file at once; a log may have any size."""
 
 NO_OUTPUT = frozenset({"launch_container.sh", "directory.info", "prelaunch.out"})
@@ -36,7 +36,7 @@ class ContainerLog(Struct, frozen=True):
             return self.path.stat().st_size > 0
         return self.name not in NO_OUTPUT
 
-    def text(self, bytes_max: int = TEXT_BYTES_MAX) -> str:
+    def text(self, bytes_max: int = TEXT_LENGTH_MAX) -> str:
         """The last `bytes_max` bytes as text; bytes that are not UTF-8 are replaced."""
         with self.path.open("rb") as file:
             size = file.seek(0, 2)

@@ -193,7 +193,7 @@ class ClusterDaemons:
         """Kill the ResourceManager, even while it starts. Raises InvalidArgumentException if it has ended."""
         rm = self.rm
         if rm.exit_status is not None:
-            raise InvalidArgumentException("the ResourceManager has ended already (restart it first)")
+            raise InvalidArgumentException("the ResourceManager is not running (restart it first)")
         await rm.spawned.wait()
         if rm.exit_status is None:
             self.launcher.kill(rm, descendants=False)
@@ -282,7 +282,7 @@ class ClusterDaemons:
         """Node `number`. Raises InvalidArgumentException if there is none, or it has ended."""
         node = self.node(number)
         if not node.alive:
-            raise InvalidArgumentException(f"{node.name} ({node.id}) has ended already (restart it first)")
+            raise InvalidArgumentException(f"{node.name} ({node.id}) is not running (restart it first)")
         return node
 
     def _check_alone(self, number: int, verb: str, remedy: str) -> None:

@@ -173,11 +173,11 @@ class RunningCluster:
     async def decommission_node(
         self, number: int, timeout_s: int | None = None, report: Report = lambda text: None
     ) -> None:
-        """Decommission a node gracefully: it gets no new containers and leaves when its work is done.
+        """Decommission a node gracefully: it gets no new containers, and leaves once its applications have finished.
 
-        At `timeout_s` it leaves anyway; None: as configured
-        (`yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs`). `report` gets lines about what the node
-        waits for. `restart_node` brings it back.
+        It leaves after `timeout_s` seconds at the latest (None:
+        `yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs`). `report` is called with lines that say
+        what the node still waits for. `restart_node` brings it back.
         """
         node = self._daemons.living(number)
         await decommission(self.client, self._excluded_hosts, node, timeout_s, report)

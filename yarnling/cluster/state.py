@@ -118,8 +118,8 @@ def name_held(name: str) -> Iterator[None]:
         raise unusable_state_directory(path.parent, error) from None
     try:
         if not _lock(descriptor, path):
-            remedy = "wait for it, or give this one another --name"
-            raise YarnException(f"a cluster {name!r} is being started or ended ({remedy})")
+            remedy = "wait until it has finished, or use another --name"
+            raise YarnException(f"cluster {name!r} is being started or stopped by another process ({remedy})")
         try:
             yield
         finally:

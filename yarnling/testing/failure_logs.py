@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from yarnling.cluster.blocking import BlockingCluster
-from yarnling.cluster.containers import NO_OUTPUT, TEXT_BYTES_MAX
+from yarnling.cluster.containers import NO_OUTPUT, TEXT_LENGTH_MAX
 
 Section = tuple[str, str]
 """A heading and its text."""
@@ -72,8 +72,8 @@ def _heading(path: Path) -> str:
 def _text(path: Path, start: int, lines_max: int) -> str:
     with path.open("rb") as file:
         size = file.seek(0, 2)
-        file.seek(max(start if start <= size else 0, size - TEXT_BYTES_MAX))
-        lines = file.read(TEXT_BYTES_MAX).decode(errors="replace").splitlines()
+        file.seek(max(start if start <= size else 0, size - TEXT_LENGTH_MAX))
+        lines = file.read(TEXT_LENGTH_MAX).decode(errors="replace").splitlines()
     left_out = len(lines) - lines_max if lines_max else 0
     if left_out > 0:
         lines = [f"({left_out} lines before)", *lines[-lines_max:]]

@@ -99,7 +99,10 @@ class MRAppMaster:
         self._is_complete = self._committer.is_job_committed()
         self._setup_problem = "" if self._is_complete else self._set_up()
         _logger.info(
-            "job=%s am_attempt=%d recovered_tasks=%d", self._job.name, am_attempt_id.attempt, len(recovered.tasks)
+            "initialized job=%s am_attempt=%d recovered_tasks=%d",
+            self._job.name,
+            am_attempt_id.attempt,
+            len(recovered.tasks),
         )
 
     def progress(self) -> float:

@@ -59,8 +59,11 @@ def _from_root(queue: TempQueuePerPartition) -> list[TempQueuePerPartition]:
 
 
 class _QueuePriorityCandidates:
-    """`above`: {(leaf, leaf that it may take from)}; `promised` {(leaf, partition): what is being freed for it};
-    `touched`: nodes already used in this round."""
+    """Selects victims for the reservations of queues of higher priority.
+
+    `above`: pairs (leaf, leaf that it may preempt from). `promised`: {(leaf, partition): resources being freed for that
+    leaf}. `touched`: nodes already used in this round.
+    """
 
     __slots__ = ("_above", "_chosen", "_promised", "_round", "_touched")
 

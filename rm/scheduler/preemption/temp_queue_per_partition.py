@@ -200,7 +200,10 @@ class TempQueuePerPartition:
         return accepted
 
     def assign_preemption(self, scale: float, calculator: ResourceCalculator, total: Resource) -> None:
-        """What is above both its ideal and its wanted part of the guarantee, times `scale` (a 32-bit float)."""
+        """Set `to_be_preempted` to what runs above max(ideal, min(used + pending, guaranteed)), times `scale` (float32).
+
+        Killable containers do not count as running.
+        """
         running = self.used - self.killable
         wanted = calculator.min_of(total, self.used + self.pending, self.guaranteed)
         kept = calculator.max_of(total, wanted, self.ideal)
