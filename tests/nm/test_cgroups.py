@@ -123,7 +123,7 @@ async def test_the_removal_of_a_cgroup_is_given_up_after_the_timeout(
     cgroups.enter(CONTAINER, 1)
     kernel.busy = True
     cgroups.leave(CONTAINER)
-    await until(lambda: "cannot remove cgroup" in caplog.text, "it is given up")
+    await until(lambda: "gave up removing cgroup" in caplog.text, "it is given up")
     assert str(CONTAINER) in caplog.text
 
 

@@ -200,7 +200,7 @@ class TempQueuePerPartition:
         return accepted
 
     def assign_preemption(self, scale: float, calculator: ResourceCalculator, total: Resource) -> None:
-        """Set `to_be_preempted` to what runs above max(ideal, min(used + pending, guaranteed)), times `scale` (float32).
+        """Set `to_be_preempted` to what runs above max(ideal, min(used + pending, guaranteed)), times `scale`.
 
         Killable containers do not count as running.
         """
