@@ -96,7 +96,9 @@ def parts_of(value: str) -> Iterator[str | Reference]:
             index = reference.end()
         else:
             # Literal text up to the next special character.
-            end = _PLAIN.match(value, index + 1).end()  # type: ignore[union-attr]
+            plain = _PLAIN.match(value, index + 1)
+            assert plain is not None, "the pattern matches the empty text"
+            end = plain.end()
             yield value[index:end]
             index = end
 

@@ -117,7 +117,7 @@ def _check_zip_member(member: zipfile.ZipInfo) -> None:
 
 
 def _untar(source: IO[bytes], root: int, limits: Limits, *, zipped: bool) -> None:
-    plain: IO[bytes] = gzip.GzipFile(fileobj=source, mode="rb") if zipped else source  # type: ignore[assignment]
+    plain = gzip.GzipFile(fileobj=source, mode="rb") if zipped else source
     try:
         with tarfile.open(fileobj=_Bounded(plain, limits.bytes_max), mode="r:") as archive:  # type: ignore[call-overload]
             for member in archive:
@@ -148,7 +148,7 @@ def _unpacking_failed(error: Exception) -> Exception:
 class _Bounded:
     """A file with limits on the size of a read and on its position, because tar headers may claim any size."""
 
-    def __init__(self, file: IO[bytes], bytes_max: int) -> None:
+    def __init__(self, file: IO[bytes] | gzip.GzipFile, bytes_max: int) -> None:
         self._file = file
         # The contents of members, with headers and padding of at most a kilobyte each.
         self._end = bytes_max + 2 * tarfile.RECORDSIZE + ENTRIES_MAX * 4 * tarfile.BLOCKSIZE

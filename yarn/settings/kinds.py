@@ -52,7 +52,11 @@ class Setting(Generic[T]):
     refers: tuple[Setting[str], ...] = field(default=(), kw_only=True)
 
     kind = "text"
-    remedy = "write another value"
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a faulty value."""
+        return "write another value"
 
     def of(self, conf: Configuration) -> T:
         """The value. Raises ConfigurationException if it cannot be parsed, is out of bounds, or is not set."""
@@ -114,8 +118,11 @@ class ListSetting(Setting[tuple[str, ...]]):
     """Comma-separated texts, trimmed."""
 
     kind = "list"
-    remedy = "write at least one value; separate several with commas"
     needed: bool = field(default=False, kw_only=True)
+
+    @property
+    def remedy(self) -> str:
+        return "write at least one value; separate several with commas"
 
     def parse(self, text: str) -> tuple[str, ...]:
         return tuple(part for part in split_strings(text) if part)
@@ -133,7 +140,7 @@ class ChoiceSetting(Setting[str]):
     choices: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
-    def remedy(self) -> str:  # type: ignore[override]
+    def remedy(self) -> str:
         return f"write {' or '.join(self.choices)}"
 
     def parse(self, text: str) -> str:
@@ -149,7 +156,10 @@ class BoolSetting(Setting[bool]):
     """true or false. Anything else means the default, as in Hadoop, with a warning."""
 
     kind = "bool"
-    remedy = "write true or false"
+
+    @property
+    def remedy(self) -> str:
+        return "write true or false"
 
     def parse(self, text: str) -> bool:
         try:
@@ -179,7 +189,7 @@ class NumberSetting(Setting[N]):
     lenient: bool = field(default=False, kw_only=True)
 
     @property
-    def remedy(self) -> str:  # type: ignore[override]
+    def remedy(self) -> str:
         bounds = [f"at least {self.minimum}"] if self.minimum is not None else []
         bounds += [f"at most {self.maximum}"] if self.maximum is not None else []
         exceptions = "".join(f", or {value}" for value in self.special)
@@ -263,7 +273,10 @@ class AddressSetting(Setting[tuple[str, int]]):
     """host:port. With port 0 the system chooses a free port."""
 
     kind = "address"
-    remedy = f"write host:port with a port from 0 (any free port) to {PORT_MAX}"
+
+    @property
+    def remedy(self) -> str:
+        return f"write host:port with a port from 0 (any free port) to {PORT_MAX}"
 
     def parse(self, text: str) -> tuple[str, int]:
         host, colon, port = text.strip().rpartition(":")

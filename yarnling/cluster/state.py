@@ -22,7 +22,7 @@ from datetime import datetime
 from pathlib import Path
 
 import psutil
-from msgspec import Struct, to_builtins
+from msgspec import Struct, convert, to_builtins
 
 from yarn.errors import InvalidArgumentException, YarnException
 from yarnling.cluster.processes import ProcessIdentity, end_orphans
@@ -223,10 +223,7 @@ def read_state(name: str) -> ClusterState:
             raise UnreadableState(
                 f"{path}: written by another version of yarnling (end that cluster with it, or delete the file)"
             )
-        fields["supervisor"] = ProcessIdentity(**fields["supervisor"])
-        fields["rm"] = ProcessIdentity(**fields["rm"])
-        fields["nodes"] = tuple(_node(entry) for entry in fields["nodes"])
-        return ClusterState(**fields)
+        return convert(fields, ClusterState)
     except FileNotFoundError:
         raise NoCluster(_none_up(name)) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -289,12 +286,6 @@ def clean_up(state: ClusterState) -> int:
             shutil.rmtree(state.directory, ignore_errors=True)
     state.remove()
     return killed
-
-
-def _node(fields: dict[str, object]) -> NodeEntry:
-    process = ProcessIdentity(**fields.pop("process"))  # type: ignore[arg-type]
-    log_dirs = tuple(fields.pop("log_dirs"))  # type: ignore[arg-type, var-annotated]
-    return NodeEntry(**fields, process=process, log_dirs=log_dirs)  # type: ignore[arg-type]
 
 
 def _none_up(name: str) -> str:
