@@ -1,4 +1,4 @@
-"""How long applications of a queue may live: QueueAppLifetimeAndLimitSettings, checkAndGetApplicationLifetime."""
+"""Maximum lifetimes of a queue's applications: QueueAppLifetimeAndLimitSettings, checkAndGetApplicationLifetime."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAXIMUM, DEFAULT = "maximum-application-lifetime", "default-application-lifetime
 def test_a_lifetime_comes_from_the_queue(
     start_cluster: StartCluster, conf: dict[str, str], unasked: int, asked_for_100: int
 ) -> None:
-    """A parent's default is lost where nobody sets a maximum: the smaller of it and -1 counts."""
+    """Hadoop drops a parent's default if no queue sets a maximum: the smaller of the default and -1 counts."""
     scheduler = start_cluster({**TREE, **conf}, alone=True).scheduler
     assert (scheduler.application_lifetime("x", 0), scheduler.application_lifetime("x", 100)) == (
         unasked,
@@ -37,7 +37,7 @@ def test_a_lifetime_comes_from_the_queue(
     )
 
 
-def test_only_leaves_bound_a_lifetime(start_cluster: StartCluster) -> None:
+def test_only_leaves_limit_a_lifetime(start_cluster: StartCluster) -> None:
     scheduler = start_cluster({**TREE, f"root.a.{MAXIMUM}": "60"}, alone=True).scheduler
     assert scheduler.application_lifetime("a", 100) == 100
     assert scheduler.application_lifetime("nowhere", 100) == 100

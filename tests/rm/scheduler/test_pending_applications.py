@@ -1,4 +1,4 @@
-"""A pass over waiting applications: what it activates is what Hadoop's walk over all of them does, at a fixed cost."""
+"""A pass over pending applications activates what Hadoop's loop over all of them does, at a fixed cost."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STEPS = st.lists(
 
 
 def activate_by_full_walk(leaf: LeafQueue, refused: Refused) -> None:
-    """LeafQueue.activateApplications as Hadoop writes it; notes why each that still waits was refused."""
+    """LeafQueue.activateApplications as Hadoop writes it; records why each application was refused."""
     for partition in leaf.label_partitions():
         activation.compute_am_limit(leaf, partition)
     limits: dict[str, Resource] = {}
@@ -55,7 +55,7 @@ def activate_by_full_walk(leaf: LeafQueue, refused: Refused) -> None:
 
 
 def trace(steps: list[tuple[object, ...]], refusal_of: Callable[[FiCaSchedulerApp], Reason | None]) -> Trace:
-    """After each pass: the active applications, and the waiting ones with the reasons for which they wait."""
+    """After each pass: the active applications, and the pending ones with their reasons."""
     cluster = Cluster({"root.queues": "a", "root.a.capacity": "100", **SMALL_MASTERS})
     cluster.node("n0", 10 * GB)
     living: list[str] = []
@@ -88,7 +88,7 @@ def reason_of(application: FiCaSchedulerApp) -> Reason | None:
 
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
-def test_a_pass_activates_what_a_walk_over_all_does(steps: list[tuple[object, ...]]) -> None:
+def test_a_pass_activates_what_a_full_walk_does(steps: list[tuple[object, ...]]) -> None:
     refused: Refused = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(activation, "activate_applications", lambda leaf: activate_by_full_walk(leaf, refused))
@@ -96,8 +96,8 @@ def test_a_pass_activates_what_a_walk_over_all_does(steps: list[tuple[object, ..
     assert trace(steps, reason_of) == expected
 
 
-def test_another_priority_keeps_the_reason_for_waiting(start_cluster: StartCluster) -> None:
-    """No pass follows a change of priority, so the last one's reason is what there is to say."""
+def test_a_changed_priority_keeps_the_reason_for_waiting(start_cluster: StartCluster) -> None:
+    """A change of priority causes no pass, so the reason of the last pass is reported."""
     cluster = start_cluster(SMALL_MASTERS)
     cluster.node("n1", 10 * GB)
     cluster.submit("app1", am_mb=4 * GB)
@@ -109,7 +109,7 @@ def test_another_priority_keeps_the_reason_for_waiting(start_cluster: StartClust
 def test_a_submission_costs_the_same_however_many_wait(
     start_cluster: StartCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two sizes and three users: a pass looks at each size once, whether 6 or 600 applications wait."""
+    """Two sizes and three users: a pass looks at each size once, for 6 or for 600 pending applications."""
     cluster = start_cluster({"maximum-am-resource-percent": "0.1"})
     cluster.node("n1", 20 * GB)
     looks = 0
