@@ -48,7 +48,7 @@ START_MS = 1_700_000_000_000
 SETTLED_MS = START_MS + 86_400_000
 """A time when all waits at the ResourceManager's start are over."""
 
-KILLED_BY_ORDER = -105
+KILLED_BY_APPMASTER = -105
 
 GB = 1024
 
@@ -56,7 +56,7 @@ ONE_QUEUE = {"root.queues": "a", "root.a.capacity": "100", "maximum-am-resource-
 """One leaf that may use the whole cluster, for tests that are not about sharing between queues."""
 
 
-ROUNDS_BY_HAND = {"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": str(10**12)}
+NO_SCHEDULED_ROUNDS = {"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": str(10**12)}
 """Keeps heartbeats from running rounds of preemption: only `Cluster.preempt` runs them."""
 
 
@@ -88,7 +88,7 @@ class Cluster:
         self.now_ms = SETTLED_MS
         self.story: list[str] = []
         self.scheduler = CapacityScheduler(
-            configuration({**ROUNDS_BY_HAND, **conf}), cluster_timestamp=START_MS, notify=self._note
+            configuration({**NO_SCHEDULED_ROUNDS, **conf}), cluster_timestamp=START_MS, notify=self._note
         )
         self.watch = CommitWatch(self.scheduler.context, self.scheduler.placement)
         self._apps: dict[str, ApplicationId] = {}
@@ -276,7 +276,7 @@ class Cluster:
 
     def refresh(self, conf: Mapping[str, str]) -> None:
         """Refresh the queues. Raises ConfigurationException."""
-        self.scheduler.reinitialize(configuration({**ROUNDS_BY_HAND, **conf}), self.now_ms)
+        self.scheduler.reinitialize(configuration({**NO_SCHEDULED_ROUNDS, **conf}), self.now_ms)
 
     def preempt(self, advance_ms: int = 3000) -> list[str]:
         """Advance the clock and run a round of preemption, whether it is due or not."""
@@ -386,7 +386,7 @@ class Cluster:
             case CleanUpContainer(node_id, container_id):
                 node = self.scheduler.nodes.get(node_id)
                 if node is not None and node.is_launched(container_id):
-                    self._end(node_id, container_id, KILLED_BY_ORDER)
+                    self._end(node_id, container_id, KILLED_BY_APPMASTER)
             case PreemptionDecided(container_id, _, step, reason, serves):
                 self.story.append(f"{self.name_of(container_id)} {step} for {serves or 'nobody'} ({reason})")
             case NodesRemapped(changes):

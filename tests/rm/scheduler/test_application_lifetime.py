@@ -12,7 +12,7 @@ MAXIMUM, DEFAULT = "maximum-application-lifetime", "default-application-lifetime
 
 
 @pytest.mark.parametrize(
-    ("conf", "unasked", "asked_for_100"),
+    ("conf", "without_request", "with_100_requested"),
     [
         ({}, 0, 100),
         ({f"root.a.x.{MAXIMUM}": "60"}, 60, 60),
@@ -27,13 +27,13 @@ MAXIMUM, DEFAULT = "maximum-application-lifetime", "default-application-lifetime
     ],
 )
 def test_a_lifetime_comes_from_the_queue(
-    start_cluster: StartCluster, conf: dict[str, str], unasked: int, asked_for_100: int
+    start_cluster: StartCluster, conf: dict[str, str], without_request: int, with_100_requested: int
 ) -> None:
     """Hadoop drops a parent's default if no queue sets a maximum: the smaller of the default and -1 counts."""
     scheduler = start_cluster({**TREE, **conf}, alone=True).scheduler
     assert (scheduler.application_lifetime("x", 0), scheduler.application_lifetime("x", 100)) == (
-        unasked,
-        asked_for_100,
+        without_request,
+        with_100_requested,
     )
 
 

@@ -16,7 +16,7 @@ def am_refusal(cluster: Cluster, app: str) -> Refusal | None:
     return LeafQueue.of(attempt).am_refusal(attempt)
 
 
-def start_a_of_ten(start_cluster: StartCluster, memory_mb: int, **conf: str) -> Cluster:
+def start_ten_percent_queue(start_cluster: StartCluster, memory_mb: int, **conf: str) -> Cluster:
     """Queue a: 10 %, minimum-user-limit-percent 50, user-limit-factor 5; maximum-am-resource-percent 10 %; one node."""
     cluster = start_cluster(
         {
@@ -41,7 +41,7 @@ def test_limits_change_with_the_cluster(
     start_cluster: StartCluster, nodes: int, percent: str, queue_gb: int, user_gb: int
 ) -> None:
     """testLimitsComputation: the queue's AM limit is of its maximum (all), a user's of its guarantee: 10 % x 5."""
-    cluster = start_a_of_ten(start_cluster, 16 * GB, maximum_am_resource_percent=percent)
+    cluster = start_ten_percent_queue(start_cluster, 16 * GB, maximum_am_resource_percent=percent)
     for i in range(2, nodes + 1):
         cluster.node(f"n{i}", 16 * GB)
     leaf = cluster.leaf()
@@ -51,7 +51,7 @@ def test_limits_change_with_the_cluster(
 
 def test_each_user_has_an_am_limit(start_cluster: StartCluster) -> None:
     """testAMResourceLimit, 80 GB: the queue's AMs may use 8 GB, those of one user 4 GB."""
-    cluster = start_a_of_ten(start_cluster, 80 * GB)
+    cluster = start_ten_percent_queue(start_cluster, 80 * GB)
     cluster.submit("app1", "user0", am_mb=2 * GB)
     cluster.submit("app2", "user0", am_mb=2 * GB)
     cluster.submit("app3", "user0", am_mb=2 * GB)
@@ -67,7 +67,7 @@ def test_each_user_has_an_am_limit(start_cluster: StartCluster) -> None:
 
 def test_an_application_that_does_not_fit_does_not_block_one_that_does(start_cluster: StartCluster) -> None:
     """testActiveApplicationLimits, 160 GB: user0's third waits for its user's limit, user2's first for the queue's."""
-    cluster = start_a_of_ten(start_cluster, 160 * GB)
+    cluster = start_ten_percent_queue(start_cluster, 160 * GB)
     for app in ("u0-1", "u0-2", "u0-3"):
         cluster.submit(app, "user0", am_mb=4 * GB)
     assert [app for app in ("u0-1", "u0-2", "u0-3") if am_refusal(cluster, app)] == ["u0-3"]
@@ -170,9 +170,9 @@ def test_a_refused_submission_leaves_only_the_users_entry(start_cluster: StartCl
 
 def test_an_added_node_makes_the_queue_activate_twice(start_cluster: StartCluster) -> None:
     """The first pass counts ben as a user with only pending applications, which halves a user's limit, and activates
-    one application; so the second pass uses the full limit and activates the other (NODE_LABELS_UPDATE).
+    one of his; so the second pass uses the full limit and activates the other (NODE_LABELS_UPDATE).
     """
-    cluster = start_a_of_ten(start_cluster, 10 * GB, maximum_am_resource_percent="0.2")
+    cluster = start_ten_percent_queue(start_cluster, 10 * GB, maximum_am_resource_percent="0.2")
     cluster.submit("app1", "ann", am_mb=GB)
     cluster.submit("app2", "ben", am_mb=4 * GB)
     cluster.node("n2", 10 * GB)

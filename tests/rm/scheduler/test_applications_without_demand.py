@@ -5,13 +5,13 @@ from __future__ import annotations
 from rm.scheduler.placement.memo import with_demand
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, Cluster
 
-ROOMY = {**ONE_QUEUE, "root.a.user-limit-factor": "10"}
+LARGE_USER_LIMIT = {**ONE_QUEUE, "root.a.user-limit-factor": "10"}
 NAMES = ("app0", "app1", "app2", "app3")
 
 
 def four_applications() -> Cluster:
     """They run on n0, in one queue, and have all they requested."""
-    cluster = Cluster(ROOMY)
+    cluster = Cluster(LARGE_USER_LIMIT)
     cluster.node("n0", 16 * GB)
     cluster.node("n1", 16 * GB)
     for name in NAMES:
@@ -60,7 +60,7 @@ def test_with_reservations_every_application_is_checked() -> None:
     has nothing reserved, which puts the queue above its maximum: so app2 is not tried, although it could release its
     4 GB for the 1 GB that it now requests.
     """
-    cluster = Cluster({**ROOMY, "root.a.maximum-capacity": "65"})
+    cluster = Cluster({**LARGE_USER_LIMIT, "root.a.maximum-capacity": "65"})
     for name in ("n0", "n1", "n2", "n3"):
         cluster.node(name, 8 * GB)
     for name in NAMES[:3]:
@@ -96,7 +96,7 @@ def test_a_new_application_of_a_refused_user_is_looked_at_once() -> None:
 
 def test_all_applications_are_offered_when_their_users_entry_is_recreated() -> None:
     """Held back attempts are subtracted although they were not counted, so an entry can be dropped too early."""
-    cluster = Cluster({**ROOMY, "root.a.max-parallel-apps": "3"})
+    cluster = Cluster({**LARGE_USER_LIMIT, "root.a.max-parallel-apps": "3"})
     cluster.node("n0", 16 * GB)
     for name in NAMES[:3]:
         cluster.run(name, "n0")

@@ -100,7 +100,7 @@ def test_amounts_of_children_must_not_exceed_the_parents() -> None:
     ]
 
 
-def test_amounts_must_not_exceed_their_maximum_nor_it_the_parents_maximum() -> None:
+def test_amounts_must_not_exceed_their_maximum_nor_maximums_the_parents() -> None:
     conf = {
         **tree("[memory=4096,vcores=4]", "[memory=1024,vcores=1]", x="[memory=1024,vcores=1]"),
         "root.a.maximum-capacity": "[memory=2048,vcores=2]",

@@ -30,7 +30,7 @@ THREE_TYPES = ResourceTypes(("gpu",))
         ("[memory=5q,vcores=-3]", "[memory-mb=5.0,vcores=0.0]"),
     ],
 )
-def test_units_are_by_resource_type(text: str, printed: str) -> None:
+def test_each_resource_type_has_a_unit(text: str, printed: str) -> None:
     """Blanks are ignored, sizes are converted to Mi, an unknown unit counts as none, a missing type is the amount 0."""
     assert str(parse_vector(text, TWO_TYPES)) == printed
 

@@ -38,7 +38,7 @@ def test_defaults_are_those_of_hadoop() -> None:
     assert (a.state, a.ordering_policy) == (None, "fifo")
 
 
-def test_queues_come_parents_first_in_the_order_of_the_file() -> None:
+def test_queues_are_listed_parents_first_in_the_order_of_the_file() -> None:
     settings = read({**TWO, "root.a.queues": "z, y", "root.a.z.capacity": "50", "root.a.y.capacity": "50"})
     assert list(settings.queues) == ["root", "root.a", "root.a.z", "root.a.y", "root.b"]
 

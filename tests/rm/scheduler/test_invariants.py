@@ -75,21 +75,21 @@ def _break_application_count(cluster: Cluster) -> None:
 
 
 def _break_requested_count(cluster: Cluster) -> None:
-    for _, asked in cluster.attempt("app1").requests.rows():
-        asked.count = -1
+    for _, request in cluster.attempt("app1").requests.rows():
+        request.count = -1
 
 
-def _break_place(cluster: Cluster) -> None:
+def _break_second_node(cluster: Cluster) -> None:
     container = next(iter(cluster.attempt("app1").live_containers.values()))
     cluster.node_of("n2").allocate_container(container)
 
 
-def _break_hold(cluster: Cluster) -> None:
+def _break_released_container(cluster: Cluster) -> None:
     container = next(iter(cluster.attempt("app1").live_containers.values()))
     cluster.node_of("n1").release_container(container.id, by_node=True)
 
 
-def _break_state(cluster: Cluster) -> None:
+def _break_container_state(cluster: Cluster) -> None:
     container = next(iter(cluster.attempt("app1").live_containers.values()))
     container.handle(RMContainerKill(ContainerStatus(container.id, ContainerState.COMPLETE)), cluster.now_ms)
 
@@ -117,11 +117,11 @@ def _break_blacklist_limit(cluster: Cluster) -> None:
         ("I-11", _break_application_count),
         ("I-14", _break_pending),
         ("I-14", _break_requested_count),
-        ("I-15", _break_place),
-        ("I-15", _break_hold),
+        ("I-15", _break_second_node),
+        ("I-15", _break_released_container),
         ("I-18", _break_reservation),
         ("I-19", _break_reservation_owner),
-        ("I-28", _break_state),
+        ("I-28", _break_container_state),
         ("I-64", _break_row_count_limit),
         ("I-64", _break_blacklist_limit),
     ],

@@ -8,7 +8,7 @@ from tests.rm.scheduler.conftest import StartCluster
 from yarn.resource import Resource
 
 
-def start_a_of_ten(start_cluster: StartCluster, **conf: str) -> Cluster:
+def start_ten_percent_queue(start_cluster: StartCluster, **conf: str) -> Cluster:
     """Queue a has 10 % of 100 GB on one node; users may take all of it. b, with the rest, is idle."""
     settings = {
         "root.queues": "a,b",
@@ -25,7 +25,7 @@ def start_a_of_ten(start_cluster: StartCluster, **conf: str) -> Cluster:
 
 def test_a_single_user_is_stopped_one_container_above_its_limit(start_cluster: StartCluster) -> None:
     """testSingleQueueWithOneUser: used > limit is tested before a container is allocated."""
-    cluster = start_a_of_ten(start_cluster)
+    cluster = start_ten_percent_queue(start_cluster)
     cluster.run("app1", "n1", "user0")
     cluster.run("app2", "n1", "user0")
     cluster.request("app1", 20)
@@ -37,7 +37,7 @@ def test_a_single_user_is_stopped_one_container_above_its_limit(start_cluster: S
 
 def test_a_larger_factor_allows_a_user_the_queues_maximum(start_cluster: StartCluster) -> None:
     """testSingleQueueWithOneUser, second half: user-limit-factor 10, then the queue's maximum stops it exactly."""
-    cluster = start_a_of_ten(start_cluster, user_limit_factor="10", maximum_capacity="20")
+    cluster = start_ten_percent_queue(start_cluster, user_limit_factor="10", maximum_capacity="20")
     cluster.run("app1", "n1", "user0")
     cluster.request("app1", 30)
     cluster.heartbeat("n1", 30)
@@ -45,7 +45,7 @@ def test_a_larger_factor_allows_a_user_the_queues_maximum(start_cluster: StartCl
 
 
 def test_two_users_share_what_active_users_hold(start_cluster: StartCluster) -> None:
-    """testUserLimits: minimum-user-limit-percent 50, two users with containers of 3 and 1 GB; the limit grows."""
+    """testUserLimits: user limit 50 %, two users with containers of 3 and 1 GB; the limit grows with their usage."""
     cluster = start_cluster({"root.a.minimum-user-limit-percent": "50", "root.a.user-limit-factor": "2"})
     cluster.node("n1", 8 * GB)
     cluster.node("n2", 8 * GB)
@@ -61,7 +61,7 @@ def test_two_users_share_what_active_users_hold(start_cluster: StartCluster) -> 
 
 
 def test_users_below_their_limit_are_served_before_those_at_it(start_cluster: StartCluster) -> None:
-    """testSingleQueueWithMultipleUsers, minimum-user-limit-percent 25: the first user waits for the others."""
+    """testSingleQueueWithMultipleUsers, user limit 25 %: the first user waits while others are below the limit."""
     cluster = start_cluster({"root.a.minimum-user-limit-percent": "25"})
     cluster.node("n1", 8 * GB)
     cluster.run("app1", "n1", "user0")
@@ -105,7 +105,7 @@ def test_headroom_is_zero_before_the_first_visit(start_cluster: StartCluster) ->
 
 def test_without_a_user_limit_one_user_may_use_the_maximum(start_cluster: StartCluster) -> None:
     """testDisabledUserLimitFactor: -1 disables it."""
-    cluster = start_a_of_ten(start_cluster, user_limit_factor="-1", maximum_capacity="30")
+    cluster = start_ten_percent_queue(start_cluster, user_limit_factor="-1", maximum_capacity="30")
     cluster.run("app1", "n1", "user0")
     cluster.request("app1", 40)
     cluster.heartbeat("n1", 40)
@@ -144,7 +144,7 @@ def test_a_decimal_minimum_user_limit_is_not_rounded(start_cluster: StartCluster
 
 def test_an_application_without_headroom_stops_the_queue(start_cluster: StartCluster) -> None:
     """A request above the queue's headroom stops the whole leaf, including a smaller request after it."""
-    cluster = start_a_of_ten(start_cluster, user_limit_factor="10", maximum_capacity="10")
+    cluster = start_ten_percent_queue(start_cluster, user_limit_factor="10", maximum_capacity="10")
     cluster.run("app1", "n1", "user0")
     cluster.run("app2", "n1", "user0")
     cluster.request("app1", 2, 6 * GB)

@@ -105,7 +105,7 @@ def test_few_keys_are_all_looked_at_in_one_visit(cluster: Cluster) -> None:
     assert cluster.heartbeat("n2") == ["app1/2 on n2 1024"]
 
 
-def test_keys_of_another_partition_do_not_hide_those_behind_them() -> None:
+def test_keys_of_another_partition_do_not_block_later_keys() -> None:
     """Skipping them changes nothing else, so the visit must count as one with an effect."""
     cluster = Cluster(LABELLED)
     cluster.node("n1", 16 * GB)

@@ -101,7 +101,7 @@ def test_a_users_limit_applies_across_queues(start_cluster: StartCluster) -> Non
     assert cluster.attempt("app5").is_runnable
 
 
-def test_a_finished_application_starts_one_per_list(start_cluster: StartCluster) -> None:
+def test_a_finished_application_starts_at_most_one_per_leaf(start_cluster: StartCluster) -> None:
     """Hadoop collects one list per leaf; with two leaves below the full queue two may start, each checked again."""
     cluster = start(start_cluster, root="3")
     submit(cluster, "app1", "app2", "app3")

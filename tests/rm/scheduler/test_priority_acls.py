@@ -26,7 +26,7 @@ def read(text: str, cluster_maximum: int = 10) -> tuple[tuple[PriorityAcl, ...],
     ("user", "groups", "highest", "default"),
     [("ann", (), 7, 0), ("bob", (), 7, 0), ("cid", ("staff",), 7, 0), ("cid", (), 1, 0)],
 )
-def test_the_highest_maximum_and_the_lowest_ones_default_apply(
+def test_the_highest_maximum_applies_with_the_default_of_the_lowest(
     user: str, groups: tuple[str, ...], highest: int, default: int
 ) -> None:
     """AppPriorityACLGroup sorts by Priority.compareTo, which puts the larger number first."""
@@ -37,7 +37,7 @@ def test_the_highest_maximum_and_the_lowest_ones_default_apply(
     assert default_priority(read(LISTS.partition(" [user=*")[0])[0], "ann", ()) == 1
 
 
-def test_unlisted_users_may_set_no_priority_and_without_lists_any() -> None:
+def test_unlisted_users_may_set_no_priority_unless_there_are_no_lists() -> None:
     acls, _ = read("[user=ann max_priority=2 default_priority=1]")
     assert not may_have(acls, 0, "bob", ())
     assert default_priority(acls, "bob", ()) is None

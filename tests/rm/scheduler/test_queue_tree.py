@@ -117,15 +117,15 @@ def test_queues_are_added_and_removed(start_cluster: StartCluster) -> None:
 
 def test_a_leaf_becomes_a_parent_only_when_stopped(start_cluster: StartCluster) -> None:
     cluster = start_two(start_cluster)
-    parted = {**TWO, "root.b.queues": "x", "root.b.x.capacity": "100"}
-    assert problems(cluster, parted) == [
+    b_as_parent = {**TWO, "root.b.queues": "x", "root.b.x.capacity": "100"}
+    assert problems(cluster, b_as_parent) == [
         "Can not convert the leaf queue: root.b to parent queue since it is not yet in stopped state. "
         "Current State : RUNNING"
     ]
     cluster.refresh({**TWO, "root.b.state": "STOPPED"})
-    cluster.refresh(parted)
+    cluster.refresh(b_as_parent)
     assert states(cluster)["root.b.x"] == "RUNNING"
-    cluster.refresh({**parted, "root.b.x.state": "STOPPED"})
+    cluster.refresh({**b_as_parent, "root.b.x.state": "STOPPED"})
     cluster.refresh(TWO)
     assert "root.b.x" not in states(cluster)
 

@@ -68,14 +68,14 @@ nodes = st.sampled_from(NODES)
 
 
 class SchedulerMachine(RuleBasedStateMachine):
-    """`broken`: invariants that a step taken so far violates in Hadoop too."""
+    """`violated`: invariants that a step taken so far violates in Hadoop too."""
 
     @initialize(dominant=st.booleans())
     def start(self, dominant: bool) -> None:
         name = "DominantResourceCalculator" if dominant else "DefaultResourceCalculator"
         self.conf = {**TREE, "resource-calculator": f"org.apache.hadoop.yarn.util.resource.{name}"}
         self.cluster = Cluster(self.conf)
-        self.broken: set[str] = set()
+        self.violated: set[str] = set()
         self.apps: list[str] = []
         self.cluster.scheduler.labels.add([NodeLabel("x", True), NodeLabel("y", False)])
         for node in NODES[:3]:
@@ -122,20 +122,20 @@ class SchedulerMachine(RuleBasedStateMachine):
     @rule(node=nodes)
     def lose(self, node: str) -> None:
         if self._is_registered(node):
-            self.broken |= {"I-08"}
+            self.violated |= {"I-08"}
             self.cluster.lose(node)
 
     @rule(node=nodes, size=st.integers(2, 12))
     def resize(self, node: str, size: int) -> None:
         if self._is_registered(node):
-            self.broken |= {"I-02", "I-08"}
+            self.violated |= {"I-02", "I-08"}
             self.cluster.resize(node, size * GB)
 
     @rule(node=nodes, label=st.sampled_from(["x", "y", None]))
     def relabel(self, node: str, label: str | None) -> None:
         """Hadoop keeps the node's containers, even those of finished applications and those above the new limits."""
         if self._is_registered(node):
-            self.broken |= {"I-04", "I-06", "I-08", "I-10"}
+            self.violated |= {"I-04", "I-06", "I-08", "I-10"}
             self.cluster.label(node, *[label] if label else [])
 
     # Applications
@@ -150,21 +150,21 @@ class SchedulerMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def end(self, data: st.DataObject) -> None:
         app = data.draw(st.sampled_from(self.live_applications()))
-        self.broken |= self._user_entry_was_dropped(app)
+        self.violated |= self._user_entry_was_dropped(app)
         self.cluster.end(app)
 
     @precondition(lambda self: self.live_applications())
     @rule(data=st.data(), keep=st.booleans())
     def fail_the_attempt(self, data: st.DataObject, keep: bool) -> None:
         app = data.draw(st.sampled_from(self.live_applications()))
-        self.broken |= {"I-06"} if keep else self._user_entry_was_dropped(app)
+        self.violated |= {"I-06"} if keep else self._user_entry_was_dropped(app)
         self.cluster.retry(app, keep_containers=keep)
 
     @precondition(lambda self: self.live_applications())
     @rule(data=st.data(), leaf=st.sampled_from(LEAVES))
     def move(self, data: st.DataObject, leaf: str) -> None:
         """The target may be smaller than what the application uses: only its number of applications is checked."""
-        self.broken |= {"I-05", "I-06", "I-08"}
+        self.violated |= {"I-05", "I-06", "I-08"}
         self._try(lambda: self.cluster.move(data.draw(st.sampled_from(self.live_applications())), leaf))
 
     @precondition(lambda self: self.live_applications())
@@ -172,12 +172,12 @@ class SchedulerMachine(RuleBasedStateMachine):
     def prioritize(self, data: st.DataObject, priority: int) -> None:
         app = data.draw(st.sampled_from(self.live_applications()))
         if not self.cluster.attempt(app).is_runnable:
-            self.broken |= {"I-10"}
+            self.violated |= {"I-10"}
         self.cluster.prioritize(app, priority)
 
     @rule(change=st.sampled_from(CHANGES))
     def refresh(self, change: Mapping[str, str]) -> None:
-        self.broken |= {"I-08"}
+        self.violated |= {"I-08"}
         self._try(lambda: self.cluster.refresh({**self.conf, **change}))
 
     # What AMs do. Each size has a priority of its own: Hadoop also allocates at a request's old size after it changed.
@@ -233,7 +233,7 @@ class SchedulerMachine(RuleBasedStateMachine):
             return
         container = data.draw(st.sampled_from(held))
         if how in ("grow", "shrink"):
-            self.broken |= {"I-11"}
+            self.violated |= {"I-11"}
             memory_mb = container.resource.memory_mb + (GB if how == "grow" else -GB)
             if GB <= memory_mb <= 8 * GB:
                 self._try(lambda: self.cluster.resize_container(app, container.id.number, memory_mb))
@@ -242,8 +242,8 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     @invariant()
     def invariants_hold(self) -> None:
-        assert self.broken <= BROKEN_BY_HADOOP.keys()
-        found = self.cluster.violations(self.broken)
+        assert self.violated <= BROKEN_BY_HADOOP.keys()
+        found = self.cluster.violations(self.violated)
         assert not found, found
 
     def _try(self, step: Callable[[], object]) -> None:

@@ -181,7 +181,7 @@ def test_a_queue_without_a_capacity_keeps_its_amounts(start_cluster: StartCluste
 
 
 def test_amounts_below_a_parent_without_a_capacity_are_not_scaled(start_cluster: StartCluster) -> None:
-    """The first queues get what the parent kept: only types in the parent's vector are scaled."""
+    """The first child gets its amounts of what the parent kept: only types in the parent's vector are scaled."""
     amounts = below("root.b", x="[memory=3000,vcores=3]", y="[memory=3000,vcores=3]")
     cluster = start_cluster({**VECTORS, **queues(a="50", b="50"), **amounts}, alone=True)
     cluster.node("n1", 8 * GB, 8)
@@ -204,7 +204,7 @@ def test_a_refresh_out_of_legacy_mode_computes_shares_in_legacy_mode(start_clust
     assert [restarted.leaf(name).capacities.default.absolute_capacity for name in "abc"] == [0.75, 0.4375, 0.125]
 
 
-def test_shares_after_a_refresh_out_of_legacy_mode(start_cluster: StartCluster) -> None:
+def test_percentages_are_shares_after_a_refresh_out_of_legacy_mode(start_cluster: StartCluster) -> None:
     """Percentages are shares as configured, whatever the weights were before, and follow their parent's."""
     cluster = start_cluster({**DOMINANT, **queues(a="3w", b="1w"), **below("root.a", x="100")}, alone=True)
     cluster.node("n1", 8 * GB, 8)
@@ -239,8 +239,8 @@ def test_a_weight_is_not_a_valid_maximum() -> None:
     assert CapacitySchedulerConfiguration.read(configuration(legacy)).legacy_queue_mode
 
 
-def test_a_parent_gets_no_more_than_is_available() -> None:
-    """Its children's amounts are limited by it for each type; a leaf may configure any amount."""
+def test_a_parent_may_only_configure_known_resource_types() -> None:
+    """Its amounts are compared with its children's for each type; a leaf may name unknown types."""
     conf = {**VECTORS, **queues(a="[memory=100%,disks=3]")}
     assert CapacitySchedulerConfiguration.read(configuration(conf))
     (problem,) = problems_of({**conf, **below("root.a", x="100")})

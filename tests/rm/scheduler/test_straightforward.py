@@ -36,7 +36,7 @@ def without_shortcuts(patch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def dense(steps: Iterable[Json], rounds: int) -> Iterator[Json]:
+def with_idle_rounds(steps: Iterable[Json], rounds: int) -> Iterator[Json]:
     """The steps with rounds of heartbeats between them, so that the cluster is idle before each step."""
     nodes: dict[str, None] = {}
     for action in steps:
@@ -77,7 +77,7 @@ def test_both_schedulers_decide_the_same(
 ) -> None:
     scenario = first_that_starts(scenario_seed, STEPS if features is FEATURES else 3 * STEPS, features)
     quick, plain = RecordedCluster(scenario.configuration), RecordedCluster(scenario.configuration)
-    for number, action in enumerate(dense(scenario.steps, 3)):
+    for number, action in enumerate(with_idle_rounds(scenario.steps, 3)):
         reply = step(quick, action)
         with without_shortcuts(monkeypatch):
             assert step(plain, action) == reply, number
@@ -92,7 +92,7 @@ def test_shortcuts_skip_visits(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = generate(3, STEPS, FEATURES)
     cluster = RecordedCluster(scenario.configuration)
     heartbeats = 0
-    for action in dense(scenario.steps, 3):
+    for action in with_idle_rounds(scenario.steps, 3):
         heartbeats += action["op"] == "heartbeat"
         step(cluster, action)
     assert 0 < len(visits) < heartbeats / 2
