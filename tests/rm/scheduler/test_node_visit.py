@@ -105,10 +105,10 @@ def test_a_node_below_the_minimum_is_not_visited(start_cluster: StartCluster) ->
 
 
 def test_a_proposal_refused_repeatedly_ends_the_visit(start_cluster: StartCluster) -> None:
-    """The vcores are checked only when the container is booked.
+    """The limit before booking ignores the vcores here, so each proposal is refused when it is booked.
 
-    Before, the limit is the smaller, by dominant share, of the leaf's maximum and what others leave free: not the
-    vcores. Hadoop proposes the container on its own host without end if nothing limits the containers of a heartbeat.
+    By dominant share, that limit is the smaller of the leaf's maximum and what others leave free. Hadoop proposes the
+    container on the same host without end if nothing limits the containers of a heartbeat.
     """
     cluster = start_cluster(
         {
@@ -133,7 +133,7 @@ def test_a_proposal_refused_repeatedly_ends_the_visit(start_cluster: StartCluste
 def test_no_node_is_visited_while_nothing_is_requested(
     start_cluster: StartCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever else has changed: otherwise idle heartbeats of thousands of nodes would cost a visit each."""
+    """Even if something else has changed: otherwise each idle heartbeat of thousands of nodes would cost a visit."""
     visited: list[str] = []
     visit = Placement.visit
 

@@ -1,4 +1,4 @@
-"""max-parallel-apps of queues and users: who is held back and started later (CSMaxRunningAppsEnforcer)."""
+"""max-parallel-apps of queues and users: applications held back and started later (CSMaxRunningAppsEnforcer)."""
 
 from __future__ import annotations
 

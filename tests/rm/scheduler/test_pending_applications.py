@@ -106,10 +106,10 @@ def test_a_changed_priority_keeps_the_reason_for_waiting(start_cluster: StartClu
     assert reason_of(cluster.attempt("app2")) is Reason.AM_QUEUE_LIMIT
 
 
-def test_a_submission_costs_the_same_however_many_wait(
+def test_the_cost_of_a_submission_does_not_grow_with_pending_applications(
     start_cluster: StartCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two sizes and three users: a pass checks at each size once, for 6 or for 600 pending applications."""
+    """Two sizes and three users: a pass checks each size once, for 6 or for 600 pending applications."""
     cluster = start_cluster({"maximum-am-resource-percent": "0.1"})
     cluster.node("n1", 20 * GB)
     checks = 0

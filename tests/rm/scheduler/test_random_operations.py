@@ -150,14 +150,14 @@ class SchedulerMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def end(self, data: st.DataObject) -> None:
         app = data.draw(st.sampled_from(self.live_applications()))
-        self.violated |= self._user_entry_was_dropped(app)
+        self.violated |= self._violated_by_dropped_user_entry(app)
         self.cluster.end(app)
 
     @precondition(lambda self: self.live_applications())
     @rule(data=st.data(), keep=st.booleans())
     def fail_the_attempt(self, data: st.DataObject, keep: bool) -> None:
         app = data.draw(st.sampled_from(self.live_applications()))
-        self.violated |= {"I-06"} if keep else self._user_entry_was_dropped(app)
+        self.violated |= {"I-06"} if keep else self._violated_by_dropped_user_entry(app)
         self.cluster.retry(app, keep_containers=keep)
 
     @precondition(lambda self: self.live_applications())
@@ -260,8 +260,8 @@ class SchedulerMachine(RuleBasedStateMachine):
         except KeyError:
             return False
 
-    def _user_entry_was_dropped(self, app: str) -> set[str]:
-        """The end of a held back attempt decrements its user's count once too often, which may drop the entry."""
+    def _violated_by_dropped_user_entry(self, app: str) -> set[str]:
+        """Invariants that the end of a held back attempt violates: its user's count is decremented once too often."""
         return set() if self.cluster.attempt(app).is_runnable else {"I-06"}
 
 

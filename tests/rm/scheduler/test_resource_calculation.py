@@ -146,7 +146,7 @@ def test_a_weight_of_the_root_is_ignored(start_cluster: StartCluster) -> None:
 
 
 def test_each_partition_is_distributed_separately(start_cluster: StartCluster) -> None:
-    """By the queues' vectors for its label. A queue whose parent has no vector for the label gets nothing of it."""
+    """By the queues' vectors for its label; a queue gets nothing if its parent has no vector for the label."""
     x = "accessible-node-labels.x.capacity"
     labels = {
         f"root.{x}": "100",
