@@ -128,11 +128,11 @@ class Script:
 
     def _beat(self, words: list[str]) -> list[str]:
         """beat NODE [xN]: heartbeats of a node."""
-        return self._cluster.beat(words[0], _times(words[1:]))
+        return self._cluster.heartbeat(words[0], _times(words[1:]))
 
     def _rounds(self, words: list[str]) -> list[str]:
         """rounds N: each node in turn, N times."""
-        return [line for _ in range(int(words[0])) for node in self._nodes for line in self._cluster.beat(node)]
+        return [line for _ in range(int(words[0])) for node in self._nodes for line in self._cluster.heartbeat(node)]
 
     def _quietly(self, words: list[str]) -> list[str]:
         """quietly COMMAND...: without its output."""
@@ -220,12 +220,12 @@ class Script:
 
     def _avoid(self, words: list[str]) -> list[str]:
         """avoid APP PLACE...: blacklist."""
-        self._cluster.avoid(*words)
+        self._cluster.blacklist(*words)
         return []
 
     def _readmit(self, words: list[str]) -> list[str]:
         """readmit APP PLACE...: off the blacklist."""
-        self._cluster.readmit(*words)
+        self._cluster.remove_from_blacklist(*words)
         return []
 
     def _end(self, words: list[str]) -> list[str]:

@@ -1,15 +1,16 @@
-"""A scheduler with nodes and masters around it, in the words of its domain; no core, no time that passes.
+"""A scheduler with nodes and ApplicationMasters around it, without the ResourceManager's core and without a clock.
 
     cluster = Cluster({"root.queues": "a", "root.a.capacity": "100"})
     cluster.node("n1", 8192)
-    cluster.submit("app1", queue="a")           its master is asked for
-    cluster.beat("n1")                          and placed: app1/1
-    cluster.ask("app1", count=3)
-    assert cluster.beat("n1") == ["app1/2 on n1 1024"]
+    cluster.submit("app1", queue="a")           requests a container for the AM
+    cluster.heartbeat("n1")                     and places it: app1/1
+    cluster.request("app1", count=3)
+    assert cluster.heartbeat("n1") == ["app1/2 on n1 1024"]
 
-Masters are fetched at once, as the ResourceManager does; other containers when their application polls. A node
-reports what was fetched as running, and the end of what finished or was to be killed, at its next beat. Keys of the
-configuration without `yarn.` in front are those of capacity-scheduler.xml, `preemption.` begins those of preemption.
+AM containers are fetched at once, as the ResourceManager does; other containers when their application polls. At
+its next heartbeat a node reports fetched containers as running, and finished or killed containers as completed.
+Configuration keys without `yarn.` in front belong to capacity-scheduler.xml; keys that start with `preemption.`
+belong to the preemption monitor.
 """
 
 from __future__ import annotations
@@ -45,22 +46,22 @@ from yarn.states import ContainerState, ContainerUpdateType
 
 START_MS = 1_700_000_000_000
 SETTLED_MS = START_MS + 86_400_000
-"""All waits at a ResourceManager's start are over."""
+"""A time when all waits at the ResourceManager's start are over."""
 
-KILLED_BY_ORDER = -105
+KILLED_BY_APPMASTER = -105
 
 GB = 1024
 
 ONE_QUEUE = {"root.queues": "a", "root.a.capacity": "100", "maximum-am-resource-percent": "1"}
-"""One leaf that may use all, for tests that are not about sharing between queues."""
+"""One leaf that may use the whole cluster, for tests that are not about sharing between queues."""
 
 
-ROUNDS_BY_HAND = {"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": str(10**12)}
-"""With this no heartbeat runs a round of preemption: `Cluster.preempt` does."""
+NO_SCHEDULED_ROUNDS = {"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": str(10**12)}
+"""Keeps heartbeats from running rounds of preemption: only `Cluster.preempt` runs them."""
 
 
 def configuration(conf: Mapping[str, str]) -> Configuration:
-    """The configuration of short keys."""
+    """The configuration with its short keys expanded to Hadoop's full names."""
     return Configuration.of({_key(key): value for key, value in conf.items()}, origin="capacity-scheduler.xml")
 
 
@@ -75,65 +76,67 @@ def row(
     request_id: int = -1,
     label: str | None = None,
 ) -> ResourceRequest:
-    """A row of an ask."""
+    """One row of a resource request."""
     size = Resource(memory_mb, vcores)
     return ResourceRequest(priority, name, size, count, relax, label, allocation_request_id=request_id)
 
 
 class Cluster:
-    """A scheduler under test. `story`: what happened since it was last read, a line each."""
+    """A scheduler under test. `story`: what happened since it was last read, one line per event."""
 
     def __init__(self, conf: Mapping[str, str]) -> None:
         self.now_ms = SETTLED_MS
         self.story: list[str] = []
         self.scheduler = CapacityScheduler(
-            configuration({**ROUNDS_BY_HAND, **conf}), cluster_timestamp=START_MS, notify=self._note
+            configuration({**NO_SCHEDULED_ROUNDS, **conf}), cluster_timestamp=START_MS, notify=self._note
         )
         self.watch = CommitWatch(self.scheduler.context, self.scheduler.placement)
         self._apps: dict[str, ApplicationId] = {}
         self._temporaries: list[ContainerId] = []
         self._remapped: list[LabelChanges] = []
-        self._masters: list[ApplicationAttemptId] = []
+        self._placed_ams: list[ApplicationAttemptId] = []
         self._ended: dict[NodeId, list[ContainerStatus]] = {}
         self._reservations: dict[NodeId, RMContainer] = {}
 
     # Nodes
 
     def node(self, name: str, memory_mb: int, vcores: int | None = None, rack: str = "/r1") -> None:
-        """A node joins; as many vcores as GB unless told."""
+        """Add a node, by default with one vcore per GB."""
         total = Resource(memory_mb, memory_mb // GB if vcores is None else vcores)
         self.scheduler.add_node(NodeId(name, 1), rack, total, self.now_ms)
-        self._look_again()
+        self._process_remapped_nodes()
 
-    def beat(self, name: str, times: int = 1) -> list[str]:
-        """Heartbeats of a node; returns the story of them."""
+    def heartbeat(self, name: str, times: int = 1) -> list[str]:
+        """Send heartbeats of a node and return the story of them."""
         for _ in range(times):
             node_id = NodeId(name, 1)
-            launched = [container.id for container in self.node_of(name).containers.values() if self._starts(container)]
+            launched = [
+                container.id for container in self.node_of(name).containers.values() if self._will_start(container)
+            ]
             completed = self._ended.pop(node_id, [])
             self.scheduler.node_update(node_id, launched, completed, self.now_ms)
-            self._settle()
+            self._fetch_am_containers()
         return self.read_story()
 
     def label(self, name: str, label: str = "") -> None:
-        """An administrator labels a host, whether it is there or not; a label that there is not is made, exclusive."""
+        """Label a host, registered or not, as an administrator does. An unknown label is created, exclusive."""
         if not self.scheduler.labels.has(label):
             self.scheduler.labels.add([NodeLabel(label)])
         self.scheduler.replace_node_labels({NodeId(name, 0): (label,) if label else ()}, self.now_ms)
-        self._look_again()
+        self._process_remapped_nodes()
 
     def lose(self, name: str) -> list[str]:
-        """The node is gone with all that was on it."""
+        """Remove the node with all its containers."""
         self._ended.pop(NodeId(name, 1), None)
         self.scheduler.remove_node(NodeId(name, 1), self.now_ms)
-        self._look_again()
+        self._process_remapped_nodes()
         return self.read_story()
 
     def resize(self, name: str, memory_mb: int, vcores: int | None = None) -> list[str]:
-        """An administrator changes the node's total."""
+        """Change the node's total, as an administrator does."""
         total = Resource(memory_mb, memory_mb // GB if vcores is None else vcores)
         self.scheduler.update_node_resource(NodeId(name, 1), total, self.now_ms)
-        self._look_again()
+        self._process_remapped_nodes()
         return self.read_story()
 
     # Applications
@@ -151,31 +154,31 @@ class Cluster:
         am_label: str | None = None,
         label: str | None = None,
     ) -> list[str]:
-        """Submit; if a queue takes it, its first attempt asks for the master, unless that runs elsewhere.
+        """Submit an application. Once accepted, its first attempt requests an AM container unless it is unmanaged.
 
-        `placed`: by rules, where. `am_label` is that of the master's ask, `label` the application's, which its other
-        asks do not get here.
+        `placed`: the queue that the placement rules chose. `am_label` is the label of the AM's request, `label` that of
+        the application; `send` and `request` do not apply it to the application's other requests.
         """
         application_id = self._apps.setdefault(app, ApplicationId(START_MS, len(self._apps) + 1))
         self.scheduler.add_application(application_id, queue, user, priority, self.now_ms, placed=placed)
         if application_id in self.scheduler.applications:
-            asked = [] if unmanaged else [ResourceRequest(0, ANY, Resource(am_mb, 1), 1, label=am_label)]
-            masters = self.scheduler.master_requests(queue, asked)
-            self._add_attempt(ApplicationAttemptId(application_id, 1), masters, transfer=False, label=label)
+            am_rows = [] if unmanaged else [ResourceRequest(0, ANY, Resource(am_mb, 1), 1, label=am_label)]
+            am_requests = self.scheduler.master_requests(queue, am_rows)
+            self._add_attempt(ApplicationAttemptId(application_id, 1), am_requests, transfer=False, label=label)
         return self.read_story()
 
     def run(self, app: str, node: str, user: str = "user", queue: str = "a", am_mb: int = GB) -> None:
-        """Submit it and let `node` beat, which must place its master."""
+        """Submit an application and send a heartbeat of `node`, which must place its AM."""
         self.submit(app, user, queue, am_mb)
-        self.beat(node)
-        assert self.attempt(app).has_master, f"{app} has no master after a beat of {node}"
+        self.heartbeat(node)
+        assert self.attempt(app).has_master, f"{app} has no AM container after a heartbeat of {node}"
 
-    def ask(self, app: str, count: int, memory_mb: int = GB, *, priority: int = 1, name: str = ANY) -> list[str]:
-        """One row."""
+    def request(self, app: str, count: int, memory_mb: int = GB, *, priority: int = 1, name: str = ANY) -> list[str]:
+        """Send a request with one row."""
         return self.send(app, [row(count, memory_mb, priority=priority, name=name)])
 
     def send(self, app: str, rows: Iterable[ResourceRequest]) -> list[str]:
-        """Rows in one call, checked as the ResourceManager does; what was placed stays where it is.
+        """Send rows in one call, checked as the ResourceManager does, without fetching what was placed.
 
         Raises InvalidResourceRequestException, with nothing applied.
         """
@@ -184,11 +187,11 @@ class Cluster:
         return self.read_story()
 
     def poll(self, app: str, rows: Iterable[ResourceRequest] = ()) -> Allocation:
-        """The AM's heartbeat: fetches what was placed."""
+        """Send the AM's heartbeat, which fetches what was placed."""
         return self._call(self.attempt(app).attempt_id, list(rows))
 
     def resize_container(self, app: str, number: int, memory_mb: int) -> Allocation:
-        """The AM asks for another size of a container, larger or smaller; what it hears in the same call.
+        """Request another size of a container, larger or smaller; returns the response to the same call.
 
         The temporary containers of the changes are released after the call, as the ResourceManager does.
         """
@@ -204,28 +207,31 @@ class Cluster:
         self._release_temporaries()
         return allocation
 
-    def avoid(self, app: str, *places: str) -> None:
+    def blacklist(self, app: str, *places: str) -> None:
         """Blacklist hosts or racks."""
         self.scheduler.allocate(self.attempt(app).attempt_id, [], [], places, [], [], self.now_ms)
 
-    def readmit(self, app: str, *places: str) -> None:
-        """Take hosts or racks off the blacklist."""
+    def remove_from_blacklist(self, app: str, *places: str) -> None:
+        """Remove hosts or racks from the blacklist."""
         self.scheduler.allocate(self.attempt(app).attempt_id, [], [], [], places, [], self.now_ms)
 
     def release(self, app: str, number: int) -> list[str]:
-        """The AM gives a container back."""
+        """Release a container, as its AM does."""
         attempt = self.attempt(app)
         released = ContainerId(attempt.attempt_id, number)
         self.scheduler.allocate(attempt.attempt_id, [], [released], [], [], [], self.now_ms)
         return self.read_story()
 
     def expire(self, app: str, number: int) -> list[str]:
-        """A container that was fetched and not started for too long."""
+        """Expire a container that was fetched and not started in time."""
         self.scheduler.expire_container(ContainerId(self.attempt(app).attempt_id, number), self.now_ms)
         return self.read_story()
 
     def finish(self, app: str, *numbers: int, attempt: int | None = None, exit_status: int = 0) -> None:
-        """Containers end on their nodes, which tell it at their next beat; of the present attempt unless told."""
+        """Complete containers on their nodes, which report it at their next heartbeat.
+
+        `attempt`: the number of the attempt that owns the containers, the current one by default.
+        """
         current = self.attempt(app)
         attempt_id = current.attempt_id
         if attempt is not None:
@@ -235,7 +241,7 @@ class Cluster:
             self._end(container.node_id, container.id, exit_status)
 
     def end(self, app: str) -> list[str]:
-        """The application is over: its attempt, then itself."""
+        """Remove the attempt, then the application."""
         attempt_id = self.attempt(app).attempt_id
         self.scheduler.remove_attempt(
             attempt_id, keep_containers=False, final_state_name="FINISHED", now_ms=self.now_ms
@@ -244,42 +250,42 @@ class Cluster:
         return self.read_story()
 
     def move(self, app: str, queue: str) -> None:
-        """A client moves it. Raises YarnException."""
+        """Move the application, as a client does. Raises YarnException."""
         self.scheduler.move_application(self._apps[app], queue, self.now_ms)
 
     def prioritize(self, app: str, priority: int) -> None:
-        """A client gives it another priority."""
+        """Change the application's priority, as a client does."""
         self.scheduler.update_priority(self._apps[app], priority, self.now_ms)
 
     def retry(self, app: str, *, keep_containers: bool = False) -> list[str]:
-        """The attempt fails and the next one asks for its master."""
+        """Fail the attempt; the next one requests its AM container."""
         previous = self.attempt(app)
         self.scheduler.remove_attempt(
             previous.attempt_id, keep_containers=keep_containers, final_state_name="FAILED", now_ms=self.now_ms
         )
         following = ApplicationAttemptId(previous.attempt_id.application_id, previous.attempt_id.attempt + 1)
-        asked = [] if previous.unmanaged else [ResourceRequest(0, ANY, previous.am_resource, 1)]
-        masters = self.scheduler.master_requests(previous.leaf.path, asked)
-        self._add_attempt(following, masters, transfer=keep_containers, label=previous.label)
+        am_rows = [] if previous.unmanaged else [ResourceRequest(0, ANY, previous.am_resource, 1)]
+        am_requests = self.scheduler.master_requests(previous.leaf.path, am_rows)
+        self._add_attempt(following, am_requests, transfer=keep_containers, label=previous.label)
         return self.read_story()
 
     def remove_idle_queues(self, after_ms: int = 0) -> None:
-        """A round of the policy that removes them, so much later."""
+        """Advance the clock and run a round of the policy that removes idle dynamic queues."""
         self.now_ms += after_ms
         self.scheduler.policies.remove_idle_queues(self.now_ms)
 
     def refresh(self, conf: Mapping[str, str]) -> None:
-        """refreshQueues. Raises ConfigurationException."""
-        self.scheduler.reinitialize(configuration({**ROUNDS_BY_HAND, **conf}), self.now_ms)
+        """Refresh the queues. Raises ConfigurationException."""
+        self.scheduler.reinitialize(configuration({**NO_SCHEDULED_ROUNDS, **conf}), self.now_ms)
 
     def preempt(self, advance_ms: int = 3000) -> list[str]:
-        """Time goes on, and a round of preemption runs, whenever the next one is due."""
+        """Advance the clock and run a round of preemption, whether it is due or not."""
         self.now_ms += advance_ms
         self.scheduler.context.now_ms = self.now_ms
         self.scheduler.monitor.run(self.now_ms)
         return self.read_story()
 
-    # Looking
+    # Queries
 
     def attempt(self, app: str) -> FiCaSchedulerApp:
         attempt = self.scheduler.applications[self._apps[app]].current_attempt
@@ -295,13 +301,13 @@ class Cluster:
         return queue
 
     def used(self, queue: str = "a") -> int:
-        """MB in use in a queue, reservations counted."""
+        """MB in use in a queue, including reservations."""
         found = self.scheduler.queue(queue)
         assert found is not None
         return found.usage.used("").memory_mb
 
     def held(self, app: str) -> int:
-        """MB that the application's containers use, its master's too."""
+        """MB that the application's containers use, including its AM."""
         return self.attempt(app).usage.used("").memory_mb
 
     def name_of(self, container_id: ContainerId) -> str:
@@ -311,7 +317,7 @@ class Cluster:
         return f"{app}/{container_id.number}" if attempt == 1 else f"{app}.{attempt}/{container_id.number}"
 
     def read_story(self) -> list[str]:
-        """What happened since the last reading."""
+        """What happened since the last call."""
         self._note_reservations()
         story, self.story = self.story, []
         return story
@@ -321,7 +327,7 @@ class Cluster:
     def _add_attempt(
         self,
         attempt_id: ApplicationAttemptId,
-        masters: tuple[ResourceRequest, ...],
+        am_requests: tuple[ResourceRequest, ...],
         *,
         transfer: bool,
         label: str | None,
@@ -329,20 +335,20 @@ class Cluster:
         self.scheduler.add_attempt(
             attempt_id,
             transfer=transfer,
-            am_resource=masters[0].capability if masters else None,
-            am_label=masters[0].label if masters else None,
+            am_resource=am_requests[0].capability if am_requests else None,
+            am_label=am_requests[0].label if am_requests else None,
             label=label,
             now_ms=self.now_ms,
         )
-        if masters:
-            self._call(attempt_id, masters)
+        if am_requests:
+            self._call(attempt_id, am_requests)
 
     def _call(self, attempt_id: ApplicationAttemptId, rows: Sequence[ResourceRequest]) -> Allocation:
         allocation = self.scheduler.allocate(attempt_id, rows, [], [], [], [], self.now_ms)
         self._release_temporaries()
         return allocation
 
-    def _look_again(self) -> None:
+    def _process_remapped_nodes(self) -> None:
         while self._remapped:
             self.scheduler.nodes_remapped(self._remapped.pop(0), self.now_ms)
 
@@ -350,14 +356,14 @@ class Cluster:
         while self._temporaries:
             self.scheduler.release_temporary(self._temporaries.pop(0), self.now_ms)
 
-    def _settle(self) -> None:
-        """Fetch the masters that were placed."""
-        for attempt_id in self._masters:
+    def _fetch_am_containers(self) -> None:
+        """Fetch the AM containers that were placed."""
+        for attempt_id in self._placed_ams:
             placed = self._call(attempt_id, []).containers
             self.scheduler.mark_am_container(placed[0].id)
-        self._masters = []
+        self._placed_ams = []
 
-    def _starts(self, container: RMContainer) -> bool:
+    def _will_start(self, container: RMContainer) -> bool:
         return container.state is RMContainerState.ACQUIRED
 
     def _end(self, node_id: NodeId, container_id: ContainerId, exit_status: int) -> None:
@@ -365,7 +371,7 @@ class Cluster:
         self._ended.setdefault(node_id, []).append(status)
 
     def violations(self, exempt: Collection[str] = ()) -> list[str]:
-        """What is broken now, or was in a booking since the last call."""
+        """Invariants violated now, or by a booking since the last call."""
         booked = [text for text in self.watch.take() if text.split(":")[0] not in exempt]
         return booked + violations(self.scheduler, exempt)
 
@@ -380,7 +386,7 @@ class Cluster:
             case CleanUpContainer(node_id, container_id):
                 node = self.scheduler.nodes.get(node_id)
                 if node is not None and node.is_launched(container_id):
-                    self._end(node_id, container_id, KILLED_BY_ORDER)
+                    self._end(node_id, container_id, KILLED_BY_APPMASTER)
             case PreemptionDecided(container_id, _, step, reason, serves):
                 self.story.append(f"{self.name_of(container_id)} {step} for {serves or 'nobody'} ({reason})")
             case NodesRemapped(changes):
@@ -397,12 +403,12 @@ class Cluster:
         assert attempt is not None
         container = attempt.live_containers[container_id]
         self._note_reservations()
-        master = ""
+        am_suffix = ""
         if attempt.is_waiting_for_master:
-            self._masters.append(attempt_id)
-            master = " master"
+            self._placed_ams.append(attempt_id)
+            am_suffix = " master"
         place = f"{container.node_id.host} {container.resource.memory_mb}"
-        self.story.append(f"{self.name_of(container_id)} on {place}{master}")
+        self.story.append(f"{self.name_of(container_id)} on {place}{am_suffix}")
 
     def _note_reservations(self) -> None:
         now = {

@@ -1,4 +1,4 @@
-"""The cluster of scheduler tests: every invariant is checked when a test is over."""
+"""The cluster of scheduler tests: every invariant is checked when a test ends."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ StartCluster = Callable[..., Cluster]
 
 @pytest.fixture
 def start_cluster() -> Iterator[StartCluster]:
-    """Starts a scheduler: one leaf `a` with `conf` on top, or `conf` alone with `alone`.
+    """Starts a scheduler: one leaf `a` with `conf` on top, or only `conf` with `alone`.
 
-    `exempt`: invariants that the test breaks on purpose, as Hadoop does.
+    `exempt`: invariants that the test violates on purpose, as Hadoop does.
     """
     started: list[tuple[Cluster, tuple[str, ...]]] = []
 

@@ -1,4 +1,4 @@
-"""How long applications of a queue may live: QueueAppLifetimeAndLimitSettings, checkAndGetApplicationLifetime."""
+"""Maximum lifetimes of a queue's applications: QueueAppLifetimeAndLimitSettings, checkAndGetApplicationLifetime."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAXIMUM, DEFAULT = "maximum-application-lifetime", "default-application-lifetime
 
 
 @pytest.mark.parametrize(
-    ("conf", "unasked", "asked_for_100"),
+    ("conf", "without_request", "with_100_requested"),
     [
         ({}, 0, 100),
         ({f"root.a.x.{MAXIMUM}": "60"}, 60, 60),
@@ -27,17 +27,17 @@ MAXIMUM, DEFAULT = "maximum-application-lifetime", "default-application-lifetime
     ],
 )
 def test_a_lifetime_comes_from_the_queue(
-    start_cluster: StartCluster, conf: dict[str, str], unasked: int, asked_for_100: int
+    start_cluster: StartCluster, conf: dict[str, str], without_request: int, with_100_requested: int
 ) -> None:
-    """A parent's default is lost where nobody sets a maximum: the smaller of it and -1 counts."""
+    """Hadoop drops a parent's default if no queue sets a maximum: the smaller of the default and -1 counts."""
     scheduler = start_cluster({**TREE, **conf}, alone=True).scheduler
     assert (scheduler.application_lifetime("x", 0), scheduler.application_lifetime("x", 100)) == (
-        unasked,
-        asked_for_100,
+        without_request,
+        with_100_requested,
     )
 
 
-def test_only_leaves_bound_a_lifetime(start_cluster: StartCluster) -> None:
+def test_only_leaves_limit_a_lifetime(start_cluster: StartCluster) -> None:
     scheduler = start_cluster({**TREE, f"root.a.{MAXIMUM}": "60"}, alone=True).scheduler
     assert scheduler.application_lifetime("a", 100) == 100
     assert scheduler.application_lifetime("nowhere", 100) == 100

@@ -11,12 +11,12 @@ from yarn.resource import INT64_MAX
 
 
 def test_a_product_of_70_percent_is_one_less_than_exact() -> None:
-    """A float of Java: 70 % of 102400 MB is 71679 MB, for 0.7 has no exact 32-bit form."""
+    """Java's float: 70 % of 102400 MB is 71679 MB, because 0.7 has no exact 32-bit representation."""
     assert truncated(102400 * f32(f32(70) / 100)) == 71679
     assert truncated(102400 * f32(f32(10) / 100)) == 10240
 
 
-def test_beyond_the_range_is_infinite() -> None:
+def test_a_value_beyond_the_range_is_infinite() -> None:
     assert f32(1e39) == math.inf
     assert f32(-1e39) == -math.inf
 
@@ -25,7 +25,7 @@ def test_beyond_the_range_is_infinite() -> None:
     ("number", "expected"),
     [(2.9, 2), (-2.9, -2), (math.nan, 0), (math.inf, INT64_MAX), (-math.inf, INT64_MIN), (1e300, INT64_MAX)],
 )
-def test_a_cast_cuts_off_towards_zero(number: float, expected: int) -> None:
+def test_a_cast_truncates_towards_zero(number: float, expected: int) -> None:
     assert truncated(number) == expected
 
 
@@ -35,7 +35,7 @@ def test_a_ceiling_is_cast_too(number: float, expected: int) -> None:
 
 
 @pytest.mark.parametrize(("a", "b", "expected"), [(7, 2, 3), (-7, 2, -3), (7, -2, -3), (-7, -2, 3), (0, 5, 0)])
-def test_division_cuts_off_towards_zero(a: int, b: int, expected: int) -> None:
+def test_division_truncates_towards_zero(a: int, b: int, expected: int) -> None:
     assert quotient(a, b) == expected
 
 
@@ -59,5 +59,5 @@ def test_division_by_zero_raises() -> None:
         (math.nan, "NaN"),
     ],
 )
-def test_the_shortest_decimal_is_printed_as_java_does(number: float, expected: str) -> None:
+def test_a_float_is_printed_with_the_shortest_decimal_as_in_java(number: float, expected: str) -> None:
     assert shortest(number) == expected

@@ -49,7 +49,7 @@ def minimum_of(text: str, conf: dict[str, str] | None = None) -> Resource:
     ],
 )
 def test_amounts_are_read_as_in_3_4_1(text: str, minimum: Resource | None) -> None:
-    """Units are converted to Mi, unknown names and units are ignored, and without memory nothing is configured."""
+    """Units are converted to Mi; unknown names and units are ignored; without memory no capacity is configured."""
     if minimum is None:
         assert any("not a whole number" in problem for problem in problems_of(tree(text, text)))
     else:
@@ -78,7 +78,7 @@ def test_siblings_use_one_notation() -> None:
 
 
 def test_a_percentage_before_amounts_is_ignored() -> None:
-    """This depends on the order of the list: amounts that come later reset the flag of percentages."""
+    """This depends on the order of the list: later amounts reset the flag of percentages."""
     assert problems_of(tree("40", "[memory=1024,vcores=1]")) == []
 
 
@@ -100,7 +100,7 @@ def test_amounts_of_children_must_not_exceed_the_parents() -> None:
     ]
 
 
-def test_amounts_must_not_exceed_their_maximum_nor_that_the_parents() -> None:
+def test_amounts_must_not_exceed_their_maximum_nor_maximums_the_parents() -> None:
     conf = {
         **tree("[memory=4096,vcores=4]", "[memory=1024,vcores=1]", x="[memory=1024,vcores=1]"),
         "root.a.maximum-capacity": "[memory=2048,vcores=2]",
@@ -125,7 +125,7 @@ def warnings_of(conf: dict[str, str]) -> list[str]:
     return [str(fault) for fault in check_scheduler(configuration(conf)) if fault.severity is Severity.WARNING]
 
 
-def test_a_queue_that_cannot_have_its_guarantee_is_a_warning() -> None:
+def test_a_guarantee_above_the_maximum_is_a_warning() -> None:
     """Hadoop 3.4.1 accepts it and limits it to the maximum."""
     conf = {**tree("60", "40"), "root.a.maximum-capacity": "50"}
     assert problems_of(conf) == []
@@ -136,14 +136,14 @@ def test_a_queue_that_cannot_have_its_guarantee_is_a_warning() -> None:
     )
 
 
-def test_a_maximum_of_zero_means_none_without_legacy_mode() -> None:
+def test_a_maximum_of_zero_means_no_maximum_without_legacy_mode() -> None:
     conf = {**tree("60", "40"), "root.a.maximum-capacity": "0"}
     assert len(warnings_of(conf)) == 1
     assert warnings_of({**conf, "legacy-queue-mode.enabled": "false"}) == []
 
 
 def test_a_maximum_is_a_share_of_the_parents_maximum() -> None:
-    """40 % of the whole is more than 50 % of half of it."""
+    """40 % of the cluster is more than 50 % of half of it."""
     conf = {**tree("50", "50", x="50"), "root.a.queues": "x,y", "root.a.y.capacity": "50"}
     assert warnings_of({**conf, "root.a.x.maximum-capacity": "40"}) == []
     assert len(warnings_of({**conf, "root.a.x.maximum-capacity": "20"})) == 1
@@ -160,6 +160,6 @@ def test_a_maximum_is_a_share_of_the_parents_maximum() -> None:
     ],
     ids=["weights", "amounts", "an amount as maximum", "below weights"],
 )
-def test_maximums_are_compared_only_with_percentages(conf: dict[str, str]) -> None:
-    """The shares of other notations are known only with a cluster."""
+def test_maximums_are_compared_only_for_percentages(conf: dict[str, str]) -> None:
+    """The shares of other notations depend on the cluster."""
     assert warnings_of(conf) == []

@@ -30,29 +30,29 @@ THREE_TYPES = ResourceTypes(("gpu",))
         ("[memory=5q,vcores=-3]", "[memory-mb=5.0,vcores=0.0]"),
     ],
 )
-def test_units_are_by_resource_type(text: str, printed: str) -> None:
-    """Blanks do not matter, sizes become Mi, an unknown unit is none, and what is not named is the amount 0."""
+def test_each_resource_type_has_a_unit(text: str, printed: str) -> None:
+    """Blanks are ignored, sizes are converted to Mi, an unknown unit counts as none, a missing type is the amount 0."""
     assert str(parse_vector(text, TWO_TYPES)) == printed
 
 
 @pytest.mark.parametrize(
     "text", ["", "w", "-1", "1e1", "5ww", "5 %", "[]", "[vcores=5]", "[memory=0w]", "[memory=5,vcores=]"]
 )
-def test_what_is_not_understood_says_nothing(text: str) -> None:
-    """Nor do brackets without memory."""
+def test_an_unreadable_vector_is_ignored(text: str) -> None:
+    """So are brackets without memory."""
     assert parse_vector(text, TWO_TYPES) == NO_VECTOR
 
 
 @pytest.mark.parametrize("text", ["1.2.3", "[memory=1.2.3%,vcores=1]", "[memory=%,vcores=1]"])
-def test_a_number_that_is_none_is_told(text: str) -> None:
+def test_an_invalid_number_is_reported(text: str) -> None:
     with pytest.raises(ValueError, match="not a number"):
         parse_vector(text, TWO_TYPES)
 
 
-def test_types_that_the_cluster_does_not_have_are_kept_apart() -> None:
+def test_types_unknown_to_the_cluster_are_kept_separately() -> None:
     vector = parse_vector("[memory=5w,vcores=5w,disks=3]", TWO_TYPES)
     assert vector.unknown == ("disks",)
-    assert vector.common_weight is None, "disks are an amount"
+    assert vector.common_weight is None, "disks have an amount"
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_types_that_the_cluster_does_not_have_are_kept_apart() -> None:
         ("[memory=5,vcores=5]", TWO_TYPES, None),
     ],
 )
-def test_the_same_weight_of_all_types_is_that_weight(text: str, types: ResourceTypes, weight: float | None) -> None:
+def test_equal_weights_of_all_types_are_one_weight(text: str, types: ResourceTypes, weight: float | None) -> None:
     assert parse_vector(text, types).common_weight == weight
 
 
@@ -83,13 +83,13 @@ def test_amounts_of_all_types_are_absolute() -> None:
     assert not CapacityVector({}).is_absolute
 
 
-def test_many_types_that_do_not_end_are_found_out_quickly() -> None:
-    """The pattern as Hadoop writes it tries every way to cut the text up."""
+def test_many_types_without_an_end_are_refused_quickly() -> None:
+    """Hadoop's own pattern backtracks over every way to split the text."""
     text = "[" + ",".join(f"a-long-resource-name-{n}=123456789%" for n in range(200))
     before = time.process_time()
     assert parse_vector(text, TWO_TYPES) == NO_VECTOR
     assert time.process_time() - before < 1
 
 
-def test_units_are_in_the_order_in_which_they_are_handed_out() -> None:
+def test_units_are_in_the_order_of_distribution() -> None:
     assert [unit.name for unit in CapacityUnit] == ["ABSOLUTE", "PERCENTAGE", "WEIGHT"]

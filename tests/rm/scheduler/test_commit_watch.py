@@ -1,4 +1,4 @@
-"""The watch sees a booking that must not be: each is brought about by damage done between the visits."""
+"""The watch detects forbidden bookings; each test causes one by corrupting the state between visits."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ Damage = Callable[[Cluster, Proposal], None]
 
 @pytest.fixture
 def cluster(start_cluster: StartCluster) -> Cluster:
-    """app1 runs on n1 and asks for a container; app2 has n2 reserved."""
+    """app1 runs on n1 and requests a container; n2 is reserved for app2."""
     cluster = start_cluster()
     cluster.node("n1", 8 * GB)
     cluster.node("n2", 4 * GB)
     cluster.run("app1", "n1")
     cluster.run("app2", "n2")
-    cluster.ask("app2", 1, 4 * GB)
-    cluster.beat("n2")
-    cluster.ask("app1", 1)
+    cluster.request("app2", 1, 4 * GB)
+    cluster.heartbeat("n2")
+    cluster.request("app1", 1)
     return cluster
 
 
 def proposal_of(cluster: Cluster, app: str, node: str) -> Proposal:
-    """A sound one."""
+    """A valid proposal."""
     attempt = cluster.attempt(app)
     key = next(iter(attempt.requests.keys))
     return Proposal(attempt, cluster.node_of(node), key, Resource(GB, 1), NodeType.OFF_SWITCH, is_allocation=True)
@@ -54,8 +54,8 @@ def _user_above_limit(cluster: Cluster, proposal: Proposal) -> None:
     user.limit = Resource(GB, 1)
 
 
-def _not_asked_for(cluster: Cluster, proposal: Proposal) -> None:
-    cluster.ask("app1", 0)
+def _not_requested(cluster: Cluster, proposal: Proposal) -> None:
+    cluster.request("app1", 0)
 
 
 def _node_is_down(cluster: Cluster, proposal: Proposal) -> None:
@@ -66,7 +66,7 @@ def _reserved_for_another(cluster: Cluster, proposal: Proposal) -> None:
     proposal.node = cluster.node_of("n2")
 
 
-def _reservation_is_gone(cluster: Cluster, proposal: Proposal) -> None:
+def _reservation_was_removed(cluster: Cluster, proposal: Proposal) -> None:
     proposal.reserved = cluster.node_of("n2").reserved_container
 
 
@@ -80,7 +80,7 @@ def _of_another_partition(cluster: Cluster, proposal: Proposal) -> None:
     keyed.partition = "gpu"
 
 
-def _not_settled(cluster: Cluster, proposal: Proposal) -> None:
+def _work_preserving_recovery_not_over(cluster: Cluster, proposal: Proposal) -> None:
     cluster.scheduler.context.placing_from_ms = cluster.now_ms
 
 
@@ -90,16 +90,16 @@ def _not_settled(cluster: Cluster, proposal: Proposal) -> None:
         ("I-09", _user_above_limit),
         ("I-13", _too_small),
         ("I-13", _too_large),
-        ("I-14", _not_asked_for),
+        ("I-14", _not_requested),
         ("I-16", _node_is_down),
         ("I-20", _reserved_for_another),
-        ("I-20", _reservation_is_gone),
+        ("I-20", _reservation_was_removed),
         ("I-23", _blacklisted),
         ("I-23", _of_another_partition),
-        ("I-46", _not_settled),
+        ("I-46", _work_preserving_recovery_not_over),
     ],
 )
-def test_a_booking_that_must_not_be_is_found(number: str, damage: Damage, cluster: Cluster) -> None:
+def test_a_forbidden_booking_is_detected(number: str, damage: Damage, cluster: Cluster) -> None:
     proposal = proposal_of(cluster, "app1", "n1")
     limit_of(cluster.leaf().users, "user", "", proposal.mode)
     cluster.watch.look_at_booking(proposal)
@@ -109,28 +109,28 @@ def test_a_booking_that_must_not_be_is_found(number: str, damage: Damage, cluste
     assert [text.split(":")[0] for text in cluster.watch.take()] == [number]
 
 
-def test_every_booking_is_looked_at(cluster: Cluster) -> None:
-    """The commit shows it what it is about to book."""
+def test_every_booking_is_checked(cluster: Cluster) -> None:
+    """The commit passes to the watch what it is about to book."""
     seen: list[Proposal] = []
     cluster.scheduler.placement.watch = seen.append
-    cluster.beat("n1")
+    cluster.heartbeat("n1")
     assert [(str(proposal.application), proposal.node.name) for proposal in seen] == [
         (str(cluster.attempt("app1").attempt_id), "n1")
     ]
 
 
-def test_a_container_ends_once(cluster: Cluster) -> None:
-    """The same end told again is no other end."""
+def test_a_container_completes_once(cluster: Cluster) -> None:
+    """The same completion reported again is not a second one."""
     container_id = ContainerId(cluster.attempt("app1").attempt_id, 1)
 
-    def tell(exit_status: int) -> None:
+    def report(exit_status: int) -> None:
         status = ContainerStatus(container_id, ContainerState.COMPLETE, exit_status)
         cluster.watch.look_at_notice(
             ContainerFinished(container_id.attempt_id, cluster.node_of("n1").node_id, status, Resource(GB, 1), 0)
         )
 
-    tell(0)
-    tell(0)
+    report(0)
+    report(0)
     assert cluster.watch.take() == []
-    tell(1)
+    report(1)
     assert cluster.watch.take() == [f"I-31: {container_id}: ended with 0, and with 1"]

@@ -1,4 +1,4 @@
-"""Reading capacity-scheduler.xml: values as in Hadoop, and every fault at once."""
+"""Reading capacity-scheduler.xml: values as in Hadoop, with all faults reported at once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_defaults_are_those_of_hadoop() -> None:
     assert (a.state, a.ordering_policy) == (None, "fifo")
 
 
-def test_queues_come_parents_first_in_the_order_of_the_file() -> None:
+def test_queues_are_listed_parents_first_in_the_order_of_the_file() -> None:
     settings = read({**TWO, "root.a.queues": "z, y", "root.a.z.capacity": "50", "root.a.y.capacity": "50"})
     assert list(settings.queues) == ["root", "root.a", "root.a.z", "root.a.y", "root.b"]
 
@@ -53,7 +53,7 @@ def test_a_maximum_of_minus_one_means_everything() -> None:
     assert read({**TWO, "root.a.maximum-capacity": "-1"}).queues["root.a"].capacities[""].maximum_capacity == 1.0
 
 
-def test_global_values_are_overridden_by_the_queues_own() -> None:
+def test_a_queues_own_value_overrides_the_global_one() -> None:
     settings = read(
         {**TWO, "user-limit-factor": "3", "root.b.user-limit-factor": "2", "minimum-user-limit-percent": "9"}
     )
@@ -197,7 +197,7 @@ def test_capacities_of_children_add_up_to_100_or_0(conf: dict[str, str], problem
         assert any(problem in fault.problem for fault in faults_of(base))
 
 
-def test_an_endless_tree_is_refused() -> None:
+def test_a_tree_with_a_cycle_is_refused() -> None:
     conf, path = {"root.queues": "q"}, "root.q"
     for _ in range(80):
         conf |= {f"{path}.capacity": "100", f"{path}.queues": "q"}
@@ -205,7 +205,7 @@ def test_an_endless_tree_is_refused() -> None:
     assert any("levels of queues" in fault.problem for fault in faults_of(conf))
 
 
-def test_labels_can_only_be_assigned_by_an_administrator() -> None:
+def test_only_an_administrator_can_assign_labels() -> None:
     (fault,) = faults_of({**TWO, "yarn.node-labels.configuration-type": "distributed"})
     assert (fault.key, fault.value) == ("yarn.node-labels.configuration-type", "distributed")
     assert fault.problem == "only an administrator can assign labels to nodes"
@@ -292,14 +292,14 @@ def test_a_queue_that_no_list_contains_is_a_warning() -> None:
         },
         {"root.a.auto-create-child-queue.enabled": "true", "root.a.leaf-queue-template.capacity": "10"},
     ],
-    ids=["labels", "created on demand", "the template of a managed parent"],
+    ids=["labels", "dynamic queues", "the template of a managed parent"],
 )
-def test_keys_of_labels_and_templates_are_not_those_of_missing_queues(conf: dict[str, str]) -> None:
+def test_keys_of_labels_and_templates_are_not_taken_for_missing_queues(conf: dict[str, str]) -> None:
     assert read({**TWO, **conf}).warnings == ()
 
 
 @pytest.mark.parametrize("key", ["minimum-user-limit-percent", "root.a.minimum-user-limit-percent"])
-def test_a_value_that_is_not_valid_is_reported_once(key: str) -> None:
+def test_an_invalid_value_is_reported_once(key: str) -> None:
     """A key for all queues is read for each of them."""
     (fault,) = faults_of({**TWO, key: "many"})
     assert fault.key == f"yarn.scheduler.capacity.{key}"

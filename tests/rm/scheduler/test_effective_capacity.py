@@ -15,7 +15,7 @@ DOMINANT = {"resource-calculator": "org.apache.hadoop.yarn.util.resource.Dominan
 
 
 def queues(**capacities: str) -> dict[str, str]:
-    """Queues below root with these capacities; a trailing `_max` is a maximum."""
+    """Queues below root with these capacities; a key that ends in `_max` is a maximum."""
     conf = {"root.queues": ",".join(name for name in capacities if not name.endswith("_max"))}
     for name, text in capacities.items():
         path, _, maximum = name.partition("_")
@@ -36,7 +36,7 @@ def maximum(cluster: Cluster, queue: str) -> Resource:
 
 
 @pytest.mark.case("A8")
-def test_weights_are_parts_of_their_sum(start_cluster: StartCluster) -> None:
+def test_weights_are_divided_by_their_sum(start_cluster: StartCluster) -> None:
     conf = {**queues(a="3w", b="1w"), "root.a.queues": "x,y", "root.a.x.capacity": "2w", "root.a.y.capacity": "1w"}
     cluster = start_cluster(conf, alone=True)
     cluster.node("n1", 12 * GB)
@@ -54,8 +54,10 @@ def test_weights_are_parts_of_their_sum(start_cluster: StartCluster) -> None:
     ],
     ids=["percent", "weight", "absolute", "mixed levels"],
 )
-def test_one_tree_in_all_notations(start_cluster: StartCluster, a: str, b: str, x: str, y: str) -> None:
-    """The same amounts and the same shares of the cluster, whatever they are written in."""
+def test_one_tree_has_the_same_amounts_in_all_notations(
+    start_cluster: StartCluster, a: str, b: str, x: str, y: str
+) -> None:
+    """The shares of the cluster are the same too."""
     conf = {**DOMINANT, **queues(a=a, b=b), "root.a.queues": "x,y", "root.a.x.capacity": x, "root.a.y.capacity": y}
     cluster = start_cluster(conf, alone=True)
     cluster.node("n1", 10 * GB)
@@ -66,14 +68,14 @@ def test_one_tree_in_all_notations(start_cluster: StartCluster, a: str, b: str, 
     assert shares == [0.25, 0.375, 0.375]
 
 
-def test_weights_of_nothing_leave_nothing(start_cluster: StartCluster) -> None:
-    """A sum that is not above 0.000001 is not divided by."""
+def test_a_weight_of_zero_gives_no_capacity(start_cluster: StartCluster) -> None:
+    """A sum of at most 0.000001 is not used as a divisor."""
     cluster = start_cluster(queues(a="0w", b="0w"), alone=True)
     cluster.node("n1", 12 * GB)
     assert minimum(cluster, "a") == Resource(0, 0)
 
 
-def test_weights_are_normalised_anew_when_siblings_change(start_cluster: StartCluster) -> None:
+def test_weights_are_normalised_again_when_siblings_change(start_cluster: StartCluster) -> None:
     cluster = start_cluster(queues(a="1w", b="1w"), alone=True)
     cluster.node("n1", 12 * GB)
     cluster.refresh(queues(a="1w", b="1w", c="2w"))
@@ -81,7 +83,7 @@ def test_weights_are_normalised_anew_when_siblings_change(start_cluster: StartCl
 
 
 def test_weights_refreshed_to_percentages_keep_the_larger(start_cluster: StartCluster) -> None:
-    """The normalised weight is not cleared by a refresh."""
+    """A refresh does not clear the normalised weight."""
     cluster = start_cluster(queues(a="2w", b="1w"), alone=True)
     cluster.node("n1", 12 * GB)
     cluster.refresh(queues(a="50", b="50"))
@@ -98,7 +100,7 @@ def test_a_capacity_refreshed_to_zero_is_zero(start_cluster: StartCluster) -> No
 
 @pytest.mark.case("A8")
 def test_amounts_are_guaranteed_while_the_cluster_has_them(start_cluster: StartCluster) -> None:
-    """And scaled, each type by itself, when it has not."""
+    """Otherwise they are scaled down, each resource type separately."""
     cluster = start_cluster({**DOMINANT, **queues(a="[memory=6144,vcores=6]", b="[memory=2048,vcores=2]")}, alone=True)
     assert minimum(cluster, "a") == Resource(6144, 6), "an empty cluster scales nothing"
     cluster.node("n1", 16 * GB)
@@ -109,7 +111,7 @@ def test_amounts_are_guaranteed_while_the_cluster_has_them(start_cluster: StartC
     assert (minimum(cluster, "a"), minimum(cluster, "b")) == (Resource(3072, 3), Resource(1024, 1))
 
 
-def test_a_shortage_of_one_type_scales_the_plentiful_up(start_cluster: StartCluster) -> None:
+def test_a_shortage_of_one_type_scales_the_others_up(start_cluster: StartCluster) -> None:
     """The ratio is not capped at 1."""
     amounts = "[memory=20480,vcores=20]"
     cluster = start_cluster({**DOMINANT, **queues(a=amounts, b=amounts)}, alone=True)
@@ -130,7 +132,7 @@ def test_children_of_a_scaled_parent_are_scaled_with_it(start_cluster: StartClus
 
 
 def test_a_maximum_in_amounts_is_inherited_and_bounded(start_cluster: StartCluster) -> None:
-    """getOrInheritMaxResource: one's own, else the configured one above, else what that comes to."""
+    """getOrInheritMaxResource: the queue's own, else the configured one of an ancestor, else its effective maximum."""
     conf = {
         **queues(a="[memory=4096,vcores=4]", a_max="[memory=8192,vcores=8]", b="[memory=4096,vcores=4]"),
         "root.a.queues": "x,y",
@@ -145,18 +147,18 @@ def test_a_maximum_in_amounts_is_inherited_and_bounded(start_cluster: StartClust
 
 
 def test_a_capacity_above_its_maximum_is_bounded_by_the_maximum(start_cluster: StartCluster) -> None:
-    """It loads; the guarantee is above what the queue may use."""
+    """The configuration loads; the guarantee is above what the queue may use."""
     cluster = start_cluster({**queues(a="50", a_max="40", b="50"), "maximum-am-resource-percent": "1"}, alone=True)
     cluster.node("n1", 10 * GB)
     assert (minimum(cluster, "a").memory_mb, maximum(cluster, "a").memory_mb) == (5 * GB, 4 * GB)
     cluster.run("app1", "n1")
-    cluster.ask("app1", 9)
-    cluster.beat("n1", 9)
+    cluster.request("app1", 9)
+    cluster.heartbeat("n1", 9)
     assert cluster.used("a") == 4 * GB
 
 
-def test_a_queue_of_amounts_takes_no_application_before_the_first_node(start_cluster: StartCluster) -> None:
-    """Its share of the maximum number of applications is nothing yet."""
+def test_a_queue_of_amounts_accepts_no_application_before_the_first_node(start_cluster: StartCluster) -> None:
+    """Its share of the maximum number of applications is still zero."""
     cluster = start_cluster(queues(a="[memory=4096,vcores=4]", b="[memory=4096,vcores=4]"), alone=True)
     (refusal,) = cluster.submit("app1")
     assert "Queue root.a already has 0 applications, cannot accept submission of application" in refusal
@@ -164,7 +166,7 @@ def test_a_queue_of_amounts_takes_no_application_before_the_first_node(start_clu
     assert cluster.submit("app2") == []
 
 
-def test_a_global_maximum_of_applications_is_not_for_queues_of_amounts(start_cluster: StartCluster) -> None:
+def test_a_global_maximum_of_applications_does_not_apply_to_queues_of_amounts(start_cluster: StartCluster) -> None:
     conf = {"global-queue-max-application": "100"}
     cluster = start_cluster({**conf, **queues(a="[memory=4096,vcores=4]", b="[memory=4096,vcores=4]")}, alone=True)
     cluster.node("n1", 16 * GB)
@@ -173,8 +175,8 @@ def test_a_global_maximum_of_applications_is_not_for_queues_of_amounts(start_clu
     assert cluster.leaf("a").maximum_applications == 100
 
 
-def test_shares_of_an_empty_cluster_are_no_numbers_with_dominant_shares(start_cluster: StartCluster) -> None:
-    """Infinity is made 0, what is not a number stays (deriveCapacityFromAbsoluteConfigurations)."""
+def test_shares_of_an_empty_cluster_are_nan_with_dominant_shares(start_cluster: StartCluster) -> None:
+    """Infinity becomes 0, NaN stays (deriveCapacityFromAbsoluteConfigurations)."""
     amounts = queues(a="[memory=4096,vcores=4]", b="[memory=4096,vcores=4]")
     cluster = start_cluster({**DOMINANT, **amounts}, alone=True)
     assert math.isnan(cluster.leaf("a").capacities.default.absolute_capacity)

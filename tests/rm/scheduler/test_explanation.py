@@ -27,8 +27,8 @@ def cluster(start_cluster: StartCluster) -> Cluster:
 
 
 def test_a_full_node_is_reported_with_what_is_available(cluster: Cluster) -> None:
-    cluster.ask("app1", 1, 4 * GB)
-    cluster.beat("n1")
+    cluster.request("app1", 1, 4 * GB)
+    cluster.heartbeat("n1")
     assert explain(cluster, "app1") == [
         "app1 on n1: Node does not have sufficient resource for request "
         "(requested <memory:4096, vCores:1>, available <memory:3072, vCores:3>)"
@@ -36,9 +36,9 @@ def test_a_full_node_is_reported_with_what_is_available(cluster: Cluster) -> Non
 
 
 def test_a_blacklisted_node_is_reported(cluster: Cluster) -> None:
-    cluster.ask("app1", 1)
-    cluster.avoid("app1", "n2")
-    cluster.beat("n2")
+    cluster.request("app1", 1)
+    cluster.blacklist("app1", "n2")
+    cluster.heartbeat("n2")
     assert explain(cluster, "app1") == ["app1 on n2: Node is blacklisted"]
 
 
@@ -46,11 +46,11 @@ def test_a_blacklisted_node_is_reported(cluster: Cluster) -> None:
 def test_a_node_reserved_for_another_application_is_reported(cluster: Cluster) -> None:
     """To the owner of the reservation the node is full; an application without requests has no obstacles."""
     cluster.run("app2", "n1")
-    cluster.ask("app1", 1, 4 * GB)
-    cluster.beat("n1")
+    cluster.request("app1", 1, 4 * GB)
+    cluster.heartbeat("n1")
     assert explain(cluster, "app2") == []
-    cluster.ask("app2", 1)
-    cluster.beat("n1")
+    cluster.request("app2", 1)
+    cluster.heartbeat("n1")
     assert explain(cluster, "app2") == [
         "root on n1: Queue skipped because node has been reserved (reserved <memory:4096, vCores:1>)"
     ]
@@ -62,19 +62,19 @@ def test_a_node_reserved_for_another_application_is_reported(cluster: Cluster) -
 
 def test_waiting_for_a_better_node_is_reported(cluster: Cluster) -> None:
     cluster.send("app1", [row(2, name="far"), row(2, name="/far"), row(2)])
-    cluster.beat("n2")
+    cluster.heartbeat("n2")
     assert explain(cluster, "app1") == [
         "app1 on n2: Node skipped because of off-switch delay (requested <memory:1024, vCores:1>)"
     ]
 
 
 def test_a_new_refusal_on_a_node_replaces_the_last_one(cluster: Cluster) -> None:
-    cluster.ask("app1", 1)
-    cluster.avoid("app1", "n2")
-    cluster.beat("n2")
+    cluster.request("app1", 1)
+    cluster.blacklist("app1", "n2")
+    cluster.heartbeat("n2")
     cluster.scheduler.allocate(cluster.attempt("app1").attempt_id, [], [], [], ["n2"], [], cluster.now_ms)
     cluster.send("app1", [row(2, name="far"), row(2, name="/far"), row(2)])
-    cluster.beat("n2")
+    cluster.heartbeat("n2")
     assert [line.split(" (")[0] for line in explain(cluster, "app1")] == [
         "app1 on n2: Node skipped because of off-switch delay"
     ]

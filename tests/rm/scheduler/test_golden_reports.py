@@ -1,6 +1,6 @@
-"""Numbers that Hadoop's ResourceManager reports of its queues, for the trees of its web services' tests.
+"""Numbers that Hadoop's ResourceManager reports for its queues, for the trees of its web services' tests.
 
-Facts of answers to GET /ws/v1/cluster/scheduler. What is reported in percent is a fraction here.
+They come from answers to GET /ws/v1/cluster/scheduler. Hadoop's percentages are fractions here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def tree(capacities: tuple[str, ...], *, legacy: bool) -> dict[str, str]:
 
 
 def reported(cluster: Cluster) -> Reported:
-    """capacity, absoluteCapacity, normalizedWeight and (of leaves) maxApplications of all queues."""
+    """capacity, absoluteCapacity, normalizedWeight and, for leaves, maxApplications of all queues."""
     queues = [cluster.scheduler.queue(path) for path in PATHS]
     shares = [queue.capacities.default for queue in queues if queue is not None]
     return (
@@ -60,7 +60,7 @@ def reported(cluster: Cluster) -> Reported:
         (WEIGHTS, False, 32, (SHARES, OF_ALL, NOTHING, APPLICATIONS)),
     ],
 )
-def test_shares_of_queues(
+def test_shares_of_queues_match_hadoops_report(
     start_cluster: StartCluster, capacities: tuple[str, ...], legacy: bool, gigabytes: int, expected: Reported
 ) -> None:
     cluster = start_cluster(tree(capacities, legacy=legacy), alone=True)
@@ -70,8 +70,8 @@ def test_shares_of_queues(
 
 
 @pytest.mark.parametrize("legacy", [True, False])
-def test_what_queues_and_users_have(start_cluster: StartCluster, legacy: bool) -> None:
-    """Two masters of 32 and 64 MB wait on 32 GB; each counts as one container of the smallest size."""
+def test_limits_and_usage_of_queues_and_users_match_hadoops_report(start_cluster: StartCluster, legacy: bool) -> None:
+    """Two AMs of 32 and 64 MB wait on 32 GB; each counts as one container of the minimum size."""
     capacities = {"root.a.capacity": "12.5", "root.a.maximum-capacity": "50", "root.b.capacity": "50"}
     conf = {**capacities, "root.c.capacity": "37.5", "root.queues": "a, b, c"}
     cluster = start_cluster({**conf, "legacy-queue-mode.enabled": str(legacy).lower()}, alone=True)

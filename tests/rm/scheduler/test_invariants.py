@@ -1,4 +1,4 @@
-"""Each invariant detects what violates it. (That they hold for random input: test_any_order.py.)"""
+"""Each invariant detects its violation. (test_random_operations.py checks that they hold for random input.)"""
 
 from __future__ import annotations
 
@@ -60,45 +60,45 @@ def _break_am_usage(cluster: Cluster) -> None:
     cluster.leaf().usage.default.am_used = Resource(GB, 2)
 
 
-def _break_count(cluster: Cluster) -> None:
+def _break_container_count(cluster: Cluster) -> None:
     cluster.leaf().container_count += 1
 
 
-def _break_count_above(cluster: Cluster) -> None:
+def _break_parent_container_count(cluster: Cluster) -> None:
     cluster.scheduler.queues["root"].container_count -= 1
 
 
-def _break_count_of_applications(cluster: Cluster) -> None:
+def _break_application_count(cluster: Cluster) -> None:
     root = cluster.scheduler.queues["root"]
     assert isinstance(root, ParentQueue)
     root.application_count += 1
 
 
-def _break_count_of_asks(cluster: Cluster) -> None:
-    for _, asked in cluster.attempt("app1").requests.rows():
-        asked.count = -1
+def _break_requested_count(cluster: Cluster) -> None:
+    for _, request in cluster.attempt("app1").requests.rows():
+        request.count = -1
 
 
-def _break_place(cluster: Cluster) -> None:
+def _break_second_node(cluster: Cluster) -> None:
     container = next(iter(cluster.attempt("app1").live_containers.values()))
     cluster.node_of("n2").allocate_container(container)
 
 
-def _break_hold(cluster: Cluster) -> None:
+def _break_released_container(cluster: Cluster) -> None:
     container = next(iter(cluster.attempt("app1").live_containers.values()))
     cluster.node_of("n1").release_container(container.id, by_node=True)
 
 
-def _break_state(cluster: Cluster) -> None:
+def _break_container_state(cluster: Cluster) -> None:
     container = next(iter(cluster.attempt("app1").live_containers.values()))
     container.handle(RMContainerKill(ContainerStatus(container.id, ContainerState.COMPLETE)), cluster.now_ms)
 
 
-def _break_count_of_rows(cluster: Cluster) -> None:
+def _break_row_count_limit(cluster: Cluster) -> None:
     cluster.attempt("app1").requests.row_count += 1
 
 
-def _break_bound_of_blacklist(cluster: Cluster) -> None:
+def _break_blacklist_limit(cluster: Cluster) -> None:
     cluster.attempt("app1").blacklist.update(str(number) for number in range(BLACKLIST_MAX + 1))
 
 
@@ -112,40 +112,40 @@ def _break_bound_of_blacklist(cluster: Cluster) -> None:
         ("I-05", _break_parent),
         ("I-06", _break_user),
         ("I-10", _break_am_usage),
-        ("I-11", _break_count),
-        ("I-11", _break_count_above),
-        ("I-11", _break_count_of_applications),
+        ("I-11", _break_container_count),
+        ("I-11", _break_parent_container_count),
+        ("I-11", _break_application_count),
         ("I-14", _break_pending),
-        ("I-14", _break_count_of_asks),
-        ("I-15", _break_place),
-        ("I-15", _break_hold),
+        ("I-14", _break_requested_count),
+        ("I-15", _break_second_node),
+        ("I-15", _break_released_container),
         ("I-18", _break_reservation),
         ("I-19", _break_reservation_owner),
-        ("I-28", _break_state),
-        ("I-64", _break_count_of_rows),
-        ("I-64", _break_bound_of_blacklist),
+        ("I-28", _break_container_state),
+        ("I-64", _break_row_count_limit),
+        ("I-64", _break_blacklist_limit),
     ],
 )
-def test_damage_is_found(number: str, damage: Callable[[Cluster], None], start_cluster: StartCluster) -> None:
+def test_a_violation_is_detected(number: str, damage: Callable[[Cluster], None], start_cluster: StartCluster) -> None:
     cluster = start_cluster(exempt=tuple(f"I-{every:02}" for every in range(1, 67)))
     cluster.node("n1", 4 * GB)
     cluster.node("n2", 4 * GB)
     cluster.run("app1", "n1")
-    cluster.ask("app1", 1, 4 * GB)
-    cluster.beat("n1")
+    cluster.request("app1", 1, 4 * GB)
+    cluster.heartbeat("n1")
     assert violations(cluster.scheduler) == []
     damage(cluster)
     assert number in {violation.split(":")[0] for violation in violations(cluster.scheduler)}
 
 
-def test_a_queue_above_its_maximum_is_found(start_cluster: StartCluster) -> None:
-    """What is held stays when the cluster shrinks: an exemption, not a bug."""
+def test_a_queue_above_its_maximum_is_detected(start_cluster: StartCluster) -> None:
+    """Containers stay when the cluster shrinks: an exemption, not a bug."""
     cluster = start_cluster(exempt=("I-08",))
     cluster.node("n1", 4 * GB)
     cluster.node("n2", 4 * GB)
     cluster.run("app1", "n1")
-    cluster.ask("app1", 3)
-    cluster.beat("n1", 3)
+    cluster.request("app1", 3)
+    cluster.heartbeat("n1", 3)
     cluster.lose("n2")
     assert violations(cluster.scheduler) == []
     cluster.scheduler.queues["root.a"].capacities.default.effective_maximum = Resource(GB, 1)

@@ -1,4 +1,4 @@
-"""Hash codes and the order of Java's hash maps, held against what a JVM printed."""
+"""Hash codes and the order of Java's hash maps, compared with the output of a JVM."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def test_a_node_hashes_as_in_java() -> None:
     assert node_hash(NodeId("h1", 1)) == 946181087
 
 
-def test_a_hash_map_gives_its_keys_by_bucket() -> None:
-    """new HashMap of seven queues, put in the order of the list."""
+def test_a_hash_map_iterates_by_bucket() -> None:
+    """A HashMap of seven queues, inserted in the order of the list."""
     names = ["a", "b", "c", "default", "engineering", "support", "marketing"]
     ordered = hash_order([f"root.{name}" for name in names], string_hash)
     assert ordered == [f"root.{name}" for name in ("engineering", "support", "default", "a", "b", "c", "marketing")]
@@ -39,7 +39,7 @@ def test_a_large_map_has_more_buckets() -> None:
     assert ordered == [f"root.q{i}" for i in expected]
 
 
-def test_nodes_are_given_by_bucket() -> None:
+def test_nodes_are_iterated_by_bucket() -> None:
     ordered = hash_order([NodeId(f"h{i}", 1) for i in range(1, 9)], node_hash)
     assert [node_id.host for node_id in ordered] == ["h5", "h3", "h7", "h1", "h8", "h2", "h4", "h6"]
 
@@ -49,13 +49,13 @@ def test_keys_of_one_bucket_stay_in_the_order_of_insertion() -> None:
 
 
 def test_a_map_that_has_been_large_keeps_its_buckets() -> None:
-    """With 16 buckets 17 shares the bucket of 1, with 32 it does not."""
+    """With 16 buckets, 17 shares the bucket of 1; with 32 it does not."""
     assert hash_order([17, 1], lambda key: key) == [17, 1]
     assert hash_order([17, 1], lambda key: key, peak=13) == [1, 17]
 
 
 def test_a_concurrent_map_grows_one_entry_earlier() -> None:
-    """ConcurrentHashMap doubles its table when it becomes three quarters full, HashMap when it would be fuller."""
+    """ConcurrentHashMap doubles its table when it becomes three quarters full, HashMap when it exceeds that."""
     names = [f"root.q{i}" for i in range(12)]
     assert [int(name[6:]) for name in hash_order(names, string_hash)] == [6, 5, 8, 7, 9, 10, 11, 0, 2, 1, 4, 3]
     concurrent = hash_order(names, string_hash, concurrent=True)
@@ -64,6 +64,6 @@ def test_a_concurrent_map_grows_one_entry_earlier() -> None:
     assert hash_order([17, 1], lambda key: key, peak=12, concurrent=True) == [1, 17]
 
 
-def test_keys_of_asks_hash_by_priority_and_request_id() -> None:
+def test_request_keys_hash_by_priority_and_request_id() -> None:
     assert request_key_hash(1, -1, None) != request_key_hash(2, -1, None)
     assert request_key_hash(1, 5, None) != request_key_hash(1, 6, None)

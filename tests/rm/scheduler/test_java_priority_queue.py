@@ -1,4 +1,4 @@
-"""The order among equals is that of java.util.PriorityQueue's heap."""
+"""Equal elements have the order of java.util.PriorityQueue's heap."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ def compare_first(a: str, b: str) -> int:
     return ord(a[0]) - ord(b[0])
 
 
-def filled(*elements: str) -> JavaPriorityQueue[str]:
+def queue_of(*elements: str) -> JavaPriorityQueue[str]:
     queue = JavaPriorityQueue(compare_first)
     for element in elements:
         queue.add(element)
     return queue
 
 
-def emptied(queue: JavaPriorityQueue[str]) -> list[str]:
+def poll_all(queue: JavaPriorityQueue[str]) -> list[str]:
     return [queue.pop() for _ in range(len(queue))]
 
 
@@ -35,16 +35,16 @@ def emptied(queue: JavaPriorityQueue[str]) -> list[str]:
         ),
     ],
 )
-def test_equals_leave_as_the_heap_has_them(elements: list[str], order: list[str]) -> None:
-    """As a JVM gave them: the last element takes the first one's place and sinks, past none that is equal."""
-    assert emptied(filled(*elements)) == order
+def test_equal_elements_are_polled_in_heap_order(elements: list[str], order: list[str]) -> None:
+    """As a JVM returned them: the last element replaces the first and sinks, but not below an equal one."""
+    assert poll_all(queue_of(*elements)) == order
 
 
-def test_the_iterator_goes_through_the_heap() -> None:
-    assert list(filled("c", "b", "a")) == ["a", "c", "b"]
+def test_the_iterator_follows_the_heap() -> None:
+    assert list(queue_of("c", "b", "a")) == ["a", "c", "b"]
 
 
-def test_the_least_comes_first_whatever_comes_between() -> None:
+def test_the_least_element_is_polled_first_after_any_insertions() -> None:
     rng = random.Random(7)
     queue, held = JavaPriorityQueue[int](lambda a, b: a - b), list[int]()
     for _ in range(500):

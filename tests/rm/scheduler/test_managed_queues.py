@@ -1,4 +1,4 @@
-"""Leaves that a managed parent makes and entitles (Hadoop: TestCapacitySchedulerAutoQueueCreation)."""
+"""Leaves that a managed parent creates and gives guarantees to (Hadoop: TestCapacitySchedulerAutoQueueCreation)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MANAGED = {
     f"{TEMPLATE}capacity": "50",
     "maximum-am-resource-percent": "1",
 }
-"""Two leaves have a guarantee at a time, of a quarter of all each."""
+"""Two leaves at a time have a guarantee, each of a quarter of the cluster."""
 
 
 def start(start_cluster: StartCluster, conf: dict[str, str] | None = None) -> Cluster:
@@ -29,7 +29,7 @@ def start(start_cluster: StartCluster, conf: dict[str, str] | None = None) -> Cl
 
 
 def submit(cluster: Cluster, app: str, user: str) -> list[str]:
-    """As a rule `u:%user:root.users.%user` has it."""
+    """Submit as the placement rule `u:%user:root.users.%user` does."""
     return cluster.submit(app, user, f"root.users.{user}", placed=f"root.users.{user}")
 
 
@@ -41,11 +41,11 @@ def maximum(cluster: Cluster, user: str) -> int:
     return cluster.scheduler.queues[f"root.users.{user}"].effective_maximum("").memory_mb // GB
 
 
-def round_of(cluster: Cluster) -> None:
+def run_round(cluster: Cluster) -> None:
     cluster.scheduler.policies.entitle_leaves(cluster.now_ms)
 
 
-def test_who_comes_first_has_a_guarantee(start_cluster: StartCluster) -> None:
+def test_the_first_leaves_get_a_guarantee(start_cluster: StartCluster) -> None:
     """GuaranteedOrZeroCapacityOverTimePolicy.getInitialLeafQueueConfiguration."""
     cluster = start(start_cluster)
     for number, user in enumerate(("ann", "bob", "cid"), start=1):
@@ -54,8 +54,8 @@ def test_who_comes_first_has_a_guarantee(start_cluster: StartCluster) -> None:
     assert [maximum(cluster, user) for user in ("ann", "bob", "cid")] == [24, 24, 24]
 
 
-def test_a_leaf_is_as_its_template_says_whatever_its_path_does(start_cluster: StartCluster) -> None:
-    """ManagedParentQueue.setLeafQueueConfigs; weights of users are read from the file as it was loaded."""
+def test_a_leaf_follows_its_template_whatever_its_own_keys_say(start_cluster: StartCluster) -> None:
+    """ManagedParentQueue.setLeafQueueConfigs; but user weights come from the configuration as it was loaded."""
     conf = {
         f"{TEMPLATE}user-limit-factor": "3",
         f"{TEMPLATE}maximum-capacity": "75",
@@ -71,15 +71,15 @@ def test_a_leaf_is_as_its_template_says_whatever_its_path_does(start_cluster: St
     assert maximum(cluster, "ann") == 18
 
 
-def test_a_round_takes_the_guarantee_of_the_idle_and_gives_it_to_those_who_wait(start_cluster: StartCluster) -> None:
-    """What was taken has a maximum of nothing until the cluster changes: Hadoop updates nothing else in a round."""
+def test_a_round_moves_the_guarantee_of_an_idle_leaf_to_one_that_waits(start_cluster: StartCluster) -> None:
+    """A leaf that lost its guarantee has a maximum of zero until the cluster changes: a round updates nothing else."""
     cluster = start(start_cluster)
     for number, user in enumerate(("ann", "bob", "cid", "dan"), start=1):
         submit(cluster, f"app{number}", user)
-    round_of(cluster)
+    run_round(cluster)
     assert [guaranteed(cluster, user) for user in ("ann", "bob", "cid", "dan")] == [6, 6, 0, 0]
     cluster.end("app1")
-    round_of(cluster)
+    run_round(cluster)
     assert [guaranteed(cluster, user) for user in ("ann", "bob", "cid", "dan")] == [0, 6, 6, 0]
     assert [maximum(cluster, user) for user in ("ann", "bob", "cid", "dan")] == [0, 24, 24, 24]
     cluster.node("n2", 24 * GB)
@@ -87,27 +87,27 @@ def test_a_round_takes_the_guarantee_of_the_idle_and_gives_it_to_those_who_wait(
     assert maximum(cluster, "ann") == 48
 
 
-def test_a_guarantee_counts_at_once_for_the_order_of_leaves(start_cluster: StartCluster) -> None:
-    """Those without come last, however little they use: without the round ann's would be first."""
+def test_a_new_guarantee_changes_the_order_of_leaves_at_once(start_cluster: StartCluster) -> None:
+    """Leaves without a guarantee come last, however little they use: without the round ann's would be first."""
     cluster = start(start_cluster)
     for number, user in enumerate(("ann", "bob", "cid"), start=1):
         submit(cluster, f"app{number}", user)
-    cluster.ask("app1", 1)
-    cluster.beat("n1", 4)
+    cluster.request("app1", 1)
+    cluster.heartbeat("n1", 4)
     cluster.poll("app1")
     cluster.end("app2")
-    cluster.ask("app1", 1)
-    cluster.ask("app3", 1)
-    round_of(cluster)
-    assert cluster.beat("n1", 2) == ["app3/2 on n1 1024", "app1/3 on n1 1024"]
+    cluster.request("app1", 1)
+    cluster.request("app3", 1)
+    run_round(cluster)
+    assert cluster.heartbeat("n1", 2) == ["app3/2 on n1 1024", "app1/3 on n1 1024"]
 
 
-def test_without_a_guarantee_use_is_measured_against_the_templates(start_cluster: StartCluster) -> None:
+def test_usage_without_a_guarantee_is_relative_to_the_templates_capacity(start_cluster: StartCluster) -> None:
     """CSQueueUtils.updateUsedCapacity."""
     cluster = start(start_cluster)
     for number, user in enumerate(("ann", "bob", "cid"), start=1):
         submit(cluster, f"app{number}", user)
-    cluster.beat("n1", 3)
+    cluster.heartbeat("n1", 3)
     used = [cluster.leaf(user).capacities.default.used_capacity for user in ("ann", "cid")]
     assert used[0] == used[1] == pytest.approx(1 / 6)
 
@@ -127,7 +127,7 @@ def test_without_a_guarantee_use_is_measured_against_the_templates(start_cluster
         ),
     ],
 )
-def test_a_leaf_too_many_is_not_made(start_cluster: StartCluster, conf: dict[str, str], refusal: str) -> None:
+def test_a_leaf_above_the_limit_is_not_created(start_cluster: StartCluster, conf: dict[str, str], refusal: str) -> None:
     """ManagedParentQueue.addChildQueue."""
     cluster = start(start_cluster, conf)
     submit(cluster, "app1", "ann")
@@ -139,7 +139,7 @@ def test_a_leaf_too_many_is_not_made(start_cluster: StartCluster, conf: dict[str
     assert "root.users.cid" not in cluster.scheduler.queues
 
 
-def test_only_rules_put_applications_into_a_leaf_that_is_there(start_cluster: StartCluster) -> None:
+def test_only_placement_rules_submit_to_an_existing_leaf(start_cluster: StartCluster) -> None:
     cluster = start(start_cluster)
     submit(cluster, "app1", "ann")
     assert cluster.submit("app2", "ann", "root.users.ann") == [
@@ -149,14 +149,14 @@ def test_only_rules_put_applications_into_a_leaf_that_is_there(start_cluster: St
     ]
 
 
-def test_a_leaf_takes_any_number_of_applications(start_cluster: StartCluster) -> None:
-    """AbstractLeafQueue.validateSubmitApplication asks whether it is an AutoCreatedLeafQueue."""
+def test_a_leaf_accepts_any_number_of_applications(start_cluster: StartCluster) -> None:
+    """AbstractLeafQueue.validateSubmitApplication exempts AutoCreatedLeafQueue."""
     cluster = start(start_cluster, {f"{TEMPLATE}maximum-applications": "1"})
     assert submit(cluster, "app1", "ann") == submit(cluster, "app2", "ann") == []
 
 
-def test_a_refresh_gives_guarantees_anew_to_leaves_with_applications(start_cluster: StartCluster) -> None:
-    """ManagedParentQueue.reinitialize: the first two that have any, by the new template."""
+def test_a_refresh_assigns_guarantees_again_to_leaves_with_applications(start_cluster: StartCluster) -> None:
+    """ManagedParentQueue.reinitialize: to the first two such leaves, by the new template."""
     cluster = start(start_cluster)
     for number, user in enumerate(("ann", "bob", "cid", "dan"), start=1):
         submit(cluster, f"app{number}", user)
@@ -183,8 +183,8 @@ def test_a_refresh_gives_guarantees_anew_to_leaves_with_applications(start_clust
         ({"root.users.queues": "x", "root.users.x.capacity": "100"}, "its configured queues cannot change"),
     ],
 )
-def test_what_a_refresh_may_not_do(start_cluster: StartCluster, conf: dict[str, str], problem: str) -> None:
-    """CapacitySchedulerConfigValidator.validateParentQueueConversion; nothing changes."""
+def test_a_forbidden_refresh_changes_nothing(start_cluster: StartCluster, conf: dict[str, str], problem: str) -> None:
+    """CapacitySchedulerConfigValidator.validateParentQueueConversion."""
     tree = {"root.queues": "users,other,dept", "root.users.capacity": "50", "root.other.capacity": "25"}
     tree |= {"root.dept.capacity": "25", "root.dept.queues": "x", "root.dept.x.capacity": "100"}
     cluster = start(start_cluster, tree)
@@ -195,7 +195,7 @@ def test_what_a_refresh_may_not_do(start_cluster: StartCluster, conf: dict[str, 
     assert guaranteed(cluster, "ann") == 6
 
 
-def test_guarantees_above_the_parents_share_forbid_to_refuse_leaves_from_now_on(start_cluster: StartCluster) -> None:
+def test_a_refresh_cannot_forbid_guarantees_above_the_parents_if_they_exist(start_cluster: StartCluster) -> None:
     cluster = start(start_cluster)
     submit(cluster, "app1", "ann")
     submit(cluster, "app2", "bob")
@@ -203,8 +203,8 @@ def test_guarantees_above_the_parents_share_forbid_to_refuse_leaves_from_now_on(
         cluster.refresh({**MANAGED, f"{CREATION}fail-on-exceeding-parent-capacity": "true"})
 
 
-def test_leaves_have_amounts_where_the_parent_has(start_cluster: StartCluster) -> None:
-    """ManagedParentQueue.updateQueueCapacities; configuredMinResource of a leaf without a guarantee is none."""
+def test_leaves_have_amounts_if_their_parent_has(start_cluster: StartCluster) -> None:
+    """ManagedParentQueue.updateQueueCapacities; configuredMinResource of a leaf without a guarantee is zero."""
     amounts = {
         "root.users.capacity": "[memory=12288,vcores=12]",
         "root.other.capacity": "[memory=12288,vcores=12]",
@@ -215,7 +215,7 @@ def test_leaves_have_amounts_where_the_parent_has(start_cluster: StartCluster) -
         submit(cluster, f"app{number}", user)
     assert [guaranteed(cluster, user) for user in ("ann", "bob", "cid")] == [5, 5, 0]
     cluster.end("app1")
-    round_of(cluster)
+    run_round(cluster)
     assert [guaranteed(cluster, user) for user in ("ann", "bob", "cid")] == [0, 5, 5]
 
 
@@ -226,8 +226,8 @@ def test_a_leaf_starts_in_the_state_of_its_parent(start_cluster: StartCluster) -
     assert cluster.scheduler.queues["root.users.ann"].state is QueueState.STOPPED
 
 
-def test_rounds_run_when_the_policy_is_named(start_cluster: StartCluster) -> None:
-    """SchedulingMonitor: at once, then after each interval; never unless it is named."""
+def test_rounds_run_only_if_the_policy_is_configured(start_cluster: StartCluster) -> None:
+    """SchedulingMonitor: a round at once, then one after each interval."""
     policy = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.QueueManagementDynamicEditPolicy"
     named = {
         "yarn.resourcemanager.scheduler.monitor.enable": "true",
@@ -249,9 +249,9 @@ def test_rounds_run_when_the_policy_is_named(start_cluster: StartCluster) -> Non
     assert guaranteed(cluster, "cid") == 6
 
 
-def test_a_parent_that_makes_none_without_a_guarantee_leaves_them_what_they_have(start_cluster: StartCluster) -> None:
+def test_idle_leaves_keep_their_guarantee_if_the_parent_refuses_to_exceed_its_own(start_cluster: StartCluster) -> None:
     cluster = start(start_cluster, {f"{CREATION}fail-on-exceeding-parent-capacity": "true"})
     submit(cluster, "app1", "ann")
     cluster.end("app1")
-    round_of(cluster)
+    run_round(cluster)
     assert guaranteed(cluster, "ann") == 6

@@ -1,4 +1,4 @@
-"""One application that asks for very much: it costs others little, and what is beyond a limit is refused whole."""
+"""One application with very many requests costs others little; a call above a limit is refused as a whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LABELLED = {
 
 
 class CountedInt(int):
-    """A priority that counts how often it is compared."""
+    """A priority that counts its comparisons."""
 
     comparisons: ClassVar[int] = 0
 
@@ -38,7 +38,7 @@ class CountedInt(int):
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """An application whose master runs on n1; n2 is empty."""
+    """An application whose AM runs on n1; n2 is empty."""
     cluster = Cluster(ONE_QUEUE)
     cluster.node("n1", 16 * GB)
     cluster.node("n2", 16 * GB)
@@ -56,9 +56,9 @@ def keyed_rows(count: int, wanted: int = 1) -> list[ResourceRequest]:
     return [row(wanted, priority=CountedInt(number)) for number in range(count)]
 
 
-@pytest.mark.parametrize("wanted", [1, 0], ids=["asked for", "withdrawn"])
+@pytest.mark.parametrize("wanted", [1, 0], ids=["requested", "withdrawn"])
 def test_distinct_priorities_cost_n_log_n(cluster: Cluster, wanted: int) -> None:
-    """Eight times the keys may cost little more than eight times the comparisons; a scan costs sixty-four times."""
+    """Eight times the keys may cost little more than eight times the comparisons; a scan costs 64 times as many."""
     costs = []
     for count in (500, 4000):
         cluster.send("app1", keyed_rows(count, 1 - wanted))
@@ -67,57 +67,59 @@ def test_distinct_priorities_cost_n_log_n(cluster: Cluster, wanted: int) -> None
 
 
 def strict_rows(count: int) -> list[ResourceRequest]:
-    """Keys of which no node ever comes into question."""
+    """Keys that no node can ever serve."""
     return [row(1, priority=number, relax=False) for number in range(1, count + 1)]
 
 
 def test_a_visit_looks_at_a_bounded_number_of_keys(cluster: Cluster) -> None:
     cluster.send("app1", strict_rows(3 * KEYS_A_VISIT_MAX))
     looked_at = cluster.attempt("app1").missed_non_partitioned
-    cluster.beat("n2")
+    cluster.heartbeat("n2")
     assert len(looked_at) == KEYS_A_VISIT_MAX
-    cluster.beat("n2")
+    cluster.heartbeat("n2")
     assert len(looked_at) == 2 * KEYS_A_VISIT_MAX
 
 
 def test_a_key_behind_many_others_is_served_by_a_later_visit(cluster: Cluster) -> None:
     last = 2 * KEYS_A_VISIT_MAX + 1
     cluster.send("app1", [*strict_rows(last - 1), row(2, priority=last)])
-    assert cluster.beat("n2") == []
-    cluster.beat("n1")
-    assert cluster.beat("n2") == []
-    assert cluster.beat("n2") == ["app1/2 on n2 1024"]
-    assert cluster.beat("n2") == ["app1/3 on n2 1024"], "the visit after a placement goes on where that one was"
+    assert cluster.heartbeat("n2") == []
+    cluster.heartbeat("n1")
+    assert cluster.heartbeat("n2") == []
+    assert cluster.heartbeat("n2") == ["app1/2 on n2 1024"]
+    assert cluster.heartbeat("n2") == ["app1/3 on n2 1024"], (
+        "the next visit continues after the key of the last placement"
+    )
 
 
 def test_after_the_last_key_the_first_one_is_looked_at_again(cluster: Cluster) -> None:
     count = KEYS_A_VISIT_MAX + 1
     cluster.send("app1", strict_rows(count))
-    cluster.beat("n2", 2)
+    cluster.heartbeat("n2", 2)
     cluster.send("app1", [row(1, priority=1)])
-    assert cluster.beat("n2") == ["app1/2 on n2 1024"]
+    assert cluster.heartbeat("n2") == ["app1/2 on n2 1024"]
 
 
 def test_few_keys_are_all_looked_at_in_one_visit(cluster: Cluster) -> None:
     cluster.send("app1", [*strict_rows(KEYS_A_VISIT_MAX - 1), row(1, priority=KEYS_A_VISIT_MAX)])
-    assert cluster.beat("n2") == ["app1/2 on n2 1024"]
+    assert cluster.heartbeat("n2") == ["app1/2 on n2 1024"]
 
 
-def test_keys_of_another_partition_do_not_hide_those_behind_them() -> None:
-    """To pass them over changes nothing else, so the visit has to count as one that changed something."""
+def test_keys_of_another_partition_do_not_block_later_keys() -> None:
+    """Skipping them changes nothing else, so the visit must count as one with an effect."""
     cluster = Cluster(LABELLED)
     cluster.node("n1", 16 * GB)
     cluster.label("n3", "x")
     cluster.run("app1", "n1")
     elsewhere = [row(1, priority=number, label="x") for number in range(1, 2 * KEYS_A_VISIT_MAX + 1)]
     cluster.send("app1", [*elsewhere, row(1, priority=len(elsewhere) + 1)])
-    assert cluster.beat("n1", 2) == []
-    assert cluster.beat("n1") == ["app1/2 on n1 1024"]
+    assert cluster.heartbeat("n1", 2) == []
+    assert cluster.heartbeat("n1") == ["app1/2 on n1 1024"]
 
 
-def test_updates_of_distinct_containers_are_not_compared_with_one_another(cluster: Cluster) -> None:
-    cluster.ask("app1", 12)
-    cluster.beat("n2", 12)
+def test_updates_of_different_containers_are_not_compared(cluster: Cluster) -> None:
+    cluster.request("app1", 12)
+    cluster.heartbeat("n2", 12)
     cluster.poll("app1")
     attempt = cluster.attempt("app1")
     updates = [
@@ -132,4 +134,4 @@ def test_updates_of_distinct_containers_are_not_compared_with_one_another(cluste
     CountedInt.comparisons = 0
     accepted, errors = cluster.scheduler.check_updates("a", updates)
     assert (len(accepted), errors) == (12, [])
-    assert CountedInt.comparisons < 4 * len(updates), "to look each one up costs one or two"
+    assert CountedInt.comparisons < 4 * len(updates), "each lookup takes one or two comparisons"

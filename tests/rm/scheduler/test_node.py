@@ -1,4 +1,4 @@
-"""Room on nodes, and the largest container that they could hold."""
+"""Free capacity on nodes, and the largest container that they could run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def node(name: str, memory_mb: int, vcores: int) -> SchedulerNode:
 
 
 def test_the_configured_maximum_holds_until_nodes_have_had_time_to_join() -> None:
-    """Strictly more than the wait; once over, it stays over."""
+    """Strictly longer than the wait; once over, it stays over."""
     tracker = NodeTracker({}, CONFIGURED, started_ms=1000)
     tracker.add(node("n1", 4096, 8))
     assert tracker.maximum_allocation(11_000, SETTLE_MS) == CONFIGURED
@@ -35,7 +35,7 @@ def test_without_a_node_the_configured_maximum_holds_again() -> None:
     assert tracker.maximum_allocation(20_000, SETTLE_MS) == CONFIGURED
 
 
-def test_each_type_is_taken_from_the_node_that_has_most_of_it() -> None:
+def test_each_types_maximum_comes_from_the_node_with_most_of_it() -> None:
     tracker = NodeTracker({}, CONFIGURED, started_ms=0)
     tracker.add(node("memory", 6144, 1))
     tracker.add(node("vcores", 1024, 3))
@@ -51,7 +51,7 @@ def test_a_smaller_total_keeps_what_is_allocated() -> None:
     assert shrunk.allocated == Resource(3072, 3)
 
 
-def test_the_end_of_an_unknown_container_changes_nothing() -> None:
+def test_completing_an_unknown_container_changes_nothing() -> None:
     one = node("n1", 4096, 4)
     one.release_container(ContainerId(ApplicationAttemptId(ApplicationId(1, 1), 1), 1), by_node=True)
     assert one.unallocated == one.total
@@ -62,31 +62,31 @@ def numbers(containers: list[RMContainer]) -> list[int]:
 
 
 def first_and_fourteenth(most: int) -> Cluster:
-    """A node with two containers of one application, 1 and 14, that had `most` at once before."""
+    """A node with containers 1 and 14 of one application, which once had `most` at the same time."""
     cluster = Cluster({**ONE_QUEUE, "per-node-heartbeat.maximum-offswitch-assignments": "100"})
     cluster.node("n1", most * GB)
     cluster.run("app1", "n1")
-    cluster.ask("app1", most - 1)
+    cluster.request("app1", most - 1)
     run_all(cluster)
     cluster.finish("app1", *range(2, most + 1))
-    cluster.ask("app1", 14 - most)
+    cluster.request("app1", 14 - most)
     run_all(cluster)
     cluster.finish("app1", *range(most + 1, 14))
-    cluster.beat("n1")
+    cluster.heartbeat("n1")
     assert sorted(numbers(list(cluster.node_of("n1").containers.values()))) == [1, 14]
     return cluster
 
 
 def run_all(cluster: Cluster) -> None:
-    cluster.beat("n1")
+    cluster.heartbeat("n1")
     cluster.poll("app1")
-    cluster.beat("n1")
+    cluster.heartbeat("n1")
 
 
 @pytest.mark.parametrize(
     ("most", "of_node", "of_attempt"), [(11, [14, 1], [14, 1]), (12, [14, 1], [1, 14]), (13, [1, 14], [1, 14])]
 )
-def test_containers_come_in_the_order_of_maps_that_never_shrink(
+def test_containers_are_iterated_in_the_order_of_maps_that_never_shrink(
     most: int, of_node: list[int], of_attempt: list[int]
 ) -> None:
     """SchedulerNode.launchedContainers is a HashMap, SchedulerApplicationAttempt.liveContainers a concurrent one."""
@@ -95,6 +95,6 @@ def test_containers_come_in_the_order_of_maps_that_never_shrink(
     assert numbers(cluster.attempt("app1").live_in_hash_order()) == of_attempt
 
 
-def test_what_a_lost_node_ends_comes_in_that_order() -> None:
-    """With fewer containers at its fullest the node would end the fourteenth first."""
+def test_a_lost_nodes_containers_complete_in_that_order() -> None:
+    """If it had never had so many containers, the fourteenth would complete first."""
     assert [line.split()[0] for line in first_and_fourteenth(13).lose("n1")] == ["app1/1", "app1/14"]

@@ -1,4 +1,4 @@
-"""The registry of labels: who has which, by host or by port, and what each partition has (RMNodeLabelsManager)."""
+"""The registry of labels: which host or port has which, and the total of each partition (RMNodeLabelsManager)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def size(gb: int) -> Resource:
 
 @pytest.fixture
 def labels() -> NodeLabels:
-    """x and y, and three nodes in use, two of them on one host: 1, 2 and 4 GB."""
+    """Labels x and y, and three registered nodes of 1, 2 and 4 GB, two of them on one host."""
     labels = NodeLabels(NONE, enabled=True)
     labels.add([X, Y])
     labels.activate(N1, size(1))
@@ -38,7 +38,7 @@ def amounts(labels: NodeLabels) -> dict[str, int]:
     return {partition: resource.memory_mb // GB for partition, resource in labels.resources().items()}
 
 
-def test_a_host_is_labelled_with_all_its_nodes(labels: NodeLabels) -> None:
+def test_labelling_a_host_labels_all_its_nodes(labels: NodeLabels) -> None:
     changes = labels.replace({HOST_1: ("x",)})
     assert sorted(changes or ()) == [(N1, "x"), (TWIN, "x")]
     assert amounts(labels) == {"": 4, "x": 3, "y": 0}
@@ -51,7 +51,7 @@ def test_a_node_is_labelled_by_its_port(labels: NodeLabels) -> None:
     assert amounts(labels) == {"": 5, "x": 0, "y": 2}
 
 
-def test_a_hosts_label_awaits_its_nodes(labels: NodeLabels) -> None:
+def test_a_hosts_label_applies_to_nodes_that_register_later(labels: NodeLabels) -> None:
     new = NodeId("n9", 1)
     assert list(labels.replace({NodeId("n9", 0): ("x",)}) or ()) == []
     assert labels.label_of(new) == "x"
@@ -59,48 +59,48 @@ def test_a_hosts_label_awaits_its_nodes(labels: NodeLabels) -> None:
     assert amounts(labels)["x"] == 8
 
 
-def test_a_label_by_port_outlives_its_node_and_one_of_the_host_is_the_hosts(labels: NodeLabels) -> None:
+def test_a_label_by_port_outlives_its_node_and_one_of_a_host_stays_with_the_host(labels: NodeLabels) -> None:
     labels.replace({HOST_1: ("x",), N2: ("y",)})
     for node_id in (N1, N2):
         assert list(labels.deactivate(node_id)) == []
     assert amounts(labels) == {"": 0, "x": 2, "y": 0}
     labels.replace({HOST_1: (), HOST_2: ()})
     labels.activate(N1, size(1))
-    assert labels.label_of(N1) == "", "as its host now"
+    assert labels.label_of(N1) == "", "it now has its host's label"
     labels.replace({N2: ("y",)})
     labels.deactivate(N2)
     labels.activate(N2, size(4))
     assert amounts(labels)["y"] == 4
 
 
-def test_a_node_in_use_changes_its_size(labels: NodeLabels) -> None:
+def test_a_registered_node_changes_its_size(labels: NodeLabels) -> None:
     labels.replace({N2: ("x",)})
     labels.activate(N2, size(16))
     assert (amounts(labels)["x"], labels.active_count("x")) == (16, 1)
 
 
-def test_what_is_so_already_changes_nothing(labels: NodeLabels) -> None:
+def test_a_label_that_a_node_already_has_changes_nothing(labels: NodeLabels) -> None:
     labels.replace({HOST_1: ("x",)})
     assert labels.replace({HOST_1: ("x",), HOST_2: (), N1: ("x",)}) is None
 
 
 def test_a_node_without_a_label_of_its_own_counts_as_changed(labels: NodeLabels) -> None:
-    """getModifiedNodeLabelsMappings: its reservation is given up though it has the label from its host."""
+    """getModifiedNodeLabelsMappings: its reservation is removed although its host already gives it the label."""
     labels.replace({NodeId("n9", 0): ("x",)})
     new = NodeId("n9", 1)
     labels.activate(new, size(8))
     assert list(labels.replace({new: ("x",)}) or ()) == [(new, "x")]
 
 
-def test_changes_come_in_the_order_of_javas_map(labels: NodeLabels) -> None:
+def test_changes_are_in_the_order_of_javas_map(labels: NodeLabels) -> None:
     for number in range(3, 12):
         labels.activate(NodeId(f"n{number}", 1), size(1))
     changes = labels.replace({NodeId(f"n{number}", 0): ("x",) for number in range(3, 12)})
     assert [node_id.host for node_id, _ in changes or ()] == ["n8", "n11", "n7", "n5", "n3", "n9", "n10", "n6", "n4"]
 
 
-def test_a_removed_label_leaves_its_nodes_and_touches_all(labels: NodeLabels) -> None:
-    """removeFromClusterNodeLabels tells the scheduler of every node, whatever its label."""
+def test_a_removed_label_leaves_its_nodes_and_reports_all_nodes(labels: NodeLabels) -> None:
+    """removeFromClusterNodeLabels sends every node to the scheduler, whatever its label."""
     labels.replace({HOST_1: ("x",), N2: ("y",)})
     changes = labels.remove(["x"], {"root": ("*",), "root.a": ("y",)})
     assert sorted(changes) == [(N1, ""), (TWIN, ""), (N2, "y")]
@@ -149,7 +149,7 @@ def test_without_labels_nothing_is_changed() -> None:
     for change in (lambda: labels.add([X]), lambda: labels.replace({N2: ("x",)})):
         with pytest.raises(YarnException, match=r"Node-label-based scheduling is disabled\. Please check yarn\.node-"):
             change()
-    assert labels.replace({HOST_1: ()}) is None, "it has none already"
+    assert labels.replace({HOST_1: ()}) is None, "it already has no label"
     assert amounts(labels) == {"": 1}
 
 
@@ -159,11 +159,11 @@ def test_names_are_trimmed(labels: NodeLabels) -> None:
     assert labels.label_of(N1) == "z"
 
 
-def test_only_a_label_that_is_not_exclusive_lends_its_nodes(labels: NodeLabels) -> None:
+def test_only_a_non_exclusive_label_lends_its_nodes(labels: NodeLabels) -> None:
     assert [labels.is_shared(partition) for partition in ("x", "y", "", "unknown")] == [False, True, False, False]
 
 
-def test_reports(labels: NodeLabels) -> None:
+def test_reports_list_labels_with_their_nodes(labels: NodeLabels) -> None:
     labels.replace({HOST_1: ("x",), N2: ("y",)})
     assert labels.nodes_to_labels() == {N1: X, TWIN: X, HOST_1: X, N2: Y}
     assert labels.labels_to_nodes() == {X: (HOST_1, N1, TWIN), Y: (N2,)}
@@ -172,8 +172,8 @@ def test_reports(labels: NodeLabels) -> None:
     assert labels.labels_to_nodes(["x"]) == {}
 
 
-def test_who_joined_under_its_hosts_label_stays_listed_under_it(labels: NodeLabels) -> None:
-    """Hadoop takes a node off its own old label alone, and it had none."""
+def test_a_node_that_registered_under_its_hosts_label_stays_listed_under_it(labels: NodeLabels) -> None:
+    """Hadoop removes a node only from its own old label, and it had none."""
     new = NodeId("n9", 1)
     labels.replace({NodeId("n9", 0): ("x",)})
     labels.activate(new, size(8))

@@ -18,36 +18,36 @@ ALL = {
 }
 
 
-def test_off_switch_containers_have_a_limit_of_their_own(start_cluster: StartCluster) -> None:
+def test_off_switch_containers_have_a_separate_limit(start_cluster: StartCluster) -> None:
     """testAssignMultipleOffswitchContainers: 1 by default, 3 if so configured."""
     cluster = start_cluster()
     cluster.node("n1", 80 * GB)
     cluster.run("app1", "n1")
-    cluster.ask("app1", 5)
-    assert len(cluster.beat("n1")) == 1
+    cluster.request("app1", 5)
+    assert len(cluster.heartbeat("n1")) == 1
     cluster.refresh({**ONE_QUEUE, "per-node-heartbeat.maximum-offswitch-assignments": "3"})
-    assert len(cluster.beat("n1")) == 3
+    assert len(cluster.heartbeat("n1")) == 3
 
 
-def test_local_containers_are_bounded_by_the_heartbeats_limit(start_cluster: StartCluster) -> None:
-    """maximum-container-assignments 2 of what is node-local."""
+def test_local_containers_are_limited_per_heartbeat(start_cluster: StartCluster) -> None:
+    """maximum-container-assignments 2 with node-local containers."""
     cluster = start_cluster({"per-node-heartbeat.maximum-container-assignments": "2"})
     cluster.node("n1", 80 * GB)
     cluster.run("app1", "n1")
     cluster.send("app1", [row(9, name="n1"), row(9, name="/r1"), row(9)])
-    assert len(cluster.beat("n1")) == 2
+    assert len(cluster.heartbeat("n1")) == 2
 
 
-def test_multiple_assignments_can_be_switched_off(start_cluster: StartCluster) -> None:
+def test_multiple_assignments_can_be_disabled(start_cluster: StartCluster) -> None:
     cluster = start_cluster({**ALL, "per-node-heartbeat.multiple-assignments-enabled": "false"})
     cluster.node("n1", 80 * GB)
     cluster.run("app1", "n1")
-    cluster.ask("app1", 5)
-    assert len(cluster.beat("n1")) == 1
+    cluster.request("app1", 5)
+    assert len(cluster.heartbeat("n1")) == 1
 
 
 def test_one_heartbeat_can_fill_a_node_for_two_users(start_cluster: StartCluster) -> None:
-    """testUserLimitAllocationMultipleContainers: 1000 GB, MULP 50, 5 GB node-local containers: 101 and 100 live."""
+    """testUserLimitAllocationMultipleContainers: 1000 GB, user limit 50 %, 5 GB containers: 101 and 100 are live."""
     cluster = start_cluster(
         {
             "root.a.minimum-user-limit-percent": "50",
@@ -60,55 +60,55 @@ def test_one_heartbeat_can_fill_a_node_for_two_users(start_cluster: StartCluster
     cluster.run("app2", "n1", "user2")
     for app in ("app1", "app2"):
         cluster.send(app, [row(1000, 5 * GB, name=name) for name in ("n1", "/r1", "*")])
-    cluster.beat("n1")
+    cluster.heartbeat("n1")
     assert [len(cluster.attempt(app).live_containers) for app in ("app1", "app2")] == [101, 100]
 
 
-def test_a_filled_reservation_ends_the_heartbeat(start_cluster: StartCluster) -> None:
-    """CapacityScheduler returns null after a reservation, filled or not."""
+def test_a_fulfilled_reservation_ends_the_heartbeat(start_cluster: StartCluster) -> None:
+    """CapacityScheduler returns null after a reservation, fulfilled or not."""
     cluster = start_cluster(ALL)
     cluster.node("n1", 8 * GB)
     cluster.run("app1", "n1")
-    cluster.ask("app1", 1, 4 * GB)
-    cluster.beat("n1")
+    cluster.request("app1", 1, 4 * GB)
+    cluster.heartbeat("n1")
     cluster.poll("app1")
-    cluster.beat("n1")
-    # A second node keeps the queue from being at its maximum, which would refuse the reservation.
+    cluster.heartbeat("n1")
+    # A second node keeps the queue below its maximum, at which the reservation would be refused.
     cluster.node("n2", 8 * GB)
-    cluster.ask("app1", 1, 5 * GB, priority=2)
-    cluster.beat("n1")
-    cluster.ask("app1", 2, priority=3)
+    cluster.request("app1", 1, 5 * GB, priority=2)
+    cluster.heartbeat("n1")
+    cluster.request("app1", 2, priority=3)
     cluster.finish("app1", 2)
-    assert cluster.beat("n1") == ["app1/2 ended 0", "app1/3 not reserved on n1 any more", "app1/3 on n1 5120"]
-    assert cluster.beat("n1") == ["app1/4 on n1 1024", "app1/5 on n1 1024"]
+    assert cluster.heartbeat("n1") == ["app1/2 ended 0", "app1/3 not reserved on n1 any more", "app1/3 on n1 5120"]
+    assert cluster.heartbeat("n1") == ["app1/4 on n1 1024", "app1/5 on n1 1024"]
 
 
-def test_container_ids_have_no_gaps_where_a_commit_was_refused(start_cluster: StartCluster) -> None:
-    """A number is drawn when a placement is booked."""
+def test_container_ids_have_no_gaps_after_a_refused_commit(start_cluster: StartCluster) -> None:
+    """A number is used only when a placement is booked."""
     cluster = start_cluster()
     cluster.node("n1", 4 * GB)
     cluster.run("app1", "n1")
-    cluster.ask("app1", 10)
-    cluster.beat("n1", 10)
+    cluster.request("app1", 10)
+    cluster.heartbeat("n1", 10)
     assert sorted(container.number for container in cluster.attempt("app1").live_containers) == [1, 2, 3, 4]
 
 
-def test_a_node_below_the_minimum_is_not_looked_at(start_cluster: StartCluster) -> None:
-    """CapacityScheduler.allocateContainerOnSingleNode: and no chance is counted."""
+def test_a_node_below_the_minimum_is_not_visited(start_cluster: StartCluster) -> None:
+    """CapacityScheduler.allocateContainerOnSingleNode: no scheduling opportunity is counted."""
     cluster = start_cluster()
     cluster.node("n1", 1500)
     cluster.node("n2", 8 * GB)
     cluster.run("app1", "n1")
-    cluster.ask("app1", 1)
-    assert cluster.beat("n1") == []
-    assert list(cluster.attempt("app1").opportunities) == [SchedulerKey(False, 0, -1)], "that of the master alone"
+    cluster.request("app1", 1)
+    assert cluster.heartbeat("n1") == []
+    assert list(cluster.attempt("app1").opportunities) == [SchedulerKey(False, 0, -1)], "only the key of the AM"
 
 
-def test_what_is_refused_again_and_again_ends_the_visit(start_cluster: StartCluster) -> None:
-    """Of the leaf's maximum and what others leave of the cluster the smaller counts, by dominant share: not the vcores.
+def test_a_proposal_refused_repeatedly_ends_the_visit(start_cluster: StartCluster) -> None:
+    """The limit before booking ignores the vcores here, so each proposal is refused when it is booked.
 
-    They are looked at when the container is booked. Hadoop proposes it on its own host for ever then, if nothing bounds
-    the containers of a heartbeat.
+    By dominant share, that limit is the smaller of the leaf's maximum and what others leave free. Hadoop proposes the
+    container on the same host without end if nothing limits the containers of a heartbeat.
     """
     cluster = start_cluster(
         {
@@ -126,58 +126,58 @@ def test_what_is_refused_again_and_again_ends_the_visit(start_cluster: StartClus
     cluster.run("app1", "n1")
     cluster.run("other", "n1", queue="b")
     cluster.send("app1", [row(9, GB, 2, name=name) for name in ("n1", "/r1", "*")])
-    assert cluster.beat("n1") == []
+    assert cluster.heartbeat("n1") == []
     assert cluster.leaf().last_refusals(cluster.attempt("app1"))[NodeId("n1", 1)].reason is Reason.COMMIT_QUEUE_MAXIMUM
 
 
-def test_nothing_is_visited_while_nobody_asks_for_anything(
+def test_no_node_is_visited_while_nothing_is_requested(
     start_cluster: StartCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever else has changed: heartbeats of thousands of nodes would consist of that."""
+    """Even if something else has changed: otherwise each idle heartbeat of thousands of nodes would cost a visit."""
     visited: list[str] = []
     visit = Placement.visit
 
-    def noted(placement: Placement, node: SchedulerNode) -> None:
+    def record(placement: Placement, node: SchedulerNode) -> None:
         visited.append(node.name)
         visit(placement, node)
 
-    monkeypatch.setattr(Placement, "visit", noted)
+    monkeypatch.setattr(Placement, "visit", record)
     cluster = start_cluster()
     cluster.node("n1", 8 * GB)
     cluster.node("n2", 8 * GB)
     cluster.run("app1", "n1")
-    cluster.ask("app1", 1)
-    cluster.beat("n1")
+    cluster.request("app1", 1)
+    cluster.heartbeat("n1")
     cluster.poll("app1")
     cluster.finish("app1", 2)
     visited.clear()
-    assert cluster.beat("n1") == ["app1/2 ended 0"]
-    assert cluster.beat("n2") == []
+    assert cluster.heartbeat("n1") == ["app1/2 ended 0"]
+    assert cluster.heartbeat("n2") == []
     assert visited == []
-    cluster.ask("app1", 1)
-    assert cluster.beat("n2") == ["app1/3 on n2 1024"]
+    cluster.request("app1", 1)
+    assert cluster.heartbeat("n2") == ["app1/3 on n2 1024"]
     assert visited == ["n2"]
 
 
-def test_what_the_root_refused_goes_once_nobody_asks_for_anything(start_cluster: StartCluster) -> None:
+def test_a_refusal_by_the_root_is_removed_once_nothing_is_requested(start_cluster: StartCluster) -> None:
     cluster = start_cluster()
     cluster.node("n1", 2 * GB)
     cluster.run("app1", "n1")
-    cluster.ask("app1", 2)
-    cluster.beat("n1", 2)
+    cluster.request("app1", 2)
+    cluster.heartbeat("n1", 2)
     cluster.poll("app1")
     root = cluster.leaf().parent
     assert root.refusals.by_node()[NodeId("n1", 1)].reason is Reason.NODE_TOO_SMALL
-    cluster.ask("app1", 0)
+    cluster.request("app1", 0)
     cluster.finish("app1", 2)
-    cluster.beat("n1")
+    cluster.heartbeat("n1")
     assert root.refusals.by_node() == {}
 
 
-def test_a_full_node_is_told_as_soon_as_somebody_asks(start_cluster: StartCluster) -> None:
-    """It was full before, while nobody asked."""
+def test_a_full_node_is_reported_at_the_first_request(start_cluster: StartCluster) -> None:
+    """It was full before, while nothing was requested."""
     cluster = start_cluster()
     cluster.node("n1", GB)
     cluster.run("app1", "n1")
-    cluster.beat("n1")
+    cluster.heartbeat("n1")
     assert cluster.leaf().parent.refusals.by_node()[NodeId("n1", 1)].reason is Reason.NODE_TOO_SMALL

@@ -1,4 +1,4 @@
-"""A pass over waiting applications: what it activates is what Hadoop's walk over all of them does, at a fixed cost."""
+"""A pass over pending applications activates what Hadoop's loop over all of them does, at a fixed cost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from yarn.resource import Resource
 Refused: TypeAlias = dict[FiCaSchedulerApp, Reason]
 Trace: TypeAlias = list[tuple[list[str], list[tuple[str, Reason | None]]]]
 
-SMALL_MASTERS = {"root.a.minimum-user-limit-percent": "40", "maximum-am-resource-percent": "0.4"}
+SMALL_AM_SHARE = {"root.a.minimum-user-limit-percent": "40", "maximum-am-resource-percent": "0.4"}
 USERS = ("ann", "ben", "cat")
 
 STEPS = st.lists(
@@ -36,7 +36,7 @@ STEPS = st.lists(
 
 
 def activate_by_full_walk(leaf: LeafQueue, refused: Refused) -> None:
-    """LeafQueue.activateApplications as Hadoop writes it; notes why each that still waits was refused."""
+    """LeafQueue.activateApplications as Hadoop writes it; records why each application was refused."""
     for partition in leaf.label_partitions():
         activation.compute_am_limit(leaf, partition)
     limits: dict[str, Resource] = {}
@@ -55,20 +55,20 @@ def activate_by_full_walk(leaf: LeafQueue, refused: Refused) -> None:
 
 
 def trace(steps: list[tuple[object, ...]], refusal_of: Callable[[FiCaSchedulerApp], Reason | None]) -> Trace:
-    """After each pass: the active applications, and the waiting ones with the reasons for which they wait."""
-    cluster = Cluster({"root.queues": "a", "root.a.capacity": "100", **SMALL_MASTERS})
+    """After each pass: the active applications, and the pending ones with their reasons."""
+    cluster = Cluster({"root.queues": "a", "root.a.capacity": "100", **SMALL_AM_SHARE})
     cluster.node("n0", 10 * GB)
-    living: list[str] = []
+    live: list[str] = []
     found: Trace = []
     for number, step in enumerate(steps):
         match step:
             case ("submit", str(user), int(gb), int(priority)):
-                living.append(f"app{number}")
-                cluster.submit(living[-1], user, am_mb=gb * GB, priority=priority)
-            case ("end", int(index)) if living:
-                cluster.end(living.pop(index % len(living)))
-            case ("prioritize", int(index), int(priority)) if living:
-                cluster.prioritize(living[index % len(living)], priority)
+                live.append(f"app{number}")
+                cluster.submit(live[-1], user, am_mb=gb * GB, priority=priority)
+            case ("end", int(index)) if live:
+                cluster.end(live.pop(index % len(live)))
+            case ("prioritize", int(index), int(priority)) if live:
+                cluster.prioritize(live[index % len(live)], priority)
                 continue
             case ("node", int(gb)):
                 cluster.node(f"n{number + 1}", gb * GB)
@@ -88,7 +88,7 @@ def reason_of(application: FiCaSchedulerApp) -> Reason | None:
 
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
-def test_a_pass_activates_what_a_walk_over_all_does(steps: list[tuple[object, ...]]) -> None:
+def test_a_pass_activates_what_a_full_walk_does(steps: list[tuple[object, ...]]) -> None:
     refused: Refused = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(activation, "activate_applications", lambda leaf: activate_by_full_walk(leaf, refused))
@@ -96,9 +96,9 @@ def test_a_pass_activates_what_a_walk_over_all_does(steps: list[tuple[object, ..
     assert trace(steps, reason_of) == expected
 
 
-def test_another_priority_keeps_the_reason_for_waiting(start_cluster: StartCluster) -> None:
-    """No pass follows a change of priority, so the last one's reason is what there is to say."""
-    cluster = start_cluster(SMALL_MASTERS)
+def test_a_changed_priority_keeps_the_reason_for_waiting(start_cluster: StartCluster) -> None:
+    """A change of priority causes no pass, so the reason of the last pass is reported."""
+    cluster = start_cluster(SMALL_AM_SHARE)
     cluster.node("n1", 10 * GB)
     cluster.submit("app1", am_mb=4 * GB)
     cluster.submit("app2", am_mb=2 * GB)
@@ -106,25 +106,25 @@ def test_another_priority_keeps_the_reason_for_waiting(start_cluster: StartClust
     assert reason_of(cluster.attempt("app2")) is Reason.AM_QUEUE_LIMIT
 
 
-def test_a_submission_costs_the_same_however_many_wait(
+def test_the_cost_of_a_submission_does_not_grow_with_pending_applications(
     start_cluster: StartCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two sizes and three users: a pass looks at each size once, whether 6 or 600 applications wait."""
+    """Two sizes and three users: a pass checks each size once, for 6 or for 600 pending applications."""
     cluster = start_cluster({"maximum-am-resource-percent": "0.1"})
     cluster.node("n1", 20 * GB)
-    looks = 0
+    checks = 0
     original = activation._refusal
 
     def count(*arguments: object) -> object:
-        nonlocal looks
-        looks += 1
+        nonlocal checks
+        checks += 1
         return original(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(activation, "_refusal", count)
     costs = []
     for number in range(600):
-        looks = 0
+        checks = 0
         cluster.submit(f"app{number}", USERS[number % 3], am_mb=GB * (1 + number % 2))
-        costs.append(looks)
+        costs.append(checks)
     assert cluster.leaf().pending_count > 590
     assert max(costs[-10:]) <= max(costs[6:16])

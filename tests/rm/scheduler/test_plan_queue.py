@@ -1,4 +1,4 @@
-"""Queues that reservations could be made in: PlanQueue and ReservationQueue, in a cluster without reservations."""
+"""Queues of the reservation system: PlanQueue and ReservationQueue, in a cluster without such reservations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def shares(cluster: Cluster, queue: str) -> tuple[float, float]:
     return own.absolute_capacity, own.absolute_maximum_capacity
 
 
-def test_it_has_one_leaf_with_all_of_it(start_cluster: StartCluster) -> None:
+def test_a_plan_queue_has_one_leaf_with_all_its_capacity(start_cluster: StartCluster) -> None:
     cluster = start_cluster(PLAN, alone=True)
     cluster.node("n1", 16 * GB)
     leaf = cluster.leaf("root.a.a-default")
@@ -40,8 +40,8 @@ def test_it_has_one_leaf_with_all_of_it(start_cluster: StartCluster) -> None:
     assert (leaf.configuration.user_limit, leaf.configuration.user_limit_factor) == (50.0, 2.0)
 
 
-def test_one_master_runs_at_a_time(start_cluster: StartCluster) -> None:
-    """No share of the leaf is set aside for masters, so only one is let in."""
+def test_one_am_runs_at_a_time(start_cluster: StartCluster) -> None:
+    """The leaf has no AM share, so only one application is activated."""
     cluster = start_cluster(PLAN, alone=True)
     cluster.node("n1", 16 * GB)
     cluster.submit("app1", queue="a")
@@ -50,8 +50,8 @@ def test_one_master_runs_at_a_time(start_cluster: StartCluster) -> None:
     assert (leaf.am_limit(""), leaf.active_count, leaf.pending_count) == (Resource(0, 0), 1, 1)
 
 
-def test_who_names_it_is_led_to_its_leaf_by_the_short_name_alone(start_cluster: StartCluster) -> None:
-    """Hadoop adds to the name that was given, which with a path names a sibling that there is not."""
+def test_a_submission_reaches_the_leaf_only_by_the_plan_queues_short_name(start_cluster: StartCluster) -> None:
+    """Hadoop appends to the name given, so with a full path it looks for a sibling that does not exist."""
     cluster = start_cluster(PLAN, alone=True)
     cluster.node("n1", 16 * GB)
     assert cluster.submit("app1", queue="a") == []
@@ -64,7 +64,7 @@ def test_who_names_it_is_led_to_its_leaf_by_the_short_name_alone(start_cluster: 
     assert cluster.leaf("a-default").application_total() == 2
 
 
-def test_a_refresh_keeps_what_runs_in_it(start_cluster: StartCluster) -> None:
+def test_a_refresh_keeps_applications_of_a_plan_queue(start_cluster: StartCluster) -> None:
     cluster = start_cluster(PLAN, alone=True)
     cluster.node("n1", 16 * GB)
     cluster.submit("app1", queue="a")
@@ -77,7 +77,7 @@ def test_a_refresh_keeps_what_runs_in_it(start_cluster: StartCluster) -> None:
     ("a", "b", "minimum"),
     [("2w", "6w", Resource(4096, 4)), ("[memory=4096,vcores=4]", "[memory=4096,vcores=4]", Resource(4096, 4))],
 )
-def test_any_notation_will_do(start_cluster: StartCluster, a: str, b: str, minimum: Resource) -> None:
+def test_a_plan_queue_accepts_any_notation(start_cluster: StartCluster, a: str, b: str, minimum: Resource) -> None:
     conf = {**PLAN, "root.a.capacity": a, "root.b.capacity": b}
     cluster = start_cluster({**conf, "root.a.maximum-capacity": "100"}, alone=True)
     cluster.node("n1", 16 * GB)
@@ -85,7 +85,7 @@ def test_any_notation_will_do(start_cluster: StartCluster, a: str, b: str, minim
     assert cluster.leaf("a-default").effective_minimum("") == minimum
 
 
-def test_its_shares_outlive_an_empty_cluster_without_legacy_mode(start_cluster: StartCluster) -> None:
+def test_the_leafs_shares_survive_an_empty_cluster_without_legacy_mode(start_cluster: StartCluster) -> None:
     cluster = start_cluster({**PLAN, "legacy-queue-mode.enabled": "false"}, alone=True)
     kept = (0.25, f32(0.8))
     assert [shares(cluster, queue) for queue in ("a", "a-default", "b")] == [kept, kept, (0.0, 1.0)]

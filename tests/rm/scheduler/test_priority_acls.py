@@ -26,7 +26,7 @@ def read(text: str, cluster_maximum: int = 10) -> tuple[tuple[PriorityAcl, ...],
     ("user", "groups", "highest", "default"),
     [("ann", (), 7, 0), ("bob", (), 7, 0), ("cid", ("staff",), 7, 0), ("cid", (), 1, 0)],
 )
-def test_the_highest_maximum_counts_and_the_default_of_the_lowest(
+def test_the_highest_maximum_applies_with_the_default_of_the_lowest(
     user: str, groups: tuple[str, ...], highest: int, default: int
 ) -> None:
     """AppPriorityACLGroup sorts by Priority.compareTo, which puts the larger number first."""
@@ -37,7 +37,7 @@ def test_the_highest_maximum_counts_and_the_default_of_the_lowest(
     assert default_priority(read(LISTS.partition(" [user=*")[0])[0], "ann", ()) == 1
 
 
-def test_users_in_no_list_may_set_none_and_without_lists_any_priority() -> None:
+def test_unlisted_users_may_set_no_priority_unless_there_are_no_lists() -> None:
     acls, _ = read("[user=ann max_priority=2 default_priority=1]")
     assert not may_have(acls, 0, "bob", ())
     assert default_priority(acls, "bob", ()) is None
@@ -51,7 +51,7 @@ def test_a_maximum_above_the_clusters_is_lowered() -> None:
     assert [may_have(acls, priority, "ann", ()) for priority in (10, 11)] == [True, False]
 
 
-def test_the_first_value_names_users_whatever_its_key() -> None:
+def test_the_first_value_is_the_user_list_whatever_its_key() -> None:
     """createACLStringForPriority uses the order of the values."""
     acls, _ = read("[group=staff user=ann max_priority=2 default_priority=1]")
     assert may_have(acls, 1, "staff", ())
@@ -73,7 +73,7 @@ def test_a_star_for_groups_means_everybody_too() -> None:
         ("[user=ann rank=2 max_priority=1]", "'rank=2' in [user=ann rank=2 max_priority=1] is not a valid setting"),
     ],
 )
-def test_what_hadoop_would_not_start_with_is_a_fault(text: str, problem: str) -> None:
+def test_an_acl_that_hadoop_refuses_at_start_is_a_fault(text: str, problem: str) -> None:
     acls, faults = read(text)
     assert acls == ()
     assert [(fault.key, fault.problem) for fault in faults] == [

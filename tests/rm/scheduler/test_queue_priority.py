@@ -18,47 +18,47 @@ SMALL_AND_BIG = {
 
 
 def start(start_cluster: StartCluster, priority: str) -> Cluster:
-    """20 GB; small holds 2 GB of its 4, big 4 GB of its 16; both ask for more."""
+    """20 GB; small uses 2 of its 4 GB, big 4 of its 16; both request more."""
     cluster = start_cluster({**SMALL_AND_BIG, "root.small.priority": priority}, alone=True)
     cluster.node("n1", 20 * GB)
     cluster.run("app1", "n1", queue="small", am_mb=2 * GB)
     cluster.run("app2", "n1", queue="big", am_mb=4 * GB)
-    cluster.ask("app1", 20)
-    cluster.ask("app2", 20)
+    cluster.request("app1", 20)
+    cluster.request("app2", 20)
     return cluster
 
 
 @pytest.mark.case("A6")
-def test_with_equal_priorities_the_less_served_comes_first(start_cluster: StartCluster) -> None:
-    """Relative to its guarantee: big holds twice as much, a quarter of what it may."""
+def test_with_equal_priorities_the_less_used_queue_comes_first(start_cluster: StartCluster) -> None:
+    """Relative to the guarantee: big uses twice as much, but only a quarter of its guarantee."""
     cluster = start(start_cluster, "0")
-    assert cluster.beat("n1") == ["app2/2 on n1 1024"]
+    assert cluster.heartbeat("n1") == ["app2/2 on n1 1024"]
 
 
 @pytest.mark.case("A6")
 def test_the_higher_priority_comes_first_up_to_its_guarantee(start_cluster: StartCluster) -> None:
-    """Beyond it, a queue below its own guarantee is served before it, whatever the priorities."""
+    """Above its guarantee, a queue comes after those below their own guarantee, whatever the priorities."""
     cluster = start(start_cluster, "5")
-    assert cluster.beat("n1", 2) == ["app1/2 on n1 1024", "app1/3 on n1 1024"]
+    assert cluster.heartbeat("n1", 2) == ["app1/2 on n1 1024", "app1/3 on n1 1024"]
     assert cluster.used("small") == 4 * GB
-    assert cluster.beat("n1") == ["app2/2 on n1 1024"]
+    assert cluster.heartbeat("n1") == ["app2/2 on n1 1024"]
 
 
 @pytest.mark.case("A6")
-def test_under_the_plain_policy_priorities_do_not_count(start_cluster: StartCluster) -> None:
+def test_the_utilization_policy_ignores_priorities(start_cluster: StartCluster) -> None:
     cluster = start_cluster(
         {**SMALL_AND_BIG, "root.small.priority": "5", "root.ordering-policy": "utilization"}, alone=True
     )
     cluster.node("n1", 20 * GB)
     cluster.run("app1", "n1", queue="small", am_mb=2 * GB)
     cluster.run("app2", "n1", queue="big", am_mb=4 * GB)
-    cluster.ask("app1", 1)
-    cluster.ask("app2", 1)
-    assert cluster.beat("n1")[0] == "app2/2 on n1 1024"
+    cluster.request("app1", 1)
+    cluster.request("app2", 1)
+    assert cluster.heartbeat("n1")[0] == "app2/2 on n1 1024"
 
 
-def test_equally_used_queues_in_amounts_are_ordered_by_memory_first(start_cluster: StartCluster) -> None:
-    """By what is configured, not by the share that it comes to: a has half of the cluster's cores."""
+def test_equally_used_queues_with_amounts_are_ordered_by_memory_first(start_cluster: StartCluster) -> None:
+    """By the configured amount, not by the resulting share: a has half of the cluster's cores."""
     amounts = {"root.a.capacity": "[memory=2048,vcores=8]", "root.b.capacity": "[memory=4096,vcores=2]"}
     limits = {"maximum-am-resource-percent": "1", "resource-calculator": "DominantResourceCalculator"}
     cluster = start_cluster({"root.queues": "a,b", **amounts, **limits}, alone=True)
@@ -68,4 +68,4 @@ def test_equally_used_queues_in_amounts_are_ordered_by_memory_first(start_cluste
     )
     cluster.submit("app1", queue="a")
     cluster.submit("app2", queue="b")
-    assert cluster.beat("n1") == ["app2/1 on n1 1024 master"]
+    assert cluster.heartbeat("n1") == ["app2/1 on n1 1024 master"]

@@ -15,7 +15,7 @@ def properties(conf: dict[str, str], path: str, *, is_leaf: bool = True) -> dict
     return {name: entry.value for name, entry in found.items()}
 
 
-def test_a_template_of_the_parent_itself_wins_over_wildcards() -> None:
+def test_a_template_for_the_parents_path_wins_over_wildcards() -> None:
     conf = {
         f"root.a.b.{CREATION}template.capacity": "6w",
         f"root.a.*.{CREATION}template.capacity": "5w",
@@ -39,11 +39,11 @@ def test_leaf_and_parent_templates_win_over_common_ones_even_from_a_wildcard() -
 @pytest.mark.parametrize(
     ("path", "pattern"), [("root", "*"), ("root.a", "*.*"), ("root.a.b.c", "root.*.*.*"), ("root.a", "root.*.*")]
 )
-def test_wildcards_do_not_replace_root_nor_more_levels_than_may_be_created(path: str, pattern: str) -> None:
+def test_wildcards_replace_neither_root_nor_more_levels_than_may_be_created(path: str, pattern: str) -> None:
     assert properties({f"{pattern}.{CREATION}template.capacity": "2w"}, path) == {}
 
 
-def test_more_levels_may_be_wildcards_where_more_may_be_created() -> None:
+def test_more_levels_may_be_wildcards_if_more_may_be_created() -> None:
     conf = {f"root.*.*.*.{CREATION}template.capacity": "2w", f"root.a.b.c.{CREATION}maximum-queue-depth": "3"}
     assert properties(conf, "root.a.b.c") == {"capacity": "2w"}
 
@@ -52,7 +52,7 @@ def test_root_may_have_templates() -> None:
     assert properties({f"root.{CREATION}template.capacity": "2w"}, "root") == {"capacity": "2w"}
 
 
-def test_keys_of_the_queue_itself_win_except_for_two_of_a_leaf() -> None:
+def test_the_queues_own_keys_win_except_for_two_of_a_leaf() -> None:
     """AbstractLeafQueue.parseAndSetDynamicTemplates sets two keys before it reads the configured ones."""
     conf = {
         f"root.a.{CREATION}template.priority": "1",
@@ -72,8 +72,8 @@ def test_user_weights_in_a_template_have_no_effect() -> None:
     assert overlaid.keys("yarn.scheduler.capacity.root.a.new.user-settings.") == ()
 
 
-def test_labels_are_those_of_the_common_template_else_those_of_the_queues_own_keys() -> None:
-    """AbstractCSQueue.parseAndSetDynamicTemplates; wildcards and templates of a kind do not count for this."""
+def test_labels_come_from_the_common_template_else_from_the_queues_own_keys() -> None:
+    """AbstractCSQueue.parseAndSetDynamicTemplates ignores wildcards and leaf or parent templates here."""
     own = {"root.a.new.accessible-node-labels.y.capacity": "1w"}
     others = {
         f"root.*.{CREATION}template.accessible-node-labels.x.capacity": "1w",

@@ -1,4 +1,4 @@
-"""Looking queues up, their states, and refreshing them whole or not at all."""
+"""Finding queues, their states, and refreshing all of them or none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def start_two(start_cluster: StartCluster, conf: dict[str, str] | None = None) -
 
 
 def problems(cluster: Cluster, conf: dict[str, str]) -> list[str]:
-    """What a refused refresh says."""
+    """The problems listed by a refused refresh."""
     with pytest.raises(ConfigurationException) as caught:
         cluster.refresh(conf)
     return [fault.problem for fault in caught.value.faults]
@@ -35,20 +35,20 @@ def states(cluster: Cluster) -> dict[str, str]:
     return {path: queue.state.name for path, queue in cluster.scheduler.queues.items()}
 
 
-def test_a_short_name_stands_for_the_only_queue_of_that_name(start_cluster: StartCluster) -> None:
+def test_a_unique_short_name_finds_its_queue(start_cluster: StartCluster) -> None:
     cluster = start_two(start_cluster, {"root.a.queues": "b", "root.a.b.capacity": "100"})
     assert cluster.scheduler.queue_path("a") == "root.a"
-    assert cluster.scheduler.queue("b") is None, "there are two"
+    assert cluster.scheduler.queue("b") is None, "the name is not unique"
     assert cluster.scheduler.queue_path("b") == "b"
     assert cluster.scheduler.queue_path("root") == "root"
 
 
 @pytest.mark.case("C6")
-def test_a_refresh_changes_guarantees_and_keeps_what_is_held(start_cluster: StartCluster) -> None:
+def test_a_refresh_changes_guarantees_and_keeps_usage(start_cluster: StartCluster) -> None:
     cluster = start_two(start_cluster)
     cluster.run("app1", "n1", queue="b")
-    cluster.ask("app1", 5)
-    cluster.beat("n1", 5)
+    cluster.request("app1", 5)
+    cluster.heartbeat("n1", 5)
     cluster.refresh({**TWO, "root.a.capacity": "80", "root.b.capacity": "20"})
     assert cluster.leaf("b").effective_minimum("").memory_mb == 2 * GB
     assert cluster.used("b") == 6 * GB
@@ -73,11 +73,11 @@ def test_a_refused_refresh_changes_nothing_but_that_order(start_cluster: StartCl
     assert list(cluster.scheduler.queues) == ["root", "root.a", "root.c"]
 
 
-def test_amounts_are_weighed_against_the_cluster_that_is_there(start_cluster: StartCluster) -> None:
-    """Two vcores are more than one only where there are any: at the start the file passes, later not even itself.
+def test_a_refresh_compares_amounts_by_the_current_cluster(start_cluster: StartCluster) -> None:
+    """Two vcores are more than one only if the cluster has any: the file loads at the start, but not at a refresh.
 
-    With dominant shares <1163, 1> and <1162, 2> cannot be told apart in a cluster of nothing. Then the old file is
-    refused as well, and not even the order of the queues changes.
+    With dominant shares, <1163, 1> and <1162, 2> are equal in an empty cluster. A refresh then refuses the old file
+    too, and not even the order of the queues changes.
     """
     conf = {
         "resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
@@ -99,8 +99,8 @@ def test_amounts_are_weighed_against_the_cluster_that_is_there(start_cluster: St
 
 
 @pytest.mark.case("C6")
-def test_queues_come_and_go(start_cluster: StartCluster) -> None:
-    """A queue may go once it is stopped; until then the refresh is refused."""
+def test_queues_are_added_and_removed(start_cluster: StartCluster) -> None:
+    """A queue can be removed once it is stopped; until then the refresh is refused."""
     cluster = start_two(start_cluster)
     only_a = {"root.queues": "a", "root.a.capacity": "100"}
     assert problems(cluster, only_a) == [
@@ -117,15 +117,15 @@ def test_queues_come_and_go(start_cluster: StartCluster) -> None:
 
 def test_a_leaf_becomes_a_parent_only_when_stopped(start_cluster: StartCluster) -> None:
     cluster = start_two(start_cluster)
-    parted = {**TWO, "root.b.queues": "x", "root.b.x.capacity": "100"}
-    assert problems(cluster, parted) == [
+    b_as_parent = {**TWO, "root.b.queues": "x", "root.b.x.capacity": "100"}
+    assert problems(cluster, b_as_parent) == [
         "Can not convert the leaf queue: root.b to parent queue since it is not yet in stopped state. "
         "Current State : RUNNING"
     ]
     cluster.refresh({**TWO, "root.b.state": "STOPPED"})
-    cluster.refresh(parted)
+    cluster.refresh(b_as_parent)
     assert states(cluster)["root.b.x"] == "RUNNING"
-    cluster.refresh({**parted, "root.b.x.state": "STOPPED"})
+    cluster.refresh({**b_as_parent, "root.b.x.state": "STOPPED"})
     cluster.refresh(TWO)
     assert "root.b.x" not in states(cluster)
 
@@ -141,13 +141,13 @@ def test_the_largest_container_of_a_leaf_may_not_shrink(start_cluster: StartClus
 
 @pytest.mark.case("C6")
 def test_a_stopped_queue_drains_first(start_cluster: StartCluster) -> None:
-    """QueueStateHelper: DRAINING while it has applications, which go on; STOPPED with the last one's end."""
+    """QueueStateHelper: DRAINING while its applications run; STOPPED when the last one ends."""
     cluster = start_two(start_cluster)
     cluster.run("app1", "n1", queue="a")
     cluster.refresh({**TWO, "root.a.state": "STOPPED"})
     assert states(cluster)["root.a"] == "DRAINING"
-    cluster.ask("app1", 1)
-    assert cluster.beat("n1") == ["app1/2 on n1 1024"]
+    cluster.request("app1", 1)
+    assert cluster.heartbeat("n1") == ["app1/2 on n1 1024"]
     (refusal,) = cluster.submit("app2", queue="a")
     assert refusal.endswith(
         "Queue root.a is STOPPED. Cannot accept submission of application: application_1700000000000_0002"
@@ -161,7 +161,7 @@ def test_a_stopped_queue_drains_first(start_cluster: StartCluster) -> None:
 
 
 @pytest.mark.case("C6")
-def test_stopping_a_parent_stops_what_is_below(start_cluster: StartCluster) -> None:
+def test_stopping_a_parent_stops_the_queues_below(start_cluster: StartCluster) -> None:
     conf = {**TWO, "root.a.queues": "x", "root.a.x.capacity": "100"}
     cluster = start_two(start_cluster, conf)
     cluster.refresh({**conf, "root.a.state": "STOPPED"})
@@ -184,8 +184,8 @@ def test_a_queue_cannot_run_below_a_stopped_one(start_cluster: StartCluster) -> 
     assert problem.startswith("The parent queue:root cannot be STOPPED")
 
 
-def test_a_queue_runs_again_only_below_one_that_does(start_cluster: StartCluster) -> None:
-    """AbstractCSQueue.activateQueue: the state of the parent that is there counts, not what a file leaves open."""
+def test_a_queue_starts_again_only_below_a_running_one(start_cluster: StartCluster) -> None:
+    """AbstractCSQueue.activateQueue: the state of the existing parent counts, even if the file does not name one."""
     conf = {**TWO, "root.a.queues": "x", "root.a.x.capacity": "100"}
     cluster = start_two(start_cluster, conf)
     cluster.refresh({**conf, "root.a.state": "STOPPED"})
@@ -195,8 +195,8 @@ def test_a_queue_runs_again_only_below_one_that_does(start_cluster: StartCluster
     assert states(cluster)["root.a.x"] == "RUNNING"
 
 
-def test_a_new_queue_takes_its_state_from_the_file_alone(start_cluster: StartCluster) -> None:
-    """It is made with the new file's tree, before it is hung below the parent that is there (parseQueue)."""
+def test_a_new_queue_takes_its_state_only_from_the_file(start_cluster: StartCluster) -> None:
+    """It is created in the new file's tree before it is attached to the existing parent (parseQueue)."""
     conf = {**TWO, "root.a.queues": "x", "root.a.x.capacity": "100"}
     cluster = start_two(start_cluster, conf)
     cluster.refresh({**conf, "root.a.state": "STOPPED"})
@@ -210,8 +210,8 @@ def test_a_queue_starts_in_the_state_of_its_parent(start_cluster: StartCluster) 
     assert cluster.leaf().state is QueueState.STOPPED
 
 
-def test_settings_of_the_scheduler_are_taken_over_too(start_cluster: StartCluster) -> None:
-    """Locality delays and sizes are read anew; the calculator and the minimum are not."""
+def test_a_refresh_updates_settings_of_the_scheduler(start_cluster: StartCluster) -> None:
+    """Locality delays and sizes are read again; the calculator and the minimum are not."""
     cluster = start_two(start_cluster)
     cluster.refresh(
         {
@@ -227,7 +227,7 @@ def test_settings_of_the_scheduler_are_taken_over_too(start_cluster: StartCluste
 
 
 def test_allowing_children_without_capacity_needs_a_restart(start_cluster: StartCluster) -> None:
-    """setChildQueues: the flag is that of the parent's making; both the old and the new parent must accept."""
+    """setChildQueues: the flag is that of the parent's creation; the old and the new parent must both accept."""
     conf = {**TWO, "root.a.queues": "x", "root.a.x.capacity": "100"}
     cluster = start_two(start_cluster, conf)
     zero = {**conf, "root.a.x.capacity": "0", "root.a.allow-zero-capacity-sum": "true"}
@@ -236,8 +236,8 @@ def test_allowing_children_without_capacity_needs_a_restart(start_cluster: Start
     assert start_two(start_cluster, zero).leaf("x").effective_minimum("").is_none()
 
 
-def test_a_refresh_is_refused_with_all_that_is_wrong(start_cluster: StartCluster) -> None:
-    """The errors of the file, of which the first is Hadoop's, what the running queues forbid, then warnings."""
+def test_a_refused_refresh_reports_all_problems(start_cluster: StartCluster) -> None:
+    """The file's errors, Hadoop's first; then what the running queues forbid, then warnings."""
     cluster = start_two(start_cluster)
     conf = {
         "root.queues": "b,c",
@@ -253,7 +253,7 @@ def test_a_refresh_is_refused_with_all_that_is_wrong(start_cluster: StartCluster
     assert user_limit == "400 is not a percentage of the queue"
 
 
-def test_running_queues_are_not_compared_with_a_tree_that_cannot_be_read(start_cluster: StartCluster) -> None:
-    """A blank among the children ends the list for us: nothing is known of the queues after it."""
+def test_running_queues_are_not_compared_with_an_unreadable_tree(start_cluster: StartCluster) -> None:
+    """A blank among the children makes us stop reading the list: the queues after it are unknown."""
     (problem,) = problems(start_two(start_cluster), {**TWO, "root.queues": "a, ,b"})
     assert problem == "a blank is not a valid queue name"

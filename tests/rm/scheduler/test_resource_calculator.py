@@ -1,4 +1,4 @@
-"""DefaultResourceCalculator: memory alone counts, and whatever is made new has 1 vcore."""
+"""DefaultResourceCalculator: only memory counts, and each computed vector has 1 vcore."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLUSTER = Resource(102400, 100)
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("requested", "expected"),
     [
         (Resource(0, 0), Resource(1024, 1)),
         (Resource(1, 7), Resource(1024, 1)),
@@ -23,16 +23,16 @@ CLUSTER = Resource(102400, 100)
         (Resource(5500, 1), Resource(6000, 1)),
     ],
 )
-def test_an_ask_is_rounded_up_and_loses_its_vcores(asked: Resource, expected: Resource) -> None:
-    """SchedulerUtils: at least the minimum, a multiple of it, at most the maximum, which need not be one."""
-    assert CALCULATOR.normalize(asked, STEP, Resource(6000, 4), STEP) == expected
+def test_a_request_is_rounded_up_and_loses_its_vcores(requested: Resource, expected: Resource) -> None:
+    """SchedulerUtils: at least the minimum, a multiple of it, at most the maximum, which need not be a multiple."""
+    assert CALCULATOR.normalize(requested, STEP, Resource(6000, 4), STEP) == expected
 
 
 def test_without_a_step_the_minimum_is_the_step() -> None:
     assert CALCULATOR.normalize(Resource(1500, 1), STEP, CLUSTER, NONE) == Resource(2048, 1)
 
 
-def test_ties_give_the_first() -> None:
+def test_a_tie_returns_the_first() -> None:
     """Resources: min and max return a whole vector; vcores do not decide."""
     few, many = Resource(1024, 1), Resource(1024, 9)
     assert CALCULATOR.min_of(CLUSTER, few, many) is few
@@ -59,19 +59,19 @@ def test_ratios_are_32_bit(a: int, b: int, expected: float) -> None:
 
 
 def test_a_ratio_converts_each_side_first() -> None:
-    """divideSafelyAsFloat: 2^24 + 1 has no 32-bit form of its own."""
+    """divideSafelyAsFloat: 2^24 + 1 has no exact 32-bit representation."""
     assert CALCULATOR.ratio(Resource((1 << 24) + 1, 1), Resource(1 << 24, 1)) == 1.0
 
 
 def test_products_are_rounded_half_up_then_to_the_step() -> None:
-    """multiplyAndNormalizeUp adds a half before it cuts off; the other way it only cuts off."""
+    """multiplyAndNormalizeUp adds a half before truncating; multiplyAndNormalizeDown only truncates."""
     assert CALCULATOR.multiply_and_normalize_up(Resource(2047, 5), 0.5, Resource(1, 1)) == Resource(1024, 1)
     assert CALCULATOR.multiply_and_normalize_down(Resource(2047, 5), 0.5, Resource(1, 1)) == Resource(1023, 1)
     assert CALCULATOR.multiply_and_normalize_up(Resource(1025, 1), 1.0, STEP) == Resource(2048, 1)
 
 
 def test_rounding_of_negative_amounts_goes_towards_zero() -> None:
-    """Java's integer division: -5 to steps of 4 is 0 upwards and -4 downwards."""
+    """Java's integer division: -5 in steps of 4 is 0 upwards and -4 downwards."""
     assert CALCULATOR.round_up(Resource(-5, 1), Resource(4, 1)) == Resource(0, 0)
     assert CALCULATOR.round_down(Resource(-5, 1), Resource(4, 1)) == Resource(-4, 0)
 
@@ -83,17 +83,17 @@ def test_divisions_are_rounded_up() -> None:
     assert CALCULATOR.divide_and_ceil_by(Resource(1001, 9), 0) == Resource(0, 0)
 
 
-def test_an_over_committed_node_has_less_than_no_room() -> None:
-    """RegularContainerAllocator.assignContainer: neither 0 nor above: such a node goes to the branch that reserves."""
+def test_an_over_committed_node_fits_a_negative_number_of_containers() -> None:
+    """RegularContainerAllocator.assignContainer: neither 0 nor positive, so the node is tried for a reservation."""
     assert CALCULATOR.available_containers(Resource(-2048, 0), STEP) == -2
     assert CALCULATOR.available_containers(Resource(3000, 0), STEP) == 2
 
 
-def test_products_cut_off_each_type() -> None:
+def test_products_truncate_each_type() -> None:
     assert multiplied(Resource(102400, 10), 0.699999988079071) == Resource(71679, 6)
     assert multiplied(Resource(10, 10, (("gpu", 3),)), 0.5) == Resource(5, 5, (("gpu", 1),))
 
 
-def test_differences_stop_at_zero_for_memory_and_vcores_only() -> None:
+def test_only_differences_of_memory_and_vcores_stop_at_zero() -> None:
     left = subtracted_non_negative(Resource(1, 1, (("gpu", 1),)), Resource(2, 2, (("gpu", 2),)))
     assert left == Resource(0, 0, (("gpu", -1),))

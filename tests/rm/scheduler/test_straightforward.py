@@ -1,7 +1,7 @@
-"""The scheduler leaves out work whose outcome is known. It decides like one that leaves out nothing.
+"""The scheduler skips work whose outcome is known. It must decide like one that skips nothing.
 
-That other one is the second oracle, beside Hadoop: both step through random scenarios of the conformance generator,
-and everything that recordings show is compared after each step.
+That one is the second oracle, beside Hadoop: both run random scenarios of the conformance generator, and everything
+that recordings show is compared after each step.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ PREEMPTION = SETS["preemption"] | {"labels"}
 
 
 @contextmanager
-def straightforward(patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every node is visited with every heartbeat, and every application is asked."""
+def without_shortcuts(patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every node is visited at every heartbeat, and every application is tried."""
     with patch.context() as inner:
         inner.setattr(Placement, "place", Placement.visit)
         inner.setattr(DemandIndex, "rest", lambda *_: None)
@@ -36,8 +36,8 @@ def straightforward(patch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def dense(steps: Iterable[Json], rounds: int) -> Iterator[Json]:
-    """The steps with rounds of heartbeats between, so that everything has come to rest when the next thing happens."""
+def with_idle_rounds(steps: Iterable[Json], rounds: int) -> Iterator[Json]:
+    """The steps with rounds of heartbeats between them, so that the cluster is idle before each step."""
     nodes: dict[str, None] = {}
     for action in steps:
         yield action
@@ -49,7 +49,7 @@ def dense(steps: Iterable[Json], rounds: int) -> Iterator[Json]:
 
 
 def first_that_starts(seed: int, steps: int, features: frozenset[str]) -> Scenario:
-    """The scenario of the seed, or of one after it: some configurations are made to be refused."""
+    """The scenario of the seed or of a later one: some generated configurations are meant to be refused."""
     while True:
         scenario = generate(seed, steps, features)
         with suppress(ConfigurationException):
@@ -72,25 +72,27 @@ def step(cluster: RecordedCluster, action: Json) -> Json | None:
         *(pytest.param(PREEMPTION, seed, marks=pytest.mark.slow) for seed in (2, 3)),
     ],
 )
-def test_the_same_is_decided(features: frozenset[str], scenario_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_schedulers_decide_the_same(
+    features: frozenset[str], scenario_seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scenario = first_that_starts(scenario_seed, STEPS if features is FEATURES else 3 * STEPS, features)
     quick, plain = RecordedCluster(scenario.configuration), RecordedCluster(scenario.configuration)
-    for number, action in enumerate(dense(scenario.steps, 3)):
+    for number, action in enumerate(with_idle_rounds(scenario.steps, 3)):
         reply = step(quick, action)
-        with straightforward(monkeypatch):
+        with without_shortcuts(monkeypatch):
             assert step(plain, action) == reply, number
         assert look(quick) == look(plain), (number, action)
 
 
-def test_visits_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the test above would compare the same with the same."""
+def test_shortcuts_skip_visits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the test above would compare the scheduler with itself."""
     visits: list[object] = []
     visit = Placement.visit
     monkeypatch.setattr(Placement, "visit", lambda placement, node: (visits.append(node), visit(placement, node)))
     scenario = generate(3, STEPS, FEATURES)
     cluster = RecordedCluster(scenario.configuration)
     heartbeats = 0
-    for action in dense(scenario.steps, 3):
+    for action in with_idle_rounds(scenario.steps, 3):
         heartbeats += action["op"] == "heartbeat"
         step(cluster, action)
     assert 0 < len(visits) < heartbeats / 2

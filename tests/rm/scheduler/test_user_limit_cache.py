@@ -1,4 +1,4 @@
-"""The verdict on a user holds for the user's other applications until something changes."""
+"""The verdict on a user applies to the user's other applications until something changes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from yarn.resource import Resource
 NONE = Resource(0, 0)
 
 
-def test_a_failure_holds_for_whoever_has_no_more_reserved() -> None:
-    """More in reservations may pass: it could give some up."""
+def test_a_failure_applies_to_applications_with_no_more_reserved() -> None:
+    """An application with more reserved may pass: it could release some."""
     cached = CachedUserLimit(Resource(1024, 1), NONE)
     assert not cached.has_failed_with(NONE)
     cached.note_failure(NONE)
@@ -21,7 +21,7 @@ def test_a_failure_holds_for_whoever_has_no_more_reserved() -> None:
     assert cached.has_failed_with(NONE)
 
 
-def test_limits_are_forgotten_with_the_version() -> None:
+def test_limits_are_recomputed_for_a_new_version() -> None:
     cache = UserLimitCache()
     cache.at(1, "", RESPECT)["ann"] = CachedUserLimit(NONE, NONE)
     assert "ann" in cache.at(1, "", RESPECT)

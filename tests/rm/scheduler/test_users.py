@@ -33,12 +33,12 @@ def users_of(
     return UsersManager(context, shape)
 
 
-def join(users: UsersManager, name: str, used_gb: int, *, asks: bool = True) -> None:
-    """A user with one active application and so much in use."""
+def join(users: UsersManager, name: str, used_gb: int, *, requests: bool = True) -> None:
+    """A user with one active application and this much in use."""
     user = users.get_or_add(name)
     users.submitted(user)
     users.activated(user)
-    if asks:
+    if requests:
         users.activate_application(name, APP)
     users.change_used(name, "", Resource(used_gb * GB, used_gb))
 
@@ -48,57 +48,57 @@ def limit_gb(users: UsersManager, name: str) -> float:
 
 
 @pytest.mark.parametrize(("used", "expected"), [([2], 5), ([7], 8), ([11], 12), ([12, 10], 12), ([13, 10, 2], 9)])
-def test_the_limit_is_what_active_users_hold_and_one_more_shared(used: list[int], expected: int) -> None:
-    """Mission B1 as Hadoop has it: 25 % of 20 GB, or (held + 1) / users if that is more."""
+def test_active_users_share_what_they_hold_and_one_container_more(used: list[int], expected: int) -> None:
+    """Hadoop's rule: 25 % of 20 GB, or (held + 1) / users if that is more."""
     users = users_of(20, cluster_gb=40, user_limit=25, factor=1.5)
     for number, amount in enumerate(used):
         join(users, f"u{number}", amount)
     assert limit_gb(users, "u0") == expected
 
 
-def test_the_factor_bounds_the_limit_by_the_guarantee() -> None:
+def test_the_factor_times_the_guarantee_bounds_the_limit() -> None:
     users = users_of(20, factor=0.5)
     join(users, "ann", 15)
     assert limit_gb(users, "ann") == 10
 
 
-def test_without_a_factor_the_queues_maximum_bounds_it() -> None:
+def test_the_queues_maximum_bounds_the_limit_without_a_factor() -> None:
     users = users_of(20, factor=-1)
     join(users, "ann", 60)
     assert limit_gb(users, "ann") == 61
 
 
-def test_in_a_queue_without_guarantee_the_maximum_bounds_it_too() -> None:
-    """computeUserLimit: the maximum bounds it if the guarantee is nothing; the capacity counts as one container."""
+def test_the_maximum_bounds_the_limit_in_a_queue_without_guarantee() -> None:
+    """computeUserLimit: the maximum is the bound if the guarantee is zero; the capacity counts as one container."""
     users = users_of(0)
     join(users, "ann", 5)
     assert limit_gb(users, "ann") == 6
 
 
-def test_on_a_shared_partition_the_partition_bounds_it() -> None:
+def test_the_partition_bounds_the_limit_if_it_is_shared() -> None:
     users = users_of(20, factor=0.5)
     join(users, "ann", 60)
     assert limit_of(users, "ann", "", IGNORE).memory_mb == 61 * GB
 
 
 def test_idle_users_do_not_count() -> None:
-    """What they hold is left out of the share, and they are no divisor."""
+    """Their usage is left out of the share, and they are left out of the divisor."""
     users = users_of(100, user_limit=1, factor=10)
-    join(users, "idle", 50, asks=False)
+    join(users, "idle", 50, requests=False)
     join(users, "ann", 9)
     assert limit_gb(users, "ann") == 10
 
 
-def test_the_variant_for_all_users_shares_the_current_capacity() -> None:
+def test_the_limit_for_all_users_shares_the_current_capacity() -> None:
     users = users_of(100, user_limit=1, factor=10)
-    join(users, "idle", 50, asks=False)
+    join(users, "idle", 50, requests=False)
     join(users, "ann", 9)
     assert limit_of(users, "ann", "", RESPECT, active_only=False).memory_mb == 50 * GB
-    assert users.users["ann"].limit.is_none(), "only the variant that decides is stored"
+    assert users.users["ann"].limit.is_none(), "only the limit in use is cached"
 
 
-def test_weights_divide_and_multiply() -> None:
-    """computeUserLimit: the share is per weight; one's own limit is the share times one's weight, rounded down."""
+def test_weights_divide_and_multiply_the_limit() -> None:
+    """computeUserLimit: the share is per weight; a user's limit is the share times its weight, rounded down."""
     users = users_of(100, user_limit=1, factor=10, heavy=2.0)
     join(users, "heavy", 20)
     join(users, "light", 9)
@@ -106,21 +106,21 @@ def test_weights_divide_and_multiply() -> None:
     assert limit_gb(users, "heavy") == 20
 
 
-def test_a_limit_is_kept_until_the_version_moves() -> None:
+def test_a_limit_is_cached_until_the_version_changes() -> None:
     users = users_of(100, user_limit=1, factor=10)
     join(users, "ann", 9)
     assert limit_gb(users, "ann") == 10
     version = users.version
     user = users.get_or_add("bob")
-    assert users.version == version, "a new entry alone moves nothing"
+    assert users.version == version, "a new entry alone does not change the version"
     users.submitted(user)
     assert limit_gb(users, "ann") == 10
     users.change_used("ann", "", Resource(5 * GB, 5))
     assert limit_gb(users, "ann") == 15
 
 
-def test_users_who_only_wait_are_counted_when_a_limit_is_computed() -> None:
-    """The number behind the limit for masters can be out of date."""
+def test_users_with_only_pending_applications_are_counted_when_a_limit_is_computed() -> None:
+    """The number behind the AM limit can be out of date."""
     users = users_of(100)
     join(users, "ann", 1)
     limit_gb(users, "ann")
@@ -131,7 +131,7 @@ def test_users_who_only_wait_are_counted_when_a_limit_is_computed() -> None:
     assert users.active_count == 2
 
 
-def test_a_user_whose_applications_all_wait_does_not_become_active() -> None:
+def test_a_user_with_only_pending_applications_does_not_become_active() -> None:
     users = users_of(100)
     users.submitted(users.get_or_add("ann"))
     users.activate_application("ann", APP)
@@ -139,7 +139,7 @@ def test_a_user_whose_applications_all_wait_does_not_become_active() -> None:
     assert users.active_count == 0
 
 
-def test_a_user_is_active_until_the_last_application_asks_no_more() -> None:
+def test_a_user_is_active_until_its_last_application_requests_nothing() -> None:
     users = users_of(100)
     join(users, "ann", 3)
     users.activate_application("ann", OTHER)
@@ -151,8 +151,8 @@ def test_a_user_is_active_until_the_last_application_asks_no_more() -> None:
     assert users.active_count == 0
 
 
-def test_a_dropped_entry_leaves_the_two_notions_of_active_apart() -> None:
-    """UsersManager: counted by its applications' asks, but idle, weightless and with its usage among the idle."""
+def test_a_dropped_entry_separates_the_two_notions_of_active() -> None:
+    """UsersManager: counted by its applications' requests, but idle, without weight and with its usage as idle."""
     users = users_of(100, user_limit=1, factor=10)
     join(users, "ann", 9)
     users.finished(users.users["ann"], was_active=True)
@@ -168,14 +168,14 @@ def test_a_dropped_entry_leaves_the_two_notions_of_active_apart() -> None:
     assert users.is_active("ann")
 
 
-def test_usage_of_an_absent_user_makes_the_entry() -> None:
+def test_usage_of_an_unknown_user_creates_the_entry() -> None:
     users = users_of(100)
     users.change_used("ann", "", Resource(-GB, -1))
     assert users.users["ann"].usage.used("").memory_mb == -GB
 
 
-def test_the_ratio_is_taken_anew_when_the_cluster_changes() -> None:
-    """What is consumed is a sum of 32-bit shares."""
+def test_the_usage_ratio_is_recomputed_when_the_cluster_changes() -> None:
+    """The consumed ratio is a sum of 32-bit shares."""
     users = users_of(10, cluster_gb=100, factor=100)
     join(users, "ann", 5)
     join(users, "bob", 6)
@@ -192,11 +192,11 @@ MANY = {
         ("ann", "bob", "cat", "dan", "eve", "fay", "gus", "hal", "ian", "joe", "kim", "lea"),
     )
 }
-"""Weights of which the sum, in 32 bits, depends on the order."""
+"""Weights whose 32-bit sum depends on the order."""
 
 
 @pytest.mark.parametrize(("visitor", "of_active"), [(None, 67.19999694824219), ("zoe", 67.19998931884766)])
-def test_weights_are_added_up_in_the_order_of_maps_that_never_shrink(visitor: str | None, of_active: float) -> None:
+def test_weights_are_summed_in_the_order_of_maps_that_never_shrink(visitor: str | None, of_active: float) -> None:
     """UsersManager.users is a ConcurrentHashMap, which has 32 buckets from 12 users on; activeUsersSet a HashSet."""
     users = users_of(1 << 30, cluster_gb=1 << 31, user_limit=0, **MANY)
     for name in MANY:

@@ -31,11 +31,11 @@ def crowded(conf: dict[str, str]) -> Cluster:
     cluster.node("n1", 10 * GB)
     cluster.run("late", "n1", queue="b")
     cluster.run("early", "n1", queue="a")
-    cluster.ask("early", 20)
-    cluster.beat("n1")
+    cluster.request("early", 20)
+    cluster.heartbeat("n1")
     cluster.poll("early")
-    cluster.beat("n1")
-    cluster.ask("late", 4)
+    cluster.heartbeat("n1")
+    cluster.request("late", 4)
     return cluster
 
 
@@ -44,31 +44,31 @@ def marked(cluster: Cluster) -> set[int]:
     return {container_id.number for container_id in cluster.attempt("early").to_preempt}
 
 
-def beats_until(cluster: Cluster, advance_ms: int) -> list[str]:
+def heartbeats_until(cluster: Cluster, advance_ms: int) -> list[str]:
     cluster.now_ms += advance_ms
-    return cluster.beat("n1")
+    return cluster.heartbeat("n1")
 
 
 def test_a_heartbeat_runs_the_round_that_is_due() -> None:
-    """SchedulingMonitor: one per monitoring_interval, counted from the start, which was a day ago."""
+    """SchedulingMonitor: one round per monitoring_interval, counted from the start, which was a day ago."""
     cluster = crowded({**MONITORED, "preemption.monitoring_interval": str(86_400_000 + 3000)})
-    beats_until(cluster, 2999)
+    heartbeats_until(cluster, 2999)
     assert marked(cluster) == set()
-    beats_until(cluster, 1)
+    heartbeats_until(cluster, 1)
     assert marked(cluster) == {6, 7, 8, 9}
 
 
-def test_a_late_heartbeat_runs_one_round_and_the_schedule_stays() -> None:
+def test_a_late_heartbeat_runs_one_round_and_keeps_the_schedule() -> None:
     cluster = crowded({**MONITORED, "preemption.monitoring_interval": "3000"})
     start_ms = cluster.now_ms
     assert cluster.scheduler.monitor.due_ms == start_ms + 3000
-    beats_until(cluster, 10_000)
+    heartbeats_until(cluster, 10_000)
     assert cluster.scheduler.monitor.due_ms == start_ms + 12_000
 
 
-def test_no_round_is_ever_due_without_the_monitor() -> None:
+def test_no_round_is_due_without_the_monitor() -> None:
     cluster = crowded({**TWO_QUEUES, "preemption.monitoring_interval": "3000"})
-    beats_until(cluster, 60_000)
+    heartbeats_until(cluster, 60_000)
     assert marked(cluster) == set()
 
 
@@ -76,12 +76,12 @@ def test_a_refresh_can_enable_preemption() -> None:
     conf = {**TWO_QUEUES, "preemption.monitoring_interval": "3000"}
     cluster = crowded(conf)
     cluster.refresh({**MONITORED, "preemption.monitoring_interval": "3000"})
-    cluster.beat("n1")
+    cluster.heartbeat("n1")
     assert marked(cluster) == {6, 7, 8, 9}
 
 
 def test_the_am_is_asked_once_and_may_release_other_containers_instead() -> None:
-    """FiCaSchedulerApp.getAllocation: the containers, and their size in containers of the least size."""
+    """FiCaSchedulerApp.getAllocation: the containers, and their size in multiples of the minimum allocation."""
     cluster = crowded({**MONITORED, "yarn.scheduler.minimum-allocation-mb": "256"})
     cluster.preempt()
     message = cluster.poll("early").preemption
@@ -98,7 +98,7 @@ def test_the_am_is_not_asked_for_a_container_that_has_completed() -> None:
     cluster = crowded(MONITORED)
     cluster.preempt()
     cluster.finish("early", 9)
-    cluster.beat("n1")
+    cluster.heartbeat("n1")
     message = cluster.poll("early").preemption
     assert message is not None
     assert 9 not in {container_id.number for container_id in message.negotiable}
@@ -114,9 +114,9 @@ def test_a_container_is_killed_when_it_is_chosen_again_after_the_wait() -> None:
 def test_a_victim_that_is_not_chosen_again_is_forgotten_after_twice_the_wait() -> None:
     cluster = crowded({**MONITORED, "preemption.max_wait_before_kill": "5000"})
     cluster.preempt()
-    cluster.ask("late", 0)
+    cluster.request("late", 0)
     cluster.preempt(10_001)
-    cluster.ask("late", 4)
+    cluster.request("late", 4)
     assert {line.split()[1] for line in cluster.preempt(1)} == {"requested"}
 
 
@@ -126,7 +126,7 @@ def test_observe_only_changes_nothing() -> None:
 
 
 def test_a_round_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SchedulingMonitor.PolicyInvoker logs what a round throws, and goes on to the next."""
+    """SchedulingMonitor.PolicyInvoker logs what a round throws and continues with the next."""
     cluster = crowded({**MONITORED, "preemption.monitoring_interval": "3000"})
     notices: list[object] = []
     cluster.scheduler.context.notify = notices.append
@@ -136,7 +136,7 @@ def test_a_round_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None
 
     with monkeypatch.context() as inner:
         inner.setattr(policy, "select_fifo", broken)
-        beats_until(cluster, 3000)
+        heartbeats_until(cluster, 3000)
     assert notices == [PreemptionFailed("no leaf")]
-    beats_until(cluster, 3000)
+    heartbeats_until(cluster, 3000)
     assert marked(cluster) == {6, 7, 8, 9}

@@ -1,4 +1,4 @@
-"""The watch detects preemptions that must not happen; and rounds bring a queue its guarantee, and no more."""
+"""The watch detects forbidden preemptions; rounds return a queue's guarantee to it and take no more."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tests.rm.scheduler.preemption.test_monitor import MONITORED, crowded
 from yarn.ids import ContainerId
 
 WAIT_MS = 15_000
-"""max_wait_before_kill."""
+"""max_wait_before_kill, in ms."""
 
 
 def order(cluster: Cluster, app: str, number: int, step: str = "requested", *, clock_ms: int = 0) -> list[str]:
-    """The invariants that the watch finds violated."""
+    """The invariants that the watch reports as violated."""
     attempt = cluster.attempt(app)
     container: RMContainer = attempt.live_containers[ContainerId(attempt.attempt_id, number)]
     notice = PreemptionDecided(container.id, container.node_id, step, "GUARANTEE", "", clock_ms)
@@ -53,13 +53,13 @@ def test_a_queue_gets_its_guarantee_back_and_no_more_is_taken_for_it() -> None:
     deficit_mb = 5 * GB - cluster.used("b")
     lost_mb = 0
     for _ in range(60):
-        cluster.ask("early", 20)
-        cluster.ask("late", 20)
+        cluster.request("early", 20)
+        cluster.request("late", 20)
         lost_mb += sum(GB for line in cluster.preempt(WAIT_MS) if " ended -102" in line)
-        cluster.beat("n1", 2)
+        cluster.heartbeat("n1", 2)
         for app in ("early", "late"):
             cluster.poll(app)
-        cluster.beat("n1")
+        cluster.heartbeat("n1")
     assert (cluster.used("a"), cluster.used("b")) == (5 * GB, 5 * GB)
     assert deficit_mb <= lost_mb <= 1.2 * deficit_mb
     assert cluster.violations() == []

@@ -22,38 +22,38 @@ LOADED: dict[str, dict[str, str]] = {
     "a misspelt key": {**TWO, "root.a.maximum-capactiy": "75"},
     "keys of queues that are not in the tree": {**TWO, "root.gone.capacity": "40", "root.gone.state": "STOPPED"},
     "a capacity of the root": {**TWO, "root.capacity": "100"},
-    "a million applications": {**TWO, "maximum-applications": "1000000"},
-    "masters may have a hundred times the queue": {**TWO, "maximum-am-resource-percent": "100"},
-    "masters may have less than nothing, but for one queue": {
+    "at most a million applications": {**TWO, "maximum-applications": "1000000"},
+    "AMs may use a hundred times the queue": {**TWO, "maximum-am-resource-percent": "100"},
+    "a negative AM share, except for one queue": {
         **TWO,
         "maximum-am-resource-percent": "-1.0",
         "root.a.maximum-am-resource-percent": "1.0",
     },
-    "a fraction that begins with the point": {**TWO, "root.a.maximum-am-resource-percent": ".25"},
-    "users may have two percent each": {**TWO, "root.a.minimum-user-limit-percent": "2"},
+    "a fraction that starts with the point": {**TWO, "root.a.maximum-am-resource-percent": ".25"},
+    "a user limit of two percent": {**TWO, "root.a.minimum-user-limit-percent": "2"},
     "an empty list of mappings": {**TWO, "queue-mappings": ""},
     "mappings of users and groups": {
         **TWO,
         "queue-mappings": "u:ann:a,g:staff:b",
         "queue-mappings-override.enable": "true",
     },
-    "lifetimes and priorities that ask for nothing": {
+    "lifetimes and priorities without a limit": {
         **TWO,
         "root.a.maximum-application-lifetime": "-1",
         "root.a.default-application-lifetime": "-1",
         "root.a.acl_application_max_priority": "*",
     },
-    "workflow priorities that ask for nothing": {**TWO, "workflow-priority-mappings": ""},
-    "access lists of nobody": {**TWO, "root.a.acl_submit_applications": " ", "root.acl_administer_queue": "ann staff"},
+    "empty workflow priorities": {**TWO, "workflow-priority-mappings": ""},
+    "empty access lists": {**TWO, "root.a.acl_submit_applications": " ", "root.acl_administer_queue": "ann staff"},
     "labels that no node has": {
         **TWO,
         "root.accessible-node-labels": "*",
         "root.a.accessible-node-labels": "*",
     },
-    "a default label of a blank": {**TWO, "root.default-node-label-expression": " "},
+    "a blank default label": {**TWO, "root.default-node-label-expression": " "},
     "a fair queue": {**TWO, "root.a.ordering-policy": "fair"},
-    "a queue for reservations": {**TWO, "root.a.reservable": "true", "root.a.show-reservations-as-queues": "true"},
-    "locality that is not waited for": {**TWO, "node-locality-delay": "1", "rack-locality-additional-delay": "-1"},
+    "a plan queue": {**TWO, "root.a.reservable": "true", "root.a.show-reservations-as-queues": "true"},
+    "no wait for locality": {**TWO, "node-locality-delay": "1", "rack-locality-additional-delay": "-1"},
 }
 
 REFUSED: dict[str, tuple[dict[str, str], str]] = {
@@ -66,15 +66,15 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
         {"root.a.capacity": "90", "root.b.state": "STOPPED"},
         "Queue configuration missing child queue names for root",
     ),
-    "a parent that orders like a leaf": (
+    "a parent with a leaf's ordering policy": (
         {**TWO, "root.a.queues": "x", "root.a.x.capacity": "100", "root.a.ordering-policy": "fifo"},
         "Unable to construct ordering policy for: fifo",
     ),
-    "a managed parent that orders like a leaf": (
+    "a managed parent with a leaf's ordering policy": (
         {**TWO, "root.a.auto-create-child-queue.enabled": "true", "root.a.ordering-policy": "fair"},
         "Unable to construct ordering policy for: fair",
     ),
-    "labels that no node has, and too little of them": (
+    "labels that no node has, with a sum below 100": (
         {
             **TWO,
             "root.default.accessible-node-labels": "*",
@@ -84,7 +84,7 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
         },
         "Illegal capacity sum of 0.1 for children of queue root for label=core. It should be either 0 or 1.0",
     ),
-    "percentages of more than all": (
+    "percentages above 100 in sum": (
         {**TWO, "root.c.capacity": "1", "root.queues": "a,b,c"},
         "Illegal capacity sum of 1.01 for children of queue root for label=. It should be either 0 or 1.0",
     ),
@@ -92,12 +92,12 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
 
 
 @pytest.mark.parametrize("name", LOADED)
-def test_hadoop_loads_it(name: str) -> None:
+def test_hadoop_loads_the_configuration(name: str) -> None:
     assert CapacitySchedulerConfiguration.read(configuration(LOADED[name])).queues.keys() >= {"root", "root.a"}
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_hadoop_refuses_it(name: str) -> None:
+def test_hadoop_refuses_the_configuration(name: str) -> None:
     conf, reason = REFUSED[name]
     with pytest.raises(ConfigurationException) as refusal:
         CapacitySchedulerConfiguration.read(configuration(conf))

@@ -1,7 +1,7 @@
-"""Whatever comes in whatever order, all invariants hold: after each step, and at each booking.
+"""Random operations in random order: all invariants hold after each step and at each booking.
 
-What Hadoop's decisions break is exempt once the step that breaks it has been taken, so that a run without such a step
-is held to everything.
+An invariant that Hadoop violates too is exempt once a step that can violate it has been taken, so that a run without
+such a step is checked against every invariant.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ CHANGES: tuple[Mapping[str, str], ...] = (
     {"root.a.capacity": "2w", "root.p.capacity": "1w"},
     {"root.p.capacity": "150"},
 )
-"""Put on top of the tree by a refresh; the last is refused."""
+"""Each is a refresh that overrides keys of TREE; the last one is refused."""
 NODES = ("n1", "n2", "n3", "n4")
 RACKS = {"n1": "/r1", "n2": "/r1", "n3": "/r2", "n4": "/r2"}
 LEAVES = ("a", "b", "c")
@@ -68,14 +68,14 @@ nodes = st.sampled_from(NODES)
 
 
 class SchedulerMachine(RuleBasedStateMachine):
-    """`broken`: invariants that a step taken so far breaks in Hadoop too."""
+    """`violated`: invariants that a step taken so far violates in Hadoop too."""
 
     @initialize(dominant=st.booleans())
     def start(self, dominant: bool) -> None:
         name = "DominantResourceCalculator" if dominant else "DefaultResourceCalculator"
         self.conf = {**TREE, "resource-calculator": f"org.apache.hadoop.yarn.util.resource.{name}"}
         self.cluster = Cluster(self.conf)
-        self.broken: set[str] = set()
+        self.violated: set[str] = set()
         self.apps: list[str] = []
         self.cluster.scheduler.labels.add([NodeLabel("x", True), NodeLabel("y", False)])
         for node in NODES[:3]:
@@ -83,16 +83,16 @@ class SchedulerMachine(RuleBasedStateMachine):
         for index, leaf in enumerate(LEAVES):
             self.submit(f"u{index}", leaf, 1)
 
-    def living(self) -> list[str]:
-        """Applications with an attempt that is not over."""
-        return [app for app in self.apps if self._lives(app)]
+    def live_applications(self) -> list[str]:
+        """Applications whose attempt is not over."""
+        return [app for app in self.apps if self._is_live(app)]
 
-    def working(self) -> list[str]:
-        """Those whose master runs, so that it can ask."""
-        return [app for app in self.living() if self.cluster.attempt(app).has_master]
+    def with_running_am(self) -> list[str]:
+        """Applications whose AM runs, so that it can send requests."""
+        return [app for app in self.live_applications() if self.cluster.attempt(app).has_master]
 
     def held(self, app: str, *states: RMContainerState) -> list[RMContainer]:
-        """Containers of the present attempt, but the master's."""
+        """Containers of the current attempt except its AM's."""
         attempt = self.cluster.attempt(app)
         return [
             container
@@ -105,37 +105,37 @@ class SchedulerMachine(RuleBasedStateMachine):
     # Nodes
 
     @rule(node=nodes, times=st.integers(1, 4))
-    def beat(self, node: str, times: int) -> None:
-        if self._is_there(node):
-            self.cluster.beat(node, times)
+    def heartbeat(self, node: str, times: int) -> None:
+        if self._is_registered(node):
+            self.cluster.heartbeat(node, times)
 
     @rule()
-    def let_all_beat(self) -> None:
+    def heartbeat_from_all_nodes(self) -> None:
         for node in NODES:
-            self.beat(node, 1)
+            self.heartbeat(node, 1)
 
     @rule(node=nodes, size=st.integers(4, 12))
     def join(self, node: str, size: int) -> None:
-        if not self._is_there(node):
+        if not self._is_registered(node):
             self.cluster.node(node, size * GB, rack=RACKS[node])
 
     @rule(node=nodes)
     def lose(self, node: str) -> None:
-        if self._is_there(node):
-            self.broken |= {"I-08"}
+        if self._is_registered(node):
+            self.violated |= {"I-08"}
             self.cluster.lose(node)
 
     @rule(node=nodes, size=st.integers(2, 12))
     def resize(self, node: str, size: int) -> None:
-        if self._is_there(node):
-            self.broken |= {"I-02", "I-08"}
+        if self._is_registered(node):
+            self.violated |= {"I-02", "I-08"}
             self.cluster.resize(node, size * GB)
 
     @rule(node=nodes, label=st.sampled_from(["x", "y", None]))
     def relabel(self, node: str, label: str | None) -> None:
-        """Hadoop takes along what runs there, also what is over for its application, and however narrow it gets."""
-        if self._is_there(node):
-            self.broken |= {"I-04", "I-06", "I-08", "I-10"}
+        """Hadoop keeps the node's containers, even those of finished applications and those above the new limits."""
+        if self._is_registered(node):
+            self.violated |= {"I-04", "I-06", "I-08", "I-10"}
             self.cluster.label(node, *[label] if label else [])
 
     # Applications
@@ -146,43 +146,43 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.apps.append(f"app{len(self.apps) + 1}")
         self.cluster.submit(self.apps[-1], user, leaf, master_gb * GB)
 
-    @precondition(lambda self: self.living())
+    @precondition(lambda self: self.live_applications())
     @rule(data=st.data())
     def end(self, data: st.DataObject) -> None:
-        app = data.draw(st.sampled_from(self.living()))
-        self.broken |= self._dropped_entry(app)
+        app = data.draw(st.sampled_from(self.live_applications()))
+        self.violated |= self._violated_by_dropped_user_entry(app)
         self.cluster.end(app)
 
-    @precondition(lambda self: self.living())
+    @precondition(lambda self: self.live_applications())
     @rule(data=st.data(), keep=st.booleans())
     def fail_the_attempt(self, data: st.DataObject, keep: bool) -> None:
-        app = data.draw(st.sampled_from(self.living()))
-        self.broken |= {"I-06"} if keep else self._dropped_entry(app)
+        app = data.draw(st.sampled_from(self.live_applications()))
+        self.violated |= {"I-06"} if keep else self._violated_by_dropped_user_entry(app)
         self.cluster.retry(app, keep_containers=keep)
 
-    @precondition(lambda self: self.living())
+    @precondition(lambda self: self.live_applications())
     @rule(data=st.data(), leaf=st.sampled_from(LEAVES))
     def move(self, data: st.DataObject, leaf: str) -> None:
-        """Into a queue that is narrower than what it holds, too: only its applications are counted there."""
-        self.broken |= {"I-05", "I-06", "I-08"}
-        self._try(lambda: self.cluster.move(data.draw(st.sampled_from(self.living())), leaf))
+        """The target may be smaller than what the application uses: only its number of applications is checked."""
+        self.violated |= {"I-05", "I-06", "I-08"}
+        self._try(lambda: self.cluster.move(data.draw(st.sampled_from(self.live_applications())), leaf))
 
-    @precondition(lambda self: self.living())
+    @precondition(lambda self: self.live_applications())
     @rule(data=st.data(), priority=st.integers(0, 9))
     def prioritize(self, data: st.DataObject, priority: int) -> None:
-        app = data.draw(st.sampled_from(self.living()))
+        app = data.draw(st.sampled_from(self.live_applications()))
         if not self.cluster.attempt(app).is_runnable:
-            self.broken |= {"I-10"}
+            self.violated |= {"I-10"}
         self.cluster.prioritize(app, priority)
 
     @rule(change=st.sampled_from(CHANGES))
     def refresh(self, change: Mapping[str, str]) -> None:
-        self.broken |= {"I-08"}
+        self.violated |= {"I-08"}
         self._try(lambda: self.cluster.refresh({**self.conf, **change}))
 
-    # What masters do. Each size has a priority of its own: an ask that changes its size is filled as Hadoop does it.
+    # What AMs do. Each size has a priority of its own: Hadoop also allocates at a request's old size after it changed.
 
-    @precondition(lambda self: self.working())
+    @precondition(lambda self: self.with_running_am())
     @rule(
         data=st.data(),
         count=st.integers(0, 6),
@@ -191,7 +191,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         node=nodes,
         label=st.sampled_from([None, None, "x", "y"]),
     )
-    def ask(self, data: st.DataObject, count: int, size: int, place: str, node: str, label: str | None) -> None:
+    def request(self, data: st.DataObject, count: int, size: int, place: str, node: str, label: str | None) -> None:
         names = {"*": [], "rack": [RACKS[node]]}.get(place, [node, RACKS[node]]) if label is None else []
         relax = place != "strict host"
         rows = [
@@ -206,23 +206,23 @@ class SchedulerMachine(RuleBasedStateMachine):
             )
             for name in [*names, "*"]
         ]
-        self._try(lambda: self.cluster.send(data.draw(st.sampled_from(self.working())), rows))
+        self._try(lambda: self.cluster.send(data.draw(st.sampled_from(self.with_running_am())), rows))
 
-    @precondition(lambda self: self.working())
+    @precondition(lambda self: self.with_running_am())
     @rule(data=st.data())
     def poll(self, data: st.DataObject) -> None:
-        self.cluster.poll(data.draw(st.sampled_from(self.working())))
+        self.cluster.poll(data.draw(st.sampled_from(self.with_running_am())))
 
-    @precondition(lambda self: self.working())
+    @precondition(lambda self: self.with_running_am())
     @rule(data=st.data(), place=st.sampled_from(["n1", "n2", "/r2"]), back=st.booleans())
-    def avoid(self, data: st.DataObject, place: str, back: bool) -> None:
-        change = self.cluster.readmit if back else self.cluster.avoid
-        change(data.draw(st.sampled_from(self.working())), place)
+    def change_the_blacklist(self, data: st.DataObject, place: str, back: bool) -> None:
+        change = self.cluster.remove_from_blacklist if back else self.cluster.blacklist
+        change(data.draw(st.sampled_from(self.with_running_am())), place)
 
-    @precondition(lambda self: self.working())
+    @precondition(lambda self: self.with_running_am())
     @rule(data=st.data(), how=st.sampled_from(["release", "finish", "finish", "expire", "grow", "shrink"]))
-    def do_with_a_container(self, data: st.DataObject, how: str) -> None:
-        app = data.draw(st.sampled_from(self.working()))
+    def change_a_container(self, data: st.DataObject, how: str) -> None:
+        app = data.draw(st.sampled_from(self.with_running_am()))
         states = {
             "release": (),
             "finish": (RMContainerState.ACQUIRED, RMContainerState.RUNNING),
@@ -233,7 +233,7 @@ class SchedulerMachine(RuleBasedStateMachine):
             return
         container = data.draw(st.sampled_from(held))
         if how in ("grow", "shrink"):
-            self.broken |= {"I-11"}
+            self.violated |= {"I-11"}
             memory_mb = container.resource.memory_mb + (GB if how == "grow" else -GB)
             if GB <= memory_mb <= 8 * GB:
                 self._try(lambda: self.cluster.resize_container(app, container.id.number, memory_mb))
@@ -241,27 +241,27 @@ class SchedulerMachine(RuleBasedStateMachine):
             getattr(self.cluster, how)(app, container.id.number)
 
     @invariant()
-    def all_adds_up(self) -> None:
-        assert self.broken <= BROKEN_BY_HADOOP.keys()
-        found = self.cluster.violations(self.broken)
+    def invariants_hold(self) -> None:
+        assert self.violated <= BROKEN_BY_HADOOP.keys()
+        found = self.cluster.violations(self.violated)
         assert not found, found
 
     def _try(self, step: Callable[[], object]) -> None:
-        """What is refused changes nothing that matters."""
+        """Run a step; a refused one must leave every invariant intact."""
         with contextlib.suppress(YarnException):
             step()
 
-    def _is_there(self, node: str) -> bool:
+    def _is_registered(self, node: str) -> bool:
         return any(known.host == node for known in self.cluster.scheduler.nodes)
 
-    def _lives(self, app: str) -> bool:
+    def _is_live(self, app: str) -> bool:
         try:
             return not self.cluster.attempt(app).is_stopped
         except KeyError:
             return False
 
-    def _dropped_entry(self, app: str) -> set[str]:
-        """The end of a parked attempt takes one too many off its user's count, and maybe the entry with it."""
+    def _violated_by_dropped_user_entry(self, app: str) -> set[str]:
+        """Invariants that the end of a held back attempt violates: its user's count is decremented once too often."""
         return set() if self.cluster.attempt(app).is_runnable else {"I-06"}
 
 

@@ -1,4 +1,4 @@
-"""Limits on masters and on applications: Hadoop's TestApplicationLimits, with its numbers."""
+"""Limits on AMs and on applications: Hadoop's TestApplicationLimits, with its numbers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def am_refusal(cluster: Cluster, app: str) -> Refusal | None:
     return LeafQueue.of(attempt).am_refusal(attempt)
 
 
-def start_a_of_ten(start_cluster: StartCluster, memory_mb: int, **conf: str) -> Cluster:
-    """Queue a: 10 %, minimum-user-limit-percent 50, user-limit-factor 5; masters 10 %; one node."""
+def start_ten_percent_queue(start_cluster: StartCluster, memory_mb: int, **conf: str) -> Cluster:
+    """Queue a: 10 %, minimum-user-limit-percent 50, user-limit-factor 5; maximum-am-resource-percent 10 %; one node."""
     cluster = start_cluster(
         {
             "root.queues": "a,b",
@@ -37,11 +37,11 @@ def start_a_of_ten(start_cluster: StartCluster, memory_mb: int, **conf: str) -> 
 @pytest.mark.parametrize(
     ("nodes", "percent", "queue_gb", "user_gb"), [(100, "0.1", 160, 80), (120, "0.1", 192, 96), (100, "0.5", 800, 400)]
 )
-def test_limits_follow_the_cluster(
+def test_limits_change_with_the_cluster(
     start_cluster: StartCluster, nodes: int, percent: str, queue_gb: int, user_gb: int
 ) -> None:
-    """testLimitsComputation: the queue's is of its maximum (all), one user's of its guarantee: 10 % x 5."""
-    cluster = start_a_of_ten(start_cluster, 16 * GB, maximum_am_resource_percent=percent)
+    """testLimitsComputation: the queue's AM limit is of its maximum (all), a user's of its guarantee: 10 % x 5."""
+    cluster = start_ten_percent_queue(start_cluster, 16 * GB, maximum_am_resource_percent=percent)
     for i in range(2, nodes + 1):
         cluster.node(f"n{i}", 16 * GB)
     leaf = cluster.leaf()
@@ -49,9 +49,9 @@ def test_limits_follow_the_cluster(
     assert user_am_limit(leaf, "", 1.0).memory_mb == user_gb * GB
 
 
-def test_one_users_masters_have_a_limit_of_their_own(start_cluster: StartCluster) -> None:
-    """testAMResourceLimit: 80 GB: the queue may hold 8 GB of masters, one user of one 4 GB."""
-    cluster = start_a_of_ten(start_cluster, 80 * GB)
+def test_each_user_has_an_am_limit(start_cluster: StartCluster) -> None:
+    """testAMResourceLimit, 80 GB: the queue's AMs may use 8 GB, those of one user 4 GB."""
+    cluster = start_ten_percent_queue(start_cluster, 80 * GB)
     cluster.submit("app1", "user0", am_mb=2 * GB)
     cluster.submit("app2", "user0", am_mb=2 * GB)
     cluster.submit("app3", "user0", am_mb=2 * GB)
@@ -65,9 +65,9 @@ def test_one_users_masters_have_a_limit_of_their_own(start_cluster: StartCluster
     assert (leaf.active_count, leaf.pending_count) == (2, 0)
 
 
-def test_what_does_not_fit_does_not_hold_up_what_does(start_cluster: StartCluster) -> None:
+def test_an_application_that_does_not_fit_does_not_block_one_that_does(start_cluster: StartCluster) -> None:
     """testActiveApplicationLimits, 160 GB: user0's third waits for its user's limit, user2's first for the queue's."""
-    cluster = start_a_of_ten(start_cluster, 160 * GB)
+    cluster = start_ten_percent_queue(start_cluster, 160 * GB)
     for app in ("u0-1", "u0-2", "u0-3"):
         cluster.submit(app, "user0", am_mb=4 * GB)
     assert [app for app in ("u0-1", "u0-2", "u0-3") if am_refusal(cluster, app)] == ["u0-3"]
@@ -86,8 +86,8 @@ def test_what_does_not_fit_does_not_hold_up_what_does(start_cluster: StartCluste
     assert am_refusal(cluster, "u0-4") is not None
 
 
-def test_no_master_is_let_in_before_there_is_a_cluster(start_cluster: StartCluster) -> None:
-    """LeafQueue.activateApplications: submitted to an empty cluster it waits; the first node brings the activation."""
+def test_no_application_is_activated_in_an_empty_cluster(start_cluster: StartCluster) -> None:
+    """LeafQueue.activateApplications: what is submitted to an empty cluster waits for the first node."""
     cluster = start_cluster()
     cluster.submit("app1")
     assert cluster.leaf().pending_count == 1
@@ -95,25 +95,25 @@ def test_no_master_is_let_in_before_there_is_a_cluster(start_cluster: StartClust
     assert cluster.leaf().active_count == 1
 
 
-def test_activation_comes_with_room_in_the_cluster_not_with_ends_of_containers(start_cluster: StartCluster) -> None:
-    """LeafQueue.completedContainer: activateApplications is not called when a container ends."""
+def test_activation_follows_an_added_node_not_a_completed_container(start_cluster: StartCluster) -> None:
+    """LeafQueue.completedContainer: activateApplications is not called when a container completes."""
     cluster = start_cluster({"maximum-am-resource-percent": "0.1"})
     cluster.node("n1", 10 * GB)
     cluster.run("app1", "n1")
     cluster.submit("app2")
-    cluster.ask("app1", 1)
-    cluster.beat("n1")
+    cluster.request("app1", 1)
+    cluster.heartbeat("n1")
     cluster.poll("app1")
-    cluster.beat("n1")
+    cluster.heartbeat("n1")
     cluster.finish("app1", 2)
-    cluster.beat("n1")
+    cluster.heartbeat("n1")
     assert cluster.leaf().pending_count == 1
     cluster.node("n2", 10 * GB)
     assert cluster.leaf().pending_count == 0
 
 
-def test_an_application_activated_late_leaves_its_user_idle(start_cluster: StartCluster) -> None:
-    """Its master's ask came while it waited, so only its next new ask makes the user active."""
+def test_an_application_activated_late_leaves_its_user_inactive(start_cluster: StartCluster) -> None:
+    """Its AM was requested while it waited, so only its next new request makes the user active."""
     cluster = start_cluster({"maximum-am-resource-percent": "0.1"})
     cluster.node("n1", 10 * GB)
     cluster.submit("app1", "user0")
@@ -122,8 +122,8 @@ def test_an_application_activated_late_leaves_its_user_idle(start_cluster: Start
     cluster.end("app1")
     assert cluster.leaf().active_count == 1
     assert not cluster.leaf().users.is_active("user1")
-    cluster.beat("n1")
-    cluster.ask("app2", 1)
+    cluster.heartbeat("n1")
+    cluster.request("app2", 1)
     assert cluster.leaf().users.is_active("user1")
 
 
@@ -137,10 +137,10 @@ def test_an_application_activated_late_leaves_its_user_idle(start_cluster: Start
         ({"root.a.maximum-applications": "7", "root.a.user-limit-factor": "-1"}, (7, 7)),
     ],
 )
-def test_the_number_of_applications_is_a_share_cut_off(
+def test_the_application_limit_is_a_truncated_share(
     start_cluster: StartCluster, conf: dict[str, str], expected: tuple[int, int]
 ) -> None:
-    """updateMaximumApplications: 10000 x the absolute capacity, cut off; one user's part by percentage and factor."""
+    """updateMaximumApplications: 10000 x the absolute capacity, truncated; a user's limit by percentage and factor."""
     cluster = start_cluster(
         {
             "root.queues": "a,b",
@@ -155,8 +155,8 @@ def test_the_number_of_applications_is_a_share_cut_off(
     assert (leaf.maximum_applications, leaf.maximum_applications_per_user) == expected
 
 
-def test_a_refused_submission_leaves_nothing_but_the_users_entry(start_cluster: StartCluster) -> None:
-    """UsersManager.removeUser: the entry is made when the check gets to the user's limit, also if it then refuses."""
+def test_a_refused_submission_leaves_only_the_users_entry(start_cluster: StartCluster) -> None:
+    """UsersManager.removeUser: the entry is made when the check reaches the user's limit, even if it then refuses."""
     cluster = start_cluster({"root.a.maximum-applications": "2", "root.a.minimum-user-limit-percent": "1"})
     cluster.node("n1", 8 * GB)
     story = cluster.submit("app1", "user0")
@@ -168,10 +168,11 @@ def test_a_refused_submission_leaves_nothing_but_the_users_entry(start_cluster: 
     assert cluster.scheduler.queues["root"].application_total() == 0
 
 
-def test_a_node_that_joins_has_the_queue_look_twice(start_cluster: StartCluster) -> None:
-    """The first look counts ben among those who only wait and halves a user's limit; it lets him in with one
-    application, so at the second look the limit is whole, and lets in the other (NODE_LABELS_UPDATE)."""
-    cluster = start_a_of_ten(start_cluster, 10 * GB, maximum_am_resource_percent="0.2")
+def test_an_added_node_makes_the_queue_activate_twice(start_cluster: StartCluster) -> None:
+    """The first pass counts ben as a user with only pending applications, which halves a user's limit, and activates
+    one of his; so the second pass uses the full limit and activates the other (NODE_LABELS_UPDATE).
+    """
+    cluster = start_ten_percent_queue(start_cluster, 10 * GB, maximum_am_resource_percent="0.2")
     cluster.submit("app1", "ann", am_mb=GB)
     cluster.submit("app2", "ben", am_mb=4 * GB)
     cluster.node("n2", 10 * GB)

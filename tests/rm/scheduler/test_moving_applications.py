@@ -1,4 +1,4 @@
-"""Moving applications between leaves, and changes of their priority (CapacityScheduler, spec 8.11 and 2.6)."""
+"""Moving applications between leaves, and changing their priority (CapacityScheduler, spec 8.11 and 2.6)."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ TWO_QUEUES = {
 
 
 def running_in_a(conf: dict[str, str] | None = None) -> Cluster:
-    """app1 in a: its master and one container, two more asked for; n1 is full, so one of them is reserved."""
+    """app1 in a: its AM and one container, two more requested; n1 is full, so one of them is reserved."""
     cluster = Cluster({**TWO_QUEUES, **(conf or {}), "root.a.user-limit-factor": "10"})
     cluster.node("n1", 4 * GB)
     cluster.node("n2", 8 * GB)
     cluster.run("app1", "n1")
-    cluster.ask("app1", 1)
-    cluster.beat("n1")
-    cluster.ask("app1", 2, 3 * GB)
-    cluster.beat("n1")
+    cluster.request("app1", 1)
+    cluster.heartbeat("n1")
+    cluster.request("app1", 2, 3 * GB)
+    cluster.heartbeat("n1")
     return cluster
 
 
 @pytest.mark.case("C6")
-def test_a_move_takes_usage_and_asks_along() -> None:
+def test_a_move_transfers_usage_and_requests() -> None:
     """CapacityScheduler.moveApplication: containers and reservations one by one, then what is pending."""
     cluster = running_in_a()
     pending = cluster.leaf("a").usage.pending("")
@@ -46,7 +46,7 @@ def test_a_move_takes_usage_and_asks_along() -> None:
 
 
 def test_a_move_leaves_the_reserved_amounts_with_the_source() -> None:
-    """AbstractLeafQueue.detachContainer books used amounts only: Hadoop forgets the queues' reserved ones."""
+    """AbstractLeafQueue.detachContainer subtracts only used amounts: Hadoop leaves the queues' reserved ones."""
     cluster = running_in_a()
     cluster.move("app1", "b")
     assert cluster.leaf("a").usage.reserved("").memory_mb == 3 * GB
@@ -56,15 +56,15 @@ def test_a_move_leaves_the_reserved_amounts_with_the_source() -> None:
 
 
 def test_a_moved_application_waits_for_activation_in_the_target() -> None:
-    """LeafQueue.submitApplicationAttempt: the target's limit for masters holds for it too."""
+    """LeafQueue.submitApplicationAttempt: the target's AM limit applies."""
     cluster = running_in_a({"root.b.maximum-am-resource-percent": "0.1"})
     cluster.submit("first", queue="b")
     cluster.move("app1", "b")
     assert (cluster.leaf("b").active_count, cluster.leaf("b").pending_count) == (1, 1)
 
 
-def test_a_move_to_its_own_queue_makes_the_user_anew() -> None:
-    """The user's only attempt is finished and submitted: its entry is dropped and made anew with nothing used."""
+def test_a_move_to_the_same_queue_recreates_the_users_entry() -> None:
+    """The user's only attempt is finished and submitted: its entry is dropped and created again without usage."""
     cluster = running_in_a()
     cluster.move("app1", "a")
     assert cluster.used("a") == 5 * GB
@@ -82,8 +82,8 @@ def test_a_move_to_its_own_queue_makes_the_user_anew() -> None:
         ),
     ],
 )
-def test_a_refused_move_moves_nothing(queue: str, message: str) -> None:
-    """CapacityScheduler.preValidateMoveApplication, in the words of a real cluster."""
+def test_a_refused_move_changes_nothing(queue: str, message: str) -> None:
+    """CapacityScheduler.preValidateMoveApplication, with the messages of a real cluster."""
     cluster = running_in_a({"root.b.state": "STOPPED"})
     with pytest.raises(YarnException) as refused:
         cluster.move("app1", queue)
@@ -92,8 +92,8 @@ def test_a_refused_move_moves_nothing(queue: str, message: str) -> None:
     assert cluster.attempt("app1").leaf is cluster.leaf("a")
 
 
-def test_the_target_counts_its_applications() -> None:
-    """The checks of a submission hold for a move: maximum-applications."""
+def test_a_move_is_refused_by_the_targets_application_limit() -> None:
+    """The checks of a submission apply to a move: maximum-applications."""
     cluster = running_in_a({"root.b.maximum-applications": "1"})
     cluster.submit("first", queue="b")
     with pytest.raises(YarnException, match=r"Queue root\.b already has 1 applications, cannot accept"):
@@ -101,19 +101,19 @@ def test_the_target_counts_its_applications() -> None:
 
 
 @pytest.mark.case("C6")
-def test_a_higher_priority_is_served_first_from_now_on() -> None:
-    """LeafQueue.updateApplicationPriority takes the attempt out of its list and puts it back."""
+def test_a_raised_priority_is_served_first() -> None:
+    """LeafQueue.updateApplicationPriority removes the attempt from its ordered list and adds it again."""
     cluster = Cluster(TWO_QUEUES)
     cluster.node("n1", 8 * GB)
     cluster.run("low", "n1")
     cluster.run("other", "n1")
-    cluster.ask("low", 1)
-    cluster.ask("other", 1)
+    cluster.request("low", 1)
+    cluster.request("other", 1)
     cluster.prioritize("other", 3)
-    assert cluster.beat("n1") == ["other/2 on n1 1024", "low/2 on n1 1024"]
+    assert cluster.heartbeat("n1") == ["other/2 on n1 1024", "low/2 on n1 1024"]
 
 
-def test_the_priority_of_the_submission_decides_what_is_no_change() -> None:
+def test_a_change_to_the_submitted_priority_is_ignored() -> None:
     """updateApplicationPriority compares with the submission's priority, which it never changes."""
     cluster = Cluster(TWO_QUEUES)
     cluster.node("n1", 8 * GB)

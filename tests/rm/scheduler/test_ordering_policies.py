@@ -24,20 +24,20 @@ def two_applications(conf: dict[str, str]) -> Cluster:
 
 @pytest.mark.case("D1")
 def test_fifo_serves_the_older_application_first() -> None:
-    """FifoOrderingPolicy: the older application has all it asks for before the next gets anything."""
+    """FifoOrderingPolicy: the older application gets all it requests before the next gets anything."""
     cluster = two_applications(ONE_QUEUE)
-    cluster.ask("old", 2)
-    cluster.ask("new", 2)
-    assert cluster.beat("n1", times=3) == ["old/2 on n1 1024", "old/3 on n1 1024", "new/2 on n1 1024"]
+    cluster.request("old", 2)
+    cluster.request("new", 2)
+    assert cluster.heartbeat("n1", times=3) == ["old/2 on n1 1024", "old/3 on n1 1024", "new/2 on n1 1024"]
 
 
 @pytest.mark.case("D1")
-def test_fair_serves_whoever_holds_least_memory() -> None:
+def test_fair_serves_the_application_with_least_memory() -> None:
     """FairOrderingPolicy: they take turns; equal ones in the order of their start."""
     cluster = two_applications(FAIR)
-    cluster.ask("old", 2)
-    cluster.ask("new", 2)
-    assert cluster.beat("n1", times=4) == [
+    cluster.request("old", 2)
+    cluster.request("new", 2)
+    assert cluster.heartbeat("n1", times=4) == [
         "old/2 on n1 1024",
         "new/2 on n1 1024",
         "old/3 on n1 1024",
@@ -46,55 +46,55 @@ def test_fair_serves_whoever_holds_least_memory() -> None:
 
 
 def test_fair_ignores_priorities() -> None:
-    """FairOrderingPolicy compares usage, start and age only."""
+    """FairOrderingPolicy compares only usage, start and age."""
     cluster = Cluster({**FAIR})
     cluster.node("n0", 16 * GB)
     cluster.submit("low")
     cluster.now_ms += 1
     cluster.submit("high", priority=5)
-    assert cluster.beat("n0", times=2) == ["low/1 on n0 1024 master", "high/1 on n0 1024 master"]
+    assert cluster.heartbeat("n0", times=2) == ["low/1 on n0 1024 master", "high/1 on n0 1024 master"]
 
 
-def test_fair_sees_a_release_at_the_next_walk() -> None:
-    """AbstractComparatorOrderingPolicy: containerReleased puts the application in its place anew."""
+def test_fair_uses_a_release_at_the_next_pass() -> None:
+    """AbstractComparatorOrderingPolicy: containerReleased inserts the application again by its new usage."""
     cluster = two_applications(FAIR)
-    cluster.ask("old", 1, 4 * GB)
-    cluster.beat("n1")
+    cluster.request("old", 1, 4 * GB)
+    cluster.heartbeat("n1")
     cluster.poll("old")
-    cluster.ask("old", 1)
-    cluster.ask("new", 1, 2 * GB)
+    cluster.request("old", 1)
+    cluster.request("new", 1, 2 * GB)
     cluster.release("old", 2)
     cluster.read_story()
-    assert cluster.beat("n1") == ["old/3 on n1 1024"]
+    assert cluster.heartbeat("n1") == ["old/3 on n1 1024"]
 
 
 def test_fair_by_size_lets_the_larger_application_hold_more() -> None:
-    """FairOrderingPolicy: memory held is divided by log2(1 + memory wanted): 1024 / log2(21 GB) < 1024 / log2(2 GB)."""
+    """FairOrderingPolicy: used memory / log2(1 + requested memory): 1024 / log2(21 GB) < 1024 / log2(2 GB)."""
     cluster = two_applications(BY_SIZE)
-    cluster.ask("old", 1)
-    cluster.ask("new", 20)
-    assert cluster.beat("n1") == ["new/2 on n1 1024"]
+    cluster.request("old", 1)
+    cluster.request("new", 20)
+    assert cluster.heartbeat("n1") == ["new/2 on n1 1024"]
 
 
-def test_a_refresh_forgets_who_was_to_be_put_in_place_anew() -> None:
-    """LeafQueue.setupQueueConfigs makes a new policy; what applications are ordered by stays as last taken over."""
+def test_a_refresh_drops_outstanding_reorderings() -> None:
+    """LeafQueue.setupQueueConfigs creates a new policy; applications keep the sort keys that were last computed."""
     cluster = two_applications(FAIR)
-    cluster.ask("old", 1, 4 * GB)
-    cluster.beat("n1")
+    cluster.request("old", 1, 4 * GB)
+    cluster.heartbeat("n1")
     cluster.refresh(FAIR)
-    assert cluster.attempt("old").ordered_used_mb == GB, "the walk that placed old/2 took its master into account"
-    cluster.ask("old", 1)
-    cluster.ask("new", 1)
-    assert cluster.beat("n1") == ["old/3 on n1 1024"]
+    assert cluster.attempt("old").ordered_used_mb == GB, "the pass that placed old/2 counted its AM"
+    cluster.request("old", 1)
+    cluster.request("new", 1)
+    assert cluster.heartbeat("n1") == ["old/3 on n1 1024"]
 
 
 def test_fifo_for_pending_apps_orders_like_fifo() -> None:
-    """FifoOrderingPolicyForPendingApps: recovering ones first, else by priority and age."""
+    """FifoOrderingPolicyForPendingApps: recovering applications first, then by priority and age."""
     cluster = Cluster({**ONE_QUEUE, "root.a.ordering-policy": "fifo-for-pending-apps"})
     cluster.node("n0", 16 * GB)
     cluster.submit("low")
     cluster.submit("high", priority=5)
-    assert cluster.beat("n0", times=2) == ["high/1 on n0 1024 master", "low/1 on n0 1024 master"]
+    assert cluster.heartbeat("n0", times=2) == ["high/1 on n0 1024 master", "low/1 on n0 1024 master"]
 
 
 def test_an_unknown_policy_is_refused() -> None:
