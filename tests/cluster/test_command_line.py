@@ -214,7 +214,7 @@ def test_a_signal_stops_a_foreground_cluster(environment: dict[str, str], number
     assert not (Path(environment["XDG_RUNTIME_DIR"]) / "yarnling" / "front.json").exists()
 
 
-def test_a_killed_supervisor_leaves_nothing_and_its_stale_state_file_does_no_harm(
+def test_a_killed_supervisor_leaves_no_processes_and_its_stale_state_file_is_ignored(
     yarnling: Yarnling, environment: dict[str, str]
 ) -> None:
     started = yarnling("up", "--fast", "--detach", "--json", "--name", "killed")

@@ -69,8 +69,8 @@ async def test_a_killed_container_fails_and_a_killed_am_is_retried(cluster: Loca
     started = await client.start(shell(until(tmp_path / "go"), 2))
     app_id = started.application_id
     first = await cluster.wait_containers(app_id, 2)
-    master = await cluster.kill_master(app_id)
-    assert master.attempt_id.attempt == 1
+    am = await cluster.kill_master(app_id)
+    assert am.attempt_id.attempt == 1
 
     async def second_attempt() -> bool:
         return (await client.report(app_id)).current_attempt_id.attempt == 2

@@ -97,7 +97,7 @@ class StoredRM(RM):
                 self.step(event)
 
     def restart(self, conf: Mapping[str, str] | None = None, *, strict: bool = True) -> StoredRM:
-        """The RM is killed and another one started, a second later; nobody has called it yet."""
+        """Kill the RM and start another one a second later; no node or client has called it yet."""
         self.disk.waiting.clear()
         rm = StoredRM(conf if conf is not None else self.conf, self.disk, strict=strict)
         rm.now_ms = self.now_ms + 1000

@@ -86,7 +86,7 @@ async def test_a_graceful_refresh_waits_as_asked_or_as_configured(
         assert await admin.check_for_decommissioning_nodes() == ()
 
 
-async def test_who_is_no_administrator_is_refused_by_name_and_call(tmp_path: Path) -> None:
+async def test_a_user_who_is_not_an_administrator_is_refused_by_name_and_call(tmp_path: Path) -> None:
     files = Files(configuration(tmp_path).overridden({ADMINS: "carol"}))
     async with serving(files.conf, reload=files) as cluster:
         bob, carol = await cluster.admin("bob"), await cluster.admin("carol")

@@ -23,7 +23,7 @@ from rm.core.events import (
 )
 from rm.core.states import FINAL_APP_STATES, RMAppState
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
-from tests.rm.builders import ONE_QUEUE, RM, ask, done
+from tests.rm.builders import ONE_QUEUE, RM, done, resource_request
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
@@ -61,10 +61,10 @@ class ResourceManagerMachine(RuleBasedStateMachine):
         """Applications whose current attempt's AM has registered."""
         return [app for app in self.apps if self.rm.attempt_state(app) == "RUNNING"]
 
-    def live(self, app: ApplicationId, *, master: bool = False) -> list[RMContainer]:
+    def live(self, app: ApplicationId, *, am: bool = False) -> list[RMContainer]:
         """Containers of the application that an AM has fetched."""
         containers = self.rm.core.scheduler.containers_of(app).values()
-        return [c for c in containers if c.is_am == master and c.state is not RMContainerState.ALLOCATED]
+        return [c for c in containers if c.is_am == am and c.state is not RMContainerState.ALLOCATED]
 
     # Work
 
@@ -95,7 +95,7 @@ class ResourceManagerMachine(RuleBasedStateMachine):
         has meanwhile shrunk, and puts more on the node than it has.
         """
         app = data.draw(st.sampled_from(self.running()))
-        self.note_told(app, self.rm.allocate(app, [ask(count, size_mb, priority=size_mb)]))
+        self.note_told(app, self.rm.allocate(app, [resource_request(count, size_mb, priority=size_mb)]))
         for host in HOSTS:
             self.beat(host)
         if app in self.running():
@@ -163,7 +163,7 @@ class ResourceManagerMachine(RuleBasedStateMachine):
         first = self.rm.allocate(app)
         self.note_told(app, first)
         self.rm.run(*first.allocated)
-        request = AllocateRequest(first.response_id - 1, asks=(ask(5),))
+        request = AllocateRequest(first.response_id - 1, asks=(resource_request(5),))
         assert self.rm.send(Allocate(self.rm.call(), self.rm.attempt_id(app), request)) is first
         assert len(self.rm.effects) == 1
 
@@ -184,9 +184,9 @@ class ResourceManagerMachine(RuleBasedStateMachine):
 
     def crash(self, app: ApplicationId) -> None:
         """The AM ends by itself."""
-        for master in self.live(app, master=True):
-            if master.id in self.rm.nodes[master.node_id.host].running:
-                self.rm.beat(master.node_id.host, ended=[done(master.id, 1)])
+        for am in self.live(app, am=True):
+            if am.id in self.rm.nodes[am.node_id.host].running:
+                self.rm.beat(am.node_id.host, ended=[done(am.id, 1)])
 
     def finish(self, app: ApplicationId) -> None:
         self.rm.finish(app)
@@ -213,8 +213,8 @@ class ResourceManagerMachine(RuleBasedStateMachine):
             self.rm.kill(app)
         unregistered = {app for app in self.apps if self.rm.state(app) == "FINISHING"}
         for host in HOSTS:
-            masters = [each for each in self.rm.nodes[host].running if each.application_id in unregistered]
-            self.rm.beat(host, ended=[done(master) for master in masters])
+            ams = [each for each in self.rm.nodes[host].running if each.application_id in unregistered]
+            self.rm.beat(host, ended=[done(am) for am in ams])
         for _ in range(3):
             for host in HOSTS:
                 self.beat(host)

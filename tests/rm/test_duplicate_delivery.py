@@ -39,7 +39,7 @@ from rm.core.events import (
     UpdateNodeResource,
 )
 from rm.core.host_lists import HostLists
-from tests.rm.builders import ONE_QUEUE, RM, START_MS, ask, done
+from tests.rm.builders import ONE_QUEUE, RM, START_MS, done, resource_request
 from tests.rm.state_digest import digest
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
@@ -110,7 +110,7 @@ def register_master(rm: RM, call: int) -> Event:
 
 
 def allocate(rm: RM, call: int) -> Event:
-    asks = (ask(2), ask(1, 2048, priority=3))
+    asks = (resource_request(2), resource_request(1, 2048, priority=3))
     return Allocate(call, ATTEMPT, AllocateRequest(rm._response_ids[ATTEMPT], asks=asks, blacklist_additions=("n7",)))
 
 

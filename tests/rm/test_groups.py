@@ -11,7 +11,7 @@ from rm.shell import groups
 from rm.shell.groups import groups_of
 
 
-def test_a_users_groups_are_the_systems_the_primary_first() -> None:
+def test_a_users_groups_are_those_of_the_system_primary_group_first() -> None:
     root = pwd.getpwuid(0)
     assert groups_of(root.pw_name)[0] == grp.getgrgid(root.pw_gid).gr_name
 

@@ -1,6 +1,6 @@
 """Messages that no honest caller sends, with tokens that are good: refused or done, and the RM lives on.
 
-Records are random and well-formed, so that they get past the codec: negative sizes, ids of nobody, numbers at their
+Records are random and well-formed, so that they get past the codec: negative sizes, unknown ids, numbers at their
 ends. A step of the core that fails is a bug, which the server would log.
 """
 
@@ -95,7 +95,7 @@ async def test_no_message_breaks_the_rm(
         token = node.amrm_token() if key == SCHEDULER else cluster.node_tokens.create(node.node_id)
     metadata = caller_metadata("ann", token)
     if rpc in (ApplicationMasterProtocol.allocate, ApplicationMasterProtocol.finish_application_master):
-        await (await cluster.master(node.amrm_token())).register_application_master(RegisterApplicationMasterRequest())
+        await (await cluster.am(node.amrm_token())).register_application_master(RegisterApplicationMasterRequest())
     done = 0
     response_id = node.response_id if key == TRACKER else 0
     async with grpc.aio.insecure_channel(cluster.addresses[key]) as channel:

@@ -113,7 +113,7 @@ class BusyWriter:
         self.answers += answers
 
 
-async def test_only_the_answer_of_an_order_waits_for_the_store() -> None:
+async def test_only_replies_to_durable_requests_wait_for_the_store() -> None:
     """A pack's heartbeat that begins after it does not."""
     core = ScriptedCore([Reply(1, "stored")], [Reply(2, "beaten")])
     shell = ResourceManagerShell(core, Clock())
@@ -140,7 +140,7 @@ async def test_only_the_answer_of_an_order_waits_for_the_store() -> None:
     ],
     ids=["node", "new node", "master"],
 )
-async def test_a_sign_of_life_does_not_wait_for_what_it_leads_to(beat: Callable[[int], Event]) -> None:
+async def test_a_heartbeat_does_not_wait_for_the_records_that_it_stores(beat: Callable[[int], Event]) -> None:
     """A node without answers would expire: it must survive a full disk."""
     core = ScriptedCore([StateChanged("RMApp", "a", "KILL", "RUNNING", "KILLED"), SAVED, Reply(1, "beaten")])
     shell = ResourceManagerShell(core, Clock())
@@ -173,7 +173,7 @@ async def test_changes_and_warnings_are_logged(caplog: pytest.LogCaptureFixture)
     ]
 
 
-async def test_a_step_that_fails_is_its_callers_and_the_next_one_works() -> None:
+async def test_a_failed_step_is_raised_to_its_caller_only() -> None:
     core = ScriptedCore(AssertionError("invariant"), [Reply(2, "fine")])
     shell = ResourceManagerShell(core, Clock())
     with pytest.raises(AssertionError, match="invariant"):
@@ -181,7 +181,7 @@ async def test_a_step_that_fails_is_its_callers_and_the_next_one_works() -> None
     assert await shell.ask(GetNewApplication) == "fine"
 
 
-async def test_calls_that_begin_together_are_each_answered_and_one_that_fails_is_its_own() -> None:
+async def test_of_concurrent_calls_only_the_failing_one_gets_its_error() -> None:
     core = ScriptedCore([Reply(1, "one")], AssertionError("invariant"), [], [Reply(3, "three")])
     shell = ResourceManagerShell(core, Clock())
     first, second, third = (shell.begin(GetNewApplication) for _ in range(3))
@@ -212,7 +212,7 @@ async def test_a_tick_is_sent_at_the_cores_deadline() -> None:
     shell.close()
 
 
-async def test_the_deadline_of_calls_that_begin_together_is_asked_for_once_and_kept() -> None:
+async def test_the_deadline_of_concurrent_calls_is_read_once_and_kept() -> None:
     asked = []
 
     class Asked(ScriptedCore):
@@ -296,7 +296,7 @@ async def test_a_stall_is_reported_to_the_core_before_any_other_event() -> None:
     shell.close()
 
 
-async def test_a_process_that_has_nothing_to_do_does_not_stand() -> None:
+async def test_an_idle_process_is_not_stalled() -> None:
     core, clock = ScriptedCore(), Clock()
     shell = ResourceManagerShell(core, clock)
     shell.detect_stalls(30)
@@ -329,7 +329,7 @@ async def test_each_step_is_recorded(tmp_path: Path) -> None:
     assert list(steps) == [Step(1000, GetNewApplication(1), (Reply(1, None),)), Step(1000, Tick(), (Warn("w"),))]
 
 
-async def test_a_full_disk_ends_the_log_and_nothing_else(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_full_disk_ends_only_the_event_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     shell = ResourceManagerShell(ScriptedCore([Reply(1, "a")], [Reply(2, "b")]), Clock())
     shell.event_log = EventLog(tmp_path / "log", None, key="yarn.yarnling.event-log")
     full = os.open("/dev/full", os.O_WRONLY)

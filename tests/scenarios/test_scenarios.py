@@ -32,7 +32,7 @@ def test_scenario(path: Path, request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: path.stem)
-def test_a_scenario_says_what_it_shows(path: Path) -> None:
+def test_every_scenario_names_its_case_or_its_hadoop_method(path: Path) -> None:
     """A case, or the method of Hadoop's whose rule or numbers it holds; and the file's name is the only one."""
     script = Script.read(path)
     assert script.cases or script.hadoop, "no line `# case: A1` or `# hadoop: LeafQueue.assignContainers`"
