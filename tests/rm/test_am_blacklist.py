@@ -75,7 +75,7 @@ def test_an_invalid_threshold_counts_as_the_default() -> None:
     app = rm.submit()
     crash_on(rm, app, "n1")
 
-    assert has_am(rm, app, "n1"), "one of four is more than 0.2 of them"
+    assert has_am(rm, app, "n1"), "one host of four is more than the default of 0.2"
 
 
 def test_a_threshold_of_a_fifth_tolerates_one_host_of_five() -> None:
@@ -133,13 +133,13 @@ def test_the_blacklist_is_ignored_above_the_threshold() -> None:
 def test_applicable_nodes_are_those_that_match_the_requests_of_the_am() -> None:
     nodes = [node("n1", "/r1"), node("n2", "/r1"), node("n3", "/r2", "x")]
 
-    assert applicable_nodes([wish(ANY)], nodes) == 2
-    assert applicable_nodes([wish(ANY, label="x")], nodes) == 1
-    assert applicable_nodes([wish(ANY, label="y")], nodes) == 3
-    assert applicable_nodes([wish(ANY), wish("/r1")], nodes) == 2
-    assert applicable_nodes([wish(ANY), wish("n1"), wish("n3")], nodes) == 1
-    assert applicable_nodes([wish(ANY, label="y"), wish("n1"), wish("n3")], nodes) == 2
-    assert applicable_nodes([wish(ANY, relax=False), wish("/r1", relax=False)], nodes) == 2
+    assert applicable_nodes([am_request(ANY)], nodes) == 2
+    assert applicable_nodes([am_request(ANY, label="x")], nodes) == 1
+    assert applicable_nodes([am_request(ANY, label="y")], nodes) == 3
+    assert applicable_nodes([am_request(ANY), am_request("/r1")], nodes) == 2
+    assert applicable_nodes([am_request(ANY), am_request("n1"), am_request("n3")], nodes) == 1
+    assert applicable_nodes([am_request(ANY, label="y"), am_request("n1"), am_request("n3")], nodes) == 2
+    assert applicable_nodes([am_request(ANY, relax=False), am_request("/r1", relax=False)], nodes) == 2
 
 
 def node(host: str, rack: str = "/default-rack", partition: str = "") -> SchedulerNode:
@@ -148,5 +148,5 @@ def node(host: str, rack: str = "/default-rack", partition: str = "") -> Schedul
     return found
 
 
-def wish(name: str, label: str | None = None, *, relax: bool = True) -> ResourceRequest:
+def am_request(name: str, label: str | None = None, *, relax: bool = True) -> ResourceRequest:
     return ResourceRequest(0, name, Resource(1024, 1), 1, relax_locality=relax, label=label)

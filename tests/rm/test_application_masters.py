@@ -1,4 +1,4 @@
-"""register, allocate and finish: response ids, each end reported once, refused calls that change nothing."""
+"""register, allocate and finish: response ids, completions reported once, refused calls that change nothing."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_an_am_may_register_before_the_launcher_has_answered(rm: RM) -> None:
     assert rm.state(app) == "RUNNING"
 
 
-# What a call brings
+# Contents of replies
 
 
 def test_an_am_gets_one_nm_token_for_each_node(rm: RM, app: ApplicationId) -> None:
@@ -233,11 +233,11 @@ def test_a_container_of_another_application_cannot_be_released(rm: RM, app: Appl
         rm.allocate(app, release=[theirs.id])
 
 
-# Ends, each reported once
+# Completions, each reported once
 
 
 def test_a_completed_container_is_reported_once_and_then_forgotten_by_its_node(rm: RM, app: ApplicationId) -> None:
-    """Reply n reports it; allocate n+1 proves that it arrived, and only then may the node forget it."""
+    """Reply n reports it; allocate n+1 acknowledges that reply, and only then may the node forget it."""
     container = rm.get(app, 1)[0]
     rm.beat(ended=[done(container.id, 3)])
     assert ends(rm, app) == [(container.id, 3)]
@@ -248,7 +248,7 @@ def test_a_completed_container_is_reported_once_and_then_forgotten_by_its_node(r
 
 
 def test_a_completion_reported_twice_by_the_node_reaches_the_am_once(rm: RM, app: ApplicationId) -> None:
-    """An NM repeats an end until it may forget it."""
+    """An NM repeats a completion until it may forget it."""
     container = rm.get(app, 1)[0]
     rm.beat(ended=[done(container.id)])
     rm.beat(ended=[done(container.id)])
@@ -269,7 +269,7 @@ def test_a_released_container_is_aborted_whatever_its_node_reports_later(rm: RM,
 
 
 def test_finish_is_repeated_until_it_is_stored(rm: RM, app: ApplicationId) -> None:
-    """The first call only sets it off; the null store has it stored at once, the second call learns it."""
+    """The first call starts it; the null store confirms at once, and the second call returns True."""
     assert rm.finish(app) is False
     assert rm.state(app) == "FINISHING"
     assert rm.finish(app) is True

@@ -55,7 +55,7 @@ def beats(rm: RM, duration_ms: int, app: ApplicationId | None = None) -> None:
             rm.allocate(app)
 
 
-# The way in and through
+# From submission to completion
 
 
 @pytest.mark.case("I1")
@@ -121,7 +121,7 @@ def test_get_new_application_returns_increasing_ids(rm: RM) -> None:
     ],
 )
 def test_invalid_submissions_are_refused_with_hadoops_messages(rm: RM, context: dict[str, Any], message: str) -> None:
-    """As on a real cluster: nothing is left of a refused submission."""
+    """As on a real cluster; a refused submission leaves nothing behind."""
     with pytest.raises(YarnException) as refused:
         rm.submit(**context)
     assert refused.value.message == message
@@ -286,14 +286,14 @@ def test_without_keep_containers_the_next_attempt_starts_with_none(rm: RM) -> No
 
 @pytest.mark.case("I3")
 def test_kept_containers_go_to_the_next_attempt(rm: RM) -> None:
-    """Running ones are kept; allocated ones end; ends that no AM knows of are reported to the new AM."""
+    """Running containers are kept, allocated ones killed; completions not yet reported go to the new AM."""
     app = rm.submit(keep_containers_across_attempts=True)
     am = rm.run_am(app)
-    kept, ended, unheard = rm.get(app, 3)
+    kept, ended, unreported = rm.get(app, 3)
     rm.allocate(app, [resource_request(1)])
     rm.beat(ended=[done(ended.id, 5)])
     assert [status.container_id for status in rm.allocate(app).completed] == [ended.id]
-    rm.beat(ended=[done(unheard.id, 6)])
+    rm.beat(ended=[done(unreported.id, 6)])
     crash(rm, am.id)
     rm.beat()
     rm.launch(app)
@@ -302,7 +302,7 @@ def test_kept_containers_go_to_the_next_attempt(rm: RM) -> None:
     assert [token.node_id.host for token in reply.nm_tokens] == ["n1"]
     reported = {status.container_id: status.exit_status for status in rm.allocate(app).completed}
     assert reported.pop(ended.id) == 5
-    assert reported.pop(unheard.id) == 6
+    assert reported.pop(unreported.id) == 6
     rm.allocate(app, release=[kept.id])
     assert kept.id in rm.beat().containers_to_clean_up
 
@@ -446,7 +446,7 @@ def test_the_diagnostics_of_a_waiting_attempt_say_what_it_waits_for(rm: RM) -> N
 
 
 def test_usage_is_counted_in_whole_seconds_of_each_container(rm: RM) -> None:
-    """What ended and what still runs (here the AM), up to the last step."""
+    """Completed and running containers (here the AM) count, up to the last step."""
     app = rm.submit()
     rm.run_am(app)
     task = rm.get(app, 1)[0]
@@ -466,7 +466,7 @@ def test_completed_applications_are_forgotten_oldest_first() -> None:
     assert list(rm.core.context.apps) == apps[2:]
 
 
-# Events out of place
+# Illegal events
 
 
 def test_an_illegal_event_is_reported_and_changes_nothing() -> None:

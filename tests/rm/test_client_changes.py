@@ -79,7 +79,9 @@ def test_a_lifetime_is_set_and_changed(rm: RM) -> None:
     assert rm.state(app) == "RUNNING"
     rm.wait(40_000)
     assert rm.state(app) == "KILLED"
-    assert rm.send(UpdateApplicationTimeouts(rm.call(), app, until)) == until, "over: answered, and of no effect"
+    assert rm.send(UpdateApplicationTimeouts(rm.call(), app, until)) == until, (
+        "an ended application: accepted without effect"
+    )
 
 
 def test_a_lifetime_is_limited_to_the_queues_maximum() -> None:
@@ -101,7 +103,7 @@ def test_invalid_lifetimes_are_refused(rm: RM) -> None:
 
 
 def test_a_lifetime_is_reported_while_it_applies(rm: RM) -> None:
-    """RMAppImpl.createAndGetApplicationReport: an application that is over keeps its expiry, and has no time left."""
+    """RMAppImpl.createAndGetApplicationReport: an ended application keeps its expiry time, with no time remaining."""
     app = rm.submit()
     assert lifetime(rm, app) == ("UNLIMITED", -1)
     until = rm.now_ms + 60_400

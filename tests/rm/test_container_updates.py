@@ -1,4 +1,4 @@
-"""A container that grows: who brings it to its NM, what the NM reports, and what expires (RMContainerImpl)."""
+"""Containers that change their size: delivery to the NM, the NM's reports, and expiry (RMContainerImpl)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Grower:
         return response
 
     def beat(self, reported_mb: int | None = None, vcores: int = 1) -> NodeHeartbeatResponse:
-        """A heartbeat of the node; `reported_mb`: the container has grown to that."""
+        """Send a heartbeat of the node; `reported_mb`: the size of the container in it."""
         nm = self.rm.nodes["n1"]
         grown = () if reported_mb is None else (replace(self.container, resource=Resource(reported_mb, vcores)),)
         request = replace(nm.request(nm.killed), increased_containers=grown)
@@ -96,7 +96,7 @@ def test_a_decrease_is_sent_to_the_node_once(grower: Grower) -> None:
     grower.change(2048)
     grower.beat(reported_mb=2048)
     grower.change(1024)
-    # The order is there when the reply to a heartbeat is made, so the next heartbeat brings it.
+    # The order is in the reply to the next heartbeat.
     assert orders(grower.beat()) == [(grower.id, 1024, 2)]
     assert orders(grower.beat()) == []
 
@@ -141,7 +141,7 @@ def test_a_rolled_back_increase_is_reported_to_am_and_node(grower: Grower) -> No
 
 
 def test_of_two_increases_only_the_delivered_one_is_kept(grower: Grower) -> None:
-    """1 -> 2 -> 4 GB, and the node reports 2: after the expiry it is 2 again."""
+    """1 -> 2 -> 4 GB, and the node reports 2 GB: after the expiry the size is 2 GB again."""
     grower.change(2048)
     grower.change(4096)
     assert grower.size_mb == 4096
@@ -181,7 +181,7 @@ def test_a_completed_containers_increase_no_longer_expires(grower: Grower) -> No
 
 
 def test_a_decrease_during_a_pending_increase_is_refused(grower: Grower) -> None:
-    """Hadoop accepts it, and then fails at every call of the AM."""
+    """Hadoop accepts it, and then refuses every call of the AM."""
     version = grower.seen.container.version
     grower.call(UpdateContainerRequest(grower.id, version, ContainerUpdateType.INCREASE_RESOURCE, Resource(4096, 1)))
     grower.beat()

@@ -1,4 +1,4 @@
-"""For any order of events: each call is answered once, each end reported once, and nothing is left on nodes and queues.
+"""For any order of events: each call is answered once, each completion reported once, nothing is left behind.
 
 The steps of `RM` are audited (rm.core.invariants): each checks all invariants of the scheduler and its bookings.
 """
@@ -95,12 +95,12 @@ class ResourceManagerMachine(RuleBasedStateMachine):
         has meanwhile shrunk, and puts more on the node than it has.
         """
         app = data.draw(st.sampled_from(self.running()))
-        self.note_told(app, self.rm.allocate(app, [resource_request(count, size_mb, priority=size_mb)]))
+        self.check_completed(app, self.rm.allocate(app, [resource_request(count, size_mb, priority=size_mb)]))
         for host in HOSTS:
             self.beat(host)
         if app in self.running():
             reply = self.rm.allocate(app)
-            self.note_told(app, reply)
+            self.check_completed(app, reply)
             self.rm.run(*reply.allocated)
 
     @precondition(lambda self: self.running())
@@ -112,7 +112,7 @@ class ResourceManagerMachine(RuleBasedStateMachine):
             return
         task = data.draw(st.sampled_from(live))
         if release:
-            self.note_told(app, self.rm.allocate(app, release=[task.id]))
+            self.check_completed(app, self.rm.allocate(app, release=[task.id]))
         elif task.id in self.rm.nodes[task.node_id.host].running:
             self.rm.beat(task.node_id.host, ended=[done(task.id, exit_status)])
 
@@ -132,15 +132,17 @@ class ResourceManagerMachine(RuleBasedStateMachine):
         with contextlib.suppress(YarnException):
             self.rm.send(UpdateNodeResource(self.rm.call(), resources))
 
-    @rule(share=st.sampled_from([20, 50, 80]), most=st.sampled_from([60, 100]), parked=st.sampled_from(["1", "9"]))
-    def refresh(self, share: int, most: int, parked: str) -> None:
+    @rule(
+        share=st.sampled_from([20, 50, 80]), most=st.sampled_from([60, 100]), max_parallel=st.sampled_from(["1", "9"])
+    )
+    def refresh(self, share: int, most: int, max_parallel: str) -> None:
         conf = {
             **ONE_QUEUE,
             **TWO_QUEUES,
             "yarn.scheduler.capacity.root.a.capacity": str(share),
             "yarn.scheduler.capacity.root.default.capacity": str(100 - share),
             "yarn.scheduler.capacity.root.default.maximum-capacity": str(max(most, 100 - share)),
-            "yarn.scheduler.capacity.root.a.max-parallel-apps": parked,
+            "yarn.scheduler.capacity.root.a.max-parallel-apps": max_parallel,
         }
         self.rm.send(RefreshQueues(self.rm.call(), Configuration.of(conf)))
 
@@ -161,7 +163,7 @@ class ResourceManagerMachine(RuleBasedStateMachine):
     def resend_an_allocate(self, data: st.DataObject) -> None:
         app = data.draw(st.sampled_from(self.running()))
         first = self.rm.allocate(app)
-        self.note_told(app, first)
+        self.check_completed(app, first)
         self.rm.run(*first.allocated)
         request = AllocateRequest(first.response_id - 1, asks=(resource_request(5),))
         assert self.rm.send(Allocate(self.rm.call(), self.rm.attempt_id(app), request)) is first
@@ -194,17 +196,17 @@ class ResourceManagerMachine(RuleBasedStateMachine):
     def kill(self, app: ApplicationId) -> None:
         self.rm.kill(app)
 
-    def note_told(self, app: ApplicationId, reply: AllocateResponse) -> None:
-        """Each AM gets an end once; the next one gets again what may not have reached the last."""
+    def check_completed(self, app: ApplicationId, reply: AllocateResponse) -> None:
+        """Each AM is sent a completion once; the next attempt may be sent it again."""
         attempt_id = self.rm.attempt_id(app)
         for status in reply.completed:
-            assert (attempt_id, status.container_id) not in self.reported, "an end was reported twice"
+            assert (attempt_id, status.container_id) not in self.reported, "a completion was reported twice"
             self.reported.add((attempt_id, status.container_id))
 
     def teardown(self) -> None:
-        """Nodes are back, applications are killed, unregistered AMs end: nothing is left (I-32, I-41, I-60).
+        """After nodes have returned, applications are killed and AMs have exited, nothing is left (I-32, I-41, I-60).
 
-        One heartbeat orders a node to end what is over; the next reports that it ended.
+        One heartbeat's reply orders a node to kill containers; the next heartbeat reports that they ended.
         """
         for _ in range(3):
             for host in HOSTS:
@@ -224,7 +226,7 @@ class ResourceManagerMachine(RuleBasedStateMachine):
         assert [nm.running for nm in self.rm.nodes.values()] == [{}, {}, {}]
 
     @invariant()
-    def what_is_over_holds_nothing(self) -> None:
+    def ended_applications_hold_no_containers(self) -> None:
         for app in self.apps:
             if self.rm.core.context.apps[app].state in (RMAppState.FAILED, RMAppState.KILLED, RMAppState.FINISHED):
                 assert not self.rm.core.scheduler.containers_of(app)

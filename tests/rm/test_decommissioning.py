@@ -21,7 +21,7 @@ BEAT_MS = 1000
 
 @pytest.fixture
 def rm() -> RM:
-    """Two nodes; n1 is the one that leaves."""
+    """Two nodes; n1 is decommissioned."""
     rm = RM()
     rm.node("n1")
     rm.node("n2")
@@ -87,7 +87,7 @@ def test_an_excluded_host_is_refused_by_name(rm: RM) -> None:
 def test_a_host_included_again_registers_as_a_new_node(rm: RM) -> None:
     refresh(rm, "n1")
     refresh(rm)
-    assert state(rm) is NodeState.DECOMMISSIONED, "nothing brings the old one back"
+    assert state(rm) is NodeState.DECOMMISSIONED, "the old node does not return"
     assert register(rm, "n1")[0] is NodeAction.NORMAL
     assert state(rm) is NodeState.RUNNING
     assert cluster_metrics(rm.core.context).decommissioned == 0
@@ -141,7 +141,7 @@ def test_ams_are_notified_of_a_decommissioning_node(rm: RM) -> None:
 
 
 def test_a_node_is_decommissioned_when_the_last_application_that_ran_there_has_ended(rm: RM) -> None:
-    """The end of the container is not enough: its output may be needed."""
+    """The completion of its container is not enough: the output may still be needed."""
     app = rm.submit()
     am = rm.run_am(app, "n2")
     (task,) = rm.get(app, 1, "n1")
@@ -204,7 +204,7 @@ def test_a_node_is_decommissioned_with_its_containers_at_the_timeout(rm: RM) -> 
 
 
 def test_a_silent_node_is_decommissioned_by_the_poll(rm: RM) -> None:
-    """Every 20 s from the ResourceManager's start; it leaves because of its timeout, not for missing heartbeats."""
+    """A poll every 20 s; the node is decommissioned because of its timeout, not because of missing heartbeats."""
     app = rm.submit()
     rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
@@ -245,7 +245,7 @@ def test_force_decommissions_only_nodes_that_are_decommissioning(rm: RM) -> None
     refresh(rm, kind=DecommissionType.FORCEFUL)
     assert state(rm) is NodeState.DECOMMISSIONED
     assert state(rm, N2) is NodeState.RUNNING
-    assert register(rm, "n1")[0] is NodeAction.SHUTDOWN, "it reads no lists: n1 stays excluded"
+    assert register(rm, "n1")[0] is NodeAction.SHUTDOWN, "the host lists are not read again: n1 stays excluded"
 
 
 def test_an_unhealthy_decommissioning_node_stays_decommissioning(rm: RM) -> None:
@@ -258,7 +258,7 @@ def test_an_unhealthy_decommissioning_node_stays_decommissioning(rm: RM) -> None
 
 
 def test_an_unhealthy_node_can_be_decommissioned(rm: RM) -> None:
-    """The scheduler does not have it; since it is empty, it leaves."""
+    """It runs nothing in the scheduler, so it is decommissioned at once."""
     rm.beat("n1", healthy=False)
     exclude_gracefully(rm, "n1")
     rm.beat("n1")

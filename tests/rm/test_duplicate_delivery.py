@@ -167,7 +167,7 @@ def test_a_second_delivery_changes_nothing(kind: type) -> None:
     event: Any = CALLS[kind](rm, rm.call())
     rm.send(event)
     once = digest(rm.core)
-    assert once != before, "the first delivery has to change something, else this proves nothing"
+    assert once != before, "the first delivery must change something, otherwise the test proves nothing"
     with contextlib.suppress(YarnException):
         rm.send(replace(event, call=rm.call()))
     assert digest(rm.core) == once

@@ -143,8 +143,8 @@ def test_for_a_created_queue_the_template_is_named(making: str, template: str) -
     )
     rm.node("n1", 8192)
     rm.submit(queue="root.a.ann")
-    (parked,) = explain(rm, rm.submit(queue="root.a.ann")).obstacles
-    assert parked.settings == (SettingInForce(key, "1"),)
+    (held_back,) = explain(rm, rm.submit(queue="root.a.ann")).obstacles
+    assert held_back.settings == (SettingInForce(key, "1"),)
 
 
 def test_a_container_larger_than_the_node_names_what_the_node_has() -> None:

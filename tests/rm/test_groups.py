@@ -1,4 +1,4 @@
-"""Groups of users: what the shell looks up for the core."""
+"""Groups of users, which the shell looks up for the core."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ def test_a_user_that_the_system_does_not_know_has_no_groups() -> None:
 def test_a_name_that_the_system_cannot_look_up_has_no_groups(name: str) -> None:
     looked_up = groups._looked_up.cache_info().currsize
     assert groups_of(name) == ()
-    assert groups._looked_up.cache_info().currsize == looked_up, "what no user can be called is not remembered"
+    assert groups._looked_up.cache_info().currsize == looked_up, "an invalid user name is not cached"

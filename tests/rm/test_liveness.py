@@ -41,7 +41,7 @@ def test_a_ping_moves_the_deadline() -> None:
 
 
 def test_a_stall_extends_the_deadline() -> None:
-    """The longest silent stays first."""
+    """The object silent for longest stays first."""
     watched = monitor("n1", "n2")
     watched.ping("n1", 1_000)
     watched.extend(25_000)
@@ -70,7 +70,7 @@ def test_the_object_silent_for_longest_expires_first() -> None:
     st.integers(1, 100_000),
 )
 def test_expiry_agrees_with_a_scan_of_all_objects(pings: list[tuple[str, int]], later_ms: int) -> None:
-    """Compared with the plain rule: silent for more than the interval at the last check before now."""
+    """The rule: silent for more than the interval at the last check before now."""
     watched = monitor(*"abcde")
     last = dict.fromkeys("abcde", 0)
     now_ms = 0

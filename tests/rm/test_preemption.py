@@ -39,7 +39,7 @@ def crowded(rm: RM) -> tuple[ApplicationId, ApplicationId]:
 
 
 def pass_time(rm: RM, duration_ms: int) -> list[Preempted]:
-    """What preemption did in that time, with a heartbeat of the node."""
+    """The preemption effects of that time, which ends with a heartbeat of the node."""
     rm.now_ms += duration_ms
     rm.beat()
     return [effect for effect in rm.effects if isinstance(effect, Preempted)]

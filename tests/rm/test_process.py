@@ -1,4 +1,4 @@
-"""The ResourceManager as a process of its own: ready line, signals, what keeps it from starting, its event log."""
+"""The ResourceManager as a process of its own: ready line, signals, failed starts, event log."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def running(directory: Path, *options: str) -> AsyncIterator[Process]:
 
 
 async def refusal(directory: Path, *options: str, status: int = 2) -> str:
-    """What a daemon that will not start says on standard error."""
+    """The standard error of a daemon that fails to start."""
     async with daemon(directory, *options) as process, asyncio.timeout(START_S):
         out, err = await process.communicate()
     assert process.returncode == status, err.decode()
@@ -179,7 +179,7 @@ sys.exit(asyncio.run(main()))
 
 @pytest.mark.parametrize("guest", [False, True])
 async def test_a_process_of_its_own_collects_garbage_rarely(tmp_path: Path, guest: bool) -> None:
-    """As a guest it leaves that to the process."""
+    """Inside another process it leaves the collector alone."""
     write_files(tmp_path, configuration(tmp_path))
     arguments = [sys.executable, "-P", "-c", SERVES, str(tmp_path), *(["stop"] if guest else [])]
     process = await asyncio.create_subprocess_exec(
@@ -192,7 +192,7 @@ async def test_a_process_of_its_own_collects_garbage_rarely(tmp_path: Path, gues
 
 
 async def test_the_event_log_replays_into_the_same_effects(tmp_path: Path) -> None:
-    """Two nodes, an application that ends well, one that is killed, a refused call: recorded, killed -9, replayed."""
+    """Two nodes, an application that succeeds, one that is killed, a refused call: recorded, killed -9, replayed."""
     log = tmp_path / "events"
     conf = configuration(tmp_path, yarn__yarnling__event_log=str(log))
     write_files(tmp_path, conf)

@@ -88,7 +88,7 @@ def test_only_users_in_the_lists_may_submit() -> None:
 
 @pytest.mark.case("C6")
 def test_a_right_to_a_parent_queue_applies_to_its_children() -> None:
-    """The authorizer walks up: root admits everybody unless configured."""
+    """The authorizer checks the parents too: root admits all users unless configured."""
     conf = {**ACLS, PREFIX + "root.acl_submit_applications": "*"}
     submit(RM(conf), "anybody", "root.dev")
     del conf[PREFIX + "root.acl_submit_applications"]
@@ -209,7 +209,7 @@ def test_the_policy_can_be_configured_and_removed_at_a_refresh() -> None:
 
 
 def test_access_lists_of_a_removed_queue_apply_to_the_next_of_its_name() -> None:
-    """ConfiguredYarnAuthorizer keeps the lists of queues that are gone."""
+    """ConfiguredYarnAuthorizer keeps the lists of removed queues."""
     conf = DYNAMIC_ACLS | REMOVING
     rm = RM(conf)
     app = submit(rm, "cid", "root.dev.new")
@@ -217,8 +217,8 @@ def test_access_lists_of_a_removed_queue_apply_to_the_next_of_its_name() -> None
     rm.kill(app)
     rm.wait(900_000)
     assert rm.core.scheduler.queue("root.dev.new") is None
-    nobody = {key: value for key, value in conf.items() if "leaf-template" not in key}
-    rm.send(RefreshQueues(rm.call(), Configuration.of(nobody)))
+    without_template = {key: value for key, value in conf.items() if "leaf-template" not in key}
+    rm.send(RefreshQueues(rm.call(), Configuration.of(without_template)))
     assert rm.core.context.apps[submit(rm, "cid", "root.dev.new")].queue == "root.dev.new"
     with pytest.raises(YarnException, match="does not have permission"):
         submit(rm, "cid", "root.dev.other")

@@ -49,7 +49,7 @@ def states(rm: StoredRM, app: ApplicationId) -> tuple[str, str]:
     return rm.state(app), rm.attempt_state(app)
 
 
-# What is written, and when
+# When records are written
 
 
 def test_a_submission_is_not_accepted_before_it_is_stored(rm: StoredRM) -> None:
@@ -100,7 +100,7 @@ def test_the_oldest_completed_applications_are_forgotten_by_the_store() -> None:
     assert list(rm.restart().core.context.apps) == apps[-1:]
 
 
-# What is over stays over
+# Ended applications
 
 
 def test_final_states_and_diagnostics_are_recovered(rm: StoredRM) -> None:
@@ -135,7 +135,7 @@ def test_an_attempt_whose_end_was_not_stored_ends_as_its_application(rm: StoredR
     assert states(rm.restart(), app) == ("KILLED", "KILLED")
 
 
-# An application without an AM starts again
+# Applications without an AM
 
 
 def test_an_application_stored_without_an_attempt_is_submitted_again(rm: StoredRM) -> None:
@@ -151,7 +151,7 @@ def test_an_application_stored_without_an_attempt_is_submitted_again(rm: StoredR
 
 
 def test_after_a_restart_an_ended_attempt_is_followed_by_the_next(rm: StoredRM) -> None:
-    """Its failure was stored; the application had not reacted yet."""
+    """The attempt's failure was stored, but the application had not handled it yet."""
     app = rm.submit()
     rm.run_am(app)
     rm.disk.is_slow = True
@@ -178,7 +178,7 @@ def test_the_final_status_of_a_finished_attempt_becomes_that_of_the_application(
     assert application_report(again.core.context, app).final_status is FinalApplicationStatus.SUCCEEDED
 
 
-# What an administrator or a user changed
+# Changes by administrators and users
 
 
 def test_changed_queues_and_priorities_are_recovered() -> None:
@@ -282,7 +282,7 @@ def test_an_application_whose_lifetime_ended_during_the_outage_is_killed(rm: Sto
     assert again.state(app) == "KILLED"
 
 
-# Without work-preserving recovery: the NodeManagers end what they run, and each application gets a new attempt
+# Without work-preserving recovery: NodeManagers kill their containers, and each application gets a new attempt
 
 
 def test_without_work_preserving_recovery_the_exit_of_the_am_starts_a_new_attempt() -> None:

@@ -29,7 +29,7 @@ def labelled() -> StoredRM:
     return rm
 
 
-def give(rm: StoredRM, **labels: str) -> None:
+def set_labels(rm: StoredRM, **labels: str) -> None:
     """Labels by host (`n1`), by port where the name ends with the port's (`n1_1`); "" for none."""
     given = {NodeId(*_host_and_port(name)): (label,) if label else () for name, label in labels.items()}
     rm.send(ReplaceLabelsOnNodes(rm.call(), tuple(given.items())))
@@ -50,7 +50,7 @@ def labels_of(rm: StoredRM) -> dict[str, str]:
 def test_labels_and_their_nodes_are_recovered_before_nodes_register() -> None:
     rm = labelled()
     port = rm.nodes["n1"].node_id.port
-    give(rm, g1="gpu", **{f"n1_{port}": "ssd"})
+    set_labels(rm, g1="gpu", **{f"n1_{port}": "ssd"})
     again = rm.restart()
     assert again.core.scheduler.labels.cluster_labels() == (GPU, SSD)
     assert labels_of(again) == {"g1:0": "gpu", f"n1:{port}": "ssd"}
@@ -62,8 +62,8 @@ def test_labels_and_their_nodes_are_recovered_before_nodes_register() -> None:
 def test_a_node_without_the_label_of_its_host_stays_unlabelled() -> None:
     rm = labelled()
     node_id = rm.nodes["g1"].node_id
-    give(rm, g1="gpu")
-    give(rm, **{f"g1_{node_id.port}": ""})
+    set_labels(rm, g1="gpu")
+    set_labels(rm, **{f"g1_{node_id.port}": ""})
     again = rm.restart().restart()
     again.comes_back("g1")
     assert again.core.scheduler.labels.label_of(node_id) == ""
@@ -73,7 +73,7 @@ def test_a_node_without_the_label_of_its_host_stays_unlabelled() -> None:
 def test_removed_labels_stay_removed() -> None:
     rm = labelled()
     rm.send(AddClusterNodeLabels(rm.call(), (NodeLabel("later"),)))
-    give(rm, g1="later")
+    set_labels(rm, g1="later")
     assert labels_of(rm.restart())["g1:0"] == "later"
     rm.send(RemoveClusterNodeLabels(rm.call(), ("later",)))
     again = rm.restart()
@@ -83,7 +83,7 @@ def test_removed_labels_stay_removed() -> None:
 
 def test_a_container_of_a_labelled_node_is_charged_to_its_label_again() -> None:
     rm = labelled()
-    give(rm, g1="gpu")
+    set_labels(rm, g1="gpu")
     app = rm.submit(node_label_expression="gpu")
     rm.run_am(app, "g1")
     again = rm.restart()
@@ -94,17 +94,17 @@ def test_a_container_of_a_labelled_node_is_charged_to_its_label_again() -> None:
 
 def test_stored_labels_survive_a_run_without_node_labels() -> None:
     rm = labelled()
-    give(rm, g1="gpu")
+    set_labels(rm, g1="gpu")
     without = rm.restart({})
     assert without.core.scheduler.labels.cluster_labels() == ()
     assert without.restart(CONF).core.scheduler.labels.cluster_labels() == (GPU, SSD)
 
 
-# Hosts that were shut out (NodesListManager: the lists are read again, timeouts are forgotten)
+# Excluded hosts (NodesListManager: the lists are read again, timeouts are not stored)
 
 
 def test_a_node_that_was_decommissioning_is_refused_after_the_restart() -> None:
-    """Its containers end with it: the time left is not stored, as in Hadoop."""
+    """Its containers are killed with it: the remaining time is not stored, as in Hadoop."""
     rm = StoredRM()
     rm.node("n1")
     app = rm.submit()
@@ -118,7 +118,7 @@ def test_a_node_that_was_decommissioning_is_refused_after_the_restart() -> None:
     assert cluster_metrics(again.core.context).decommissioning == 0
 
 
-# What only an AM needed is not kept when its application is over; who may look at it is (pruneAppState)
+# Credentials are removed when an application has ended, access lists are kept (pruneAppState)
 
 
 def test_credentials_of_an_ended_application_are_removed_from_the_store() -> None:

@@ -1,4 +1,4 @@
-"""What clients see: lists, usage, containers, queues, and why an application still waits."""
+"""Reports for clients: lists, usage, containers, queues, and why an application waits."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_a_container_is_reported_running_from_its_allocation_on(rm: RM) -> None:
     assert container_report(rm.core.context, acquired.id).state is ContainerState.RUNNING
 
 
-# What it waits for
+# Waiting applications
 
 
 @pytest.mark.case("C2")

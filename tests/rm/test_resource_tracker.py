@@ -1,4 +1,4 @@
-"""Nodes: heartbeats and their ids, loss, resync, orders that are sent once."""
+"""Nodes: heartbeats and their response ids, expiry, resync, and orders that are sent once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def alive(rm: RM, duration_ms: int, *hosts: str) -> None:
 
 
 def test_a_resent_heartbeat_gets_the_same_reply_and_does_nothing(rm: RM, app: ApplicationId) -> None:
-    """The reply with the order to clean up was lost: the order comes again, and nothing is scheduled twice."""
+    """The reply with the clean-up order was lost: it is sent again, and nothing is scheduled twice."""
     container = rm.get(app, 1)[0]
     rm.allocate(app, [resource_request(3)], release=[container.id])
     before = rm.nodes["n1"].response_id
@@ -70,7 +70,7 @@ def test_a_resent_heartbeat_gets_the_same_reply_and_does_nothing(rm: RM, app: Ap
 def test_a_lost_reply_to_the_first_heartbeat_is_sent_again(
     rm: RM, app: ApplicationId, *, registers_again: bool
 ) -> None:
-    """The first heartbeat has id 0, and so has the one that repeats it: nothing more is placed, no resync."""
+    """The first heartbeat has id 0, and so has its repetition: nothing more is allocated, and there is no resync."""
     nm = rm.node("n3")
     if registers_again:
         rm.beat("n3")
@@ -221,7 +221,7 @@ def test_another_nm_at_the_same_port_replaces_the_old_one(rm: RM, app: Applicati
 
 @pytest.mark.case("I2")
 def test_a_silent_node_is_lost_with_its_containers(rm: RM, app: ApplicationId) -> None:
-    """Seen at the first check after the interval: between T and 4/3 T."""
+    """Detected at the first check after the interval T: between T and 4/3 T."""
     rm.allocate(app, [resource_request(1)])
     rm.beat("n2")
     (container,) = rm.allocate(app).allocated
@@ -243,7 +243,7 @@ def test_a_silent_node_is_lost_with_its_containers(rm: RM, app: ApplicationId) -
 
 
 def test_containers_that_a_lost_node_still_runs_are_cleaned_up_when_it_returns(rm: RM, app: ApplicationId) -> None:
-    """It registers again; its containers are not taken over, and are ordered to end after their report."""
+    """It registers again; its containers are not recovered, and are killed after it has reported them."""
     rm.allocate(app, [resource_request(1)])
     rm.beat("n2")
     (container,) = rm.allocate(app).allocated
@@ -274,7 +274,7 @@ def test_a_container_missing_from_a_heartbeat_is_completed(rm: RM, app: Applicat
 
 
 def test_opportunistic_containers_are_completed_with_one_missing_from_a_heartbeat(rm: RM, app: ApplicationId) -> None:
-    """findLostContainers looks for what is missing among guaranteed ones only."""
+    """findLostContainers checks only guaranteed containers."""
     kept, missing, opportunistic = (container.id for container in rm.get(app, 3))
     nm = rm.nodes["n1"]
     del nm.running[missing]
@@ -342,18 +342,18 @@ def test_resizing_an_unknown_node_refuses_all(rm: RM) -> None:
 
 
 def test_an_ended_container_is_reported_by_id_only_once_to_the_scheduler(rm: RM, app: ApplicationId) -> None:
-    """NMs repeat an end with each heartbeat; the queue's count of containers goes down by one."""
+    """NMs repeat a completion with each heartbeat; the queue's container count decreases only once."""
     container = rm.get(app, 2)[0]
     for _ in range(3):
         rm.beat(ended=[done(container.id)])
     assert len(rm.core.scheduler.containers_of(app)) == 2
 
 
-# A ResourceManager that stood
+# A stalled ResourceManager
 
 
 def test_a_stall_of_the_rm_expires_nothing(rm: RM, app: ApplicationId) -> None:
-    """F09: the tick of the liveness monitors comes before the heartbeats that nodes and AMs sent meanwhile."""
+    """F09: the tick of the liveness monitors comes before the heartbeats that nodes and AMs sent during the stall."""
     rm.get(app, 1)
     rm.now_ms += 2_000_000
     rm.send(ProcessStalled(2_000_000))

@@ -1,4 +1,4 @@
-"""A ResourceManager served over gRPC ends, and another one takes up its store: tokens, keys, applications."""
+"""A ResourceManager served over gRPC is restarted with the same store: tokens, keys, applications."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ async def test_two_resource_managers_do_not_share_a_store(tmp_path: Path) -> Non
                 raise AssertionError("it runs")
 
 
-# The configuration
+# Configuration
 
 
 def faults(**values: str) -> list[str]:

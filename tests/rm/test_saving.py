@@ -64,12 +64,12 @@ def states(rm: RM, app: ApplicationId) -> tuple[str, str]:
 
 
 def write_all(store: SlowStore) -> None:
-    """Write until nothing waits any more: one write may lead to the next."""
+    """Write until no record waits: one write may lead to another."""
     while store._waiting:
         store.write()
 
 
-# The way in
+# Submission
 
 
 def test_the_scheduler_gets_an_application_once_it_is_stored(rm: RM, store: SlowStore) -> None:
@@ -82,7 +82,7 @@ def test_the_scheduler_gets_an_application_once_it_is_stored(rm: RM, store: Slow
 
 
 def test_an_application_killed_while_being_stored_ends_once_stored(rm: RM, store: SlowStore) -> None:
-    """The write that was under way completes too, and is ignored."""
+    """The confirmation of the earlier write is ignored."""
     store.quick = False
     app = rm.submit()
     assert rm.kill(app) is False
@@ -124,11 +124,11 @@ def test_an_application_ended_while_its_attempt_is_being_stored_ends_once_stored
     assert rm.core.scheduler.containers_of(app) == {}
 
 
-# The way out
+# Completion
 
 
 def test_an_am_container_may_end_before_the_unregistration_is_stored(rm: RM, store: SlowStore) -> None:
-    """Both skip FINISHING; nodes forget other containers that end meanwhile."""
+    """Application and attempt skip FINISHING; nodes may forget other containers that complete during the write."""
     app = rm.submit()
     am = rm.run_am(app)
     task = rm.get(app, 1)[0]
@@ -146,7 +146,7 @@ def test_an_am_container_may_end_before_the_unregistration_is_stored(rm: RM, sto
 
 
 def test_a_node_keeps_the_completion_of_an_am_until_it_is_stored(rm: RM, store: SlowStore) -> None:
-    """A ResourceManager that is killed before it is on disk learns of it from the node."""
+    """If the ResourceManager is killed before the write, the node reports the completion to the next one."""
     app = rm.submit()
     am = rm.run_am(app)
     task = rm.get(app, 1)[0]
@@ -217,7 +217,7 @@ def test_an_attempt_that_fails_while_being_killed_is_not_retried(rm: RM, store: 
 
 
 def test_a_kill_keeps_no_containers_for_a_next_attempt(rm: RM, store: SlowStore) -> None:
-    """They are kept for the next attempt, but the application is killed while the failure of this one is stored."""
+    """Containers were kept for the next attempt, but the application is killed while this one's failure is stored."""
     app = rm.submit(keep_containers_across_attempts=True)
     am = rm.run_am(app)
     rm.run(*rm.get(app, 2))

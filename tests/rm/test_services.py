@@ -76,11 +76,11 @@ async def registered_am(
     return app, am
 
 
-# AMs are started
+# AM launch
 
 
 async def test_an_am_finds_its_token_and_the_rms_variables(cluster: Cluster) -> None:
-    """AMLauncher.setupTokens: what only the RM can give, beside what the client gave."""
+    """AMLauncher.setupTokens: the RM's tokens and variables are added to those of the client."""
     node, client = await cluster.node(), await cluster.client()
     theirs = Credentials(secrets={"mine": b"s"}).to_bytes()
     app = await submit(client, environment={"A": "1", SUBMIT_TIME: "forged"}, tokens=theirs)
@@ -140,7 +140,7 @@ async def test_malformed_credentials_fail_the_attempt(cluster: Cluster) -> None:
     assert "credentials start with b'rubb', must be b'HDTS'" in report.diagnostics
 
 
-# AMs call
+# Calls of AMs
 
 
 async def test_an_am_gets_container_tokens_that_the_node_accepts(cluster: Cluster) -> None:
@@ -174,7 +174,7 @@ async def test_a_reply_that_is_sent_again_is_the_same_to_the_last_token(cluster:
 
 
 async def test_an_am_without_its_own_token_is_refused(cluster: Cluster) -> None:
-    """No token, a forged one, or that of a node: nothing is applied, and the AM can still register afterwards."""
+    """Without a token, with a forged one or a node's: nothing changes, and the AM can still register afterwards."""
     node, client = await cluster.node(), await cluster.client()
     _, token = await run_am(cluster, node, client)
     forged = replace(token, password=b"x" * 32)
@@ -235,7 +235,7 @@ async def test_an_unmanaged_am_gets_its_token_in_its_users_report(cluster: Clust
     assert (await am.allocate(AllocateRequest(0))).response_id == 1
 
 
-# Keys change
+# Master keys
 
 
 async def test_a_new_key_reaches_nodes_and_ams(cluster: Cluster) -> None:
@@ -255,7 +255,7 @@ async def test_a_new_key_reaches_nodes_and_ams(cluster: Cluster) -> None:
     assert (await am.allocate(AllocateRequest(1))).am_rm_token is None
 
 
-# Nodes call
+# Calls of nodes
 
 
 async def test_a_node_without_the_clusters_secret_is_refused(cluster: Cluster) -> None:
@@ -303,7 +303,7 @@ async def test_racks_are_read_from_the_table(tmp_path: Path) -> None:
     assert {node.node_id.host: node.rack for node in nodes} == {"127.0.0.2": "/r1", "127.0.0.3": "/default-rack"}
 
 
-# Clients call
+# Calls of clients
 
 
 async def test_the_diagnostics_of_a_kill_name_the_user_and_address(cluster: Cluster) -> None:
@@ -320,7 +320,7 @@ async def test_the_diagnostics_of_a_kill_name_the_user_and_address(cluster: Clus
 
 @pytest.mark.parametrize("user", ["", "..", "../../etc", "a/b", ".hidden", "x" * 129, "a b"])
 async def test_an_invalid_user_name_is_refused(cluster: Cluster, user: str) -> None:
-    """It would become a directory's name on the nodes."""
+    """The name becomes that of a directory on the nodes."""
     client = await cluster.client(user)
     with pytest.raises(AccessControlException, match="invalid user name"):
         await submit(client)
@@ -358,7 +358,7 @@ async def test_an_unknown_queue_is_not_an_error(cluster: Cluster) -> None:
     assert await (await cluster.client()).get_queue_info(QueueInfoRequest("nosuch")) is None
 
 
-# Operators call
+# Calls of operators
 
 
 async def test_queues_are_read_again_as_a_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ async def test_a_call_gets_the_answer_of_its_number() -> None:
 
 
 async def test_an_answer_may_come_in_a_later_step() -> None:
-    """As from a store that must commit first."""
+    """As if a store had to commit first."""
     core = ScriptedCore([], [], [Reply(2, "two"), Reply(1, "one")])
     shell = ResourceManagerShell(core, Clock())
     async with asyncio.TaskGroup() as tasks:
@@ -99,7 +99,7 @@ async def test_an_answer_for_a_caller_that_left_is_dropped() -> None:
 
 
 class BusyWriter:
-    """Has something to store all the time, and keeps the answers that wait for it."""
+    """Always has records to write, and keeps the replies that wait for them."""
 
     problem = None
     is_busy = True
@@ -114,7 +114,7 @@ class BusyWriter:
 
 
 async def test_only_replies_to_durable_requests_wait_for_the_store() -> None:
-    """A pack's heartbeat that begins after it does not."""
+    """A heartbeat that arrives after it does not wait."""
     core = ScriptedCore([Reply(1, "stored")], [Reply(2, "beaten")])
     shell = ResourceManagerShell(core, Clock())
     writer = shell.store_writer = BusyWriter()
@@ -141,7 +141,7 @@ async def test_only_replies_to_durable_requests_wait_for_the_store() -> None:
     ids=["node", "new node", "master"],
 )
 async def test_a_heartbeat_does_not_wait_for_the_records_that_it_stores(beat: Callable[[int], Event]) -> None:
-    """A node without answers would expire: it must survive a full disk."""
+    """A node that gets no replies would expire; it must survive a full disk."""
     core = ScriptedCore([StateChanged("RMApp", "a", "KILL", "RUNNING", "KILLED"), SAVED, Reply(1, "beaten")])
     shell = ResourceManagerShell(core, Clock())
     writer = shell.store_writer = BusyWriter()
@@ -236,7 +236,7 @@ async def test_the_deadline_of_concurrent_calls_is_read_once_and_kept() -> None:
 
 
 async def test_no_tick_is_sent_before_the_deadline() -> None:
-    """The timer fires by the loop's clock; what counts is the shell's."""
+    """The timer fires by the event loop's clock, but the shell's clock decides."""
     clock = Clock()
     core = ScriptedCore()
     core.deadline_ms = 1001
@@ -277,11 +277,11 @@ async def test_a_tick_that_fails_is_logged_and_ticks_go_on(caplog: pytest.LogCap
     assert "a step failed event=Tick" in caplog.text
 
 
-# A process that stood
+# A stalled process
 
 
 async def test_a_stall_is_reported_to_the_core_before_any_other_event() -> None:
-    """SIGSTOP, or a machine that sleeps: timers and calls come at once when it goes on, in any order."""
+    """SIGSTOP, or a machine that sleeps: when it continues, timers and calls fire at once, in any order."""
     core, clock = ScriptedCore(), Clock()
     shell = ResourceManagerShell(core, clock)
     shell.detect_stalls(10_000)

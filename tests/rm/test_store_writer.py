@@ -1,4 +1,4 @@
-"""The state store's writer: which answers wait for the disk, which do not, and the effect of a full disk."""
+"""The state store's writer: which replies wait for the disk, and the effect of a full disk."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Disk:
 
 
 class Wired:
-    """A shell around a scripted core, with a writer; `failed` counts what the writer gave up for."""
+    """A shell around a scripted core, with a writer; `failed` counts the errors that the writer reported."""
 
     def __init__(self, *script: list[Effect]) -> None:
         self.disk = Disk()
@@ -125,7 +125,7 @@ async def test_records_of_a_saved_event_are_written_next() -> None:
 
 
 async def test_a_submission_that_is_repeated_is_answered_once_the_first_one_is_durable() -> None:
-    """The application is known already, so nothing more is stored; but it is not on the disk yet."""
+    """The second call writes no record, as the application is known; but that of the first is not on disk yet."""
     wired = Wired([Reply(1, "one"), NEW], [Reply(2, "again")])
     async with asyncio.TaskGroup() as tasks:
         first = tasks.create_task(wired.shell.ask(submission))
@@ -141,7 +141,7 @@ async def test_a_submission_that_is_repeated_is_answered_once_the_first_one_is_d
     assert wired.disk.writes == [[NEW], []]
 
 
-# A file that takes nothing
+# A full disk or a damaged file
 
 
 async def test_a_full_disk_refuses_new_applications_and_holds_other_records_until_there_is_room(

@@ -33,7 +33,7 @@ def used(rm: StoredRM) -> tuple[int, int, int]:
 
 
 class Job:
-    """An application whose AM and two tasks run on a node each."""
+    """An application with its AM on one node and two tasks on another."""
 
     def __init__(self, conf: Mapping[str, str] | None = None, **context: object) -> None:
         self.rm = StoredRM(conf)
@@ -168,7 +168,7 @@ def test_an_am_that_died_during_the_outage_is_retried_and_its_tasks_are_killed(j
 
 
 def test_orphaned_containers_are_killed(job: Job) -> None:
-    """A container of an application that was over before the restart, and one of an unknown application."""
+    """A container of an application that ended before the restart, and one of an unknown application."""
     rm = job.rm
     other = rm.submit()
     stray = rm.run_am(other, "n2")
@@ -278,7 +278,7 @@ def test_an_application_that_waited_for_its_am_is_served_first_of_all_pending() 
 
 
 def test_a_container_is_recovered_with_its_size_and_queue_usage(job: Job) -> None:
-    """Its resources are those that the NodeManager reports, as nothing else has them."""
+    """Its size is the one that the NodeManager reports; nothing else stores it."""
     rm = job.restart()
     rm.comes_back("n2", size=Resource(2048, 2))
     sizes = [c.resource.memory_mb for c in rm.core.scheduler.containers_of(job.app).values()]
@@ -288,7 +288,7 @@ def test_a_container_is_recovered_with_its_size_and_queue_usage(job: Job) -> Non
 
 @pytest.mark.parametrize("state", [ContainerState.RUNNING, ContainerState.COMPLETE])
 def test_a_node_cannot_report_a_container_that_runs_on_another(job: Job, state: ContainerState) -> None:
-    """I-15: it stays where it is, with its size, and is charged once. Another node that runs it must end it."""
+    """I-15: it keeps its node and size, and is counted once. Another node that reports it must kill it."""
     rm, container = job.rm, job.tasks[0]
     before = used(rm)
     stranger = NodeId("n3", 1)
