@@ -215,7 +215,7 @@ def test_an_application_master_and_a_container_are_killed(
     assert "application_1_0001" in refused(yarnling, "kill-master", "application_1_0001")
 
 
-def test_without_recovery_a_restart_says_what_is_lost(yarnling: Yarnling) -> None:
+def test_without_recovery_a_restart_reports_that_applications_are_lost(yarnling: Yarnling) -> None:
     named = ("--name", "forgetful")
     assert yarnling("up", "--fast", "--detach", *named).returncode == 0
     try:

@@ -104,7 +104,7 @@ def test_a_request_waits_for_memory_that_is_allocated_but_idle(tmp_path: Path) -
 
 
 @pytest.mark.case("H3")
-def test_containers_that_an_elastic_application_releases_go_to_the_one_that_waits(tmp_path: Path) -> None:
+def test_containers_released_by_an_elastic_application_go_to_the_waiting_one(tmp_path: Path) -> None:
     """A grows to eight workers and B waits; when A has less work it keeps one, and B proceeds while A runs on."""
     many, rest = tmp_path / "many", tmp_path / "rest"
     work = f"if test $ELASTIC_TASK -le 8; then {until(many)}; else {until(rest)}; fi"

@@ -33,7 +33,7 @@ def has_am(rm: RM, app: ApplicationId, host: str) -> bool:
     return rm.attempt_state(app) != "SCHEDULED"
 
 
-def test_the_next_am_avoids_the_host() -> None:
+def test_the_next_am_avoids_the_host_of_the_failed_one() -> None:
     rm = cluster()
     app = rm.submit()
     crash_on(rm, app, "n1")
@@ -61,7 +61,7 @@ def test_the_am_blacklist_does_not_apply_to_tasks() -> None:
     assert len(rm.allocate(app).allocated) == 1
 
 
-def test_too_many_hosts_are_all_allowed_again() -> None:
+def test_above_the_threshold_all_hosts_are_allowed_again() -> None:
     rm = cluster()
     app = rm.submit()
     crash_on(rm, app, "n1")

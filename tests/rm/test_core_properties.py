@@ -79,7 +79,7 @@ class ResourceManagerMachine(RuleBasedStateMachine):
             self.rm.node(host)
 
     @rule(data=st.data())
-    def start_a_master(self, data: st.DataObject) -> None:
+    def start_an_am(self, data: st.DataObject) -> None:
         waiting = [app for app in self.apps if self.rm.attempt_state(app) == "ALLOCATED"]
         if waiting:
             app = data.draw(st.sampled_from(waiting))
@@ -88,10 +88,10 @@ class ResourceManagerMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.running())
     @rule(data=st.data(), count=st.integers(0, 5), size_mb=st.sampled_from([512, 1024, 3000]))
-    def ask_for_containers(self, data: st.DataObject, count: int, size_mb: int) -> None:
+    def request_containers(self, data: st.DataObject, count: int, size_mb: int) -> None:
         """Request containers, send a heartbeat of every node, and start what was allocated.
 
-        Each size has a priority of its own: Hadoop fills a reservation at its old size if an ask of the same priority
+        Each size has its own priority: Hadoop fills a reservation at its old size if a request of the same priority
         has meanwhile shrunk, and puts more on the node than it has.
         """
         app = data.draw(st.sampled_from(self.running()))

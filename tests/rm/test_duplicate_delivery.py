@@ -105,7 +105,7 @@ def register_node(rm: RM, call: int) -> Event:
     return RegisterNode(call, request, "/default-rack")
 
 
-def register_master(rm: RM, call: int) -> Event:
+def register_am(rm: RM, call: int) -> Event:
     return RegisterApplicationMaster(call, ATTEMPT, RegisterApplicationMasterRequest("h", 1))
 
 
@@ -137,7 +137,7 @@ CALLS: dict[type, Callable[[RM, int], Event]] = {
     FailApplicationAttempt: lambda rm, call: FailApplicationAttempt(call, ATTEMPT, "ann"),
     UpdateApplicationPriority: lambda rm, call: UpdateApplicationPriority(call, SCENE_APP, 5, "ann"),
     UpdateApplicationTimeouts: lambda rm, call: UpdateApplicationTimeouts(call, SCENE_APP, LATER_MS, "ann"),
-    RegisterApplicationMaster: register_master,
+    RegisterApplicationMaster: register_am,
     Allocate: allocate,
     FinishApplicationMaster: finish,
     RegisterNode: register_node,

@@ -69,7 +69,7 @@ def test_a_full_queue_names_the_maximum_that_binds_it(rm: RM) -> None:
     assert full.settings == (SettingInForce(f"{CAPACITY}root.a.maximum-capacity", "50 %"),)
 
 
-def test_a_request_larger_than_what_is_left_names_the_queue_above(rm: RM) -> None:
+def test_a_request_larger_than_the_free_capacity_names_the_parent_queue(rm: RM) -> None:
     app = rm.submit(queue="x")
     rm.run_am(app)
     rm.allocate(app, asks=[resource_request(1, 4096)])
@@ -147,7 +147,7 @@ def test_for_a_created_queue_the_template_is_named(making: str, template: str) -
     assert held_back.settings == (SettingInForce(key, "1"),)
 
 
-def test_a_container_larger_than_the_node_names_what_the_node_has() -> None:
+def test_a_container_larger_than_the_node_names_the_size_of_the_node() -> None:
     rm = RM({f"{CAPACITY}maximum-am-resource-percent": "1"})
     rm.node("n1", 2048)
     rm.node("n2", 8192)

@@ -211,7 +211,7 @@ def test_the_labels_and_places_of_am_requests_are_recovered(rm: StoredRM) -> Non
     again = rm.restart()
     found = again.core.context.apps[app].am_requests
     assert found == rm.core.context.apps[app].am_requests
-    assert [ask.resource_name for ask in found] == [ANY, "n1"]
+    assert [request.resource_name for request in found] == [ANY, "n1"]
 
 
 def test_an_application_whose_queue_was_removed_is_killed() -> None:

@@ -147,7 +147,7 @@ def test_a_node_with_an_unknown_resource_type_is_refused(rm: RM) -> None:
     assert rm.core.scheduler.cluster_resource == Resource(2 * 8192, 16)
 
 
-def test_a_node_that_registers_again_without_applications_has_lost_what_ran_on_it(rm: RM, app: ApplicationId) -> None:
+def test_a_node_that_registers_again_without_applications_has_lost_its_containers(rm: RM, app: ApplicationId) -> None:
     rm.allocate(app, [resource_request(1)])
     rm.beat("n2")
     (container,) = rm.allocate(app).allocated

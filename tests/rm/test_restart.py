@@ -31,7 +31,7 @@ def stored(directory: Path) -> Configuration:
     return configuration(directory).overridden(values, "test")
 
 
-async def test_an_application_is_on_disk_when_its_submission_is_answered(tmp_path: Path) -> None:
+async def test_an_application_is_on_disk_when_its_submission_is_acknowledged(tmp_path: Path) -> None:
     conf = stored(tmp_path)
     async with serving(conf) as cluster:
         app = await submit(await cluster.client())
@@ -111,7 +111,7 @@ async def test_each_restart_increases_the_epoch(tmp_path: Path) -> None:
             assert cluster.rm.core.scheduler.context.epoch == epoch
 
 
-async def test_two_resource_managers_do_not_share_a_store(tmp_path: Path) -> None:
+async def test_a_second_resource_manager_on_the_same_store_is_refused(tmp_path: Path) -> None:
     async with serving(stored(tmp_path)):
         with pytest.raises(YarnException, match="another ResourceManager uses it"):
             async with serving(stored(tmp_path)):

@@ -182,7 +182,7 @@ def test_an_am_expires_before_its_unregistration_is_stored(rm: RM, store: SlowSt
     assert states(rm, app) == ("FINISHED", "FINISHED")
 
 
-def test_a_kill_comes_too_late_for_an_am_that_unregistered(rm: RM, store: SlowStore) -> None:
+def test_a_kill_after_the_unregistration_of_the_am_has_no_effect(rm: RM, store: SlowStore) -> None:
     app = rm.submit()
     rm.run_am(app)
     store.quick = False
@@ -192,7 +192,7 @@ def test_a_kill_comes_too_late_for_an_am_that_unregistered(rm: RM, store: SlowSt
     assert rm.state(app) == "FINISHING"
 
 
-def test_an_am_that_unregisters_wins_over_the_kill_behind_it(rm: RM) -> None:
+def test_an_unregistration_during_a_kill_finishes_the_application(rm: RM) -> None:
     """The application is KILLING when its AM's unregistration arrives."""
     app = rm.submit()
     rm.run_am(app)

@@ -68,7 +68,7 @@ class Clock:
         return self.now_ms
 
 
-async def test_a_call_gets_the_answer_of_its_number() -> None:
+async def test_a_call_gets_the_reply_with_its_number() -> None:
     core = ScriptedCore([Warn("first"), Reply(1, "one")], [Refuse(2, ApplicationNotFoundException("none"))])
     shell = ResourceManagerShell(core, Clock())
     assert await shell.ask(GetNewApplication) == "one"
@@ -77,7 +77,7 @@ async def test_a_call_gets_the_answer_of_its_number() -> None:
     assert core.events == [(GetNewApplication(1), 1000), (GetNewApplication(2), 1000)]
 
 
-async def test_an_answer_may_come_in_a_later_step() -> None:
+async def test_a_reply_may_come_in_a_later_step() -> None:
     """As if a store had to commit first."""
     core = ScriptedCore([], [], [Reply(2, "two"), Reply(1, "one")])
     shell = ResourceManagerShell(core, Clock())
@@ -89,7 +89,7 @@ async def test_an_answer_may_come_in_a_later_step() -> None:
     assert (first.result(), second.result()) == ("one", "two")
 
 
-async def test_an_answer_for_a_caller_that_left_is_dropped() -> None:
+async def test_a_reply_for_a_cancelled_call_is_dropped() -> None:
     core = ScriptedCore([], [Reply(1, "late"), Refuse(1, ApplicationNotFoundException("late"))])
     shell = ResourceManagerShell(core, Clock())
     with pytest.raises(TimeoutError):

@@ -124,7 +124,7 @@ async def test_records_of_a_saved_event_are_written_next() -> None:
     assert wired.disk.writes == [[NEW], [AGAIN], []]
 
 
-async def test_a_submission_that_is_repeated_is_answered_once_the_first_one_is_durable() -> None:
+async def test_a_repeated_submission_is_acknowledged_once_the_first_one_is_durable() -> None:
     """The second call writes no record, as the application is known; but that of the first is not on disk yet."""
     wired = Wired([Reply(1, "one"), NEW], [Reply(2, "again")])
     async with asyncio.TaskGroup() as tasks:
