@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Callable
 from typing import NamedTuple
 
-from benchmarks.played_cluster import PlayedCluster, cpu_s, queues
+from benchmarks.core_driver import CoreDriver, cpu_s, queues
 from yarn.resource import Resource
 
 CONTAINERS = 10_000
@@ -48,10 +48,10 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
 
 def containers_per_s(shape: Shape) -> float:
     """One run."""
-    cluster = PlayedCluster(shape.nodes, queues(shape.queues), _NODE)
+    cluster = CoreDriver(shape.nodes, queues(shape.queues), _NODE)
     for number in range(shape.applications):
         each = CONTAINERS // shape.applications
         cluster.run_application(number + 1, f"root.q{number % shape.queues}", "user", 0)
     for attempt_id in cluster.attempts:
-        cluster.ask(attempt_id, each)
+        cluster.request(attempt_id, each)
     return CONTAINERS / cpu_s(lambda: cluster.beat_until_placed(CONTAINERS))

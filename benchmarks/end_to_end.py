@@ -68,14 +68,14 @@ async def emulated(window: int = WINDOW, warm_up: int = WARM_UP, measured: int =
         ) as cluster:
             daemons = [f"rm={cluster.rm.pid}", *(f"nm={node.daemon.pid}" for node in cluster.nodes)]
             arguments = [str(window), str(warm_up), str(measured), str(result), *daemons]
-            context = python_launch_context("benchmarks.churning_master", arguments)
+            context = python_launch_context("benchmarks.churning_am", arguments)
             new = await cluster.client.new_application()
             submission = build_context(new.application_id, ApplicationOptions("churn"), context, "BENCHMARK")
             await cluster.client.submit(submission)
             report = await cluster.client.wait(new.application_id)
             if report.final_status is not FinalApplicationStatus.SUCCEEDED:
                 logs = "\n".join(log.text() for log in cluster.client.logs(new.application_id))
-                raise RuntimeError(f"the master failed: {report.diagnostics}\n{logs}")
+                raise RuntimeError(f"the ApplicationMaster failed: {report.diagnostics}\n{logs}")
         found = json.loads(result.read_text())
     count = found["containers"]
     figures = {"containers_per_s": round(count / found["wall"], 1)}

@@ -40,8 +40,8 @@ SETTLE_S = 5.0
 MEASURED_S = 20.0
 COUNTED_S = 5.0
 PROBE_INTERVAL_S = 0.02
-MASTERS = 10
-MASTER_INTERVAL_S = 0.1
+AMS = 10
+AM_INTERVAL_S = 0.1
 WINDOW = 20
 """Containers that an AM keeps running; each lasts between 0.5 and 1.5 seconds."""
 TASK = Resource(1024, 1)
@@ -69,11 +69,11 @@ async def fleet(nodes: int, pack: int, progress: Callable[[str], None]) -> dict[
         figures = {"ready_s": round(time.perf_counter() - started, 2)}
         await asyncio.sleep(SETTLE_S)
         progress(f"idle, {MEASURED_S:g} s")
-        async with _masters(cluster, 1, interval_s=PROBE_INTERVAL_S, window=0) as idle:
+        async with _ams(cluster, 1, interval_s=PROBE_INTERVAL_S, window=0) as idle:
             figures |= await _figures(cluster, idle, "idle")
             figures |= await _heartbeats(cluster)
-        progress(f"{MASTERS} applications, {MEASURED_S:g} s")
-        async with _masters(cluster, MASTERS, interval_s=MASTER_INTERVAL_S, window=WINDOW) as loaded:
+        progress(f"{AMS} applications, {MEASURED_S:g} s")
+        async with _ams(cluster, AMS, interval_s=AM_INTERVAL_S, window=WINDOW) as loaded:
             await asyncio.sleep(SETTLE_S)
             figures |= await _figures(cluster, loaded, "loaded")
         figures["rm_mb"] = round(psutil.Process(cluster.rm.pid).memory_info().rss / (1 << 20), 1)
@@ -141,7 +141,7 @@ class _Taken:
 
 
 @asynccontextmanager
-async def _masters(cluster: LocalCluster, count: int, *, interval_s: float, window: int) -> AsyncIterator[_Taken]:
+async def _ams(cluster: LocalCluster, count: int, *, interval_s: float, window: int) -> AsyncIterator[_Taken]:
     """Run that many applications, with their AMs in this process, while the context is open; yields their figures."""
     taken = _Taken()
     async with Channels() as channels, asyncio.TaskGroup() as tasks:
@@ -153,8 +153,8 @@ async def _masters(cluster: LocalCluster, count: int, *, interval_s: float, wind
             proxy = ApplicationMasterProtocol(
                 cluster.addresses[resourcemanager.SCHEDULER_ADDRESS.key], token=token, channels=channels
             )
-            master = _Master(proxy, channels, taken, tasks, window)
-            running.append(tasks.create_task(master.run(interval_s)))
+            am = _AM(proxy, channels, taken, tasks, window)
+            running.append(tasks.create_task(am.run(interval_s)))
         try:
             yield taken
         finally:
@@ -170,7 +170,7 @@ async def _token(cluster: LocalCluster, app_id: ApplicationId) -> Token | None:
     return (await cluster.client.report(app_id)).am_rm_token
 
 
-class _Master:
+class _AM:
     """Keeps `window` containers running."""
 
     def __init__(

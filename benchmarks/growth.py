@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 
-from benchmarks.played_cluster import PlayedCluster, cpu_s, queues
+from benchmarks.core_driver import CoreDriver, cpu_s, queues
 from yarn.resource import Resource
 
 HEARTBEATS = 1_000
@@ -39,15 +39,15 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
 
 def _heartbeat_us(nodes: int, queue_count: int, applications: int) -> tuple[float, float]:
     """All applications but the youngest have what they requested; then that one requests containers."""
-    cluster = PlayedCluster(nodes, queues(queue_count), _NODE)
+    cluster = CoreDriver(nodes, queues(queue_count), _NODE)
     for number in range(applications):
         cluster.run_application(number + 1, f"root.q{number % queue_count}", "user", 0)
     for attempt_id in cluster.attempts:
-        cluster.ask(attempt_id, 1)
+        cluster.request(attempt_id, 1)
     cluster.beat_until_placed(applications)
     for _ in cluster.nodes:
         cluster.beat()
     idle = cpu_s(lambda: [cluster.beat() for _ in range(HEARTBEATS)])
-    cluster.ask(cluster.attempts[-1], HEARTBEATS)
+    cluster.request(cluster.attempts[-1], HEARTBEATS)
     place = cpu_s(lambda: cluster.beat_until_placed(HEARTBEATS))
     return idle / HEARTBEATS * 1e6, place / HEARTBEATS * 1e6

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable
 
-from benchmarks.played_cluster import PlayedCluster, cpu_s, queues
+from benchmarks.core_driver import CoreDriver, cpu_s, queues
 from rm.core.resource_manager import ResourceManagerCore
 from yarn.resource import Resource
 
@@ -44,14 +44,14 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
 
 
 def _run() -> tuple[float, float, float]:
-    cluster = PlayedCluster(NODES, queues(2) | _PREEMPTION, _NODE)
+    cluster = CoreDriver(NODES, queues(2) | _PREEMPTION, _NODE)
     owed = cluster.run_application(APPLICATIONS + 1, "root.q1", "owed", 0)
     rich = [cluster.run_application(number + 1, "root.q0", f"user{number}", 0) for number in range(APPLICATIONS)]
     for attempt_id in rich:
-        cluster.ask(attempt_id, 2 * NODES)
+        cluster.request(attempt_id, 2 * NODES)
     cluster.beat_until_placed(2 * NODES - APPLICATIONS - 1)
     quiet = ROUNDS / cpu_s(lambda: _rounds(cluster.core, range(ROUNDS)))
-    cluster.ask(owed, NODES)
+    cluster.request(owed, NODES)
     choosing = ROUNDS / cpu_s(lambda: _rounds(cluster.core, range(ROUNDS)))
     before = cluster.container_count
     spent_s = cpu_s(lambda: _rounds(cluster.core, [_WAIT_MS + ROUNDS]))

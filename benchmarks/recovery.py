@@ -42,7 +42,7 @@ SETTINGS = {
     "yarn.resourcemanager.max-completed-applications": "10000",
     "yarn.scheduler.capacity.maximum-am-resource-percent": "1",
 }
-_MASTER = ContainerLaunchContext(
+_AM_LAUNCH = ContainerLaunchContext(
     ("python3 -m a.master --with some --arguments 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr",),
     {f"VARIABLE_{number}": "a value of some length" for number in range(10)},
     tokens=bytes(300),
@@ -74,15 +74,15 @@ async def _restarts(directory: Path, count: int) -> list[tuple[float, float, flo
 
 
 async def _restart(cluster: LocalCluster, count: int) -> tuple[float, float, float]:
-    begun_s = time.monotonic()
+    started_s = time.monotonic()
     await cluster.kill_rm()
     rm = await cluster.restart_rm()
-    ready_s = time.monotonic() - begun_s
+    ready_s = time.monotonic() - started_s
     cpu = psutil.Process(rm.pid).cpu_times()
     address, token = cluster.addresses[resourcemanager.ADDRESS.key], read_client_token(cluster.configuration)
     async with ApplicationClientProtocol(address, token=token, retry=RETRY) as client:
         await client.get_application_report(ApplicationId(START_MS, count))
-    served_s = time.monotonic() - begun_s
+    served_s = time.monotonic() - started_s
     return ready_s, served_s, cpu.user + cpu.system
 
 
@@ -92,7 +92,7 @@ def _stored(count: int) -> Iterator[StoreEffect]:
         attempt_id = ApplicationAttemptId(app_id, 1)
         is_over = number <= count - RUNNING
         submission = ApplicationSubmissionContext(
-            app_id, ContainerLaunchContext() if is_over else _MASTER, Resource(1024, 1), name=f"application {number}"
+            app_id, ContainerLaunchContext() if is_over else _AM_LAUNCH, Resource(1024, 1), name=f"application {number}"
         )
         application = ApplicationStateData(
             submission,

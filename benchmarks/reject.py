@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 
-from benchmarks.played_cluster import PlayedCluster, cpu_s, queues
+from benchmarks.core_driver import CoreDriver, cpu_s, queues
 from yarn.resource import Resource
 
 APPLICATIONS = 100
@@ -38,7 +38,7 @@ def heartbeats_per_s(queue_count: int, *, stirred: bool) -> float:
     spent = 0.0
     if stirred:
         for number in range(HEARTBEATS):
-            cluster.ask(cluster.attempts[number % APPLICATIONS], 50 + number % 7)
+            cluster.request(cluster.attempts[number % APPLICATIONS], 50 + number % 7)
             spent += cpu_s(cluster.beat, sweep=False)
     else:
         spent = cpu_s(lambda: [cluster.beat() for _ in range(HEARTBEATS)])
@@ -47,13 +47,13 @@ def heartbeats_per_s(queue_count: int, *, stirred: bool) -> float:
     return HEARTBEATS / spent
 
 
-def rejecting_cluster(queue_count: int, applications: int) -> PlayedCluster:
+def rejecting_cluster(queue_count: int, applications: int) -> CoreDriver:
     """Two large nodes; each queue has one user, whose limit is a tiny part of it and is reached."""
-    cluster = PlayedCluster(2, queues(queue_count, user_limit_factor="0.1"), _NODE)
+    cluster = CoreDriver(2, queues(queue_count, user_limit_factor="0.1"), _NODE)
     for number in range(applications):
         cluster.run_application(number + 1, f"root.q{number % queue_count}", "user", 0)
     for attempt_id in cluster.attempts:
-        cluster.ask(attempt_id, 10_000)
+        cluster.request(attempt_id, 10_000)
     before = -1
     while cluster.container_count != before:
         before = cluster.container_count

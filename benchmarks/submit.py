@@ -120,7 +120,7 @@ class _Bench:
     async def running(self, sizes: Sizes) -> dict[str, float]:
         """Submit AMs that keep running, and measure once all run."""
         started = time.perf_counter()
-        self._progress(f"{sizes.running} submissions of masters that stay")
+        self._progress(f"{sizes.running} submissions of AMs that stay")
         await self._submit(sizes.running, sizes.window, STAYS)
         await self._until("run", lambda now: now.apps_running, sizes.running)
         figures = {"all_running_s": round(time.perf_counter() - started, 1)}

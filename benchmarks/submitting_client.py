@@ -31,7 +31,7 @@ from yarn.errors import YarnException
 from yarn.resource import Resource
 from yarn.settings import resourcemanager
 
-MASTER = Resource(1024, 1)
+AM_RESOURCE = Resource(1024, 1)
 RETRY = RetryPolicy(max_wait_ms=20_000, interval_ms=100)
 
 
@@ -54,7 +54,7 @@ async def submit(conf: Configuration, count: int, window: int, environment: Mapp
         async def one() -> None:
             new = await rm.get_new_application()
             launch = ContainerLaunchContext(("true",), environment=dict(environment))
-            context = ApplicationSubmissionContext(new.application_id, resource=MASTER, am_container=launch)
+            context = ApplicationSubmissionContext(new.application_id, resource=AM_RESOURCE, am_container=launch)
             called = time.perf_counter()
             await rm.submit_application(context)
             replied = time.perf_counter()

@@ -18,7 +18,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.played_cluster import PlayedCluster, queues  # noqa: E402  the checkout must be on the path first
+from benchmarks.core_driver import CoreDriver, queues  # noqa: E402  the checkout must be on the path first
 from yarn.resource import Resource  # noqa: E402
 
 OFF_SWITCH = "yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments"
@@ -49,11 +49,11 @@ def main() -> None:
 
 def traced_steps() -> dict[str, list[CodeType]]:
     """{step: the code objects of our own that it calls, in order}."""
-    cluster = PlayedCluster(4, {**queues(2), OFF_SWITCH: "100"}, Resource(65_536, 64))
+    cluster = CoreDriver(4, {**queues(2), OFF_SWITCH: "100"}, Resource(65_536, 64))
     attempt = cluster.run_application(1, "root.q0", "user", CONTAINERS)
     cluster.beat_until_placed(CONTAINERS)
     return {
-        "an allocate with one resource request": trace(lambda: cluster.ask(attempt, CONTAINERS)),
+        "an allocate with one resource request": trace(lambda: cluster.request(attempt, CONTAINERS)),
         f"a heartbeat that places {CONTAINERS} containers": trace(lambda: cluster.beat_until_placed(CONTAINERS)),
     }
 

@@ -113,8 +113,8 @@ async def explore(scene: Scene) -> None:
     succeeded = await scene.has_succeeded(app_id)
     scene.note(
         "exploration",
-        "grows while there is room, and gives back",
-        f"{len(most)} workers, {used:.0%} with 10% guaranteed, while its tasks were many; one for the last",
+        "grows while there are resources, and releases them",
+        f"{len(most)} workers, {used:.0%} with 10% guaranteed, while it had many tasks; one for the last",
         held=succeeded and len(most) >= EXPLORERS and used > 0.10,
     )
 
@@ -151,9 +151,9 @@ async def look_at_dashboards(scene: Scene) -> None:
     batch = await scene.queue("batch")
     scene.note(
         "dashboards",
-        "short queries are answered whatever else runs",
+        "short queries finish whatever else runs",
         f"{QUERIES} queries in {statistics.median(seconds):.1f} s each (slowest {max(seconds):.1f}), batch holding "
-        f"{batch.absolute_used_capacity:.0%}; the same query in batch {'still waits' if waits else 'is through too'}",
+        f"{batch.absolute_used_capacity:.0%}; the same query in batch {'still waits' if waits else 'has finished too'}",
         held=all_well and waits and batch.absolute_used_capacity > 0.15,
     )
 
@@ -168,9 +168,9 @@ async def ask_ad_hoc(scene: Scene) -> None:
     half_mb = NODES * NODE_MB * 20 // 200
     scene.note(
         "ad-hoc",
-        "nobody takes it all",
-        f"ann {used_mb[0]} MB, bob {used_mb[1]} MB, each asking for {30 * UNIT_MB}: up to {half_mb}, half of the "
-        f"queue, and the container that passes it; together {queue.absolute_used_capacity:.0%}, at most 25%",
+        "no user takes everything",
+        f"ann {used_mb[0]} MB, bob {used_mb[1]} MB, each requesting {30 * UNIT_MB}: limit {half_mb}, half of the "
+        f"queue, exceeded by one container; together {queue.absolute_used_capacity:.0%}, at most 25%",
         held=all(mb <= half_mb + UNIT_MB for mb in used_mb) and queue.absolute_used_capacity <= 0.25,
     )
 
@@ -186,8 +186,8 @@ async def prefer(scene: Scene) -> None:
     early_well = await scene.has_succeeded(early)
     scene.note(
         "preferred",
-        "what matters more goes first",
-        f"6 tasks of priority 10 were through when {progress * tasks:.0f} of {tasks} earlier ones of priority 0 were",
+        "urgent work is served first",
+        f"6 tasks of priority 10 had finished when {progress * tasks:.0f} of {tasks} earlier ones of priority 0 had",
         held=late_well and early_well and progress < 1.0,
     )
 
@@ -205,22 +205,22 @@ async def play(scene: Scene) -> None:
     kept = await scene.running(gang)
     scene.note(
         "machine-learning",
-        "all members at once, none taken",
-        f"{len(members)} of {MEMBERS} began together; {len(kept & members)} run still, on "
+        "all members at once, none preempted",
+        f"{len(members)} of {MEMBERS} started together; {len(kept & members)} still run, on "
         f"{learning.absolute_used_capacity:.0%} with 20% guaranteed",
         held=kept == members and learning.absolute_used_capacity > 0.20,
     )
     scene.note(
         "batch",
-        "uses what is free, gives back what is asked",
-        f"{alone:.0%} while others slept, {left.absolute_used_capacity:.0%} now; 15% guaranteed",
+        "uses what is free, and is preempted",
+        f"{alone:.0%} while other queues had no demand, {left.absolute_used_capacity:.0%} now; 15% guaranteed",
         held=alone > left.absolute_used_capacity > 0.10 and bool(await scene.running(batch)),
     )
     still = await scene.running(service)
     scene.note(
         "always-on",
-        "keeps what it has",
-        f"{len(still & served)} of {len(served)} containers are those of the beginning",
+        "keeps its containers",
+        f"{len(still & served)} of {len(served)} containers still run since the start",
         held=still == served,
     )
 

@@ -18,12 +18,12 @@ from yarnling.cluster.blocking import BlockingClient
 from yarnling.cluster.containers import processes_of
 from yarnling.cluster.processes import kill
 
-MASTER = Resource(128, 1)
+AM_RESOURCE = Resource(128, 1)
 TASK = Resource(128, 1)
 
 
 def options(name: str, *, keep_containers: bool = False) -> ApplicationOptions:
-    return ApplicationOptions(name, am_resource=MASTER, keep_containers=keep_containers)
+    return ApplicationOptions(name, am_resource=AM_RESOURCE, keep_containers=keep_containers)
 
 
 def shell(
@@ -42,13 +42,13 @@ def python(code: str) -> str:
     return f"exec {shlex.quote(sys.executable)} -c '{code}'"
 
 
-def bare_master(app_id: ApplicationId, command: str, resource: Resource) -> ApplicationSubmissionContext:
+def bare_am(app_id: ApplicationId, command: str, resource: Resource) -> ApplicationSubmissionContext:
     """An application whose AM only runs `command`, with one attempt."""
     container = ContainerLaunchContext(commands=(f"{command} 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr",))
     return ApplicationSubmissionContext(app_id, container, resource, name="bare", max_app_attempts=1)
 
 
-def master_of(client: BlockingClient, app_id: ApplicationId) -> ContainerId | None:
+def am_of(client: BlockingClient, app_id: ApplicationId) -> ContainerId | None:
     """The container of the current attempt's AM, once it has one."""
     report = client.report(app_id)
     for attempt in client.attempts(app_id):
@@ -58,14 +58,14 @@ def master_of(client: BlockingClient, app_id: ApplicationId) -> ContainerId | No
 
 
 def tasks_of(client: BlockingClient, report: ApplicationReport) -> list[ContainerReport]:
-    """The live containers of the application without its ApplicationMaster's.
+    """The live containers of the application, except that of its AM.
 
-    The containers are listed first: the ApplicationMaster's is known as such by the time that it is in the list.
+    The containers are listed first: when the AM's container is in that list, it is already known as the AM's.
     """
     app_id = report.application_id
     containers = client.containers(client.report(app_id).current_attempt_id)
-    master = master_of(client, app_id)
-    return [container for container in containers if container.container_id != master]
+    am = am_of(client, app_id)
+    return [container for container in containers if container.container_id != am]
 
 
 def wait_tasks(client: BlockingClient, report: ApplicationReport, count: int) -> list[ContainerReport]:

@@ -183,7 +183,7 @@ async def _unmanaged(client: Client, **fields: object) -> tuple[ApplicationId, T
     submission = ApplicationSubmissionContext(new.application_id, unmanaged_am=True, **fields)  # type: ignore[arg-type]
     await client.submit(submission)
     async with asyncio.timeout(WAIT_S):
-        while (report := await client.report(new.application_id)).am_rm_token is None:  # noqa: ASYNC110  another process tells no event
+        while (report := await client.report(new.application_id)).am_rm_token is None:  # noqa: ASYNC110  no event is set by another process
             await asyncio.sleep(0.02)
     return new.application_id, report.am_rm_token
 
@@ -193,7 +193,7 @@ async def _finished(client: Client, scheduler: str) -> ApplicationId:
     async with ApplicationMasterProtocol(scheduler, token=token) as rm:
         await rm.register_application_master(RegisterApplicationMasterRequest("localhost", -1))
         request = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED, "all done", PAGE)
-        while not (await rm.finish_application_master(request)).is_unregistered:  # noqa: ASYNC110  another process tells no event
+        while not (await rm.finish_application_master(request)).is_unregistered:  # noqa: ASYNC110  no event is set by another process
             await asyncio.sleep(0.02)
     await client.wait(app_id, timeout_s=WAIT_S)
     return app_id
@@ -259,7 +259,7 @@ async def _managed(client: Client, node: NodeReport) -> ApplicationId:
     )
     attempt_id = ApplicationAttemptId(new.application_id, 1)
     async with asyncio.timeout(WAIT_S):
-        while (await client.attempt(attempt_id)).state is not YarnApplicationAttemptState.LAUNCHED:  # noqa: ASYNC110  another process tells no event
+        while (await client.attempt(attempt_id)).state is not YarnApplicationAttemptState.LAUNCHED:  # noqa: ASYNC110  no event is set by another process
             await asyncio.sleep(0.02)
     return new.application_id
 

@@ -79,7 +79,7 @@ async def test_ready_made_plans_pass(name: str) -> None:
     assert run.judgement.verdict is Verdict.PASS, run.judgement.reasons
 
 
-# I2: nodes, I3: masters, I4: the ResourceManager, I5: all the rest.
+# I2: nodes, I3: AMs, I4: the ResourceManager, I5: all the rest.
 @pytest.mark.case("I2", "I3", "I4", "I5")
 @pytest.mark.soak
 @pytest.mark.parametrize("name", [name for name in plan_names() if name not in ALWAYS])

@@ -1,7 +1,7 @@
-"""Mission case C7 on real processes: the checks before a container is given, each told by explain with its numbers.
+"""Mission case C7 on real processes: the checks before a container is allocated, each explained with its numbers.
 
-The masters are played by the test, so that they ask for just what it takes; nodes, ResourceManager and the scheduler's
-decisions are real.
+The test drives the AMs itself, so that they request exactly what a check needs; the nodes, the ResourceManager and the
+scheduler's decisions are real.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ SETTINGS = {
 
 
 @dataclass
-class Master:
-    """A master that asks and takes what it gets. `has` are its containers."""
+class AM:
+    """An AM driven by hand. `has`: the ids of the containers allocated to it."""
 
     cluster: LocalCluster
     app_id: ApplicationId
@@ -55,8 +55,8 @@ class Master:
     has: list[ContainerId] = field(default_factory=list)
     _response_id: int = 0
 
-    async def ask(self, count: int, memory_mb: int, *, avoid: NodeId | None = None) -> None:
-        """Want so many containers of this size from now on, on any node but the one to avoid."""
+    async def request(self, count: int, memory_mb: int, *, avoid: NodeId | None = None) -> None:
+        """Request that many containers of this size, on any node but the one to avoid."""
         asks = (ResourceRequest(1, ANY, Resource(memory_mb, 1), count),)
         await self._allocate(asks, (avoid.host,) if avoid else ())
 
@@ -74,7 +74,7 @@ class Master:
         await self.cluster.until(enough)
 
     async def refusal(self, reason: str, node_id: NodeId | None = None) -> ObstacleReport:
-        """What explain says once it names this reason (on this node)."""
+        """The obstacle that explain reports for this reason (on this node), once it does."""
 
         async def named() -> ObstacleReport | None:
             obstacles = (await self.cluster.client.explain(self.app_id)).obstacles
@@ -94,7 +94,7 @@ class Scene:
         self._stack = stack
         self.first, self.second = (node.id for node in cluster.nodes)
 
-    async def master(self, user: str, queue: str) -> Master:
+    async def am(self, user: str, queue: str) -> AM:
         client = self.cluster.client_of(user)
         app_id = (await client.new_application()).application_id
         await client.submit(ApplicationSubmissionContext(app_id, queue=queue, unmanaged_am=True))
@@ -107,7 +107,7 @@ class Scene:
         target = self.cluster.addresses["yarn.resourcemanager.scheduler.address"]
         rm = await self._stack.enter_async_context(ApplicationMasterProtocol(target, token=found))
         await rm.register_application_master(RegisterApplicationMasterRequest("localhost", -1))
-        return Master(self.cluster, app_id, rm)
+        return AM(self.cluster, app_id, rm)
 
 
 @pytest_asyncio.fixture
@@ -117,67 +117,69 @@ async def scene() -> AsyncIterator[Scene]:
 
 
 def numbers(obstacle: ObstacleReport) -> tuple[int | None, int | None]:
-    """MB asked (or in use) and MB that are the limit."""
+    """Requested (or used) MB, and the limit in MB."""
     return tuple(None if amount is None else amount.memory_mb for amount in (obstacle.asked, obstacle.bound))  # type: ignore[return-value]
 
 
-async def test_first_the_node_has_to_be_one_that_the_application_takes(scene: Scene) -> None:
-    master = await scene.master("ann", "b")
-    await master.ask(1, GB, avoid=scene.first)
-    await master.until_has(1)
-    await master.ask(8, GB)
-    await master.until_has(8)
-    refused = await master.refusal("NODE_BLACKLISTED", scene.first)
+async def test_a_blacklisted_node_is_refused_first(scene: Scene) -> None:
+    am = await scene.am("ann", "b")
+    await am.request(1, GB, avoid=scene.first)
+    await am.until_has(1)
+    await am.request(8, GB)
+    await am.until_has(8)
+    refused = await am.refusal("NODE_BLACKLISTED", scene.first)
     assert refused.message == "Node is blacklisted"
-    assert {str(container.node_id) for container in await _containers(scene, master)} == {str(scene.second)}
+    assert {str(container.node_id) for container in await _containers(scene, am)} == {str(scene.second)}
 
 
-async def _containers(scene: Scene, master: Master) -> list[ContainerReport]:
-    attempt_id = (await scene.cluster.client.report(master.app_id)).current_attempt_id
+async def _containers(scene: Scene, am: AM) -> list[ContainerReport]:
+    attempt_id = (await scene.cluster.client.report(am.app_id)).current_attempt_id
     return list(await scene.cluster.client.containers(attempt_id))
 
 
-async def test_then_it_must_not_be_kept_for_another_and_have_room_for_the_least(scene: Scene) -> None:
-    """Six of eight GB are taken on each node: what does not fit there keeps one for itself."""
+async def test_a_node_reserved_for_another_application_or_full_is_refused_next(scene: Scene) -> None:
+    """Six of eight GB are used on each node; a request that does not fit reserves one of them."""
     for user, avoided in (("ann", scene.first), ("dan", scene.second)):
-        filler = await scene.master(user, "b")
-        await filler.ask(6, GB, avoid=avoided)
+        filler = await scene.am(user, "b")
+        await filler.request(6, GB, avoid=avoided)
         await filler.until_has(6)
-    large, small = await scene.master("bob", "b"), await scene.master("cy", "b")
-    await large.ask(1, 4 * GB)
+    large, small = await scene.am("bob", "b"), await scene.am("cy", "b")
+    await large.request(1, 4 * GB)
     assert numbers(await large.refusal("NODE_FULL")) == (4 * GB, 2 * GB)
-    (kept,) = (await scene.cluster.client.explain(large.app_id)).reservations
+    (reservation,) = (await scene.cluster.client.explain(large.app_id)).reservations
 
-    await small.ask(9, GB)
-    assert numbers(await small.refusal("QUEUE_NODE_RESERVED", kept.node_id)) == (4 * GB, None)
-    await large.ask(0, 4 * GB)
+    await small.request(9, GB)
+    assert numbers(await small.refusal("QUEUE_NODE_RESERVED", reservation.node_id)) == (4 * GB, None)
+    await large.request(0, 4 * GB)
     await small.until_has(4)
-    assert numbers(await small.refusal("NODE_TOO_SMALL", kept.node_id)) == (GB, 0)
+    assert numbers(await small.refusal("NODE_TOO_SMALL", reservation.node_id)) == (GB, 0)
 
 
-async def test_then_every_queue_up_the_path_and_the_user_have_their_limits(scene: Scene) -> None:
-    """Of 16 GB a may have 8, and its leaf `one` 4, which is what one user may have there."""
-    ann, bob = await scene.master("ann", "root.a.one"), await scene.master("bob", "root.a.two")
-    await ann.ask(9, GB)
+async def test_the_limits_of_queues_and_users_are_checked_after_the_node(scene: Scene) -> None:
+    """Of 16 GB, queue a may use 8 and its leaf `one` 4, which is also the limit of a user there."""
+    ann, bob = await scene.am("ann", "root.a.one"), await scene.am("bob", "root.a.two")
+    await ann.request(9, GB)
     await ann.until_has(5)
     limit = await ann.refusal("USER_LIMIT")
-    assert numbers(limit) == (5 * GB, 4 * GB), "one container above it: what is used is compared, then one is given"
+    assert numbers(limit) == (5 * GB, 4 * GB), (
+        "one container above the limit: the use before the allocation is compared with it"
+    )
     assert any(setting.key.endswith("root.a.one.user-limit-factor") for setting in limit.settings)
 
-    await bob.ask(9, 2 * GB)
+    await bob.request(9, 2 * GB)
     await bob.until_has(1)
     assert numbers(await bob.refusal("QUEUE_HEADROOM")) == (2 * GB, GB), "5 and 2 of the 8 GB above both are used"
 
-    await bob.ask(0, 2 * GB)
-    await bob.ask(9, GB)
+    await bob.request(0, 2 * GB)
+    await bob.request(9, GB)
     await bob.until_has(2)
     full = await bob.refusal("QUEUE_MAXIMUM")
     assert (full.subject, *numbers(full)) == ("root.a", 8 * GB, 8 * GB)
     assert [setting.key for setting in full.settings] == [f"{PREFIX}.root.a.maximum-capacity"]
 
 
-async def test_masters_have_a_limit_of_their_own(scene: Scene) -> None:
-    """0.4 of the 16 GB that b may have are 6.4, seven of the least containers: a second master of 4 GB waits."""
+async def test_the_am_limit_of_a_queue_keeps_an_application_waiting(scene: Scene) -> None:
+    """0.4 of the 16 GB that b may use is 6.4, rounded up to 7 minimum containers: a second AM of 4 GB waits."""
     client = scene.cluster.client
     apps = []
     for _ in range(2):

@@ -106,7 +106,7 @@ def test_nodes_are_added_and_leave_when_their_work_is_done(
     eventually(lambda: states(client)[joined["node_id"]] == "RUNNING")
     with processes.running(*command, "--json", env=environment, stdout=subprocess.PIPE) as removing:
         eventually(lambda: states(client)[joined["node_id"]] == "DECOMMISSIONING")
-        assert len(running(client, app_id)) == 19, "nothing is taken away"
+        assert len(running(client, app_id)) == 19, "no container is killed"
         (tmp_path / "go").touch()
         assert removing.stdout is not None
         assert json.loads(removing.stdout.read())["state"] == "DECOMMISSIONED"
@@ -199,12 +199,12 @@ def test_an_application_master_and_a_container_are_killed(
     yarnling: Yarnling, client: BlockingClient, tmp_path: Path
 ) -> None:
     app_id = started(client, until(tmp_path / "go"), 2)
-    master, task, _ = running(client, app_id)
+    am, task, _ = running(client, app_id)
     assert done(yarnling, "kill-container", str(task)) == {"container": str(task)}
     eventually(lambda: len(running(client, app_id)) == 2)
     assert f"{task} is not running: it has ended or never existed" in refused(yarnling, "kill-container", str(task))
     killed = done(yarnling, "kill-master", str(app_id))
-    assert killed == {"application": str(app_id), "container": str(master)}
+    assert killed == {"application": str(app_id), "container": str(am)}
     eventually(lambda: len(running(client, app_id)) == 3, 60.0)
     (tmp_path / "go").touch()
     assert succeeded(client, app_id)
@@ -215,7 +215,7 @@ def test_an_application_master_and_a_container_are_killed(
     assert "application_1_0001" in refused(yarnling, "kill-master", "application_1_0001")
 
 
-def test_without_recovery_a_restart_says_what_is_lost(yarnling: Yarnling) -> None:
+def test_without_recovery_a_restart_reports_that_applications_are_lost(yarnling: Yarnling) -> None:
     named = ("--name", "forgetful")
     assert yarnling("up", "--fast", "--detach", *named).returncode == 0
     try:

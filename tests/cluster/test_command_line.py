@@ -52,7 +52,7 @@ def test_a_second_cluster_with_the_same_name_is_refused(up: dict[str, object], y
     assert "yarnling down" in again.stderr
 
 
-def test_status_as_text_and_as_json(up: dict[str, object], yarnling: Yarnling) -> None:
+def test_status_prints_text_and_json(up: dict[str, object], yarnling: Yarnling) -> None:
     shown = yarnling("status")
     assert shown.stdout.count("RUNNING") >= 3
     status = json.loads(yarnling("status", "--json").stdout)
@@ -73,7 +73,7 @@ def test_run_prints_the_output_of_each_container_and_exits_with_the_largest_stat
     assert "| late" in ran.stderr
 
 
-def test_run_as_json(up: dict[str, object], yarnling: Yarnling) -> None:
+def test_run_prints_json(up: dict[str, object], yarnling: Yarnling) -> None:
     ran = yarnling("run", "--json", "printf", "%s\\n", "two words")
     assert ran.returncode == 0, ran.stderr
     (container,) = json.loads(ran.stdout)["containers"]
@@ -137,7 +137,7 @@ def test_watch_shows_state_changes_of_the_resource_manager_and_of_nodes(
     assert not wanted
 
 
-def test_submit_a_map_reduce(up: dict[str, object], yarnling: Yarnling, tmp_path: Path) -> None:
+def test_submit_runs_a_map_reduce(up: dict[str, object], yarnling: Yarnling, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("a b a\n")
     output = tmp_path / "counts"
     counting = ["-wordcount", "-input", str(tmp_path / "text"), "-output", str(output)]
@@ -185,7 +185,7 @@ def test_wrong_input_is_reported_in_one_line(
     assert message in ran.stderr
 
 
-def test_kill_node(up: dict[str, object], yarnling: Yarnling) -> None:
+def test_kill_node_makes_the_node_lost(up: dict[str, object], yarnling: Yarnling) -> None:
     assert yarnling("kill-node", "nm-2").returncode == 0
 
     def states() -> list[str]:
@@ -214,7 +214,7 @@ def test_a_signal_stops_a_foreground_cluster(environment: dict[str, str], number
     assert not (Path(environment["XDG_RUNTIME_DIR"]) / "yarnling" / "front.json").exists()
 
 
-def test_a_killed_supervisor_leaves_nothing_and_its_stale_state_file_does_no_harm(
+def test_a_killed_supervisor_leaves_no_processes_and_its_stale_state_file_is_ignored(
     yarnling: Yarnling, environment: dict[str, str]
 ) -> None:
     started = yarnling("up", "--fast", "--detach", "--json", "--name", "killed")

@@ -9,7 +9,7 @@ import pytest
 from am.client.launching import python_launch_context
 from tests.cluster.applications import tasks_of
 from tests.cluster.conftest import eventually
-from tests.cluster.growing_master import LARGE
+from tests.cluster.growing_am import LARGE
 from yarn.applications import ApplicationSubmissionContext
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus
@@ -24,8 +24,8 @@ def test_a_container_may_use_its_new_size(cluster: BlockingCluster, tmp_path: Pa
     """It starts with 128 MB and uses 300: without its new size the node would kill it at the next check."""
     client = cluster.client
     app_id = client.new_application().application_id
-    master = python_launch_context("tests.cluster.growing_master", [str(tmp_path)])
-    client.submit(ApplicationSubmissionContext(app_id, master, Resource(256, 1), name="grows", max_app_attempts=1))
+    am = python_launch_context("tests.cluster.growing_am", [str(tmp_path)])
+    client.submit(ApplicationSubmissionContext(app_id, am, Resource(256, 1), name="grows", max_app_attempts=1))
 
     eventually((tmp_path / "grown").exists, 60.0)
     (task,) = tasks_of(client, client.report(app_id))

@@ -1,4 +1,4 @@
-"""A node of real processes that is decommissioned: its work goes on to its end, then its NodeManager leaves."""
+"""A node of real processes that is decommissioned: its containers run to their end, then its NodeManager exits."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def test_a_node_is_decommissioned_when_its_work_is_done(tmp_path: Path) -> None:
         client = cluster.client
         report = client.start(shell(until(go), 6))
         tasks = wait_tasks(client, report, 6)
-        master = next(c.node_id for c in client.containers(report.current_attempt_id) if c not in tasks)
-        leaving = next(node for node in cluster.nodes if node.id in {task.node_id for task in tasks} - {master})
+        am = next(c.node_id for c in client.containers(report.current_attempt_id) if c not in tasks)
+        leaving = next(node for node in cluster.nodes if node.id in {task.node_id for task in tasks} - {am})
         excluded.write_text(f"{leaving.id.host}\n")
         client.refresh_nodes(DecommissionType.GRACEFUL, TIMEOUT_S)
-        (told,) = (node for node in client.nodes() if node.node_id == leaving.id)
-        assert (told.state, told.decommissioning_timeout_s) == (NodeState.DECOMMISSIONING, TIMEOUT_S)
-        assert tasks_of(client, report) == tasks, "nothing is taken away"
+        (reported,) = (node for node in client.nodes() if node.node_id == leaving.id)
+        assert (reported.state, reported.decommissioning_timeout_s) == (NodeState.DECOMMISSIONING, TIMEOUT_S)
+        assert tasks_of(client, report) == tasks, "no container is killed"
         go.touch()
         ended = client.wait(report.application_id, timeout_s=60)
         assert ended.final_status is FinalApplicationStatus.SUCCEEDED

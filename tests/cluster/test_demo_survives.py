@@ -163,7 +163,7 @@ async def demonstration(nodes: int, share: float, text: InputText, directory: Pa
 
 
 async def test_any_one_node_manager_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
-    """With its containers, as if the machine had gone, or without them: then they run on as orphans for a while."""
+    """Killed with its containers, as if the machine had failed, or without them: they then run on as orphans."""
     draw = random.Random(seed)
     async with demonstration(5, draw.choice(MOMENTS), text, tmp_path / "cluster") as run:
         await run.kill_nodes([draw.randint(1, 5)], containers=draw.random() < 0.5)

@@ -38,7 +38,7 @@ def python(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_the_example_prints_what_the_page_says(tmp_path: Path) -> None:
+def test_the_example_prints_the_output_on_its_page(tmp_path: Path) -> None:
     (code,) = blocks("python")
     (tmp_path / "table.yaml").write_text(blocks("yaml")[0])
     done = python(tmp_path, "-c", code)

@@ -39,7 +39,7 @@ async def test_every_node_has_registered_when_it_is_ready() -> None:
         assert {(node.capability.memory_mb, node.capability.vcores) for node in nodes} == {(2048, 3)}
 
 
-async def test_nothing_is_left_behind() -> None:
+async def test_a_closed_cluster_leaves_nothing_behind() -> None:
     async with LocalCluster(2, fast=True) as cluster:
         pids, directory = pids_of(cluster), cluster.directory.path
         ports = [int(address.rpartition(":")[2]) for address in cluster.addresses.values()]
@@ -81,7 +81,7 @@ async def test_a_named_directory_is_kept_with_logs_and_configuration(tmp_path: P
     home = tmp_path / "cluster"
     async with LocalCluster(1, fast=True, options=ClusterOptions(directory=home)) as cluster:
         assert stat.S_IMODE((home / "cluster-secret").stat().st_mode) == 0o600
-        assert stat.S_IMODE((home / "nm-1").stat().st_mode) == 0o700, "masters' tokens are below"
+        assert stat.S_IMODE((home / "nm-1").stat().st_mode) == 0o700, "it contains tokens of AMs"
         site = (home / "conf" / "yarn-site.xml").read_text()
         assert cluster.addresses["yarn.resourcemanager.scheduler.address"] in site
     assert "RMNode=" in (home / "logs" / "rm.log").read_text()

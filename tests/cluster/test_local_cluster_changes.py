@@ -69,8 +69,8 @@ async def test_a_killed_container_fails_and_a_killed_am_is_retried(cluster: Loca
     started = await client.start(shell(until(tmp_path / "go"), 2))
     app_id = started.application_id
     first = await cluster.wait_containers(app_id, 2)
-    master = await cluster.kill_master(app_id)
-    assert master.attempt_id.attempt == 1
+    am = await cluster.kill_master(app_id)
+    assert am.attempt_id.attempt == 1
 
     async def second_attempt() -> bool:
         return (await client.report(app_id)).current_attempt_id.attempt == 2
@@ -88,7 +88,7 @@ async def test_a_killed_container_fails_and_a_killed_am_is_retried(cluster: Loca
     assert "completed = 2, allocated = 2, failed = 1" in report.diagnostics
 
 
-async def test_timeouts_report_what_was_seen_last(cluster: LocalCluster) -> None:
+async def test_timeouts_report_the_last_value(cluster: LocalCluster) -> None:
     with pytest.raises(WaitTimeout, match=r"after 0\.1 s 1 nodes are RUNNING, not 2"):
         await cluster.wait_nodes(2, timeout_s=0.1)
     with pytest.raises(WaitTimeout, match=rf"{cluster.node(1).id} is RUNNING, not LOST or UNHEALTHY"):

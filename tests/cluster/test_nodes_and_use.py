@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from am.programs.elastic import client as elastic
-from tests.cluster.applications import bare_master, python, shell, tasks_of, until, wait_tasks
+from tests.cluster.applications import bare_am, python, shell, tasks_of, until, wait_tasks
 from tests.cluster.conftest import QUICK, eventually
 from yarn.nodes import NodeReport
 from yarn.resource import Resource
@@ -62,7 +62,7 @@ async def test_an_operator_changes_a_running_nodes_resources() -> None:
 
 
 @pytest.mark.case("H2")
-def test_the_node_of_11_gb(tmp_path: Path) -> None:
+def test_a_request_waits_for_memory_that_is_allocated_but_idle(tmp_path: Path) -> None:
     """A requests 10 GB and uses 1; B waits although the memory is idle. With requests of 5 GB both run."""
     settings = {
         **QUICK,
@@ -104,7 +104,7 @@ def test_the_node_of_11_gb(tmp_path: Path) -> None:
 
 
 @pytest.mark.case("H3")
-def test_containers_that_an_elastic_application_releases_go_to_the_one_that_waits(tmp_path: Path) -> None:
+def test_containers_released_by_an_elastic_application_go_to_the_waiting_one(tmp_path: Path) -> None:
     """A grows to eight workers and B waits; when A has less work it keeps one, and B proceeds while A runs on."""
     many, rest = tmp_path / "many", tmp_path / "rest"
     work = f"if test $ELASTIC_TASK -le 8; then {until(many)}; else {until(rest)}; fi"
@@ -145,7 +145,7 @@ def test_a_container_above_its_memory_is_killed_with_the_numbers(cluster: Blocki
     client = cluster.client
     hog = python("import time; held = bytearray(300 << 20); time.sleep(60)")
     app_id = client.new_application().application_id
-    client.submit(bare_master(app_id, hog, Resource(128, 1)))
+    client.submit(bare_am(app_id, hog, Resource(128, 1)))
     ended = client.wait(app_id, timeout_s=60)
     assert ended.state is YarnApplicationState.FAILED
     assert "exitCode: -104" in ended.diagnostics

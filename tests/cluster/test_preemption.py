@@ -84,7 +84,7 @@ def orders(log: Path) -> Iterator[tuple[int, Preempted]]:
 
 
 @pytest.mark.case("A3")
-def test_qa_reaches_its_guarantee(tmp_path: Path) -> None:
+def test_preemption_gives_queue_qa_its_guarantee(tmp_path: Path) -> None:
     """Ten nodes of 5 units: development has taken qa's guarantee, and gives it back within the wait and two rounds.
 
     The bound is computed: two intervals and the wait, and what the machine let heartbeats be late.

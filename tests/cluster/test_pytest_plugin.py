@@ -52,7 +52,7 @@ def test_the_entry_point_is_the_plugin() -> None:
     assert project["entry-points"]["pytest11"] == {"yarnling": "yarnling.testing.pytest_plugin"}
 
 
-def test_a_run_that_asks_for_no_cluster_imports_nothing_else(tester: pytest.Pytester) -> None:
+def test_a_run_without_clusters_imports_nothing_else(tester: pytest.Pytester) -> None:
     tester.makepyfile("""
         import sys
 

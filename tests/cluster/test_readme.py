@@ -47,7 +47,7 @@ PRINTED = re.findall(r"^prints `(.*?)`", README, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("program", "printed"), list(zip(PROGRAMS, PRINTED, strict=True)))
-def test_a_program_prints_what_the_text_says(program: str, printed: str) -> None:
+def test_each_program_prints_the_output_in_the_text(program: str, printed: str) -> None:
     done = python("-c", program)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{printed}\n", "")
 

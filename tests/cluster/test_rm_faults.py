@@ -1,4 +1,4 @@
-"""A ResourceManager whose disk is full, that hangs, or that keeps nothing: what goes on, what ends, what is said."""
+"""A ResourceManager with a full disk, one that is stalled, and one without a store: what continues and what ends."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def limit_files(cluster: LocalCluster, bytes_max: int) -> None:
     psutil.Process(cluster.rm.pid).rlimit(resource.RLIMIT_FSIZE, (bytes_max, resource.RLIM_INFINITY))
 
 
-async def test_a_full_disk_turns_away_new_applications_and_keeps_those_that_run(tmp_path: Path) -> None:
-    """F34. The one that runs ends, and is told so once that could be written."""
+async def test_a_full_disk_refuses_new_applications_and_keeps_running_ones(tmp_path: Path) -> None:
+    """F34: a running application ends, and its end is reported once it has been stored."""
     noted, gate = tmp_path / "noted", tmp_path / "open"
     async with local(tmp_path) as cluster:
         app = await submitted(cluster, tmp_path, noting(noted, gate), 2)
@@ -60,23 +60,23 @@ async def test_a_full_disk_turns_away_new_applications_and_keeps_those_that_run(
 
 
 QUICK_EXPIRY = {
-    # A twentieth of them: two seconds, and eight, as a master has to start in that time.
+    # Divided by twenty: two seconds, and eight, because an AM has to start in that time.
     "yarn.nm.liveness-monitor.expiry-interval-ms": "40000",
     "yarn.am.liveness-monitor.expiry-interval-ms": "160000",
 }
-STANDS_S = 11.0
-"""The monitor of masters looks every third of their expiry."""
+STALLED_S = 11.0
+"""Longer than the AM expiry by more than a third of it, the interval of the AM liveness monitor."""
 
 
 @pytest.mark.slow
-async def test_one_that_hangs_for_longer_than_all_expiries_loses_nobody(tmp_path: Path) -> None:
-    """F09: SIGSTOP, and SIGCONT when the last heartbeat of everybody is too old."""
+async def test_a_resource_manager_stalled_longer_than_all_expiries_expires_nothing(tmp_path: Path) -> None:
+    """F09: SIGSTOP, and SIGCONT when the last heartbeats of all nodes and AMs are older than their expiry."""
     noted, gate = tmp_path / "noted", tmp_path / "open"
     async with local(tmp_path, **QUICK_EXPIRY) as cluster:
         app = await submitted(cluster, tmp_path, noting(noted, gate), 3)
         await lines_of(noted, 3)
         os.kill(cluster.rm.pid, signal.SIGSTOP)
-        await asyncio.sleep(STANDS_S)
+        await asyncio.sleep(STALLED_S)
         os.kill(cluster.rm.pid, signal.SIGCONT)
         gate.touch()
         report = await cluster.client.wait(app, timeout_s=DEADLINE_S)
@@ -89,11 +89,11 @@ async def test_one_that_hangs_for_longer_than_all_expiries_loses_nobody(tmp_path
         assert "the ResourceManager was stalled for" in log
 
 
-# One that keeps nothing
+# Without a store
 
 
-async def test_without_a_store_all_that_ran_ends(tmp_path: Path) -> None:
-    """F08: nodes are told to register anew, containers are nobody's, masters hear that they are unknown."""
+async def test_without_a_store_all_running_applications_end(tmp_path: Path) -> None:
+    """F08: nodes have to register again, containers are orphans, and AMs are refused as unknown."""
     noted, gate = tmp_path / "noted", tmp_path / "open"
     async with local(tmp_path, **{RECOVERY_ENABLED.key: "false"}) as cluster:
         app = await submitted(cluster, tmp_path, noting(noted, gate), 4)

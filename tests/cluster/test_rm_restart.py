@@ -56,7 +56,7 @@ async def three(tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 def noting(file: Path, gate: Path) -> str:
-    """A command that notes its container's id and waits for the gate: twice started is twice noted."""
+    """A command that writes its container's id to `file` and waits for the gate; a second start writes it twice."""
     return f"echo $CONTAINER_ID >> {file}; while ! test -e {gate}; do sleep 0.05; done; echo over >> {file}.over; true"
 
 
@@ -72,7 +72,7 @@ async def restart(it: Cluster) -> None:
     await it.local.restart_rm()
 
 
-async def test_a_distributed_shell_goes_on_over_a_restart(three: Cluster, tmp_path: Path) -> None:
+async def test_a_distributed_shell_continues_through_a_restart(three: Cluster, tmp_path: Path) -> None:
     noted, gate = tmp_path / "noted", tmp_path / "open"
     app = await three.submit(shell(noting(noted, gate), 4))
     before = await lines_of(noted, 4)
@@ -86,8 +86,8 @@ async def test_a_distributed_shell_goes_on_over_a_restart(three: Cluster, tmp_pa
     assert len(await lines_of(Path(f"{noted}.over"), 4)) == 4
 
 
-async def test_what_is_asked_for_while_it_is_away_comes_after(three: Cluster, tmp_path: Path) -> None:
-    """Half of the containers run when the RM is killed; the others are asked for again, and have the new epoch."""
+async def test_containers_requested_during_a_restart_are_allocated_after_it(three: Cluster, tmp_path: Path) -> None:
+    """Half of the containers run when the RM is killed; the others are requested again, and have the new epoch."""
     noted, gate = tmp_path / "noted", tmp_path / "open"
     app = await three.submit(shell(noting(noted, gate), 60))
     before = set(await lines_of(noted, 10))
@@ -102,7 +102,7 @@ async def test_what_is_asked_for_while_it_is_away_comes_after(three: Cluster, tm
     assert len(await lines_of(Path(f"{noted}.over"), 60)) >= 60
 
 
-async def test_a_word_count_is_right_over_two_restarts(
+async def test_a_word_count_is_correct_after_two_restarts(
     three: Cluster, books: list[Path], tmp_path: Path, gate: object
 ) -> None:
     app = await three.submit(counting(books, tmp_path / "out", pause=gate.pause))  # type: ignore[attr-defined]
@@ -117,19 +117,21 @@ async def test_a_word_count_is_right_over_two_restarts(
     assert three.job_status(app)["maps"]["SUCCEEDED"] == MAPS
 
 
-async def test_one_that_is_starting_is_killed_too(three: Cluster, tmp_path: Path) -> None:
+async def test_a_resource_manager_killed_during_recovery_recovers_at_the_next_start(
+    three: Cluster, tmp_path: Path
+) -> None:
     noted, gate = tmp_path / "noted", tmp_path / "open"
     app = await three.submit(shell(noting(noted, gate), 1))
-    # A master that was stored but not launched is given up only when it expires, after as long as a test waits.
+    # An AM that was stored but not launched fails only when it expires, after as long as a test waits.
     await lines_of(noted, 1)
     await three.local.kill_rm()
 
-    async def start_in_vain() -> None:
+    async def start_and_fail() -> None:
         with pytest.raises(DaemonFailed, match="SIGKILL"):
             await three.local.restart_rm()
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(start_in_vain())
+        tasks.create_task(start_and_fail())
         await asyncio.sleep(0)
         await three.local.kill_rm()
     await three.local.restart_rm()
@@ -138,7 +140,7 @@ async def test_one_that_is_starting_is_killed_too(three: Cluster, tmp_path: Path
     assert report.final_status is FinalApplicationStatus.SUCCEEDED
 
 
-async def test_its_ports_are_nobody_elses_while_it_is_away(three: Cluster) -> None:
+async def test_the_ports_of_a_killed_resource_manager_stay_reserved(three: Cluster) -> None:
     ports = [int(address.rpartition(":")[2]) for address in three.local.addresses.values()]
     await three.local.kill_rm()
     for port in ports:
@@ -148,8 +150,8 @@ async def test_its_ports_are_nobody_elses_while_it_is_away(three: Cluster) -> No
     assert await three.local.wait_nodes(3)
 
 
-async def test_each_of_its_starts_can_be_replayed(tmp_path: Path) -> None:
-    """Its event logs outlive it, one for each start; what was loaded from the store is an event like any."""
+async def test_each_start_of_the_resource_manager_can_be_replayed(tmp_path: Path) -> None:
+    """Each start has its own event log; the state loaded from the store is an event in it."""
     events = tmp_path / "events"
     events.mkdir()
     async with local(tmp_path, **{EVENT_LOG.key: str(events)}) as cluster:
@@ -164,7 +166,7 @@ async def test_each_of_its_starts_can_be_replayed(tmp_path: Path) -> None:
 
 
 def replayed(log: Path) -> RMState:
-    """What the ResourceManager had loaded whose effects come again from its events, each as it was."""
+    """The state that the ResourceManager loaded. Checks that a replay of its events gives the recorded effects."""
     start, steps = read_event_log(log)
     core = ResourceManagerCore(start.configuration, cluster_timestamp=start.cluster_timestamp, user=start.user)
     states = []
@@ -176,7 +178,7 @@ def replayed(log: Path) -> RMState:
     return state  # type: ignore[no-any-return]
 
 
-async def test_a_finished_application_is_still_known(three: Cluster) -> None:
+async def test_a_finished_application_is_known_after_a_restart(three: Cluster) -> None:
     app = await three.submit(shell("true", 1))
     before = await three.client.wait(app, timeout_s=DEADLINE_S)
     await restart(three)
@@ -188,7 +190,7 @@ async def test_a_finished_application_is_still_known(three: Cluster) -> None:
     )
 
 
-async def test_without_preserving_work_there_is_a_new_attempt(tmp_path: Path) -> None:
+async def test_without_work_preserving_recovery_a_restart_starts_a_new_attempt(tmp_path: Path) -> None:
     noted, gate = tmp_path / "noted", tmp_path / "open"
     async with local(tmp_path, **{WORK_PRESERVING_RECOVERY_ENABLED.key: "false"}) as it:
         three = Cluster(it, tmp_path / "staging", HeartbeatLog(tmp_path / "events"))
@@ -201,7 +203,7 @@ async def test_without_preserving_work_there_is_a_new_attempt(tmp_path: Path) ->
         assert len(set(noted.read_text().split()) - before) == 2
 
 
-async def test_without_recovery_nothing_is_known(tmp_path: Path) -> None:
+async def test_without_recovery_applications_are_unknown_after_a_restart(tmp_path: Path) -> None:
     async with local(tmp_path, **{RECOVERY_ENABLED.key: "false"}) as it:
         three = Cluster(it, tmp_path / "staging", HeartbeatLog(tmp_path / "events"))
         app = await three.submit(shell("true", 1))

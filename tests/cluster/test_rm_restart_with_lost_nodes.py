@@ -1,4 +1,4 @@
-"""Containers that end with their node while no ResourceManager is there: nobody knows of it, so their master asks."""
+"""Containers that end with their node while the ResourceManager is down: nothing reports them, so their AM asks."""
 
 from __future__ import annotations
 
@@ -39,25 +39,27 @@ async def three(tmp_path: Path) -> AsyncIterator[Cluster]:
         yield Cluster(it, tmp_path / "staging", HeartbeatLog(tmp_path / "events"))
 
 
-async def node_without_master(cluster: LocalCluster, app: ApplicationId) -> tuple[int, set[str]]:
-    """The number of a node with containers of the application but not its master, and their ids."""
+async def node_without_am(cluster: LocalCluster, app: ApplicationId) -> tuple[int, set[str]]:
+    """The number of a node with containers of the application but not its AM, and their ids."""
     attempt = (await cluster.client.report(app)).current_attempt_id
     containers = await cluster.client.containers(attempt)
-    (master,) = [one.node_id for one in containers if one.container_id.number == 1]
+    (am,) = [one.node_id for one in containers if one.container_id.number == 1]
     for number, node in enumerate(cluster.nodes, 1):
         of_node = {str(one.container_id) for one in containers if one.node_id == node.id}
-        if of_node and node.id != master:
+        if of_node and node.id != am:
             return number, of_node
-    raise AssertionError(f"all of {containers} are beside their master")
+    raise AssertionError(f"all of {containers} are on the node of their AM")
 
 
 @pytest.mark.parametrize("comes_back", [True, False], ids=["node-comes-back", "node-stays-away"])
-async def test_what_went_with_its_node_unheard_runs_again(three: Cluster, tmp_path: Path, comes_back: bool) -> None:
+async def test_containers_lost_with_their_node_during_an_rm_outage_run_again(
+    three: Cluster, tmp_path: Path, comes_back: bool
+) -> None:
     noted, gate = tmp_path / "noted", tmp_path / "open"
     app = await three.submit(shell(noting(noted, gate), CONTAINERS))
     before = set(await lines_of(noted, CONTAINERS))
-    number, lost = await node_without_master(three.local, app)
-    # Killed before, it cannot hear of the node; its master cannot hear of that from it.
+    number, lost = await node_without_am(three.local, app)
+    # The RM is killed first: it does not notice the loss of the node, and cannot report it to the AM.
     await three.local.kill_rm()
     await three.local.kill_node(number)
     async with asyncio.TaskGroup() as tasks:

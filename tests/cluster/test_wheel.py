@@ -44,14 +44,14 @@ def yarnling(wheel: Path, tmp_path: Path) -> Iterator[Path]:
     subprocess.run([scripts / "yarnling", "down", "--name", "wheel"], cwd=tmp_path, capture_output=True, check=False)
 
 
-def test_it_contains_the_packages_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_contains_only_the_packages(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == PACKAGES
     assert {f"{package}/py.typed" for package in PACKAGES - {"protos"}} <= set(names)
 
 
-def test_it_runs_a_cluster(yarnling: Path, tmp_path: Path) -> None:
+def test_the_installed_wheel_runs_a_cluster(yarnling: Path, tmp_path: Path) -> None:
     run(yarnling, "up", "--nodes", "2", "--fast", "--detach", "--name", "wheel", cwd=tmp_path)
     output = run(yarnling, "run", "--name", "wheel", "-n", "2", "echo hello from the wheel", cwd=tmp_path)
     assert output.count("hello from the wheel") == 2

@@ -85,9 +85,9 @@ def method_texts(service: ServiceDescriptor) -> tuple[str, ...]:
     package = f"{service.file.package}."
     texts = []
     for method in service.methods:
-        asked, told = (hadoop_name(end).removeprefix(package) for end in (method.input_type, method.output_type))
+        request, response = (hadoop_name(end).removeprefix(package) for end in (method.input_type, method.output_type))
         streams = " streaming" if method.client_streaming or method.server_streaming else ""
-        texts.append(f"{method.name}({asked}) -> {told}{streams}")
+        texts.append(f"{method.name}({request}) -> {response}{streams}")
     return tuple(texts)
 
 

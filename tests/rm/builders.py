@@ -56,22 +56,22 @@ ONE_QUEUE = {
     "yarn.scheduler.capacity.maximum-am-resource-percent": "1",
     "yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": "100",
 }
-"""Room for everybody: what these tests are about is not how queues share."""
+"""One queue that may use everything: these tests are not about how queues share."""
 
 
-def ask(count: int, memory_mb: int = 1024, priority: int = 1) -> ResourceRequest:
-    """An ask for `count` containers anywhere."""
+def resource_request(count: int, memory_mb: int = 1024, priority: int = 1) -> ResourceRequest:
+    """A request for `count` containers on any node."""
     return ResourceRequest(priority, ANY, Resource(memory_mb, 1), count)
 
 
 def done(container_id: ContainerId, exit_status: int = 0, diagnostics: str = "") -> ContainerStatus:
-    """A container as its NM reports its end."""
+    """The status of a completed container, as its NM reports it."""
     return ContainerStatus(container_id, ContainerState.COMPLETE, exit_status=exit_status, diagnostics=diagnostics)
 
 
 @dataclass
 class NM:
-    """A NodeManager: what runs on it, what it was ordered to kill, and the last reply that it got."""
+    """A NodeManager: the containers that run on it, those that it killed by order, and the last response id."""
 
     node_id: NodeId
     resource: Resource
@@ -80,13 +80,13 @@ class NM:
     killed: list[ContainerStatus] = field(default_factory=list)
 
     def request(self, ended: Iterable[ContainerStatus] = (), *, healthy: bool = True) -> NodeHeartbeatRequest:
-        """The next heartbeat: what runs, and what `ended` since the last."""
+        """The next heartbeat: running containers, and those that `ended` since the last one."""
         reports = [ContainerStatus(container_id, ContainerState.RUNNING) for container_id in self.running]
         health = NodeHealth(healthy=healthy)
         return NodeHeartbeatRequest(self.node_id, self.response_id, containers=(*reports, *ended), health=health)
 
     def obey(self, response: NodeHeartbeatResponse) -> None:
-        """Kill what is to be cleaned up."""
+        """Kill the containers that the response cleans up."""
         self.response_id = response.response_id
         applications = response.applications_to_clean_up
         self.killed = [
@@ -137,7 +137,7 @@ class RM:
     # Nodes
 
     def node(self, host: str, memory_mb: int = 8192, vcores: int = 8) -> NM:
-        """A node registers (again)."""
+        """Register a node (again)."""
         nm = NM(NodeId(host, 45454), Resource(memory_mb, vcores))
         self.nodes[host] = nm
         self.send(RegisterNode(self.call(), RegisterNodeManagerRequest(nm.node_id, 8042, nm.resource), "/default-rack"))
@@ -146,7 +146,7 @@ class RM:
     def beat(
         self, host: str = "n1", ended: Iterable[ContainerStatus] = (), *, healthy: bool = True
     ) -> NodeHeartbeatResponse:
-        """A heartbeat that reports `ended` containers; what its reply cleans up ends by the next heartbeat."""
+        """Send a heartbeat that reports `ended` containers; those that its reply cleans up are in the next one."""
         nm = self.nodes[host]
         reported = (*nm.killed, *ended)
         for status in reported:
@@ -170,7 +170,7 @@ class RM:
         return app
 
     def kill(self, app: ApplicationId) -> bool:
-        """True once the end is stored."""
+        """Kill it; True once its end is stored."""
         user = self.core.context.apps[app].user
         response = self.send(KillApplication(self.call(), app, f"Application {app} was killed by user {user}", user))
         return bool(response.is_kill_completed)
@@ -191,7 +191,7 @@ class RM:
     # AMs
 
     def launch(self, app: ApplicationId, host: str = "n1") -> Container:
-        """A heartbeat (if need be) gives the AM its container, and its NM starts it."""
+        """Allocate the AM's container by a heartbeat if it has none, and start it on its NM."""
         if self.attempt_state(app) == "SCHEDULED":
             self.beat(host)
         attempt = self.core.context.attempt(self.attempt_id(app))
@@ -207,7 +207,7 @@ class RM:
         return self.send(RegisterApplicationMaster(self.call(), attempt_id, RegisterApplicationMasterRequest("h", 1)))
 
     def run_am(self, app: ApplicationId, host: str = "n1") -> Container:
-        """From submitted to registered; the container of its AM."""
+        """Launch and register the AM of a submitted application; returns its container."""
         container = self.launch(app, host)
         self.register(app)
         self.beat(host)
@@ -216,7 +216,7 @@ class RM:
     def allocate(
         self, app: ApplicationId, asks: Sequence[ResourceRequest] = (), release: Sequence[ContainerId] = ()
     ) -> AllocateResponse:
-        """An AM's heartbeat."""
+        """The AM's heartbeat: requests and releases containers."""
         attempt_id = self.attempt_id(app)
         request = AllocateRequest(self._response_ids[attempt_id], asks=tuple(asks), releases=tuple(release))
         response: AllocateResponse = self.send(Allocate(self.call(), attempt_id, request))
@@ -225,7 +225,7 @@ class RM:
 
     def get(self, app: ApplicationId, count: int, host: str = "n1") -> list[Container]:
         """Request containers and get them, all on one node; they run, and their NM has reported them."""
-        self.allocate(app, [ask(count)])
+        self.allocate(app, [resource_request(count)])
         self.beat(host)
         containers = list(self.allocate(app).allocated)
         assert len(containers) == count

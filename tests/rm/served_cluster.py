@@ -91,7 +91,7 @@ class Cluster:
         proxy = ResourceManagerAdministrationProtocol(self.addresses[ADMIN], user=user, token=self.client_token)
         return await self._stack.enter_async_context(proxy)
 
-    async def master(self, token: Token | None) -> ApplicationMasterProtocol:
+    async def am(self, token: Token | None) -> ApplicationMasterProtocol:
         proxy = ApplicationMasterProtocol(self.addresses[SCHEDULER], token=token)
         return await self._stack.enter_async_context(proxy)
 

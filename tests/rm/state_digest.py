@@ -1,4 +1,4 @@
-"""All of a core's state as text, to be compared: any object that can be reached, by its fields, in order."""
+"""The whole state of a core as text, for comparison: the fields of all reachable objects, in order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOT_STATE = frozenset(
         *("change_count", "_memo", "listener", "version", "limits", "user_limits", "ratios", "_passes", "in_pass"),
     }
 )
-"""What a step returns, the story of an object and who watches; what is kept to save work and follows from the rest."""
+"""Not compared: effects, histories and listeners; and caches, which follow from the rest of the state."""
 
 _PLAIN = (int, float, str, bytes, bool, type(None), Enum)
 _CODE = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, type)
@@ -42,7 +42,7 @@ def _lines(path: str, value: Any, seen: dict[int, str]) -> Iterator[str]:
 
 
 def _is_record(value: Any) -> bool:
-    """True for a value that is compared by what it is, wherever it stands."""
+    """True for a value that is compared by its content and not by identity."""
     return type(value).__hash__ not in (None, object.__hash__)
 
 

@@ -1,4 +1,4 @@
-"""A ResourceManager's core with a store in memory, which outlives it, and node managers that outlive it too."""
+"""A ResourceManager's core with a store in memory; the store and the NodeManagers survive its restart."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT_PRESERVING = {**STORED, WORK_PRESERVING_RECOVERY_ENABLED.key: "false"}
 
 
 class Disk:
-    """What was written. `is_slow`: what is handed over waits for `write`, and is lost with the RM before."""
+    """The stored records. `is_slow`: records wait for `write`; those still waiting are lost with the RM."""
 
     def __init__(self) -> None:
         self.epoch = 1  # the first RM was started on an empty one
@@ -37,7 +37,7 @@ class Disk:
         self.waiting: list[Effect] = []
 
     def take(self, effect: Effect) -> Event | None:
-        """Write one effect; the event that answers it."""
+        """Write one effect; returns the event that confirms it, if any."""
         match effect:
             case SaveApplication(application, saving):
                 self.applications[application.application_id] = application
@@ -67,7 +67,7 @@ class Disk:
 
 
 class StoredRM(RM):
-    """Feeds effects to the disk and its answers back, as the shell does. `restart` is kill -9 and a new RM."""
+    """Passes effects to the disk and its confirmations back, as the shell does. `restart` is kill -9 and a new RM."""
 
     def __init__(self, conf: Mapping[str, str] | None = None, disk: Disk | None = None, *, strict: bool = True) -> None:
         super().__init__({**STORED, **(conf or {})}, strict=strict)
@@ -90,14 +90,14 @@ class StoredRM(RM):
         return answer
 
     def write(self) -> None:
-        """What was handed over is durable now, and what that leads to."""
+        """Write the waiting records, and those that the confirmations lead to."""
         while self.disk.waiting:
             event = self.disk.take(self.disk.waiting.pop(0))
             if event is not None:
                 self.step(event)
 
     def restart(self, conf: Mapping[str, str] | None = None, *, strict: bool = True) -> StoredRM:
-        """The RM is killed and another one started, a second later; nobody has called it yet."""
+        """Kill the RM and start another one a second later; no node or client has called it yet."""
         self.disk.waiting.clear()
         rm = StoredRM(conf if conf is not None else self.conf, self.disk, strict=strict)
         rm.now_ms = self.now_ms + 1000
@@ -111,7 +111,7 @@ class StoredRM(RM):
     def comes_back(
         self, host: str = "n1", ended: Mapping[ContainerId, int] | None = None, size: Resource | None = None
     ) -> None:
-        """A node registers again with all that it runs, and with what `ended` meanwhile {container: exit status}."""
+        """Register a node again with its running containers and those that `ended` {container: exit status}."""
         nm = self.nodes[host]
         ended = ended or {}
         for container_id in ended:

@@ -32,7 +32,7 @@ class Files:
         return self.conf
 
 
-async def test_hosts_are_excluded_from_the_start_on(tmp_path: Path) -> None:
+async def test_hosts_are_excluded_from_the_start(tmp_path: Path) -> None:
     (tmp_path / "excluded").write_text("127.0.0.2\n")
     conf = configuration(tmp_path).overridden({EXCLUDE: str(tmp_path / "excluded")})
     async with serving(conf) as cluster:
@@ -44,7 +44,7 @@ async def test_hosts_are_excluded_from_the_start_on(tmp_path: Path) -> None:
         ]
 
 
-async def test_lists_that_cannot_be_read_at_the_start_let_every_host_in(
+async def test_unreadable_host_lists_at_the_start_include_every_host(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     conf = configuration(tmp_path).overridden({EXCLUDE: str(tmp_path / "none")})
@@ -70,7 +70,7 @@ async def test_a_refresh_reads_the_lists_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("asked_s", "waited_s"), [(8, 8), (None, 120), (-1, -1)])
-async def test_a_graceful_refresh_waits_as_asked_or_as_configured(
+async def test_a_graceful_refresh_waits_as_requested_or_as_configured(
     tmp_path: Path, asked_s: int | None, waited_s: int
 ) -> None:
     files = Files(configuration(tmp_path).overridden({TIMEOUT: "120"}))
@@ -86,7 +86,7 @@ async def test_a_graceful_refresh_waits_as_asked_or_as_configured(
         assert await admin.check_for_decommissioning_nodes() == ()
 
 
-async def test_who_is_no_administrator_is_refused_by_name_and_call(tmp_path: Path) -> None:
+async def test_a_user_who_is_not_an_administrator_is_refused_by_name_and_call(tmp_path: Path) -> None:
     files = Files(configuration(tmp_path).overridden({ADMINS: "carol"}))
     async with serving(files.conf, reload=files) as cluster:
         bob, carol = await cluster.admin("bob"), await cluster.admin("carol")
@@ -144,7 +144,7 @@ async def test_the_highest_priority_is_read_again(tmp_path: Path) -> None:
         assert cluster.rm.core.context.settings.application_priority_max == 9
 
 
-async def test_groups_and_services_are_answered_as_hadoop_answers(tmp_path: Path) -> None:
+async def test_refreshes_of_groups_and_services_are_answered_as_in_hadoop(tmp_path: Path) -> None:
     async with serving(configuration(tmp_path)) as cluster:
         admin = await cluster.admin()
         assert "root" in await admin.get_groups_for_user("root")

@@ -4,7 +4,7 @@ import pytest
 
 from rm.core.applications import AMBlacklist, applicable_nodes
 from rm.scheduler.model.node import SchedulerNode
-from tests.rm.builders import RM, ask, done
+from tests.rm.builders import RM, done, resource_request
 from yarn.asks import ANY, ResourceRequest
 from yarn.ids import ApplicationId, NodeId
 from yarn.resource import Resource
@@ -22,78 +22,78 @@ def cluster(hosts: int = 2, **conf: str) -> RM:
 
 
 def crash_on(rm: RM, app: ApplicationId, host: str, exit_status: int = 1) -> None:
-    master = rm.run_am(app, host)
-    assert master.node_id.host == host
-    rm.beat(host, [done(master.id, exit_status)])
+    am = rm.run_am(app, host)
+    assert am.node_id.host == host
+    rm.beat(host, [done(am.id, exit_status)])
 
 
-def has_master(rm: RM, app: ApplicationId, host: str) -> bool:
+def has_am(rm: RM, app: ApplicationId, host: str) -> bool:
     """True if a heartbeat of the host gives the waiting AM its container."""
     rm.beat(host)
     return rm.attempt_state(app) != "SCHEDULED"
 
 
-def test_the_next_am_avoids_the_host() -> None:
+def test_the_next_am_avoids_the_host_of_the_failed_one() -> None:
     rm = cluster()
     app = rm.submit()
     crash_on(rm, app, "n1")
 
-    assert not has_master(rm, app, "n1")
-    assert has_master(rm, app, "n2")
+    assert not has_am(rm, app, "n1")
+    assert has_am(rm, app, "n2")
 
 
-def test_nobody_minds_by_default() -> None:
+def test_by_default_failed_am_hosts_are_not_avoided() -> None:
     rm = cluster(**{KEY: "false"})
     app = rm.submit()
     crash_on(rm, app, "n1")
 
-    assert has_master(rm, app, "n1")
+    assert has_am(rm, app, "n1")
 
 
-def test_the_list_is_for_ams_only() -> None:
+def test_the_am_blacklist_does_not_apply_to_tasks() -> None:
     rm = cluster()
     app = rm.submit()
     crash_on(rm, app, "n1")
     rm.run_am(app, "n2")
 
-    rm.allocate(app, [ask(1)])
+    rm.allocate(app, [resource_request(1)])
     rm.beat("n1")
     assert len(rm.allocate(app).allocated) == 1
 
 
-def test_too_many_hosts_are_all_allowed_again() -> None:
+def test_above_the_threshold_all_hosts_are_allowed_again() -> None:
     rm = cluster()
     app = rm.submit()
     crash_on(rm, app, "n1")
     crash_on(rm, app, "n2")
 
-    assert has_master(rm, app, "n1")
+    assert has_am(rm, app, "n1")
 
 
-def test_a_threshold_that_is_no_share_counts_as_the_default() -> None:
+def test_an_invalid_threshold_counts_as_the_default() -> None:
     rm = cluster(hosts=4, **{THRESHOLD: "1.5"})
     app = rm.submit()
     crash_on(rm, app, "n1")
 
-    assert has_master(rm, app, "n1"), "one of four is more than 0.2 of them"
+    assert has_am(rm, app, "n1"), "one host of four is more than the default of 0.2"
 
 
-def test_the_default_share_is_a_little_more_than_a_fifth() -> None:
+def test_a_threshold_of_a_fifth_tolerates_one_host_of_five() -> None:
     """0.2 has no exact 32-bit form: 5 times it is more than 1."""
     rm = cluster(hosts=5, **{THRESHOLD: "0.2"})
     app = rm.submit()
     crash_on(rm, app, "n1")
 
-    assert not has_master(rm, app, "n1")
+    assert not has_am(rm, app, "n1")
 
 
-def test_a_lost_node_is_not_noted() -> None:
+def test_a_lost_node_is_not_blacklisted() -> None:
     rm = cluster()
     app = rm.submit()
     rm.run_am(app, "n1")
     rm.node("n1")
 
-    assert has_master(rm, app, "n1")
+    assert has_am(rm, app, "n1")
 
 
 @pytest.mark.parametrize(
@@ -114,14 +114,14 @@ def test_a_lost_node_is_not_noted() -> None:
         (143, True),
     ],
 )
-def test_which_ends_speak_against_the_node(exit_status: int, noted: bool) -> None:
+def test_which_exit_statuses_blacklist_the_node(exit_status: int, noted: bool) -> None:
     blacklist = AMBlacklist(1.0)
     blacklist.note_end(exit_status, node("n1"))
 
     assert blacklist.updates(9) == ((("n1",), ()) if noted else ((), ()))
 
 
-def test_the_list_is_lifted_at_the_threshold() -> None:
+def test_the_blacklist_is_ignored_above_the_threshold() -> None:
     blacklist = AMBlacklist(0.5)
     for host in ("n1", "n2"):
         blacklist.note_end(1, node(host))
@@ -130,16 +130,16 @@ def test_the_list_is_lifted_at_the_threshold() -> None:
     assert blacklist.updates(4) == ((), ("n1", "n2"))
 
 
-def test_the_nodes_that_an_am_could_have() -> None:
+def test_applicable_nodes_are_those_that_match_the_requests_of_the_am() -> None:
     nodes = [node("n1", "/r1"), node("n2", "/r1"), node("n3", "/r2", "x")]
 
-    assert applicable_nodes([wish(ANY)], nodes) == 2
-    assert applicable_nodes([wish(ANY, label="x")], nodes) == 1
-    assert applicable_nodes([wish(ANY, label="y")], nodes) == 3
-    assert applicable_nodes([wish(ANY), wish("/r1")], nodes) == 2
-    assert applicable_nodes([wish(ANY), wish("n1"), wish("n3")], nodes) == 1
-    assert applicable_nodes([wish(ANY, label="y"), wish("n1"), wish("n3")], nodes) == 2
-    assert applicable_nodes([wish(ANY, relax=False), wish("/r1", relax=False)], nodes) == 2
+    assert applicable_nodes([am_request(ANY)], nodes) == 2
+    assert applicable_nodes([am_request(ANY, label="x")], nodes) == 1
+    assert applicable_nodes([am_request(ANY, label="y")], nodes) == 3
+    assert applicable_nodes([am_request(ANY), am_request("/r1")], nodes) == 2
+    assert applicable_nodes([am_request(ANY), am_request("n1"), am_request("n3")], nodes) == 1
+    assert applicable_nodes([am_request(ANY, label="y"), am_request("n1"), am_request("n3")], nodes) == 2
+    assert applicable_nodes([am_request(ANY, relax=False), am_request("/r1", relax=False)], nodes) == 2
 
 
 def node(host: str, rack: str = "/default-rack", partition: str = "") -> SchedulerNode:
@@ -148,5 +148,5 @@ def node(host: str, rack: str = "/default-rack", partition: str = "") -> Schedul
     return found
 
 
-def wish(name: str, label: str | None = None, *, relax: bool = True) -> ResourceRequest:
+def am_request(name: str, label: str | None = None, *, relax: bool = True) -> ResourceRequest:
     return ResourceRequest(0, name, Resource(1024, 1), 1, relax_locality=relax, label=label)

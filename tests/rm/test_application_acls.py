@@ -62,7 +62,7 @@ CALLS: dict[str, Callable[[RM, ApplicationId, str], Event]] = {
 
 @pytest.mark.case("C6")
 @pytest.mark.parametrize("call", CALLS)
-def test_an_application_is_changed_by_whom_its_list_names(call: str) -> None:
+def test_only_users_in_the_modify_list_may_change_an_application(call: str) -> None:
     """The owner, administrators, the queue's administrators and users of MODIFY_APP; VIEW_APP is not enough."""
     rm, app = started()
     for user in ("vic", "eve"):
@@ -80,14 +80,14 @@ def test_an_application_is_changed_by_whom_its_list_names(call: str) -> None:
 
 @pytest.mark.case("C6")
 @pytest.mark.parametrize("conf", [{**ACLS, "yarn.acl.enable": "false"}, {**ACLS, "yarn.admin.acl": "*"}])
-def test_nobody_is_kept_out_before_both_are_set(conf: dict[str, str]) -> None:
+def test_access_is_unrestricted_until_acls_and_an_admin_list_are_set(conf: dict[str, str]) -> None:
     """YarnConfiguration.DEFAULT_YARN_ADMIN_ACL is everybody."""
     rm, app = started(conf)
     rm.send(KillApplication(rm.call(), app, "enough", "eve"))
     assert rm.state(app) == "KILLED"
 
 
-def test_groups_count() -> None:
+def test_access_lists_apply_to_groups() -> None:
     rm, app = started()
     assert reports.application_report(rm.core.context, app, ("eve", ("watchers",))).diagnostics != "N/A"
     rm.send(KillApplication(rm.call(), app, "enough", "eve", ("wheel",)))
@@ -95,7 +95,7 @@ def test_groups_count() -> None:
 
 
 @pytest.mark.case("C6")
-def test_whoever_may_not_view_is_told_that_it_is_there_and_little_more() -> None:
+def test_a_user_without_view_access_gets_a_report_with_few_fields() -> None:
     """RMAppImpl.createAndGetApplicationReport."""
     rm, app = started()
     for user in MAY_VIEW:
@@ -111,7 +111,7 @@ def test_whoever_may_not_view_is_told_that_it_is_there_and_little_more() -> None
         assert (report.usage.memory_seconds, report.usage.vcore_seconds) == (0, 0)
 
 
-def test_what_is_inside_an_application_is_refused() -> None:
+def test_attempts_and_containers_are_refused_without_view_access() -> None:
     rm, app = started()
     context, attempt_id, eve = rm.core.context, rm.attempt_id(app), ("eve", ())
     of_application = f"^User eve does not have privilege to see this application {app}$"
@@ -132,7 +132,7 @@ def test_what_is_inside_an_application_is_refused() -> None:
     assert containers == (reports.container_report(context, ContainerId(attempt_id, 1), vic),)
 
 
-def test_a_list_of_applications_has_the_scope_that_was_asked_for() -> None:
+def test_a_list_of_applications_is_limited_to_the_requested_scope() -> None:
     rm, app = started()
     own = rm.submit("vic")
     hidden = rm.submit("bob")
@@ -149,7 +149,7 @@ def test_a_list_of_applications_has_the_scope_that_was_asked_for() -> None:
     assert [report.diagnostics == "N/A" for report in found] == [False, False, True]
 
 
-def test_a_queue_tells_of_the_applications_that_one_may_view() -> None:
+def test_a_queue_reports_only_viewable_applications() -> None:
     rm, app = started()
     request = QueueInfoRequest("root", applications=True)
     for user, expected in (("vic", [app]), ("eve", [])):

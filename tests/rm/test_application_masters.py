@@ -1,4 +1,4 @@
-"""register, allocate and finish: response ids, each end reported once, refused calls that change nothing."""
+"""register, allocate and finish: response ids, completions reported once, refused calls that change nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from rm.core.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster
-from tests.rm.builders import RM, ask, done
+from tests.rm.builders import RM, done, resource_request
 from yarn.asks import ResourceRequest
 from yarn.errors import (
     ApplicationAttemptNotFoundException,
@@ -62,9 +62,9 @@ def ends(rm: RM, app: ApplicationId) -> list[tuple[object, int]]:
 
 def test_a_resent_allocate_gets_the_same_reply_and_does_nothing(rm: RM, app: ApplicationId) -> None:
     """The AM did not get reply 1 and sends request 0 again: reply 1, no second hand-over."""
-    first = allocate(rm, app, 0, ask(2))
+    first = allocate(rm, app, 0, resource_request(2))
     rm.beat()
-    assert allocate(rm, app, 0, ask(9)) is first
+    assert allocate(rm, app, 0, resource_request(9)) is first
     containers = allocate(rm, app, 1).allocated  # type: ignore[attr-defined]
     assert len(containers) == 2
 
@@ -73,7 +73,7 @@ def test_a_resent_allocate_gets_the_same_reply_and_does_nothing(rm: RM, app: App
 def test_any_other_response_id_is_refused(rm: RM, app: ApplicationId, response_id: int) -> None:
     allocate(rm, app, 0)
     with pytest.raises(InvalidApplicationMasterRequestException) as refused:
-        allocate(rm, app, response_id, ask(1))
+        allocate(rm, app, response_id, resource_request(1))
     assert refused.value.message == (
         f"Invalid responseId in AllocateRequest from application attempt: {rm.attempt_id(app)}, "
         f"expect responseId to be 1, but get {response_id}"
@@ -82,7 +82,7 @@ def test_any_other_response_id_is_refused(rm: RM, app: ApplicationId, response_i
     assert allocate(rm, app, 1).allocated == ()  # type: ignore[attr-defined]
 
 
-def test_response_ids_go_round_after_the_largest_java_int(rm: RM, app: ApplicationId) -> None:
+def test_response_ids_wrap_around_after_the_largest_java_int(rm: RM, app: ApplicationId) -> None:
     session = rm.core.context.sessions[rm.attempt_id(app)]
     session.response_id = RESPONSE_ID_MAX
     assert session.response is not None
@@ -92,7 +92,7 @@ def test_response_ids_go_round_after_the_largest_java_int(rm: RM, app: Applicati
     assert allocate(rm, app, RESPONSE_ID_MAX) is around
 
 
-def test_a_refused_call_is_still_a_sign_of_life(rm: RM, app: ApplicationId) -> None:
+def test_a_refused_call_counts_as_a_heartbeat(rm: RM, app: ApplicationId) -> None:
     """The ping comes before the checks (ApplicationMasterService.allocate)."""
     beats(rm, 800_000)
     with pytest.raises(InvalidApplicationMasterRequestException):
@@ -125,7 +125,7 @@ def test_an_unknown_attempt_is_refused(rm: RM, app: ApplicationId) -> None:
         rm.send(Allocate(rm.call(), unknown, AllocateRequest(0)))
 
 
-def test_register_tells_the_queue_and_its_maximum(rm: RM) -> None:
+def test_register_returns_the_queue_and_its_maximum(rm: RM) -> None:
     app = rm.submit()
     rm.launch(app)
     reply = rm.register(app)
@@ -143,23 +143,23 @@ def test_an_am_may_register_before_the_launcher_has_answered(rm: RM) -> None:
     assert rm.state(app) == "RUNNING"
 
 
-# What a call brings
+# Contents of replies
 
 
-def test_one_nm_token_for_each_node(rm: RM, app: ApplicationId) -> None:
-    rm.allocate(app, [ask(2)])
+def test_an_am_gets_one_nm_token_for_each_node(rm: RM, app: ApplicationId) -> None:
+    rm.allocate(app, [resource_request(2)])
     rm.beat()
     reply = rm.allocate(app)
     assert [token.node_id.host for token in reply.nm_tokens] == ["n1"]
-    rm.allocate(app, [ask(1)])
+    rm.allocate(app, [resource_request(1)])
     rm.beat()
     assert rm.allocate(app).nm_tokens == ()
 
 
-def test_a_node_whose_nm_began_anew_needs_a_new_token(rm: RM, app: ApplicationId) -> None:
+def test_a_node_whose_nm_restarted_needs_a_new_token(rm: RM, app: ApplicationId) -> None:
     rm.get(app, 1)
     rm.core.context.forget_node_tokens(rm.nodes["n1"].node_id)
-    rm.allocate(app, [ask(1)])
+    rm.allocate(app, [resource_request(1)])
     rm.beat()
     assert len(rm.allocate(app).nm_tokens) == 1
 
@@ -187,12 +187,12 @@ def test_after_a_second_registration_a_node_without_containers_needs_a_new_token
     rm.beat(ended=[done(container.id)])
     rm.allocate(app)
     assert rm.register(app).nm_tokens == ()
-    rm.allocate(app, [ask(1)])
+    rm.allocate(app, [resource_request(1)])
     rm.beat()
     assert [token.node_id.host for token in rm.allocate(app).nm_tokens] == ["n1"]
 
 
-def test_progress_is_brought_into_bounds(rm: RM, app: ApplicationId) -> None:
+def test_progress_is_clamped_to_0_and_1(rm: RM, app: ApplicationId) -> None:
     attempt = rm.core.context.attempt(rm.attempt_id(app))
     assert attempt is not None
     for response_id, (sent, kept) in enumerate([(0.5, 0.5), (1.5, 1.0), (-1.0, 0.0), (float("nan"), 0.0)]):
@@ -205,9 +205,13 @@ def test_progress_is_brought_into_bounds(rm: RM, app: ApplicationId) -> None:
 
 @pytest.mark.case("C3")
 def test_nothing_of_a_refused_allocate_is_applied(rm: RM, app: ApplicationId) -> None:
-    """The ask is too large: the good ask and the release beside it are not applied, the id has not moved."""
+    """One request is too large: the valid one and the release beside it are not applied, the id does not advance."""
     held = rm.get(app, 1)[0]
-    request = AllocateRequest(rm._response_ids[rm.attempt_id(app)], asks=(ask(1), ask(1, 99_999)), releases=(held.id,))
+    request = AllocateRequest(
+        rm._response_ids[rm.attempt_id(app)],
+        asks=(resource_request(1), resource_request(1, 99_999)),
+        releases=(held.id,),
+    )
     with pytest.raises(InvalidResourceRequestException):
         rm.send(Allocate(rm.call(), rm.attempt_id(app), request))
     rm.beat()
@@ -215,7 +219,7 @@ def test_nothing_of_a_refused_allocate_is_applied(rm: RM, app: ApplicationId) ->
     assert rm.allocate(app).allocated == ()
 
 
-def test_everywhere_cannot_be_blacklisted(rm: RM, app: ApplicationId) -> None:
+def test_the_resource_name_any_cannot_be_blacklisted(rm: RM, app: ApplicationId) -> None:
     request = AllocateRequest(0, blacklist_additions=("*",))
     with pytest.raises(InvalidResourceBlacklistRequestException, match="blacklist"):
         rm.send(Allocate(rm.call(), rm.attempt_id(app), request))
@@ -229,11 +233,11 @@ def test_a_container_of_another_application_cannot_be_released(rm: RM, app: Appl
         rm.allocate(app, release=[theirs.id])
 
 
-# Ends, each reported once
+# Completions, each reported once
 
 
-def test_an_end_is_told_once_and_then_forgotten_by_its_node(rm: RM, app: ApplicationId) -> None:
-    """Reply n reports it; allocate n+1 proves that it arrived, and only then may the node forget it."""
+def test_a_completed_container_is_reported_once_and_then_forgotten_by_its_node(rm: RM, app: ApplicationId) -> None:
+    """Reply n reports it; allocate n+1 acknowledges that reply, and only then may the node forget it."""
     container = rm.get(app, 1)[0]
     rm.beat(ended=[done(container.id, 3)])
     assert ends(rm, app) == [(container.id, 3)]
@@ -243,8 +247,8 @@ def test_an_end_is_told_once_and_then_forgotten_by_its_node(rm: RM, app: Applica
     assert rm.beat().containers_to_forget == ()
 
 
-def test_an_end_reported_again_is_not_told_again(rm: RM, app: ApplicationId) -> None:
-    """An NM repeats an end until it may forget it."""
+def test_a_completion_reported_twice_by_the_node_reaches_the_am_once(rm: RM, app: ApplicationId) -> None:
+    """An NM repeats a completion until it may forget it."""
     container = rm.get(app, 1)[0]
     rm.beat(ended=[done(container.id)])
     rm.beat(ended=[done(container.id)])
@@ -253,7 +257,7 @@ def test_an_end_reported_again_is_not_told_again(rm: RM, app: ApplicationId) -> 
     assert ends(rm, app) == []
 
 
-def test_a_released_container_is_aborted_whatever_its_node_says_later(rm: RM, app: ApplicationId) -> None:
+def test_a_released_container_is_aborted_whatever_its_node_reports_later(rm: RM, app: ApplicationId) -> None:
     container = rm.get(app, 1)[0]
     rm.allocate(app, release=[container.id])
     assert container.id in rm.beat().containers_to_clean_up
@@ -265,7 +269,7 @@ def test_a_released_container_is_aborted_whatever_its_node_says_later(rm: RM, ap
 
 
 def test_finish_is_repeated_until_it_is_stored(rm: RM, app: ApplicationId) -> None:
-    """The first call only sets it off; the null store has it stored at once, the second call learns it."""
+    """The first call starts it; the null store confirms at once, and the second call returns True."""
     assert rm.finish(app) is False
     assert rm.state(app) == "FINISHING"
     assert rm.finish(app) is True
@@ -281,7 +285,7 @@ def test_finish_before_register_is_refused(rm: RM) -> None:
 
 
 def test_after_unregistering_an_am_gets_nothing_more(rm: RM, app: ApplicationId) -> None:
-    rm.allocate(app, [ask(1)])
+    rm.allocate(app, [resource_request(1)])
     rm.finish(app)
     rm.beat()
     assert rm.allocate(app).allocated == ()

@@ -17,7 +17,7 @@ from rm.core.events import (
     UnregisterNode,
 )
 from rm.core.reports.applications import application_report, attempt_report
-from tests.rm.builders import RM, ask, done
+from tests.rm.builders import RM, done, resource_request
 from yarn.asks import ANY, ResourceRequest
 from yarn.containers import ContainerStatus
 from yarn.errors import (
@@ -31,7 +31,7 @@ from yarn.machine import IllegalTransition, StateChanged, Warn
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 
-MASTER_EXPIRY_MS = 900_000
+AM_EXPIRY_MS = 900_000
 ALLOCATION_EXPIRY_MS = 600_000
 
 
@@ -42,8 +42,8 @@ def rm() -> RM:
     return rm
 
 
-def crash(rm: RM, master: ContainerId, exit_status: int = 1, diagnostics: str = "") -> None:
-    rm.beat(ended=[done(master, exit_status, diagnostics)])
+def crash(rm: RM, am: ContainerId, exit_status: int = 1, diagnostics: str = "") -> None:
+    rm.beat(ended=[done(am, exit_status, diagnostics)])
 
 
 def beats(rm: RM, duration_ms: int, app: ApplicationId | None = None) -> None:
@@ -55,11 +55,11 @@ def beats(rm: RM, duration_ms: int, app: ApplicationId | None = None) -> None:
             rm.allocate(app)
 
 
-# The way in and through
+# From submission to completion
 
 
 @pytest.mark.case("I1")
-def test_the_happy_path_in_hadoops_order(rm: RM) -> None:
+def test_a_successful_application_passes_its_states_in_hadoops_order(rm: RM) -> None:
     """Every state of an application and its attempt, in order."""
     app = rm.submit()
     seen = [(e.kind, e.target) for e in rm.effects if isinstance(e, StateChanged)]
@@ -87,14 +87,14 @@ def test_the_happy_path_in_hadoops_order(rm: RM) -> None:
     assert (report.diagnostics, report.progress) == ("all done", 1.0)
 
 
-def test_submitting_again_with_the_same_id_is_of_no_effect(rm: RM) -> None:
+def test_submitting_again_with_the_same_id_has_no_effect(rm: RM) -> None:
     app = rm.submit()
     known = rm.core.context.apps[app]
     assert rm.send(SubmitApplication(rm.call(), "ann", known.submission)) is None
     assert rm.core.context.apps[app] is known
 
 
-def test_ids_count_up_and_are_drawn_by_get_new_application(rm: RM) -> None:
+def test_get_new_application_returns_increasing_ids(rm: RM) -> None:
     assert [rm.submit().id for _ in range(3)] == [1, 2, 3]
 
 
@@ -120,8 +120,8 @@ def test_ids_count_up_and_are_drawn_by_get_new_application(rm: RM) -> None:
         ({"lifetime_s": -5}, "Invalid application timeout, value=-5 for type=LIFETIME"),
     ],
 )
-def test_refused_in_hadoops_words(rm: RM, context: dict[str, Any], message: str) -> None:
-    """As on a real cluster: nothing is left of a refused submission."""
+def test_invalid_submissions_are_refused_with_hadoops_messages(rm: RM, context: dict[str, Any], message: str) -> None:
+    """As on a real cluster; a refused submission leaves nothing behind."""
     with pytest.raises(YarnException) as refused:
         rm.submit(**context)
     assert refused.value.message == message
@@ -156,7 +156,7 @@ def test_an_unknown_queue_fails_the_application_after_the_call(rm: RM) -> None:
 
 
 @pytest.mark.parametrize(("wanted", "maximum", "given"), [(None, 10, 0), (5, 10, 5), (50, 10, 10), (5, 0, 0)])
-def test_priorities_are_cut_to_the_clusters_maximum(wanted: int | None, maximum: int, given: int) -> None:
+def test_priorities_are_limited_to_the_clusters_maximum(wanted: int | None, maximum: int, given: int) -> None:
     rm = RM({"yarn.cluster.max-application-priority": str(maximum)})
     app = rm.submit(priority=wanted)
     assert rm.core.context.apps[app].priority == given
@@ -166,13 +166,13 @@ def test_priorities_are_cut_to_the_clusters_maximum(wanted: int | None, maximum:
 
 
 @pytest.mark.case("I3")
-def test_a_crash_counts_and_the_second_is_the_last(rm: RM) -> None:
+def test_an_application_fails_after_its_second_am_crash(rm: RM) -> None:
     """As on a real cluster: `AM exits 1, 2 attempts (the default)`."""
     app = rm.submit()
     crash(rm, rm.launch(app).id, 1, "first\n")
     assert (rm.state(app), rm.attempt_id(app).attempt) == ("ACCEPTED", 2)
-    master = rm.launch(app)
-    crash(rm, master.id, 1, "second\n")
+    am = rm.launch(app)
+    crash(rm, am.id, 1, "second\n")
     report = application_report(rm.core.context, app)
     assert (report.state, report.progress) == (YarnApplicationState.FAILED, 0.0)
     page = f"http://{rm.core.context.settings.web_address}/cluster/app/{app}"
@@ -185,7 +185,7 @@ def test_a_crash_counts_and_the_second_is_the_last(rm: RM) -> None:
     assert report.tracking_url == page
 
 
-def test_one_attempt_is_the_limit_of_its_application(rm: RM) -> None:
+def test_an_application_with_one_attempt_fails_at_the_first_am_exit(rm: RM) -> None:
     """As on a real cluster: `AM exits 0 without registering, 1 attempt`."""
     app = rm.submit(max_app_attempts=1)
     crash(rm, rm.launch(app).id, 0)
@@ -200,7 +200,7 @@ def test_a_client_cannot_have_more_attempts_than_the_global_limit(rm: RM) -> Non
 
 
 @pytest.mark.parametrize("exit_status", [-100, -101, -102, -106])
-def test_ends_that_are_nobodys_fault_do_not_count(rm: RM, exit_status: int) -> None:
+def test_exits_that_the_am_did_not_cause_are_not_failures(rm: RM, exit_status: int) -> None:
     app = rm.submit()
     for _ in range(5):
         crash(rm, rm.launch(app).id, exit_status)
@@ -208,7 +208,7 @@ def test_ends_that_are_nobodys_fault_do_not_count(rm: RM, exit_status: int) -> N
 
 
 @pytest.mark.parametrize("exit_status", [0, 1, 137, -103, -104, -105, -1000])
-def test_other_ends_count(rm: RM, exit_status: int) -> None:
+def test_other_exits_are_failures(rm: RM, exit_status: int) -> None:
     app = rm.submit()
     for _ in range(2):
         crash(rm, rm.launch(app).id, exit_status)
@@ -236,7 +236,7 @@ def test_failures_outside_the_validity_interval_do_not_count(rm: RM) -> None:
     )
 
 
-def test_a_launch_that_fails_counts(rm: RM) -> None:
+def test_a_failed_launch_is_a_failure(rm: RM) -> None:
     app = rm.submit(max_app_attempts=1)
     rm.beat()
     rm.send(AMLaunchFailed(rm.attempt_id(app), "no route to host"))
@@ -246,7 +246,7 @@ def test_a_launch_that_fails_counts(rm: RM) -> None:
     )
 
 
-def test_failing_an_attempt_from_outside(rm: RM) -> None:
+def test_a_client_can_fail_an_attempt(rm: RM) -> None:
     """As on a real cluster: `attempt failed by failApplicationAttempt, 1 attempt`."""
     app = rm.submit(max_app_attempts=1)
     rm.run_am(app)
@@ -273,11 +273,11 @@ def test_unknown_ids_are_refused(rm: RM) -> None:
 # Kept containers
 
 
-def test_without_keeping_the_next_attempt_starts_with_nothing(rm: RM) -> None:
+def test_without_keep_containers_the_next_attempt_starts_with_none(rm: RM) -> None:
     app = rm.submit()
-    master = rm.run_am(app)
+    am = rm.run_am(app)
     task = rm.get(app, 1)[0]
-    crash(rm, master.id)
+    crash(rm, am.id)
     assert task.id in rm.beat().containers_to_clean_up
     rm.launch(app)
     assert rm.register(app).containers_from_previous_attempts == ()
@@ -286,15 +286,15 @@ def test_without_keeping_the_next_attempt_starts_with_nothing(rm: RM) -> None:
 
 @pytest.mark.case("I3")
 def test_kept_containers_go_to_the_next_attempt(rm: RM) -> None:
-    """Running ones are kept; allocated ones end; ends that no AM knows of are reported to the new AM."""
+    """Running containers are kept, allocated ones killed; completions not yet reported go to the new AM."""
     app = rm.submit(keep_containers_across_attempts=True)
-    master = rm.run_am(app)
-    kept, ended, unheard = rm.get(app, 3)
-    rm.allocate(app, [ask(1)])
+    am = rm.run_am(app)
+    kept, ended, unreported = rm.get(app, 3)
+    rm.allocate(app, [resource_request(1)])
     rm.beat(ended=[done(ended.id, 5)])
     assert [status.container_id for status in rm.allocate(app).completed] == [ended.id]
-    rm.beat(ended=[done(unheard.id, 6)])
-    crash(rm, master.id)
+    rm.beat(ended=[done(unreported.id, 6)])
+    crash(rm, am.id)
     rm.beat()
     rm.launch(app)
     reply = rm.register(app)
@@ -302,7 +302,7 @@ def test_kept_containers_go_to_the_next_attempt(rm: RM) -> None:
     assert [token.node_id.host for token in reply.nm_tokens] == ["n1"]
     reported = {status.container_id: status.exit_status for status in rm.allocate(app).completed}
     assert reported.pop(ended.id) == 5
-    assert reported.pop(unheard.id) == 6
+    assert reported.pop(unreported.id) == 6
     rm.allocate(app, release=[kept.id])
     assert kept.id in rm.beat().containers_to_clean_up
 
@@ -322,7 +322,7 @@ def test_a_kill_ends_the_attempt_first_and_is_repeated_until_stored(rm: RM) -> N
     assert report.final_status is FinalApplicationStatus.KILLED
 
 
-def test_killed_before_it_had_a_container(rm: RM) -> None:
+def test_an_application_can_be_killed_before_its_am_has_a_container(rm: RM) -> None:
     app = rm.submit()
     rm.kill(app)
     report = application_report(rm.core.context, app)
@@ -331,11 +331,11 @@ def test_killed_before_it_had_a_container(rm: RM) -> None:
 
 def test_all_containers_of_a_killed_application_are_cleaned_up(rm: RM) -> None:
     app = rm.submit()
-    master = rm.run_am(app)
+    am = rm.run_am(app)
     tasks = rm.get(app, 2)
     rm.kill(app)
     reply = rm.beat()
-    assert reply.containers_to_clean_up == (master.id, *(task.id for task in tasks))
+    assert reply.containers_to_clean_up == (am.id, *(task.id for task in tasks))
     assert reply.applications_to_clean_up == (app,)
 
 
@@ -366,7 +366,7 @@ def test_a_queue_gives_its_applications_a_lifetime() -> None:
     assert rm.state(asked) == "KILLED"
 
 
-def test_a_lifetime_that_was_not_used_up_is_forgotten(rm: RM) -> None:
+def test_a_lifetime_does_not_end_an_application_that_unregistered(rm: RM) -> None:
     app = rm.submit(lifetime_s=6)
     rm.run_am(app)
     rm.finish(app)
@@ -381,7 +381,7 @@ def test_an_am_that_never_registers_expires(rm: RM) -> None:
     """An AM that stops calling, as on a real cluster."""
     app = rm.submit(max_app_attempts=1)
     rm.launch(app)
-    beats(rm, MASTER_EXPIRY_MS + 300_000)
+    beats(rm, AM_EXPIRY_MS + 300_000)
     report = application_report(rm.core.context, app)
     assert (report.state, report.progress) == (YarnApplicationState.FAILED, 1.0)
     attempt_id = rm.attempt_id(app)
@@ -396,22 +396,22 @@ def test_an_am_that_never_registers_expires(rm: RM) -> None:
 def test_an_am_that_calls_allocate_does_not_expire(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app)
-    beats(rm, 3 * MASTER_EXPIRY_MS, app)
+    beats(rm, 3 * AM_EXPIRY_MS, app)
     assert rm.state(app) == "RUNNING"
 
 
-def test_an_am_that_unregistered_but_does_not_end_is_ended(rm: RM) -> None:
+def test_an_am_that_unregistered_but_does_not_exit_is_killed(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app)
     rm.finish(app)
-    beats(rm, MASTER_EXPIRY_MS + 300_000)
+    beats(rm, AM_EXPIRY_MS + 300_000)
     assert (rm.state(app), rm.attempt_state(app)) == ("FINISHED", "FINISHED")
 
 
 def test_an_acquired_container_that_is_never_started_expires(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app)
-    rm.allocate(app, [ask(1)])
+    rm.allocate(app, [resource_request(1)])
     rm.beat()
     (container,) = rm.allocate(app).allocated
     beats(rm, ALLOCATION_EXPIRY_MS + 200_000, app)
@@ -435,7 +435,7 @@ def test_a_container_that_was_started_does_not_expire(rm: RM) -> None:
 # Reports
 
 
-def test_while_it_waits_the_attempt_says_for_what(rm: RM) -> None:
+def test_the_diagnostics_of_a_waiting_attempt_say_what_it_waits_for(rm: RM) -> None:
     app = rm.submit()
     rm.launch(app)
     report = application_report(rm.core.context, app)
@@ -445,8 +445,8 @@ def test_while_it_waits_the_attempt_says_for_what(rm: RM) -> None:
     assert application_report(rm.core.context, app).diagnostics == ""
 
 
-def test_use_is_accounted_in_whole_seconds_of_each_container(rm: RM) -> None:
-    """What ended and what still runs (here the AM), up to the last step."""
+def test_usage_is_counted_in_whole_seconds_of_each_container(rm: RM) -> None:
+    """Completed and running containers (here the AM) count, up to the last step."""
     app = rm.submit()
     rm.run_am(app)
     task = rm.get(app, 1)[0]
@@ -466,10 +466,10 @@ def test_completed_applications_are_forgotten_oldest_first() -> None:
     assert list(rm.core.context.apps) == apps[2:]
 
 
-# Events out of place
+# Illegal events
 
 
-def test_an_event_out_of_place_is_told_and_changes_nothing() -> None:
+def test_an_illegal_event_is_reported_and_changes_nothing() -> None:
     rm = RM(strict=False)
     rm.node("n1")
     app = rm.submit()
@@ -479,7 +479,7 @@ def test_an_event_out_of_place_is_told_and_changes_nothing() -> None:
     assert rm.attempt_state(app) == "SCHEDULED"
 
 
-def test_in_tests_an_event_out_of_place_raises(rm: RM) -> None:
+def test_a_strict_core_raises_for_an_illegal_event(rm: RM) -> None:
     app = rm.submit()
     with pytest.raises(IllegalTransition):
         rm.send(AMLaunched(rm.attempt_id(app)))

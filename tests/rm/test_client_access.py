@@ -83,7 +83,7 @@ USERS = pytest.mark.parametrize(
 
 @CALLS
 @USERS
-async def test_who_cannot_read_the_secret_is_refused(tmp_path: Path, address: str, rpc: Any, uid: int) -> None:
+async def test_a_caller_who_cannot_read_the_secret_is_refused(tmp_path: Path, address: str, rpc: Any, uid: int) -> None:
     """Being the owner is not enough: the name `root` and a connection are all that any local user has."""
     async with serving(configuration(tmp_path)) as cluster:
         caller_uid, status, text = await _called_plainly(cluster.addresses[address], rpc.path, uid)
@@ -92,7 +92,7 @@ async def test_who_cannot_read_the_secret_is_refused(tmp_path: Path, address: st
 
 
 @USERS
-async def test_an_open_cluster_takes_every_local_caller(
+async def test_an_open_cluster_accepts_every_local_caller(
     tmp_path: Path, uid: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -129,7 +129,7 @@ async def test_a_wrong_token_is_refused(tmp_path: Path) -> None:
         ("", False),
     ],
 )
-def test_an_open_cluster_is_open_to_this_machine_alone(tmp_path: Path, peer: str, is_local: bool) -> None:
+def test_an_open_cluster_refuses_callers_from_other_machines(tmp_path: Path, peer: str, is_local: bool) -> None:
     check = client_authentication(configuration(tmp_path).overridden(OPEN), b"secret")
     caller = Caller("ann", None, peer, None)
     if is_local:

@@ -38,7 +38,7 @@ def test_a_running_application_is_moved(rm: RM) -> None:
     assert rm.core.context.apps[app].queue == "root.dev.a"
 
 
-def test_moves_that_cannot_be(rm: RM) -> None:
+def test_impossible_moves_are_refused(rm: RM) -> None:
     app = rm.submit()
     with pytest.raises(YarnException, match=r"^The specified Queue: dev is not a Leaf Queue\.$"):
         rm.send(MoveApplication(rm.call(), "ann", app, "dev"))
@@ -52,7 +52,7 @@ def test_moves_that_cannot_be(rm: RM) -> None:
 
 
 @pytest.mark.case("C6")
-def test_a_priority_is_cut_to_the_clusters_maximum(rm: RM) -> None:
+def test_a_changed_priority_is_limited_to_the_clusters_maximum(rm: RM) -> None:
     app = rm.submit()
     assert rm.send(UpdateApplicationPriority(rm.call(), app, 7, "ann")) == 7
     assert rm.send(UpdateApplicationPriority(rm.call(), app, 70, "ann")) == 10
@@ -60,7 +60,7 @@ def test_a_priority_is_cut_to_the_clusters_maximum(rm: RM) -> None:
     assert rm.core.context.apps[app].priority == -3
 
 
-def test_the_priority_of_what_is_over_stays(rm: RM) -> None:
+def test_the_priority_of_a_finished_application_does_not_change(rm: RM) -> None:
     """ClientRMService.updateApplicationPriority answers with the old one, and refuses only an unknown application."""
     app = rm.submit(priority=4)
     rm.kill(app)
@@ -69,7 +69,7 @@ def test_the_priority_of_what_is_over_stays(rm: RM) -> None:
         rm.send(UpdateApplicationPriority(rm.call(), STRANGER, 7, "ann"))
 
 
-def test_a_lifetime_is_given_and_moved(rm: RM) -> None:
+def test_a_lifetime_is_set_and_changed(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app)
     until = rm.now_ms + 60_000
@@ -79,10 +79,12 @@ def test_a_lifetime_is_given_and_moved(rm: RM) -> None:
     assert rm.state(app) == "RUNNING"
     rm.wait(40_000)
     assert rm.state(app) == "KILLED"
-    assert rm.send(UpdateApplicationTimeouts(rm.call(), app, until)) == until, "over: answered, and of no effect"
+    assert rm.send(UpdateApplicationTimeouts(rm.call(), app, until)) == until, (
+        "an ended application: accepted without effect"
+    )
 
 
-def test_a_lifetime_is_cut_to_the_queues_maximum() -> None:
+def test_a_lifetime_is_limited_to_the_queues_maximum() -> None:
     """RMAppManager.updateApplicationTimeout: counted from the submission."""
     rm = RM({**CONF, "yarn.scheduler.capacity.root.default.maximum-application-lifetime": "60"})
     app = rm.submit()
@@ -90,7 +92,7 @@ def test_a_lifetime_is_cut_to_the_queues_maximum() -> None:
     assert rm.send(UpdateApplicationTimeouts(rm.call(), app, rm.now_ms + 90_000)) == submitted_ms + 60_000
 
 
-def test_lifetimes_that_cannot_be(rm: RM) -> None:
+def test_invalid_lifetimes_are_refused(rm: RM) -> None:
     app = rm.submit()
     with pytest.raises(YarnException, match="At least one ApplicationTimeoutType should be configured"):
         rm.send(UpdateApplicationTimeouts(rm.call(), app, None))
@@ -100,8 +102,8 @@ def test_lifetimes_that_cannot_be(rm: RM) -> None:
         rm.send(UpdateApplicationTimeouts(rm.call(), STRANGER, rm.now_ms + 1))
 
 
-def test_a_lifetime_is_reported_as_long_as_it_counts(rm: RM) -> None:
-    """RMAppImpl.createAndGetApplicationReport: an application that is over keeps its expiry, and has no time left."""
+def test_a_lifetime_is_reported_while_it_applies(rm: RM) -> None:
+    """RMAppImpl.createAndGetApplicationReport: an ended application keeps its expiry time, with no time remaining."""
     app = rm.submit()
     assert lifetime(rm, app) == ("UNLIMITED", -1)
     until = rm.now_ms + 60_400
@@ -111,30 +113,30 @@ def test_a_lifetime_is_reported_as_long_as_it_counts(rm: RM) -> None:
     assert lifetime(rm, app) == (format_iso8601(until), 0)
 
 
-def test_a_lifetime_of_the_past_is_told_in_hadoops_words(rm: RM) -> None:
+def test_a_lifetime_in_the_past_is_refused_with_hadoops_message(rm: RM) -> None:
     app = rm.submit()
     now = format_iso8601(rm.now_ms)
     with pytest.raises(YarnException, match=f"current-time={now[:-5]}.0000 expire-time=".replace(".", "[.+]")):
         rm.send(UpdateApplicationTimeouts(rm.call(), app, rm.now_ms - 1))
 
 
-def test_a_signal_goes_with_the_nodes_next_heartbeat_once(rm: RM) -> None:
+def test_a_signal_is_sent_once_with_the_nodes_next_heartbeat(rm: RM) -> None:
     app = rm.submit()
-    master = rm.run_am(app)
-    assert rm.send(SignalContainer(rm.call(), master.id, SignalContainerCommand.OUTPUT_THREAD_DUMP)) is None
-    assert rm.beat().containers_to_signal == ((master.id, SignalContainerCommand.OUTPUT_THREAD_DUMP),)
+    am = rm.run_am(app)
+    assert rm.send(SignalContainer(rm.call(), am.id, SignalContainerCommand.OUTPUT_THREAD_DUMP)) is None
+    assert rm.beat().containers_to_signal == ((am.id, SignalContainerCommand.OUTPUT_THREAD_DUMP),)
     assert rm.beat().containers_to_signal == ()
 
 
-def test_a_container_that_is_not_there_cannot_be_signalled(rm: RM) -> None:
+def test_an_unknown_container_cannot_be_signalled(rm: RM) -> None:
     app = rm.submit()
-    master = rm.run_am(app)
-    for absent in (ContainerId(master.id.attempt_id, 9), ContainerId.parse("container_1_0001_01_000001")):
+    am = rm.run_am(app)
+    for absent in (ContainerId(am.id.attempt_id, 9), ContainerId.parse("container_1_0001_01_000001")):
         with pytest.raises(YarnException, match=f"^Trying to signal an absent container {absent}$"):
             rm.send(SignalContainer(rm.call(), absent, SignalContainerCommand.GRACEFUL_SHUTDOWN))
     rm.kill(app)
     with pytest.raises(YarnException, match="absent container"):
-        rm.send(SignalContainer(rm.call(), master.id, SignalContainerCommand.FORCEFUL_SHUTDOWN))
+        rm.send(SignalContainer(rm.call(), am.id, SignalContainerCommand.FORCEFUL_SHUTDOWN))
 
 
 def lifetime(rm: RM, app: ApplicationId) -> tuple[str, int]:

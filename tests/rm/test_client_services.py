@@ -56,7 +56,7 @@ async def test_an_application_is_moved(cluster: Cluster) -> None:
     assert caught.value.definite
 
 
-async def test_a_priority_is_granted_as_far_as_the_cluster_goes(cluster: Cluster) -> None:
+async def test_a_priority_above_the_clusters_maximum_is_lowered_to_it(cluster: Cluster) -> None:
     app, client = await accepted(cluster), await cluster.client()
     assert await client.update_application_priority(UpdatePriorityRequest(app, 3)) == 3
     assert await client.update_application_priority(UpdatePriorityRequest(app, 30)) == 10
@@ -111,7 +111,7 @@ async def test_resource_types_are_listed_in_their_order(cluster: Cluster) -> Non
     assert types == (ResourceTypeInfo("memory-mb", "Mi"), ResourceTypeInfo("vcores"), ResourceTypeInfo("yarn.io/gpu"))
 
 
-async def test_profiles_are_refused_in_hadoops_words(cluster: Cluster) -> None:
+async def test_resource_profiles_are_refused_with_hadoops_message(cluster: Cluster) -> None:
     """ResourceProfilesManagerImpl.checkAndThrowExceptionWhenFeatureDisabled, class and message."""
     client = await cluster.client()
     message = (
@@ -136,7 +136,7 @@ async def test_nodes_are_listed_by_their_states(cluster: Cluster) -> None:
     }
 
 
-async def test_access_lists_of_an_application_go_over_the_wire_and_hold(tmp_path: Path) -> None:
+async def test_access_lists_of_an_application_are_transmitted_and_enforced(tmp_path: Path) -> None:
     """The callers are those that the calls name: ann submits, vic may view, eve may not even that."""
     access = {
         "yarn.acl.enable": "true",

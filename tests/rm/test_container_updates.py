@@ -1,4 +1,4 @@
-"""A container that grows: who brings it to its NM, what the NM reports, and what expires (RMContainerImpl)."""
+"""Containers that change their size: delivery to the NM, the NM's reports, and expiry (RMContainerImpl)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from rm.core.events import Allocate, NodeHeartbeat
 from rm.scheduler.model.rm_container import RMContainer
-from tests.rm.builders import RM, ask, done
+from tests.rm.builders import RM, done, resource_request
 from yarn.asks import ResourceRequest, UpdateContainerRequest
 from yarn.containers import Container
 from yarn.ids import ApplicationId, ContainerId
@@ -60,7 +60,7 @@ class Grower:
         return response
 
     def beat(self, reported_mb: int | None = None, vcores: int = 1) -> NodeHeartbeatResponse:
-        """A heartbeat of the node; `reported_mb`: the container has grown to that."""
+        """Send a heartbeat of the node; `reported_mb`: the size of the container in it."""
         nm = self.rm.nodes["n1"]
         grown = () if reported_mb is None else (replace(self.container, resource=Resource(reported_mb, vcores)),)
         request = replace(nm.request(nm.killed), increased_containers=grown)
@@ -86,35 +86,35 @@ def orders(response: NodeHeartbeatResponse) -> list[tuple[ContainerId, int, int]
     return [(order.id, order.resource.memory_mb, order.version) for order in response.containers_to_update]
 
 
-def test_the_am_brings_an_increase_to_the_node(grower: Grower) -> None:
+def test_an_am_delivers_an_increase_to_the_node(grower: Grower) -> None:
     (updated,) = grower.change(2048).updated_containers
     assert (updated.container.resource.memory_mb, updated.container.version) == (2048, 1)
     assert orders(grower.beat()) == []
 
 
-def test_a_decrease_is_told_to_the_node_once(grower: Grower) -> None:
+def test_a_decrease_is_sent_to_the_node_once(grower: Grower) -> None:
     grower.change(2048)
     grower.beat(reported_mb=2048)
     grower.change(1024)
-    # The order is there when the reply to a heartbeat is made, so the next heartbeat brings it.
+    # The order is in the reply to the next heartbeat.
     assert orders(grower.beat()) == [(grower.id, 1024, 2)]
     assert orders(grower.beat()) == []
 
 
-def test_the_rm_tells_the_node_of_an_increase_if_it_is_to() -> None:
+def test_the_rm_sends_an_increase_to_the_node_if_configured() -> None:
     auto = Grower(RM({AUTO: "true"}))
     auto.change(2048)
     assert orders(auto.beat()) == [(auto.id, 2048, 1)]
 
 
-def test_a_confirmed_increase_stays(grower: Grower) -> None:
+def test_a_confirmed_increase_is_kept(grower: Grower) -> None:
     grower.change(2048)
     grower.beat(reported_mb=2048)
     grower.wait(2 * EXPIRY_MS)
     assert grower.size_mb == 2048
 
 
-def test_an_increase_that_nobody_brings_to_the_node_is_taken_back(grower: Grower) -> None:
+def test_an_increase_not_delivered_to_the_node_is_rolled_back(grower: Grower) -> None:
     grower.change(2048)
     grower.wait(EXPIRY_MS - LOOK_MS)
     assert grower.size_mb == 2048
@@ -123,10 +123,10 @@ def test_an_increase_that_nobody_brings_to_the_node_is_taken_back(grower: Grower
     assert grower.size_mb == 1024
     assert grower.seen.container.version == 2
     node = grower.rm.core.scheduler.nodes[grower.container.node_id]
-    assert node.allocated.memory_mb == 2048, "the master's and the container's"
+    assert node.allocated.memory_mb == 2048, "the AM's and the container's"
 
 
-def test_am_and_node_learn_of_an_increase_that_is_taken_back(grower: Grower) -> None:
+def test_a_rolled_back_increase_is_reported_to_am_and_node(grower: Grower) -> None:
     grower.change(2048)
     for _ in range((EXPIRY_MS + LOOK_MS) // 100_000):
         grower.rm.wait(100_000)
@@ -140,8 +140,8 @@ def test_am_and_node_learn_of_an_increase_that_is_taken_back(grower: Grower) -> 
     assert orders(grower.beat()) == [(grower.id, 1024, 2)]
 
 
-def test_of_two_increases_only_the_one_that_was_brought_stays(grower: Grower) -> None:
-    """1 -> 2 -> 4 GB, and the node reports 2: after the expiry it is 2 again."""
+def test_of_two_increases_only_the_delivered_one_is_kept(grower: Grower) -> None:
+    """1 -> 2 -> 4 GB, and the node reports 2 GB: after the expiry the size is 2 GB again."""
     grower.change(2048)
     grower.change(4096)
     assert grower.size_mb == 4096
@@ -150,7 +150,7 @@ def test_of_two_increases_only_the_one_that_was_brought_stays(grower: Grower) ->
     assert grower.size_mb == 2048
 
 
-def test_a_node_that_tells_too_much_is_told_to_shrink(grower: Grower) -> None:
+def test_a_node_that_reports_too_large_a_size_is_sent_a_decrease(grower: Grower) -> None:
     """The container was made smaller before its node reported the increase."""
     grower.change(4096)
     grower.change(2048)
@@ -159,13 +159,13 @@ def test_a_node_that_tells_too_much_is_told_to_shrink(grower: Grower) -> None:
     assert orders(grower.beat()) == [(grower.id, 2048, 2)]
 
 
-def test_a_size_that_is_neither_larger_nor_smaller_ends_the_container(grower: Grower) -> None:
+def test_a_reported_size_neither_larger_nor_smaller_kills_the_container(grower: Grower) -> None:
     grower.change(2048)
     grower.beat(reported_mb=1024, vcores=2)
     assert grower.id in grower.beat().containers_to_clean_up
 
 
-def test_a_container_that_the_rm_does_not_know_is_ended(grower: Grower) -> None:
+def test_a_container_unknown_to_the_rm_is_killed(grower: Grower) -> None:
     grower.rm.allocate(grower.app, release=[grower.id])
     grower.beat()
     grower.beat()
@@ -173,15 +173,15 @@ def test_a_container_that_the_rm_does_not_know_is_ended(grower: Grower) -> None:
     assert grower.id in grower.beat().containers_to_clean_up
 
 
-def test_the_end_of_a_container_ends_the_wait_for_its_increase(grower: Grower) -> None:
+def test_a_completed_containers_increase_no_longer_expires(grower: Grower) -> None:
     grower.change(2048)
     assert grower.id in grower.rm.core.context.increase_expiry
     grower.rm.beat(ended=[done(grower.id)])
     assert grower.id not in grower.rm.core.context.increase_expiry
 
 
-def test_a_decrease_of_what_is_about_to_grow_is_refused(grower: Grower) -> None:
-    """Hadoop accepts it, and then fails at every call of the AM."""
+def test_a_decrease_during_a_pending_increase_is_refused(grower: Grower) -> None:
+    """Hadoop accepts it, and then refuses every call of the AM."""
     version = grower.seen.container.version
     grower.call(UpdateContainerRequest(grower.id, version, ContainerUpdateType.INCREASE_RESOURCE, Resource(4096, 1)))
     grower.beat()
@@ -194,17 +194,17 @@ def test_a_decrease_of_what_is_about_to_grow_is_refused(grower: Grower) -> None:
     assert grower.call().update_errors == ()
 
 
-def test_an_end_that_nobody_will_ask_for_is_forgotten_by_the_node(grower: Grower) -> None:
+def test_a_completion_that_no_am_will_fetch_is_forgotten_by_the_node(grower: Grower) -> None:
     """The scheduler does not have the application any more when its node reports the end."""
     stranger = ContainerId(grower.id.attempt_id, 99)
     grower.rm.beat(ended=[done(stranger)])
     assert stranger in grower.beat().containers_to_forget
 
 
-def test_an_opportunistic_ask_is_served_like_any_other(grower: Grower) -> None:
+def test_an_opportunistic_request_is_served_like_any_other(grower: Grower) -> None:
     """Without a scheduler for opportunistic containers, they become guaranteed ones."""
     rm = grower.rm
-    wanted: ResourceRequest = replace(ask(1), execution_type=ExecutionType.OPPORTUNISTIC)
+    wanted: ResourceRequest = replace(resource_request(1), execution_type=ExecutionType.OPPORTUNISTIC)
     rm.allocate(grower.app, [wanted])
     rm.beat()
     (container,) = rm.allocate(grower.app).allocated

@@ -1,4 +1,4 @@
-"""For any order of events: each call is answered once, each end reported once, and nothing is left on nodes and queues.
+"""For any order of events: each call is answered once, each completion reported once, nothing is left behind.
 
 The steps of `RM` are audited (rm.core.invariants): each checks all invariants of the scheduler and its bookings.
 """
@@ -23,7 +23,7 @@ from rm.core.events import (
 )
 from rm.core.states import FINAL_APP_STATES, RMAppState
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
-from tests.rm.builders import ONE_QUEUE, RM, ask, done
+from tests.rm.builders import ONE_QUEUE, RM, done, resource_request
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
@@ -61,10 +61,10 @@ class ResourceManagerMachine(RuleBasedStateMachine):
         """Applications whose current attempt's AM has registered."""
         return [app for app in self.apps if self.rm.attempt_state(app) == "RUNNING"]
 
-    def live(self, app: ApplicationId, *, master: bool = False) -> list[RMContainer]:
+    def live(self, app: ApplicationId, *, am: bool = False) -> list[RMContainer]:
         """Containers of the application that an AM has fetched."""
         containers = self.rm.core.scheduler.containers_of(app).values()
-        return [c for c in containers if c.is_am == master and c.state is not RMContainerState.ALLOCATED]
+        return [c for c in containers if c.is_am == am and c.state is not RMContainerState.ALLOCATED]
 
     # Work
 
@@ -79,7 +79,7 @@ class ResourceManagerMachine(RuleBasedStateMachine):
             self.rm.node(host)
 
     @rule(data=st.data())
-    def start_a_master(self, data: st.DataObject) -> None:
+    def start_an_am(self, data: st.DataObject) -> None:
         waiting = [app for app in self.apps if self.rm.attempt_state(app) == "ALLOCATED"]
         if waiting:
             app = data.draw(st.sampled_from(waiting))
@@ -88,19 +88,19 @@ class ResourceManagerMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.running())
     @rule(data=st.data(), count=st.integers(0, 5), size_mb=st.sampled_from([512, 1024, 3000]))
-    def ask_for_containers(self, data: st.DataObject, count: int, size_mb: int) -> None:
+    def request_containers(self, data: st.DataObject, count: int, size_mb: int) -> None:
         """Request containers, send a heartbeat of every node, and start what was allocated.
 
-        Each size has a priority of its own: Hadoop fills a reservation at its old size if an ask of the same priority
+        Each size has its own priority: Hadoop fills a reservation at its old size if a request of the same priority
         has meanwhile shrunk, and puts more on the node than it has.
         """
         app = data.draw(st.sampled_from(self.running()))
-        self.note_told(app, self.rm.allocate(app, [ask(count, size_mb, priority=size_mb)]))
+        self.check_completed(app, self.rm.allocate(app, [resource_request(count, size_mb, priority=size_mb)]))
         for host in HOSTS:
             self.beat(host)
         if app in self.running():
             reply = self.rm.allocate(app)
-            self.note_told(app, reply)
+            self.check_completed(app, reply)
             self.rm.run(*reply.allocated)
 
     @precondition(lambda self: self.running())
@@ -112,7 +112,7 @@ class ResourceManagerMachine(RuleBasedStateMachine):
             return
         task = data.draw(st.sampled_from(live))
         if release:
-            self.note_told(app, self.rm.allocate(app, release=[task.id]))
+            self.check_completed(app, self.rm.allocate(app, release=[task.id]))
         elif task.id in self.rm.nodes[task.node_id.host].running:
             self.rm.beat(task.node_id.host, ended=[done(task.id, exit_status)])
 
@@ -132,15 +132,17 @@ class ResourceManagerMachine(RuleBasedStateMachine):
         with contextlib.suppress(YarnException):
             self.rm.send(UpdateNodeResource(self.rm.call(), resources))
 
-    @rule(share=st.sampled_from([20, 50, 80]), most=st.sampled_from([60, 100]), parked=st.sampled_from(["1", "9"]))
-    def refresh(self, share: int, most: int, parked: str) -> None:
+    @rule(
+        share=st.sampled_from([20, 50, 80]), most=st.sampled_from([60, 100]), max_parallel=st.sampled_from(["1", "9"])
+    )
+    def refresh(self, share: int, most: int, max_parallel: str) -> None:
         conf = {
             **ONE_QUEUE,
             **TWO_QUEUES,
             "yarn.scheduler.capacity.root.a.capacity": str(share),
             "yarn.scheduler.capacity.root.default.capacity": str(100 - share),
             "yarn.scheduler.capacity.root.default.maximum-capacity": str(max(most, 100 - share)),
-            "yarn.scheduler.capacity.root.a.max-parallel-apps": parked,
+            "yarn.scheduler.capacity.root.a.max-parallel-apps": max_parallel,
         }
         self.rm.send(RefreshQueues(self.rm.call(), Configuration.of(conf)))
 
@@ -161,9 +163,9 @@ class ResourceManagerMachine(RuleBasedStateMachine):
     def resend_an_allocate(self, data: st.DataObject) -> None:
         app = data.draw(st.sampled_from(self.running()))
         first = self.rm.allocate(app)
-        self.note_told(app, first)
+        self.check_completed(app, first)
         self.rm.run(*first.allocated)
-        request = AllocateRequest(first.response_id - 1, asks=(ask(5),))
+        request = AllocateRequest(first.response_id - 1, asks=(resource_request(5),))
         assert self.rm.send(Allocate(self.rm.call(), self.rm.attempt_id(app), request)) is first
         assert len(self.rm.effects) == 1
 
@@ -184,9 +186,9 @@ class ResourceManagerMachine(RuleBasedStateMachine):
 
     def crash(self, app: ApplicationId) -> None:
         """The AM ends by itself."""
-        for master in self.live(app, master=True):
-            if master.id in self.rm.nodes[master.node_id.host].running:
-                self.rm.beat(master.node_id.host, ended=[done(master.id, 1)])
+        for am in self.live(app, am=True):
+            if am.id in self.rm.nodes[am.node_id.host].running:
+                self.rm.beat(am.node_id.host, ended=[done(am.id, 1)])
 
     def finish(self, app: ApplicationId) -> None:
         self.rm.finish(app)
@@ -194,17 +196,17 @@ class ResourceManagerMachine(RuleBasedStateMachine):
     def kill(self, app: ApplicationId) -> None:
         self.rm.kill(app)
 
-    def note_told(self, app: ApplicationId, reply: AllocateResponse) -> None:
-        """Each AM gets an end once; the next one gets again what may not have reached the last."""
+    def check_completed(self, app: ApplicationId, reply: AllocateResponse) -> None:
+        """Each AM is sent a completion once; the next attempt may be sent it again."""
         attempt_id = self.rm.attempt_id(app)
         for status in reply.completed:
-            assert (attempt_id, status.container_id) not in self.reported, "an end was reported twice"
+            assert (attempt_id, status.container_id) not in self.reported, "a completion was reported twice"
             self.reported.add((attempt_id, status.container_id))
 
     def teardown(self) -> None:
-        """Nodes are back, applications are killed, unregistered AMs end: nothing is left (I-32, I-41, I-60).
+        """After nodes have returned, applications are killed and AMs have exited, nothing is left (I-32, I-41, I-60).
 
-        One heartbeat orders a node to end what is over; the next reports that it ended.
+        One heartbeat's reply orders a node to kill containers; the next heartbeat reports that they ended.
         """
         for _ in range(3):
             for host in HOSTS:
@@ -213,8 +215,8 @@ class ResourceManagerMachine(RuleBasedStateMachine):
             self.rm.kill(app)
         unregistered = {app for app in self.apps if self.rm.state(app) == "FINISHING"}
         for host in HOSTS:
-            masters = [each for each in self.rm.nodes[host].running if each.application_id in unregistered]
-            self.rm.beat(host, ended=[done(master) for master in masters])
+            ams = [each for each in self.rm.nodes[host].running if each.application_id in unregistered]
+            self.rm.beat(host, ended=[done(am) for am in ams])
         for _ in range(3):
             for host in HOSTS:
                 self.beat(host)
@@ -224,7 +226,7 @@ class ResourceManagerMachine(RuleBasedStateMachine):
         assert [nm.running for nm in self.rm.nodes.values()] == [{}, {}, {}]
 
     @invariant()
-    def what_is_over_holds_nothing(self) -> None:
+    def ended_applications_hold_no_containers(self) -> None:
         for app in self.apps:
             if self.rm.core.context.apps[app].state in (RMAppState.FAILED, RMAppState.KILLED, RMAppState.FINISHED):
                 assert not self.rm.core.scheduler.containers_of(app)

@@ -8,7 +8,7 @@ from rm.core.administration import decommissioning_nodes
 from rm.core.events import RefreshNodes, RegisterNode, SignalContainer
 from rm.core.host_lists import HostLists
 from rm.core.reports.nodes import cluster_metrics, node_reports
-from tests.rm.builders import RM, ask, done
+from tests.rm.builders import RM, done, resource_request
 from yarn.ids import NodeId
 from yarn.nodes import NodeReport
 from yarn.protocols.tracker import RegisterNodeManagerRequest
@@ -21,7 +21,7 @@ BEAT_MS = 1000
 
 @pytest.fixture
 def rm() -> RM:
-    """Two nodes; n1 is the one that leaves."""
+    """Two nodes; n1 is decommissioned."""
     rm = RM()
     rm.node("n1")
     rm.node("n2")
@@ -57,7 +57,7 @@ def register(rm: RM, host: str) -> tuple[NodeAction, str]:
 # At once
 
 
-def test_an_excluded_node_goes_at_once_with_its_containers(rm: RM) -> None:
+def test_an_excluded_node_is_decommissioned_at_once_with_its_containers(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app, "n2")
     (task,) = rm.get(app, 1, "n1")
@@ -71,7 +71,7 @@ def test_an_excluded_node_goes_at_once_with_its_containers(rm: RM) -> None:
     assert (metrics.total, metrics.active, metrics.decommissioned) == (1, 1, 1)
 
 
-def test_an_excluded_host_is_sent_away_by_name(rm: RM) -> None:
+def test_an_excluded_host_is_refused_by_name(rm: RM) -> None:
     refresh(rm, "n1", "n3")
     beat = rm.beat("n1")
     assert (beat.action, beat.diagnostics) == (
@@ -84,16 +84,16 @@ def test_an_excluded_host_is_sent_away_by_name(rm: RM) -> None:
     )
 
 
-def test_a_host_that_is_let_in_again_has_a_new_node(rm: RM) -> None:
+def test_a_host_included_again_registers_as_a_new_node(rm: RM) -> None:
     refresh(rm, "n1")
     refresh(rm)
-    assert state(rm) is NodeState.DECOMMISSIONED, "nothing brings the old one back"
+    assert state(rm) is NodeState.DECOMMISSIONED, "the old node does not return"
     assert register(rm, "n1")[0] is NodeAction.NORMAL
     assert state(rm) is NodeState.RUNNING
     assert cluster_metrics(rm.core.context).decommissioned == 0
 
 
-def test_a_host_that_no_list_names_is_shut_down_not_decommissioned(rm: RM) -> None:
+def test_a_host_in_no_list_is_shut_down_and_not_decommissioned(rm: RM) -> None:
     """NodesListManager.isUntrackedNode: there is an include list, and neither list names it."""
     refresh(rm, "n2", included=("n2", "n3"))
     assert state(rm) is NodeState.SHUTDOWN
@@ -103,7 +103,7 @@ def test_a_host_that_no_list_names_is_shut_down_not_decommissioned(rm: RM) -> No
 # Gracefully
 
 
-def test_a_node_on_its_way_out_takes_nothing_new(rm: RM) -> None:
+def test_a_decommissioning_node_gets_no_new_containers(rm: RM) -> None:
     """AbstractYarnScheduler.nodeUpdate: its size becomes what is in use, and is restored when it is recommissioned."""
     app = rm.submit()
     rm.run_am(app, "n2")
@@ -114,7 +114,7 @@ def test_a_node_on_its_way_out_takes_nothing_new(rm: RM) -> None:
     beat = rm.beat("n1")
     assert beat.action is NodeAction.NORMAL
     assert report(rm, N1).capability == Resource(1024, 1)
-    rm.allocate(app, [ask(2)])
+    rm.allocate(app, [resource_request(2)])
     assert rm.beat("n1").resource == Resource(1024, 1), "the NM gets its size"
     assert rm.allocate(app).allocated == ()
     refresh(rm)
@@ -140,10 +140,10 @@ def test_ams_are_notified_of_a_decommissioning_node(rm: RM) -> None:
     assert update.decommissioning_timeout_s is None
 
 
-def test_it_goes_when_the_last_application_that_ran_there_is_over(rm: RM) -> None:
-    """The end of the container is not enough: its output may be needed."""
+def test_a_node_is_decommissioned_when_the_last_application_that_ran_there_has_ended(rm: RM) -> None:
+    """The completion of its container is not enough: the output may still be needed."""
     app = rm.submit()
-    master = rm.run_am(app, "n2")
+    am = rm.run_am(app, "n2")
     (task,) = rm.get(app, 1, "n1")
     exclude_gracefully(rm, "n1", timeout_s=-1)
     rm.beat("n1", [done(task.id)])
@@ -151,7 +151,7 @@ def test_it_goes_when_the_last_application_that_ran_there_is_over(rm: RM) -> Non
     rm.beat("n1")
     assert state(rm) is NodeState.DECOMMISSIONING
     rm.finish(app)
-    rm.beat("n2", [done(master.id)])
+    rm.beat("n2", [done(am.id)])
     assert rm.state(app) == "FINISHED"
     beat = rm.beat("n1")
     assert (beat.action, beat.diagnostics) == (
@@ -161,7 +161,7 @@ def test_it_goes_when_the_last_application_that_ran_there_is_over(rm: RM) -> Non
     assert state(rm) is NodeState.DECOMMISSIONED
 
 
-def test_an_empty_node_goes_with_its_next_heartbeat(rm: RM) -> None:
+def test_an_empty_node_is_decommissioned_at_its_next_heartbeat(rm: RM) -> None:
     exclude_gracefully(rm, "n1")
     rm.beat("n1")
     assert state(rm) is NodeState.DECOMMISSIONED
@@ -176,18 +176,18 @@ def test_a_decommissioning_node_waits_for_an_am_that_it_reports_for_the_first_ti
     assert state(rm) is NodeState.DECOMMISSIONING
 
 
-def test_a_task_that_the_nm_tells_of_for_the_first_time_is_not(rm: RM) -> None:
+def test_a_decommissioning_node_does_not_wait_for_a_task_that_it_reports_for_the_first_time(rm: RM) -> None:
     """As in Hadoop: a lost task can run again."""
     app = rm.submit()
     rm.run_am(app, "n2")
-    rm.allocate(app, [ask(1)])
+    rm.allocate(app, [resource_request(1)])
     rm.beat("n1")
     exclude_gracefully(rm, "n1")
     rm.beat("n1")
     assert state(rm) is NodeState.DECOMMISSIONED
 
 
-def test_who_has_waited_long_enough_goes_with_what_runs_there(rm: RM) -> None:
+def test_a_node_is_decommissioned_with_its_containers_at_the_timeout(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app, "n2")
     (task,) = rm.get(app, 1, "n1")
@@ -203,8 +203,8 @@ def test_who_has_waited_long_enough_goes_with_what_runs_there(rm: RM) -> None:
     assert status.diagnostics == "Container released on a *lost* node"
 
 
-def test_a_silent_node_is_found_by_a_poll(rm: RM) -> None:
-    """Every 20 s from the ResourceManager's start; it leaves because of its timeout, not for missing heartbeats."""
+def test_a_silent_node_is_decommissioned_by_the_poll(rm: RM) -> None:
+    """A poll every 20 s; the node is decommissioned because of its timeout, not because of missing heartbeats."""
     app = rm.submit()
     rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
@@ -217,7 +217,7 @@ def test_a_silent_node_is_found_by_a_poll(rm: RM) -> None:
     assert rm.core.next_deadline_ms() is not None
 
 
-def test_a_later_refresh_changes_the_time_that_is_left(rm: RM) -> None:
+def test_a_later_refresh_changes_the_remaining_time(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
@@ -228,7 +228,7 @@ def test_a_later_refresh_changes_the_time_that_is_left(rm: RM) -> None:
     assert rm.beat("n1").action is NodeAction.SHUTDOWN
 
 
-def test_a_hosts_own_time_goes_before_the_requests(rm: RM) -> None:
+def test_a_hosts_own_timeout_overrides_that_of_the_request(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
@@ -237,7 +237,7 @@ def test_a_hosts_own_time_goes_before_the_requests(rm: RM) -> None:
     assert report(rm, N1).decommissioning_timeout_s == 3
 
 
-def test_force_ends_the_waiting_and_nothing_else(rm: RM) -> None:
+def test_force_decommissions_only_nodes_that_are_decommissioning(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
@@ -245,10 +245,10 @@ def test_force_ends_the_waiting_and_nothing_else(rm: RM) -> None:
     refresh(rm, kind=DecommissionType.FORCEFUL)
     assert state(rm) is NodeState.DECOMMISSIONED
     assert state(rm, N2) is NodeState.RUNNING
-    assert register(rm, "n1")[0] is NodeAction.SHUTDOWN, "it reads no lists: n1 stays excluded"
+    assert register(rm, "n1")[0] is NodeAction.SHUTDOWN, "the host lists are not read again: n1 stays excluded"
 
 
-def test_an_ill_node_on_its_way_out_stays_there(rm: RM) -> None:
+def test_an_unhealthy_decommissioning_node_stays_decommissioning(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
@@ -257,15 +257,15 @@ def test_an_ill_node_on_its_way_out_stays_there(rm: RM) -> None:
     assert state(rm) is NodeState.DECOMMISSIONING
 
 
-def test_an_ill_node_can_be_sent_on_its_way_out(rm: RM) -> None:
-    """The scheduler does not have it; since it is empty, it leaves."""
+def test_an_unhealthy_node_can_be_decommissioned(rm: RM) -> None:
+    """It runs nothing in the scheduler, so it is decommissioned at once."""
     rm.beat("n1", healthy=False)
     exclude_gracefully(rm, "n1")
     rm.beat("n1")
     assert state(rm) is NodeState.DECOMMISSIONED
 
 
-def test_a_signal_for_a_node_on_its_way_out_is_dropped(rm: RM) -> None:
+def test_a_signal_for_a_decommissioning_node_is_dropped(rm: RM) -> None:
     """As in Hadoop, whose table has no row for it."""
     app = rm.submit()
     rm.run_am(app, "n2")
@@ -275,7 +275,7 @@ def test_a_signal_for_a_node_on_its_way_out_is_dropped(rm: RM) -> None:
     assert rm.beat("n1").containers_to_signal == ()
 
 
-def test_an_nm_that_began_anew_without_work_has_nothing_to_stay_for(rm: RM) -> None:
+def test_a_restarted_nm_without_containers_is_decommissioned_at_once(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app, "n2")
     rm.get(app, 1, "n1")

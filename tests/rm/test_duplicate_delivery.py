@@ -39,7 +39,7 @@ from rm.core.events import (
     UpdateNodeResource,
 )
 from rm.core.host_lists import HostLists
-from tests.rm.builders import ONE_QUEUE, RM, START_MS, ask, done
+from tests.rm.builders import ONE_QUEUE, RM, START_MS, done, resource_request
 from tests.rm.state_digest import digest
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
@@ -105,12 +105,12 @@ def register_node(rm: RM, call: int) -> Event:
     return RegisterNode(call, request, "/default-rack")
 
 
-def register_master(rm: RM, call: int) -> Event:
+def register_am(rm: RM, call: int) -> Event:
     return RegisterApplicationMaster(call, ATTEMPT, RegisterApplicationMasterRequest("h", 1))
 
 
 def allocate(rm: RM, call: int) -> Event:
-    asks = (ask(2), ask(1, 2048, priority=3))
+    asks = (resource_request(2), resource_request(1, 2048, priority=3))
     return Allocate(call, ATTEMPT, AllocateRequest(rm._response_ids[ATTEMPT], asks=asks, blacklist_additions=("n7",)))
 
 
@@ -137,7 +137,7 @@ CALLS: dict[type, Callable[[RM, int], Event]] = {
     FailApplicationAttempt: lambda rm, call: FailApplicationAttempt(call, ATTEMPT, "ann"),
     UpdateApplicationPriority: lambda rm, call: UpdateApplicationPriority(call, SCENE_APP, 5, "ann"),
     UpdateApplicationTimeouts: lambda rm, call: UpdateApplicationTimeouts(call, SCENE_APP, LATER_MS, "ann"),
-    RegisterApplicationMaster: register_master,
+    RegisterApplicationMaster: register_am,
     Allocate: allocate,
     FinishApplicationMaster: finish,
     RegisterNode: register_node,
@@ -167,7 +167,7 @@ def test_a_second_delivery_changes_nothing(kind: type) -> None:
     event: Any = CALLS[kind](rm, rm.call())
     rm.send(event)
     once = digest(rm.core)
-    assert once != before, "the first delivery has to change something, else this proves nothing"
+    assert once != before, "the first delivery must change something, otherwise the test proves nothing"
     with contextlib.suppress(YarnException):
         rm.send(replace(event, call=rm.call()))
     assert digest(rm.core) == once

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rm.core.reports.explanations import explanation
-from tests.rm.builders import RM, ask
+from tests.rm.builders import RM, resource_request
 from yarn.asks import ANY, ResourceRequest
 from yarn.errors import ApplicationNotFoundException
 from yarn.ids import ApplicationId
@@ -43,11 +43,11 @@ def rm() -> RM:
     return rm
 
 
-def test_what_is_asked_for_is_listed_with_the_state(rm: RM) -> None:
+def test_an_explanation_lists_requests_and_the_state(rm: RM) -> None:
     app = rm.submit(queue="x")
     rm.run_am(app)
     far = ResourceRequest(1, "far", Resource(2048, 1), 2, relax_locality=False)
-    rm.allocate(app, asks=[ask(3), far])
+    rm.allocate(app, asks=[resource_request(3), far])
     found = explain(rm, app)
     assert (found.user, found.queue, found.state) == ("ann", "root.a.x", YarnApplicationState.RUNNING)
     assert [(row.resource_name, row.count, row.capability.memory_mb, row.relax_locality) for row in found.asks] == [
@@ -61,7 +61,7 @@ def test_a_full_queue_names_the_maximum_that_binds_it(rm: RM) -> None:
     app = rm.submit(queue="x")
     rm.run_am(app)
     rm.get(app, 3)
-    rm.allocate(app, asks=[ask(1)])
+    rm.allocate(app, asks=[resource_request(1)])
     rm.beat("n1")
     full = one(explain(rm, app), "QUEUE_MAXIMUM")
     assert (full.scope, full.subject) == (ObstacleScope.QUEUE, "root.a")
@@ -69,10 +69,10 @@ def test_a_full_queue_names_the_maximum_that_binds_it(rm: RM) -> None:
     assert full.settings == (SettingInForce(f"{CAPACITY}root.a.maximum-capacity", "50 %"),)
 
 
-def test_a_request_larger_than_what_is_left_names_the_queue_above(rm: RM) -> None:
+def test_a_request_larger_than_the_free_capacity_names_the_parent_queue(rm: RM) -> None:
     app = rm.submit(queue="x")
     rm.run_am(app)
-    rm.allocate(app, asks=[ask(1, 4096)])
+    rm.allocate(app, asks=[resource_request(1, 4096)])
     rm.beat("n1")
     small, leaf = explain(rm, app).obstacles
     assert (small.reason, small.scope, small.subject) == ("QUEUE_HEADROOM", ObstacleScope.APPLICATION, str(app))
@@ -81,12 +81,12 @@ def test_a_request_larger_than_what_is_left_names_the_queue_above(rm: RM) -> Non
     assert small.settings == (SettingInForce(f"{CAPACITY}root.a.maximum-capacity", "50 %"),)
 
 
-def test_a_users_limit_is_the_users_and_names_both_keys(rm: RM) -> None:
+def test_a_user_limit_names_the_user_and_both_keys(rm: RM) -> None:
     """One user may have 1.5 times the guarantee of 4096 MB."""
     app = rm.submit(queue="b")
     rm.run_am(app)
     rm.get(app, 6)
-    rm.allocate(app, asks=[ask(1)])
+    rm.allocate(app, asks=[resource_request(1)])
     rm.beat("n1")
     limit = one(explain(rm, app), "USER_LIMIT")
     assert limit.asked is not None
@@ -99,7 +99,7 @@ def test_a_users_limit_is_the_users_and_names_both_keys(rm: RM) -> None:
     )
 
 
-def test_a_key_for_all_queues_is_named_where_it_decides() -> None:
+def test_a_key_for_all_queues_is_named_where_it_applies() -> None:
     rm = RM({**TREE, f"{CAPACITY}maximum-am-resource-percent": "0.1"})
     rm.node("n1", 8192)
     rm.submit(queue="x")
@@ -109,7 +109,7 @@ def test_a_key_for_all_queues_is_named_where_it_decides() -> None:
     assert obstacle.settings == (SettingInForce(f"{CAPACITY}maximum-am-resource-percent", "0.1"),)
 
 
-def test_a_parked_application_is_told_which_limit_is_full() -> None:
+def test_an_application_held_back_by_max_parallel_apps_names_the_limit() -> None:
     rm = RM({**TREE, f"{CAPACITY}root.a.max-parallel-apps": "1", f"{CAPACITY}user.ben.max-parallel-apps": "1"})
     rm.node("n1", 8192)
     rm.submit(queue="x")
@@ -128,7 +128,7 @@ def test_a_parked_application_is_told_which_limit_is_full() -> None:
         ("auto-queue-creation-v2.enabled", "auto-queue-creation-v2.leaf-template."),
     ],
 )
-def test_of_a_queue_that_was_made_the_template_is_named(making: str, template: str) -> None:
+def test_for_a_created_queue_the_template_is_named(making: str, template: str) -> None:
     key = f"{CAPACITY}root.a.{template}max-parallel-apps"
     rm = RM(
         {
@@ -143,30 +143,30 @@ def test_of_a_queue_that_was_made_the_template_is_named(making: str, template: s
     )
     rm.node("n1", 8192)
     rm.submit(queue="root.a.ann")
-    (parked,) = explain(rm, rm.submit(queue="root.a.ann")).obstacles
-    assert parked.settings == (SettingInForce(key, "1"),)
+    (held_back,) = explain(rm, rm.submit(queue="root.a.ann")).obstacles
+    assert held_back.settings == (SettingInForce(key, "1"),)
 
 
-def test_a_container_larger_than_the_node_names_what_the_node_has() -> None:
+def test_a_container_larger_than_the_node_names_the_size_of_the_node() -> None:
     rm = RM({f"{CAPACITY}maximum-am-resource-percent": "1"})
     rm.node("n1", 2048)
     rm.node("n2", 8192)
     app = rm.submit()
     rm.run_am(app, "n2")
-    rm.allocate(app, asks=[ask(1, 4096)])
+    rm.allocate(app, asks=[resource_request(1, 4096)])
     rm.beat("n1")
     small = one(explain(rm, app), "NODE_TOTAL_TOO_SMALL")
     assert small.settings == (SettingInForce("yarn.nodemanager.resource.memory-mb", "2048"),)
 
 
-def test_a_reservation_is_told_with_its_age(rm: RM) -> None:
+def test_a_reservation_is_reported_with_its_age(rm: RM) -> None:
     rm.node("n2", 2048)
     first = rm.submit(queue="b")
     rm.run_am(first)
     rm.get(first, 5)
     second = rm.submit("ben", queue="x")
     rm.run_am(second)
-    rm.allocate(second, asks=[ask(1, 2048)])
+    rm.allocate(second, asks=[resource_request(1, 2048)])
     rm.beat("n1")
     since_ms = rm.now_ms
     rm.wait(3000)
@@ -176,12 +176,12 @@ def test_a_reservation_is_told_with_its_age(rm: RM) -> None:
     assert found.now_ms - kept.since_ms == 3000
 
 
-def test_obstacles_come_node_by_node_the_applications_own_first(rm: RM) -> None:
+def test_obstacles_are_listed_by_node_after_those_of_the_application(rm: RM) -> None:
     rm.node("n2", 8192)
     app = rm.submit(queue="x")
     rm.run_am(app)
     rm.get(app, 6)
-    rm.allocate(app, asks=[ask(1, 2048)])
+    rm.allocate(app, asks=[resource_request(1, 2048)])
     for host in ("n2", "n1"):
         rm.beat(host)
     places = [
@@ -196,7 +196,7 @@ def test_obstacles_come_node_by_node_the_applications_own_first(rm: RM) -> None:
     ]
 
 
-def test_what_is_over_or_unknown_has_no_obstacles(rm: RM) -> None:
+def test_a_finished_or_unknown_application_has_no_obstacles(rm: RM) -> None:
     app = rm.submit(queue="x")
     rm.run_am(app)
     rm.finish(app)
@@ -206,13 +206,13 @@ def test_what_is_over_or_unknown_has_no_obstacles(rm: RM) -> None:
         explain(rm, ApplicationId(1, 99))
 
 
-def test_nodes_are_told_in_the_order_of_their_numbers() -> None:
+def test_nodes_are_listed_in_numeric_order() -> None:
     rm = RM({f"{CAPACITY}root.queues": "a", f"{CAPACITY}root.a.capacity": "100"})
     for host in ("n10", "n2", "n1"):
         rm.node(host, 2048)
     app = rm.submit(queue="a")
     rm.run_am(app)
-    rm.allocate(app, asks=[ask(1, 4096)])
+    rm.allocate(app, asks=[resource_request(1, 4096)])
     for host in ("n10", "n2", "n1"):
         rm.beat(host)
     places = [report.node_id.host for report in explain(rm, app).obstacles if report.node_id is not None]

@@ -1,6 +1,6 @@
-"""Messages that no honest caller sends, with tokens that are good: refused or done, and the RM lives on.
+"""Messages that no honest caller sends, with valid tokens: refused or carried out, and the RM keeps running.
 
-Records are random and well-formed, so that they get past the codec: negative sizes, ids of nobody, numbers at their
+Records are random and well-formed, so that they get past the codec: negative sizes, unknown ids, numbers at their
 ends. A step of the core that fails is a bug, which the server would log.
 """
 
@@ -38,7 +38,7 @@ from yarn.protocols.master import AllocateRequest, RegisterApplicationMasterRequ
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 
 CALLS = 120
-"""Of each RPC; a larger number is for a long night."""
+"""Messages for each RPC; a soak may use more."""
 
 NEVER_DONE = (
     ApplicationClientProtocol.fail_application_attempt,
@@ -95,7 +95,7 @@ async def test_no_message_breaks_the_rm(
         token = node.amrm_token() if key == SCHEDULER else cluster.node_tokens.create(node.node_id)
     metadata = caller_metadata("ann", token)
     if rpc in (ApplicationMasterProtocol.allocate, ApplicationMasterProtocol.finish_application_master):
-        await (await cluster.master(node.amrm_token())).register_application_master(RegisterApplicationMasterRequest())
+        await (await cluster.am(node.amrm_token())).register_application_master(RegisterApplicationMasterRequest())
     done = 0
     response_id = node.response_id if key == TRACKER else 0
     async with grpc.aio.insecure_channel(cluster.addresses[key]) as channel:
@@ -108,7 +108,7 @@ async def test_no_message_breaks_the_rm(
                 reply = rpc.reply.decode(await call(rpc.request.encode(record), metadata=metadata, timeout=10))
                 response_id = getattr(reply, "response_id", 0)
                 done += 1
-    # Random asks fail one check or another nearly always; the other calls mostly go through.
+    # Random requests nearly always fail a check; most other calls succeed.
     assert done > (0 if rpc is ApplicationMasterProtocol.allocate else CALLS // 10) or rpc in NEVER_DONE
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
     assert (await user.get_application_report(app)).application_id == app
@@ -142,7 +142,7 @@ def _at_home(record: Any, rng: random.Random, app: ApplicationId, node_id: NodeI
 
 @contextmanager
 def refusals_passed_over() -> Iterator[None]:
-    """Lets calls be refused, but not fail inside."""
+    """Allows refusals, but no internal errors."""
     try:
         yield
     except grpc.aio.AioRpcError as error:

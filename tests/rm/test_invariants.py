@@ -14,7 +14,7 @@ from rm.core.resource_manager import ResourceManagerCore
 from rm.core.states import RMAppAttemptState
 from rm.scheduler.placement.visit import Placement
 from rm.shell import daemon
-from tests.rm.builders import ONE_QUEUE, RM, START_MS, ask, done
+from tests.rm.builders import ONE_QUEUE, RM, START_MS, done, resource_request
 from tests.rm.served_cluster import SOON_S, configuration
 from wire.cluster_secret import read_client_token
 from wire.event_log import read_event_log
@@ -41,7 +41,7 @@ def busy() -> RM:
     rm.node("n1")
     app = rm.submit()
     rm.run_am(app)
-    rm.allocate(app, [ask(2)])
+    rm.allocate(app, [resource_request(2)])
     rm.beat()
     return rm
 
@@ -60,8 +60,8 @@ def broken_by(rm: RM) -> list[str]:
     return [text.split(":")[0] for text in found]
 
 
-def test_nothing_is_booked_on_a_node_without_a_heartbeat(rm: RM, app: ApplicationId) -> None:
-    rm.allocate(app, [ask(1)])
+def test_nothing_is_allocated_on_a_node_without_a_heartbeat(rm: RM, app: ApplicationId) -> None:
+    rm.allocate(app, [resource_request(1)])
     rm.core.scheduler.node_update(rm.nodes["n1"].node_id, [], [], rm.now_ms)
     assert broken_by(rm) == ["I-17"]
 
@@ -71,7 +71,7 @@ def test_a_reservation_that_fits_is_filled_by_the_second_visit(
 ) -> None:
     rm.node("n2")
     held = rm.get(app, 5)
-    rm.allocate(app, [ask(1, 4096, priority=2)])
+    rm.allocate(app, [resource_request(1, 4096, priority=2)])
     rm.beat()
     node = rm.core.scheduler.nodes[rm.nodes["n1"].node_id]
     assert node.reserved_container is not None
@@ -125,7 +125,7 @@ def test_queue_and_priority_do_not_change_by_themselves(rm: RM, app: Application
     assert broken_by(rm) == []
 
 
-def test_an_idle_cluster_is_idle(rm: RM, app: ApplicationId) -> None:
+def test_an_idle_cluster_has_no_usage(rm: RM, app: ApplicationId) -> None:
     """I-63: an hour of heartbeats has no effects but their replies, and timers do not fire by themselves."""
     rm.node("n2")
     rm.node("n3")
@@ -149,7 +149,7 @@ def test_each_application_gets_a_container_in_a_bounded_number_of_visits(rm: RM)
     for app in apps:
         rm.run_am(app)
     for app in apps:
-        rm.allocate(app, [ask(1, 1024)])
+        rm.allocate(app, [resource_request(1, 1024)])
     running = []
     for _ in apps:
         rm.beat()
@@ -185,7 +185,7 @@ def test_pending_that_an_am_had_miscounted_is_a_warning(busy: RM) -> None:
     """Otherwise any AM could end an audited ResourceManager; without such a request the same sum ends it."""
     app = busy.submit()
     busy.run_am(app)
-    busy.allocate(app, [ask(-2)])
+    busy.allocate(app, [resource_request(-2)])
     warned = [effect.text.split(": ")[1] for effect in busy.effects if isinstance(effect, Warn)]
     assert warned == ["I-14 (miscounted)"]
 

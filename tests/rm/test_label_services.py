@@ -45,7 +45,7 @@ async def carol(cluster: Cluster) -> ResourceManagerAdministrationProtocol:
     return await cluster.admin("carol")
 
 
-async def test_labels_are_added_and_taken_away(cluster: Cluster, carol: ResourceManagerAdministrationProtocol) -> None:
+async def test_labels_are_added_and_removed(cluster: Cluster, carol: ResourceManagerAdministrationProtocol) -> None:
     client = await cluster.client()
     assert await client.get_cluster_node_labels() == ()
     await carol.add_to_cluster_node_labels((GPU, FAST))
@@ -56,7 +56,7 @@ async def test_labels_are_added_and_taken_away(cluster: Cluster, carol: Resource
     assert await client.get_cluster_node_labels() == (GPU,)
 
 
-async def test_nodes_report_the_labels_that_they_were_given(
+async def test_node_reports_show_assigned_labels(
     cluster: Cluster, carol: ResourceManagerAdministrationProtocol
 ) -> None:
     node, client = await cluster.node(), await cluster.client()

@@ -88,7 +88,7 @@ def check_nothing_sent(of: RMContext) -> None:
 
 
 @pytest.mark.parametrize(("state", "event"), complement(RM_APP_LIFECYCLE), ids=str)
-def test_illegal_events_of_an_application(state: RMAppState, event: type) -> None:
+def test_illegal_events_leave_an_application_unchanged(state: RMAppState, event: type) -> None:
     of = context()
     subject = app(of)
     check_nothing_changed(RM_APP_LIFECYCLE, subject, subject.machine, state, event)
@@ -96,7 +96,7 @@ def test_illegal_events_of_an_application(state: RMAppState, event: type) -> Non
 
 
 @pytest.mark.parametrize(("state", "event"), complement(RM_APP_ATTEMPT_LIFECYCLE), ids=str)
-def test_illegal_events_of_an_attempt(state: RMAppAttemptState, event: type) -> None:
+def test_illegal_events_leave_an_attempt_unchanged(state: RMAppAttemptState, event: type) -> None:
     of = context()
     subject = attempt(of)
     check_nothing_changed(RM_APP_ATTEMPT_LIFECYCLE, subject, subject.machine, state, event)
@@ -104,7 +104,7 @@ def test_illegal_events_of_an_attempt(state: RMAppAttemptState, event: type) -> 
 
 
 @pytest.mark.parametrize(("state", "event"), complement(RM_NODE_LIFECYCLE), ids=str)
-def test_illegal_events_of_a_node(state: NodeState, event: type) -> None:
+def test_illegal_events_leave_a_node_unchanged(state: NodeState, event: type) -> None:
     of = context()
     subject = node(of)
     check_nothing_changed(RM_NODE_LIFECYCLE, subject, subject.machine, state, event)
@@ -112,7 +112,7 @@ def test_illegal_events_of_a_node(state: NodeState, event: type) -> None:
 
 
 @pytest.mark.parametrize(("state", "event"), complement(RM_CONTAINER_LIFECYCLE), ids=str)
-def test_illegal_events_of_a_container(state: RMContainerState, event: type) -> None:
+def test_illegal_events_leave_a_container_unchanged(state: RMContainerState, event: type) -> None:
     notices: list[Notice] = []
     record = Container(ContainerId(ATTEMPT, 1), NODE, "n1:8042", Resource(1024, 1), priority=1)
     subject = RMContainer(
@@ -132,7 +132,7 @@ def test_illegal_events_of_a_container(state: RMContainerState, event: type) -> 
     ],
     ids=lambda value: value.name if isinstance(value, Lifecycle) else "",
 )
-def test_final_states(table: Lifecycle[Any, Any], final: set[str]) -> None:
+def test_each_table_has_the_expected_final_states(table: Lifecycle[Any, Any], final: set[str]) -> None:
     assert {state.name for state in table.states if table.is_final(state)} == final
 
 
@@ -156,7 +156,7 @@ def test_every_event_has_a_handler_and_the_tables_know_their_events() -> None:
     assert set(RM_NODE_LIFECYCLE.events) == set(get_args(RMNodeEvent))
 
 
-def test_a_container_that_is_over_is_freed_at_once() -> None:
+def test_a_completed_container_is_freed_at_once() -> None:
     """Not when garbage is collected: that visits all objects of thousands of nodes, and stalls the process."""
     rm = RM()
     rm.node("n1")

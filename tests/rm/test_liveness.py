@@ -18,12 +18,12 @@ def monitor(*keys: str) -> LivenessMonitor[str]:
     return watched
 
 
-def test_nobody_watched_is_nothing_to_wait_for() -> None:
+def test_without_monitored_objects_there_is_no_deadline() -> None:
     assert monitor().next_deadline_ms() is None
     assert monitor().expire(10**9) == []
 
 
-def test_silence_of_just_the_interval_is_not_yet_too_long() -> None:
+def test_silence_of_exactly_the_interval_does_not_expire() -> None:
     """AbstractLivelinessMonitor: expired when now > last ping + interval, checked every third of the interval."""
     watched = monitor("n1")
     assert watched.next_deadline_ms() == 40_000
@@ -40,8 +40,8 @@ def test_a_ping_moves_the_deadline() -> None:
     assert watched.next_deadline_ms() == 50_000
 
 
-def test_forgiven_silence_does_not_count() -> None:
-    """The longest silent stays first."""
+def test_a_stall_extends_the_deadline() -> None:
+    """The object silent for longest stays first."""
     watched = monitor("n1", "n2")
     watched.ping("n1", 1_000)
     watched.extend(25_000)
@@ -50,14 +50,14 @@ def test_forgiven_silence_does_not_count() -> None:
     assert watched.expire(60_000) == ["n2", "n1"]
 
 
-def test_a_ping_of_somebody_not_watched_is_of_no_effect() -> None:
+def test_a_ping_of_an_unmonitored_object_has_no_effect() -> None:
     watched = monitor("n1")
     watched.unregister("n1")
     watched.ping("n1", 5)
     assert len(watched) == 0
 
 
-def test_the_longest_silent_expires_first() -> None:
+def test_the_object_silent_for_longest_expires_first() -> None:
     watched = monitor("a", "b", "c")
     watched.ping("b", 1)
     watched.ping("a", 2)
@@ -69,8 +69,8 @@ def test_the_longest_silent_expires_first() -> None:
     st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 5_000)), max_size=40),
     st.integers(1, 100_000),
 )
-def test_it_expires_whom_a_walk_over_everybody_would(pings: list[tuple[str, int]], later_ms: int) -> None:
-    """Compared with the plain rule: silent for more than the interval at the last check before now."""
+def test_expiry_agrees_with_a_scan_of_all_objects(pings: list[tuple[str, int]], later_ms: int) -> None:
+    """The rule: silent for more than the interval at the last check before now."""
     watched = monitor(*"abcde")
     last = dict.fromkeys("abcde", 0)
     now_ms = 0
@@ -95,7 +95,7 @@ def test_nothing_expires_before_the_deadline_and_something_at_it(starts: list[in
     assert watched.expire(deadline_ms) != []
 
 
-def test_deadlines_are_met_at_the_next_check() -> None:
+def test_deadlines_expire_at_the_next_check() -> None:
     lifetimes: DeadlineMonitor[str] = DeadlineMonitor(3_000, 0)
     lifetimes.register("late", 60_000)
     lifetimes.register("early", 5_000)
@@ -105,7 +105,7 @@ def test_deadlines_are_met_at_the_next_check() -> None:
     assert lifetimes.next_deadline_ms() == 63_000
 
 
-def test_a_deadline_can_be_replaced_and_taken_back() -> None:
+def test_a_deadline_can_be_replaced_and_removed() -> None:
     lifetimes: DeadlineMonitor[str] = DeadlineMonitor(3_000, 0)
     lifetimes.register("a", 5_000)
     lifetimes.register("a", 9_500)

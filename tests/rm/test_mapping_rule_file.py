@@ -43,7 +43,7 @@ def test_rules_in_the_configuration_win_and_the_format_has_to_say_json(tmp_path:
     [(None, "No such file"), (b"\xff", "decode"), (b" " * (RULES_BYTES_MAX + 1), "more than 4194304 bytes")],
     ids=["absent", "no text", "too long"],
 )
-def test_what_cannot_be_read_names_key_and_remedy(tmp_path: Path, content: bytes | None, problem: str) -> None:
+def test_a_bad_file_is_reported_with_key_and_remedy(tmp_path: Path, content: bytes | None, problem: str) -> None:
     path = tmp_path / "rules.json"
     if content is not None:
         path.write_bytes(content)
@@ -53,7 +53,7 @@ def test_what_cannot_be_read_names_key_and_remedy(tmp_path: Path, content: bytes
     assert KEY in caught.value.faults[0].remedy
 
 
-async def test_the_daemon_reads_it_at_its_start_and_at_refreshes(tmp_path: Path) -> None:
+async def test_the_daemon_reads_the_rule_file_at_its_start_and_at_refreshes(tmp_path: Path) -> None:
     path = tmp_path / "rules.json"
     conf = configuration(tmp_path).overlaid(configured(path))
     with pytest.raises(ConfigurationException, match="No such file"):

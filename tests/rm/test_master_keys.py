@@ -43,7 +43,7 @@ class Sleeper:
         await until(lambda: len(self._sleeping) == sleepers)
 
 
-async def test_each_key_is_announced_and_then_comes_into_force() -> None:
+async def test_each_key_is_distributed_before_it_is_used() -> None:
     """In force 1.5 liveness intervals after it was made: by then every live node has beaten."""
     keys = MasterKeys(Configuration.of({NODE_EXPIRY: "10", MASTER_EXPIRY: "12", **INTERVALS}))
     rings = (keys.masters.keys, keys.nodes.keys, keys.containers.keys)

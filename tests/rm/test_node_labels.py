@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from rm.core.events import AddClusterNodeLabels, RemoveClusterNodeLabels, ReplaceLabelsOnNodes
-from tests.rm.builders import RM, ask
+from tests.rm.builders import RM, resource_request
 from yarn.asks import ANY, ResourceRequest
 from yarn.errors import InvalidLabelResourceRequestException, YarnException
 from yarn.ids import ApplicationId, NodeId
@@ -43,7 +43,7 @@ def labelled_rm(conf: dict[str, str]) -> RM:
 
 
 def labelled(label: str | None, count: int = 1, name: str = ANY) -> ResourceRequest:
-    return replace(ask(count), label=label, resource_name=name)
+    return replace(resource_request(count), label=label, resource_name=name)
 
 
 def places(rm: RM, app: ApplicationId) -> list[str]:
@@ -54,21 +54,21 @@ def places(rm: RM, app: ApplicationId) -> list[str]:
 
 
 @pytest.mark.case("G1")
-def test_an_ask_goes_to_the_nodes_of_its_label(rm: RM) -> None:
+def test_a_request_is_placed_on_nodes_of_its_label(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app)
-    rm.allocate(app, [labelled("gpu", 2), replace(ask(1), priority=2)])
+    rm.allocate(app, [labelled("gpu", 2), replace(resource_request(1), priority=2)])
     assert sorted(places(rm, app)) == ["g1", "g1", "n1"]
 
 
-def test_asks_that_name_no_label_get_the_applications_then_the_queues(rm: RM) -> None:
+def test_requests_without_a_label_get_that_of_the_application_or_queue(rm: RM) -> None:
     of_application = rm.submit(node_label_expression="gpu")
     rm.run_am(of_application, "g1")
-    rm.allocate(of_application, [ask(1)])
+    rm.allocate(of_application, [resource_request(1)])
     assert places(rm, of_application) == ["g1"]
     of_queue = rm.submit(queue="gpus")
     rm.run_am(of_queue, "g1")
-    rm.allocate(of_queue, [ask(1), labelled("", 1)])
+    rm.allocate(of_queue, [resource_request(1), labelled("", 1)])
     assert places(rm, of_queue) == ["n1"], "the last row for a name wins, and it wants no label"
 
 
@@ -83,15 +83,15 @@ def test_asks_that_name_no_label_get_the_applications_then_the_queues(rm: RM) ->
         (labelled("ssd"), "queue=gpus doesn't have permission to access all labels in resource request."),
     ],
 )
-def test_a_label_that_cannot_be_refuses_the_call(rm: RM, wrong: ResourceRequest, problem: str) -> None:
+def test_a_request_with_an_invalid_label_is_refused(rm: RM, wrong: ResourceRequest, problem: str) -> None:
     app = rm.submit(queue="gpus")
     rm.run_am(app, "g1")
     with pytest.raises(InvalidLabelResourceRequestException, match=problem):
-        rm.allocate(app, [ask(1), wrong])
+        rm.allocate(app, [resource_request(1), wrong])
     assert places(rm, app) == []
 
 
-def test_a_label_that_the_cluster_has_not(rm: RM) -> None:
+def test_a_request_with_an_unknown_label_is_refused_if_its_queue_may_use_all_labels(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app)
     rm.allocate(app, [labelled("ssd")])
@@ -103,7 +103,7 @@ def test_a_label_that_the_cluster_has_not(rm: RM) -> None:
         rm2.allocate(app, [labelled("ssd")])
 
 
-def test_without_labels_an_ask_may_name_none() -> None:
+def test_without_node_labels_a_request_may_not_name_a_label() -> None:
     rm = RM({**CONF, "yarn.node-labels.enabled": "false"})
     rm.node("n1")
     app = rm.submit()
@@ -114,11 +114,11 @@ def test_without_labels_an_ask_may_name_none() -> None:
         rm.send(AddClusterNodeLabels(rm.call(), (NodeLabel("gpu"),)))
 
 
-def test_the_label_of_an_am() -> None:
+def test_an_am_is_placed_on_nodes_of_its_label() -> None:
     """Its own label, else that of the configuration for AMs, else its application's, else its queue's."""
     rm = labelled_rm({})
-    master = ResourceRequest(0, ANY, Resource(1024, 1), 1)
-    own = rm.submit(am_requests=(replace(master, label="gpu"),))
+    am = ResourceRequest(0, ANY, Resource(1024, 1), 1)
+    own = rm.submit(am_requests=(replace(am, label="gpu"),))
     of_application = rm.submit(node_label_expression="gpu")
     of_queue = rm.submit(queue="gpus")
     assert [rm.launch(app, "g1").node_id.host for app in (own, of_application, of_queue)] == ["g1"] * 3
@@ -127,12 +127,12 @@ def test_the_label_of_an_am() -> None:
     assert rm.launch(of_configuration, "g1").node_id.host == "g1"
 
 
-def test_an_am_with_a_label_that_its_queue_may_not_use(rm: RM) -> None:
+def test_an_am_with_a_label_inaccessible_to_its_queue_is_refused(rm: RM) -> None:
     with pytest.raises(InvalidLabelResourceRequestException, match=r"label.*=ssd\. Queue labels=gpu$"):
         rm.submit(queue="gpus", node_label_expression="ssd")
 
 
-def test_kept_partitions_are_for_applications_of_their_label() -> None:
+def test_an_enforced_partition_serves_only_applications_of_its_label() -> None:
     """enforcePartitionExclusivity: requests of other applications for it get the label of their application."""
     rm = labelled_rm({"yarn.node-labels.exclusive-enforced-partitions": "gpu"})
     stranger = rm.submit()
@@ -143,8 +143,8 @@ def test_kept_partitions_are_for_applications_of_their_label() -> None:
     rm.run_am(native, "g1")
     rm.allocate(native, [labelled("")])
     assert places(rm, native) == ["g1"]
-    master = ResourceRequest(0, ANY, Resource(1024, 1), 1, label="gpu")
-    assert rm.launch(rm.submit(am_requests=(master,)), "n1").node_id.host == "n1"
+    am = ResourceRequest(0, ANY, Resource(1024, 1), 1, label="gpu")
+    assert rm.launch(rm.submit(am_requests=(am,)), "n1").node_id.host == "n1"
 
 
 def test_an_am_is_notified_of_nodes_with_its_queues_label(rm: RM) -> None:

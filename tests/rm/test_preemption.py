@@ -5,7 +5,7 @@ from __future__ import annotations
 from rm.core.effects import Preempted
 from rm.core.reports.applications import application_report
 from rm.core.reports.queues import queue_info
-from tests.rm.builders import RM, ask
+from tests.rm.builders import RM, resource_request
 from yarn.ids import ApplicationId
 from yarn.protocols.client import QueueInfoRequest
 from yarn.resource import Resource
@@ -34,12 +34,12 @@ def crowded(rm: RM) -> tuple[ApplicationId, ApplicationId]:
     early = rm.submit(queue="a")
     rm.run_am(early)
     rm.get(early, 6)
-    rm.allocate(late, [ask(3)])
+    rm.allocate(late, [resource_request(3)])
     return early, late
 
 
 def pass_time(rm: RM, duration_ms: int) -> list[Preempted]:
-    """What preemption did in that time, with a heartbeat of the node."""
+    """The preemption effects of that time, which ends with a heartbeat of the node."""
     rm.now_ms += duration_ms
     rm.beat()
     return [effect for effect in rm.effects if isinstance(effect, Preempted)]
@@ -65,7 +65,7 @@ def test_containers_are_requested_from_the_am_first_and_killed_later() -> None:
     assert len(rm.allocate(late).allocated) == 3
 
 
-def test_who_gives_back_in_time_loses_nothing() -> None:
+def test_an_am_that_releases_containers_in_time_loses_no_others() -> None:
     rm = RM(QUEUES)
     early, late = crowded(rm)
     pass_time(rm, 3000)
@@ -78,7 +78,7 @@ def test_who_gives_back_in_time_loses_nothing() -> None:
     assert [pass_time(rm, 3000) for _ in range(4)] == [[], [], [], []]
 
 
-def test_what_was_lost_is_counted_for_the_application_and_its_queues() -> None:
+def test_preempted_resources_are_counted_for_the_application_and_its_queues() -> None:
     """RMAppAttemptMetrics and QueueMetrics: containers, sizes, and the seconds that they ran."""
     rm = RM(QUEUES)
     early, _ = crowded(rm)
@@ -95,7 +95,7 @@ def test_what_was_lost_is_counted_for_the_application_and_its_queues() -> None:
     assert queues["root"].losses.memory_mb_seconds == 3 * 9 * 1024
 
 
-def test_a_lost_am_counts_for_its_attempt_and_not_as_a_failure() -> None:
+def test_a_preempted_am_ends_its_attempt_without_counting_as_a_failure() -> None:
     """In a queue that has only AMs, the last application's AM is preempted, down to what AMs may use."""
     shares = {"yarn.scheduler.capacity.root.a.capacity": "25", "yarn.scheduler.capacity.root.b.capacity": "75"}
     rm = RM({**QUEUES, **shares, "yarn.scheduler.capacity.root.a.user-limit-factor": "4"})
@@ -105,7 +105,7 @@ def test_a_lost_am_counts_for_its_attempt_and_not_as_a_failure() -> None:
     first, second = (rm.submit(queue="a", resource=Resource(2048, 1)) for _ in range(2))
     for app in (first, second):
         rm.run_am(app)
-    rm.allocate(late, [ask(5)])
+    rm.allocate(late, [resource_request(5)])
     for _ in range(3):
         pass_time(rm, 3000)
     lost = rm.core.context.apps[second]
@@ -115,7 +115,7 @@ def test_a_lost_am_counts_for_its_attempt_and_not_as_a_failure() -> None:
     assert rm.core.context.apps[first].preempted_ams == 0
 
 
-def test_a_queue_says_what_may_be_taken_of_it() -> None:
+def test_a_queue_reports_whether_it_may_be_preempted() -> None:
     """disable_preemption is inherited, and can be unset below; without monitors preemption is disabled everywhere."""
     conf = {
         **QUEUES,

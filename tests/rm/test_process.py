@@ -1,4 +1,4 @@
-"""The ResourceManager as a process of its own: ready line, signals, what keeps it from starting, its event log."""
+"""The ResourceManager as a process of its own: ready line, signals, failed starts, event log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rm.core.resource_manager import ResourceManagerCore
 from rm.shell.daemon import GC_THRESHOLDS, STORE_FAILED, ResourceManagerStart
 from rm.shell.sqlite_store import SQLiteStateStore
 from tests.processes import running_in_loop
-from tests.rm.builders import ask, done
+from tests.rm.builders import done, resource_request
 from tests.rm.served_cluster import ADMIN, CLIENT, SOON_S, Node, configuration, submit, until
 from tests.rm.served_cluster import Cluster as ServedCluster
 from wire.event_log import read_event_log
@@ -84,7 +84,7 @@ async def running(directory: Path, *options: str) -> AsyncIterator[Process]:
 
 
 async def refusal(directory: Path, *options: str, status: int = 2) -> str:
-    """What a daemon that will not start says on standard error."""
+    """The standard error of a daemon that fails to start."""
     async with daemon(directory, *options) as process, asyncio.timeout(START_S):
         out, err = await process.communicate()
     assert process.returncode == status, err.decode()
@@ -93,7 +93,7 @@ async def refusal(directory: Path, *options: str, status: int = 2) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+async def test_a_signal_stops_the_resource_manager_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     write_files(tmp_path, configuration(tmp_path))
     async with running(tmp_path) as rm:
         assert rm.facts["role"] == "resourcemanager"
@@ -101,7 +101,7 @@ async def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) 
         assert await rm.stop(number) == 0
 
 
-async def test_all_faults_of_its_files_are_reported_at_once(tmp_path: Path) -> None:
+async def test_all_faults_of_the_configuration_files_are_reported_at_once(tmp_path: Path) -> None:
     conf = configuration(tmp_path).overridden(
         {
             "yarn.am.liveness-monitor.expiry-interval-ms": "soon",
@@ -135,7 +135,7 @@ async def test_a_port_in_use_is_reported_with_its_key(tmp_path: Path) -> None:
         (CLIENT, "0.0.0.0:0", "can be reached from other machines"),
     ],
 )
-async def test_the_reason_why_it_cannot_start_is_reported(tmp_path: Path, key: str, value: str, problem: str) -> None:
+async def test_the_reason_for_a_failed_start_is_reported(tmp_path: Path, key: str, value: str, problem: str) -> None:
     write_files(tmp_path, configuration(tmp_path))
     stderr = await refusal(tmp_path, "-D", f"{key}={value}")
     assert f"{key} = {value}" in stderr
@@ -143,7 +143,7 @@ async def test_the_reason_why_it_cannot_start_is_reported(tmp_path: Path, key: s
     assert "Traceback" not in stderr
 
 
-async def test_a_damaged_state_store_ends_it_with_a_status_of_its_own(tmp_path: Path) -> None:
+async def test_a_damaged_state_store_has_its_own_exit_status(tmp_path: Path) -> None:
     store = tmp_path / "state.sqlite"
     recovery = {RECOVERY_ENABLED.key: "true", STATE_STORE_FILE.key: str(store)}
     write_files(tmp_path, configuration(tmp_path).overridden(recovery, "test"))
@@ -178,8 +178,8 @@ sys.exit(asyncio.run(main()))
 
 
 @pytest.mark.parametrize("guest", [False, True])
-async def test_it_collects_garbage_seldom_in_a_process_of_its_own(tmp_path: Path, guest: bool) -> None:
-    """As a guest it leaves that to the process."""
+async def test_a_process_of_its_own_collects_garbage_rarely(tmp_path: Path, guest: bool) -> None:
+    """Inside another process it leaves the collector alone."""
     write_files(tmp_path, configuration(tmp_path))
     arguments = [sys.executable, "-P", "-c", SERVES, str(tmp_path), *(["stop"] if guest else [])]
     process = await asyncio.create_subprocess_exec(
@@ -191,8 +191,8 @@ async def test_it_collects_garbage_seldom_in_a_process_of_its_own(tmp_path: Path
     assert int(out) == (gc.get_threshold()[0] if guest else GC_THRESHOLDS[0])
 
 
-async def test_its_event_log_replays_into_the_same_effects(tmp_path: Path) -> None:
-    """Two nodes, an application that ends well, one that is killed, a refused call: recorded, killed -9, replayed."""
+async def test_the_event_log_replays_into_the_same_effects(tmp_path: Path) -> None:
+    """Two nodes, an application that succeeds, one that is killed, a refused call: recorded, killed -9, replayed."""
     log = tmp_path / "events"
     conf = configuration(tmp_path, yarn__yarnling__event_log=str(log))
     write_files(tmp_path, conf)
@@ -228,17 +228,17 @@ async def _live_a_little(rm: Process, conf: Configuration) -> None:
         app = await submit(client, tokens=b"HDTS\x00\x00\x00")
         home = await _beat_until_started(nodes)
         master_container = home.started[0].identifier.container_id
-        master = await cluster.master(home.amrm_token())
-        await master.register_application_master(RegisterApplicationMasterRequest("here"))
-        await master.allocate(AllocateRequest(0, asks=(ask(3),)))
+        am = await cluster.am(home.amrm_token())
+        await am.register_application_master(RegisterApplicationMasterRequest("here"))
+        await am.allocate(AllocateRequest(0, asks=(resource_request(3),)))
         for node in nodes:
             await node.beat(*([node.running(master_container)] if node is home else []))
-        reply = await master.allocate(AllocateRequest(1))
+        reply = await am.allocate(AllocateRequest(1))
         assert reply.allocated
         killed = await submit(client)
         await client.force_kill_application(KillApplicationRequest(killed))
         finish = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED)
-        while not (await master.finish_application_master(finish)).is_unregistered:
+        while not (await am.finish_application_master(finish)).is_unregistered:
             continue
         await home.beat(done(master_container))
         async with asyncio.timeout(SOON_S):
@@ -253,7 +253,7 @@ async def _beat_until_started(nodes: list[Node]) -> Node:
     return next(node for node in nodes if node.started)
 
 
-async def test_its_end_is_noticed_by_those_who_call(tmp_path: Path) -> None:
+async def test_callers_notice_the_exit_of_the_resource_manager(tmp_path: Path) -> None:
     conf = configuration(tmp_path)
     write_files(tmp_path, conf)
     async with running(tmp_path) as rm, AsyncExitStack() as stack:

@@ -46,14 +46,14 @@ def submit(rm: RM, user: str, queue: str = "default", groups: tuple[str, ...] = 
 
 
 @pytest.mark.case("C5")
-def test_a_submission_without_a_queue_goes_where_the_rules_say() -> None:
+def test_a_submission_without_a_queue_is_placed_by_the_rules() -> None:
     rm = RM({**QUEUES, PREFIX + "queue-mappings": "u:ann:root.dev,g:staff:root.dev"})
     assert rm.core.context.apps[submit(rm, "ann")].queue == "root.dev"
     assert rm.core.context.apps[submit(rm, "bob", groups=("staff",))].queue == "root.dev"
     assert rm.core.context.apps[submit(rm, "bob")].queue == "root.default"
 
 
-def test_an_empty_queue_name_is_refused_whatever_the_rules_say() -> None:
+def test_an_empty_queue_name_is_refused_despite_rules() -> None:
     """RMAppManager.placeApplication looks at the name after the rules; only a missing name means the default queue."""
     rm = RM({**QUEUES, PREFIX + "queue-mappings": "u:ann:root.dev"})
     with pytest.raises(YarnException, match="in a queue and submit context queue is null or empty"):
@@ -71,7 +71,7 @@ def test_rules_are_refreshed_with_the_queues_or_not_at_all() -> None:
 
 
 @pytest.mark.case("C6")
-def test_only_whom_the_lists_name_may_submit() -> None:
+def test_only_users_in_the_lists_may_submit() -> None:
     """The message is that of a real cluster; groups count, and administrators of the queue may submit too."""
     rm = RM(ACLS)
     submit(rm, "ann", "root.default")
@@ -87,20 +87,20 @@ def test_only_whom_the_lists_name_may_submit() -> None:
 
 
 @pytest.mark.case("C6")
-def test_a_right_above_holds_below() -> None:
-    """The authorizer walks up: root admits everybody unless configured."""
+def test_a_right_to_a_parent_queue_applies_to_its_children() -> None:
+    """The authorizer checks the parents too: root admits all users unless configured."""
     conf = {**ACLS, PREFIX + "root.acl_submit_applications": "*"}
     submit(RM(conf), "anybody", "root.dev")
     del conf[PREFIX + "root.acl_submit_applications"]
     submit(RM(conf), "anybody", "root.dev")
 
 
-def test_lists_are_not_looked_at_unless_enabled() -> None:
+def test_access_lists_are_ignored_unless_enabled() -> None:
     submit(RM({**ACLS, "yarn.acl.enable": "false"}), "anybody", "root.dev")
 
 
 @pytest.mark.case("C6")
-def test_whoever_moves_an_application_must_be_let_into_the_target() -> None:
+def test_moving_an_application_requires_submit_access_to_the_target() -> None:
     rm = RM(ACLS)
     rm.node("n1")
     app = submit(rm, "ann", "root.default")
@@ -110,7 +110,7 @@ def test_whoever_moves_an_application_must_be_let_into_the_target() -> None:
     assert rm.core.context.apps[app].queue == "root.dev"
 
 
-def test_a_user_is_told_its_rights_queue_by_queue() -> None:
+def test_a_users_rights_are_reported_for_each_queue() -> None:
     """ParentQueue.getQueueUserAclInfo: each list by itself, with those above it."""
     submits, administers = QueueACL.SUBMIT_APPLICATIONS, QueueACL.ADMINISTER_QUEUE
     rm = RM({**ACLS, PREFIX + "root.acl_administer_queue": "eve"})
@@ -157,7 +157,7 @@ REMOVING = {
         ("eve", "root.dev.team", False),
     ],
 )
-def test_a_template_says_who_may_have_a_queue_created(user: str, queue: str, is_let_in: bool) -> None:
+def test_a_template_defines_who_may_have_a_queue_created(user: str, queue: str, is_let_in: bool) -> None:
     """getPermissionsForDynamicQueue: the template of its kind counts at each level, not the queue's own keys."""
     rm = RM(DYNAMIC_ACLS)
     if is_let_in:
@@ -167,7 +167,7 @@ def test_a_template_says_who_may_have_a_queue_created(user: str, queue: str, is_
             submit(rm, user, queue)
 
 
-def test_a_template_lets_nobody_into_a_queue_that_is_there_until_a_refresh() -> None:
+def test_a_template_grants_no_access_to_an_existing_queue_until_a_refresh() -> None:
     """CapacitySchedulerQueueManager.setQueueAcls is called at the start and at refreshes only."""
     rm = RM(DYNAMIC_ACLS)
     submit(rm, "cid", "root.dev.new")
@@ -177,7 +177,7 @@ def test_a_template_lets_nobody_into_a_queue_that_is_there_until_a_refresh() -> 
     submit(rm, "cid", "root.dev.new")
 
 
-def test_idle_queues_are_removed_by_a_policy_that_has_to_be_named() -> None:
+def test_idle_queues_are_removed_only_with_a_configured_policy() -> None:
     """SchedulingMonitorManager: a round at the start, then one after each expiry.
 
     The queue is marked at 0 s, found idle but not expired at 300 s, and marked again at 600 s.
@@ -191,7 +191,7 @@ def test_idle_queues_are_removed_by_a_policy_that_has_to_be_named() -> None:
         assert (rm.core.scheduler.queue("root.dev.new") is not None) is is_there
 
 
-def test_the_policy_can_be_named_later_and_no_more() -> None:
+def test_the_policy_can_be_configured_and_removed_at_a_refresh() -> None:
     conf = {key: value for key, value in DYNAMIC_ACLS.items() if key != "yarn.acl.enable"}
     rm = RM(conf)
     rm.kill(submit(rm, "ann", "root.dev.new"))
@@ -208,8 +208,8 @@ def test_the_policy_can_be_named_later_and_no_more() -> None:
     assert rm.core.scheduler.queue("root.dev.new") is None
 
 
-def test_the_lists_of_a_queue_that_is_gone_count_for_the_next_of_its_name() -> None:
-    """ConfiguredYarnAuthorizer keeps the lists of queues that are gone."""
+def test_access_lists_of_a_removed_queue_apply_to_the_next_of_its_name() -> None:
+    """ConfiguredYarnAuthorizer keeps the lists of removed queues."""
     conf = DYNAMIC_ACLS | REMOVING
     rm = RM(conf)
     app = submit(rm, "cid", "root.dev.new")
@@ -217,14 +217,14 @@ def test_the_lists_of_a_queue_that_is_gone_count_for_the_next_of_its_name() -> N
     rm.kill(app)
     rm.wait(900_000)
     assert rm.core.scheduler.queue("root.dev.new") is None
-    nobody = {key: value for key, value in conf.items() if "leaf-template" not in key}
-    rm.send(RefreshQueues(rm.call(), Configuration.of(nobody)))
+    without_template = {key: value for key, value in conf.items() if "leaf-template" not in key}
+    rm.send(RefreshQueues(rm.call(), Configuration.of(without_template)))
     assert rm.core.context.apps[submit(rm, "cid", "root.dev.new")].queue == "root.dev.new"
     with pytest.raises(YarnException, match="does not have permission"):
         submit(rm, "cid", "root.dev.other")
 
 
-def test_below_a_queue_that_is_there_rights_are_asked_for_before_the_queue() -> None:
+def test_below_an_existing_queue_access_is_checked_before_existence() -> None:
     """The permissions of an unknown queue are checked before whether it could be created."""
     rm = RM(ACLS)
     with pytest.raises(YarnException, match="User cid does not have permission"):
@@ -235,7 +235,7 @@ def test_below_a_queue_that_is_there_rights_are_asked_for_before_the_queue() -> 
     assert rm.core.context.apps[submit(rm, "cid", "nowhere")].diagnostics.endswith("unknown queue: nowhere")
 
 
-def test_rules_may_have_queues_created_or_not() -> None:
+def test_rules_define_whether_queues_are_created() -> None:
     """CSMappingPlacementRule.validateAndNormalizeQueue; otherwise the fallback applies."""
     rules = (
         '{"rules": ['
@@ -259,7 +259,7 @@ MANAGED = {
 }
 
 
-def test_a_rule_has_a_managed_parent_make_a_leaf_of_its_own_and_no_deeper() -> None:
+def test_a_rule_creates_leaves_directly_below_a_managed_parent_only() -> None:
     """MappingRuleValidationHelper.validateQueuePathAutoCreation: a grandparent must be of the newer kind."""
     rm = RM(MANAGED)
     for _ in range(2):
@@ -268,7 +268,7 @@ def test_a_rule_has_a_managed_parent_make_a_leaf_of_its_own_and_no_deeper() -> N
         RM({**MANAGED, PREFIX + "queue-mappings": "u:ann:root.dev.a.b"})
 
 
-def test_the_template_of_a_managed_parent_says_who_may_have_a_leaf() -> None:
+def test_the_template_of_a_managed_parent_defines_who_may_have_a_leaf() -> None:
     """getACLsForLegacyAutoCreatedLeafQueue; an existing leaf has lists from the next refresh on."""
     conf = {
         **MANAGED,
@@ -304,7 +304,7 @@ def submit_at(rm: RM, user: str, priority: int | None, queue: str = "dev") -> in
     return rm.core.context.apps[app].priority
 
 
-def test_a_priority_list_bounds_what_is_submitted_and_gives_a_default() -> None:
+def test_a_priority_list_limits_submitted_priorities_and_sets_a_default() -> None:
     """CapacityScheduler.checkAndGetApplicationPriority; the message is that of a real cluster."""
     rm = RM(PRIORITIES)
     assert submit_at(rm, "ann", None) == 3
@@ -322,7 +322,7 @@ def test_a_priority_list_bounds_what_is_submitted_and_gives_a_default() -> None:
     assert submit_at(without, "bob", 8) == 8
 
 
-def test_a_priority_list_bounds_changes_too_by_who_asks_for_them() -> None:
+def test_a_priority_list_limits_changes_by_the_calling_user() -> None:
     rm = RM(PRIORITIES)
     app = submit(rm, "ann", "dev")
     assert rm.send(UpdateApplicationPriority(rm.call(), app, 6, "cid", ("staff",))) == 6

@@ -49,10 +49,10 @@ def states(rm: StoredRM, app: ApplicationId) -> tuple[str, str]:
     return rm.state(app), rm.attempt_state(app)
 
 
-# What is written, and when
+# When records are written
 
 
-def test_nobody_is_told_of_what_is_not_written(rm: StoredRM) -> None:
+def test_a_submission_is_not_accepted_before_it_is_stored(rm: StoredRM) -> None:
     rm.disk.is_slow = True
     app = rm.submit()
     assert rm.state(app) == "NEW_SAVING"
@@ -61,13 +61,13 @@ def test_nobody_is_told_of_what_is_not_written(rm: StoredRM) -> None:
     assert rm.state(app) == "ACCEPTED"
 
 
-def test_what_was_not_written_never_was(rm: StoredRM) -> None:
+def test_an_application_that_was_not_stored_is_unknown_after_a_restart(rm: StoredRM) -> None:
     rm.disk.is_slow = True
     app = rm.submit()
     assert app not in rm.restart().core.context.apps
 
 
-def test_an_application_that_was_not_written_failed_and_is_unknown_later(rm: StoredRM) -> None:
+def test_an_application_that_cannot_be_stored_fails_and_is_unknown_after_a_restart(rm: StoredRM) -> None:
     rm.disk.is_slow = True
     app = rm.submit()
     rm.disk.waiting.clear()
@@ -78,7 +78,7 @@ def test_an_application_that_was_not_written_failed_and_is_unknown_later(rm: Sto
     assert app not in rm.restart().core.context.apps
 
 
-def test_one_that_was_killed_before_it_could_not_be_written_is_killed(rm: StoredRM) -> None:
+def test_an_application_killed_before_its_store_operation_failed_is_killed(rm: StoredRM) -> None:
     rm.disk.is_slow = True
     app = rm.submit()
     rm.disk.waiting.clear()
@@ -100,15 +100,15 @@ def test_the_oldest_completed_applications_are_forgotten_by_the_store() -> None:
     assert list(rm.restart().core.context.apps) == apps[-1:]
 
 
-# What is over stays over
+# Ended applications
 
 
-def test_finished_killed_and_failed_are_shown_as_they_were(rm: StoredRM) -> None:
+def test_final_states_and_diagnostics_are_recovered(rm: StoredRM) -> None:
     finished, killed, failed = rm.submit(), rm.submit(max_app_attempts=1), rm.submit(max_app_attempts=1)
-    masters = {app: rm.run_am(app) for app in (finished, killed, failed)}
+    ams = {app: rm.run_am(app) for app in (finished, killed, failed)}
     rm.wait(3000)
     rm.finish(finished)
-    rm.beat(ended=[done(masters[finished].id), done(masters[failed].id, 7, "crashed")])
+    rm.beat(ended=[done(ams[finished].id), done(ams[failed].id, 7, "crashed")])
     rm.kill(killed)
     before = {app: application_report(rm.core.context, app) for app in (finished, killed, failed)}
     again = rm.restart()
@@ -135,23 +135,23 @@ def test_an_attempt_whose_end_was_not_stored_ends_as_its_application(rm: StoredR
     assert states(rm.restart(), app) == ("KILLED", "KILLED")
 
 
-# An application without an AM starts again
+# Applications without an AM
 
 
-def test_an_application_without_an_attempt_is_submitted_anew(rm: StoredRM) -> None:
+def test_an_application_stored_without_an_attempt_is_submitted_again(rm: StoredRM) -> None:
     app = rm.submit()
     again = rm.restart()
     assert states(again, app) == ("ACCEPTED", "SCHEDULED")
     again.comes_back()
     again.wait(1)
-    master = again.launch(app)
-    assert (master.id.attempt_id.attempt, master.id.epoch) == (1, 1)
+    am = again.launch(app)
+    assert (am.id.attempt_id.attempt, am.id.epoch) == (1, 1)
     third = again.restart()
     assert states(third, app) == ("ACCEPTED", "LAUNCHED")
 
 
-def test_the_end_of_an_attempt_leads_to_the_next_one_after_the_restart(rm: StoredRM) -> None:
-    """Its failure was stored; the application had not reacted yet."""
+def test_after_a_restart_an_ended_attempt_is_followed_by_the_next(rm: StoredRM) -> None:
+    """The attempt's failure was stored, but the application had not handled it yet."""
     app = rm.submit()
     rm.run_am(app)
     rm.disk.is_slow = True
@@ -166,7 +166,7 @@ def test_the_end_of_an_attempt_leads_to_the_next_one_after_the_restart(rm: Store
     )
 
 
-def test_what_a_finished_attempt_says_is_taken_for_the_applications_end(rm: StoredRM) -> None:
+def test_the_final_status_of_a_finished_attempt_becomes_that_of_the_application(rm: StoredRM) -> None:
     app = rm.submit()
     rm.run_am(app)
     rm.disk.is_slow = True
@@ -178,10 +178,10 @@ def test_what_a_finished_attempt_says_is_taken_for_the_applications_end(rm: Stor
     assert application_report(again.core.context, app).final_status is FinalApplicationStatus.SUCCEEDED
 
 
-# What an administrator or a user changed
+# Changes by administrators and users
 
 
-def test_moves_and_priorities_are_kept() -> None:
+def test_changed_queues_and_priorities_are_recovered() -> None:
     rm = StoredRM({**TWO_QUEUES, "yarn.cluster.max-application-priority": "10"})
     rm.node("n1")
     app = rm.submit()
@@ -194,7 +194,7 @@ def test_moves_and_priorities_are_kept() -> None:
     assert again.core.scheduler.applications[app].queue == "root.other"
 
 
-def test_a_lifetime_that_was_changed_is_kept(rm: StoredRM) -> None:
+def test_a_changed_lifetime_is_recovered(rm: StoredRM) -> None:
     app = rm.submit(lifetime_s=1000)
     rm.run_am(app)
     until_ms = rm.now_ms + 50_000
@@ -211,10 +211,10 @@ def test_the_labels_and_places_of_am_requests_are_recovered(rm: StoredRM) -> Non
     again = rm.restart()
     found = again.core.context.apps[app].am_requests
     assert found == rm.core.context.apps[app].am_requests
-    assert [ask.resource_name for ask in found] == [ANY, "n1"]
+    assert [request.resource_name for request in found] == [ANY, "n1"]
 
 
-def test_an_application_whose_queue_is_gone_is_killed() -> None:
+def test_an_application_whose_queue_was_removed_is_killed() -> None:
     rm = StoredRM(TWO_QUEUES)
     rm.node("n1")
     app = rm.submit(queue="other")
@@ -226,7 +226,7 @@ def test_an_application_whose_queue_is_gone_is_killed() -> None:
     )
 
 
-def test_a_queue_that_was_stopped_meanwhile_drains() -> None:
+def test_a_queue_stopped_before_the_restart_drains() -> None:
     """recoverDrainingState, also for the queues above; new applications are refused."""
     rm = StoredRM(TWO_QUEUES)
     rm.node("n1")
@@ -239,7 +239,7 @@ def test_a_queue_that_was_stopped_meanwhile_drains() -> None:
     assert (again.state(app), queue.state) == ("KILLED", QueueState.STOPPED)
 
 
-def test_no_limit_keeps_out_what_was_accepted() -> None:
+def test_recovered_applications_are_exempt_from_submission_limits() -> None:
     rm = StoredRM(NO_SETTLING)
     rm.node("n1")
     apps = [rm.submit() for _ in range(3)]
@@ -250,7 +250,7 @@ def test_no_limit_keeps_out_what_was_accepted() -> None:
     assert list(again.core.scheduler.applications) == apps
 
 
-def test_a_queue_that_was_made_on_demand_is_made_again() -> None:
+def test_a_dynamic_queue_is_created_again() -> None:
     rm = StoredRM({**NO_SETTLING, **ON_DEMAND})
     rm.node("n1")
     app = rm.submit(queue="root.users.ann")
@@ -259,11 +259,11 @@ def test_a_queue_that_was_made_on_demand_is_made_again() -> None:
     assert again.core.scheduler.applications[app].queue == "root.users.ann"
 
 
-def test_an_earlier_attempt_whose_end_was_not_stored_failed(rm: StoredRM) -> None:
+def test_an_earlier_attempt_without_a_stored_end_is_failed(rm: StoredRM) -> None:
     app = rm.submit(max_app_attempts=2)
-    master = rm.run_am(app)
+    am = rm.run_am(app)
     first = rm.attempt_id(app)
-    rm.beat(ended=[done(master.id, 1)])
+    rm.beat(ended=[done(am.id, 1)])
     rm.run_am(app)
     rm.disk.attempts[first] = replace(rm.disk.attempts[first], state=None)
     again = rm.restart()
@@ -273,7 +273,7 @@ def test_an_earlier_attempt_whose_end_was_not_stored_failed(rm: StoredRM) -> Non
     assert states(again, app) == ("KILLED", "KILLED")
 
 
-def test_an_application_that_lived_too_long_meanwhile_is_killed(rm: StoredRM) -> None:
+def test_an_application_whose_lifetime_ended_during_the_outage_is_killed(rm: StoredRM) -> None:
     app = rm.submit(lifetime_s=10)
     rm.run_am(app)
     again = rm.restart()
@@ -282,26 +282,26 @@ def test_an_application_that_lived_too_long_meanwhile_is_killed(rm: StoredRM) ->
     assert again.state(app) == "KILLED"
 
 
-# Without work-preserving recovery: the NodeManagers end what they run, and each application gets a new attempt
+# Without work-preserving recovery: NodeManagers kill their containers, and each application gets a new attempt
 
 
-def test_without_preserving_work_the_ams_end_brings_a_new_attempt() -> None:
+def test_without_work_preserving_recovery_the_exit_of_the_am_starts_a_new_attempt() -> None:
     rm = StoredRM(NOT_PRESERVING)
     rm.node("n1")
     app = rm.submit(max_app_attempts=2)
-    master = rm.run_am(app)
+    am = rm.run_am(app)
     again = rm.restart()
     assert states(again, app) == ("ACCEPTED", "LAUNCHED")
     with pytest.raises(ApplicationAttemptNotFoundException):
         again.allocate(app)
-    again.comes_back(ended={master.id: -106})
+    again.comes_back(ended={am.id: -106})
     assert (again.attempt_id(app).attempt, again.state(app)) == (2, "ACCEPTED")
     second = again.run_am(app)
     assert second.id.epoch == 0
     assert application_report(again.core.context, app).state is YarnApplicationState.RUNNING
 
 
-def test_an_am_that_never_comes_back_expires(rm: StoredRM) -> None:
+def test_an_am_that_never_registers_again_expires(rm: StoredRM) -> None:
     app = rm.submit(max_app_attempts=2)
     rm.run_am(app)
     again = rm.restart()

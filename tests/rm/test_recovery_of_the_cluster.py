@@ -29,7 +29,7 @@ def labelled() -> StoredRM:
     return rm
 
 
-def give(rm: StoredRM, **labels: str) -> None:
+def set_labels(rm: StoredRM, **labels: str) -> None:
     """Labels by host (`n1`), by port where the name ends with the port's (`n1_1`); "" for none."""
     given = {NodeId(*_host_and_port(name)): (label,) if label else () for name, label in labels.items()}
     rm.send(ReplaceLabelsOnNodes(rm.call(), tuple(given.items())))
@@ -47,10 +47,10 @@ def labels_of(rm: StoredRM) -> dict[str, str]:
 # Labels, as FileSystemNodeLabelsStore keeps them
 
 
-def test_labels_and_who_has_them_are_there_before_any_node_is() -> None:
+def test_labels_and_their_nodes_are_recovered_before_nodes_register() -> None:
     rm = labelled()
     port = rm.nodes["n1"].node_id.port
-    give(rm, g1="gpu", **{f"n1_{port}": "ssd"})
+    set_labels(rm, g1="gpu", **{f"n1_{port}": "ssd"})
     again = rm.restart()
     assert again.core.scheduler.labels.cluster_labels() == (GPU, SSD)
     assert labels_of(again) == {"g1:0": "gpu", f"n1:{port}": "ssd"}
@@ -59,21 +59,21 @@ def test_labels_and_who_has_them_are_there_before_any_node_is() -> None:
     assert again.core.scheduler.labels.resource_of("gpu") == again.nodes["g1"].resource
 
 
-def test_a_node_that_has_no_label_though_its_host_has_stays_so() -> None:
+def test_a_node_without_the_label_of_its_host_stays_unlabelled() -> None:
     rm = labelled()
     node_id = rm.nodes["g1"].node_id
-    give(rm, g1="gpu")
-    give(rm, **{f"g1_{node_id.port}": ""})
+    set_labels(rm, g1="gpu")
+    set_labels(rm, **{f"g1_{node_id.port}": ""})
     again = rm.restart().restart()
     again.comes_back("g1")
     assert again.core.scheduler.labels.label_of(node_id) == ""
     assert labels_of(again) == {"g1:0": "gpu"}
 
 
-def test_labels_that_were_taken_away_stay_away() -> None:
+def test_removed_labels_stay_removed() -> None:
     rm = labelled()
     rm.send(AddClusterNodeLabels(rm.call(), (NodeLabel("later"),)))
-    give(rm, g1="later")
+    set_labels(rm, g1="later")
     assert labels_of(rm.restart())["g1:0"] == "later"
     rm.send(RemoveClusterNodeLabels(rm.call(), ("later",)))
     again = rm.restart()
@@ -83,7 +83,7 @@ def test_labels_that_were_taken_away_stay_away() -> None:
 
 def test_a_container_of_a_labelled_node_is_charged_to_its_label_again() -> None:
     rm = labelled()
-    give(rm, g1="gpu")
+    set_labels(rm, g1="gpu")
     app = rm.submit(node_label_expression="gpu")
     rm.run_am(app, "g1")
     again = rm.restart()
@@ -92,19 +92,19 @@ def test_a_container_of_a_labelled_node_is_charged_to_its_label_again() -> None:
     assert used.memory_mb == 1024
 
 
-def test_without_node_labels_what_is_stored_waits() -> None:
+def test_stored_labels_survive_a_run_without_node_labels() -> None:
     rm = labelled()
-    give(rm, g1="gpu")
+    set_labels(rm, g1="gpu")
     without = rm.restart({})
     assert without.core.scheduler.labels.cluster_labels() == ()
     assert without.restart(CONF).core.scheduler.labels.cluster_labels() == (GPU, SSD)
 
 
-# Hosts that were shut out (NodesListManager: the lists are read again, timeouts are forgotten)
+# Excluded hosts (NodesListManager: the lists are read again, timeouts are not stored)
 
 
-def test_a_node_that_was_being_emptied_is_shut_out_at_once() -> None:
-    """Its containers end with it: the time left is not stored, as in Hadoop."""
+def test_a_node_that_was_decommissioning_is_refused_after_the_restart() -> None:
+    """Its containers are killed with it: the remaining time is not stored, as in Hadoop."""
     rm = StoredRM()
     rm.node("n1")
     app = rm.submit()
@@ -118,10 +118,10 @@ def test_a_node_that_was_being_emptied_is_shut_out_at_once() -> None:
     assert cluster_metrics(again.core.context).decommissioning == 0
 
 
-# What only an AM needed is not kept when its application is over; who may look at it is (pruneAppState)
+# Credentials are removed when an application has ended, access lists are kept (pruneAppState)
 
 
-def test_the_end_of_an_application_takes_its_credentials_from_the_store() -> None:
+def test_credentials_of_an_ended_application_are_removed_from_the_store() -> None:
     rm = StoredRM()
     rm.node("n1")
     acls = {ApplicationAccessType.VIEW_APP: "bob"}

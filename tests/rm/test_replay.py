@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rm.core.resource_manager import ResourceManagerCore
-from tests.rm.builders import ONE_QUEUE, RM, START_MS, ask, done
+from tests.rm.builders import ONE_QUEUE, RM, START_MS, done, resource_request
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.settings.yarnling import CHECK_INVARIANTS
@@ -23,16 +23,16 @@ def session() -> RM:
     for host in ("n1", "n2", "n3"):
         rm.node(host)
     apps = [rm.submit(user, keep_containers_across_attempts=user == "bob") for user in ("ann", "bob", "cid")]
-    masters = {}
+    ams = {}
     for app, host in zip(apps, ("n1", "n2", "n3"), strict=True):
         while rm.attempt_state(app) == "SCHEDULED":
             rm.beat(host)
-        masters[app] = rm.core.context.apps[app].current_attempt.am_container  # type: ignore[union-attr]
+        ams[app] = rm.core.context.apps[app].current_attempt.am_container  # type: ignore[union-attr]
     for app in apps:
         rm.launch(app)
         rm.register(app)
     for app in apps:
-        rm.allocate(app, [ask(4), ask(2, 2048, priority=5)])
+        rm.allocate(app, [resource_request(4), resource_request(2, 2048, priority=5)])
     for host in ("n1", "n2", "n3"):
         rm.beat(host)
     held = {app: rm.allocate(app).allocated for app in apps}
@@ -41,10 +41,10 @@ def session() -> RM:
     for host in ("n1", "n2", "n3"):
         rm.beat(host)
     with pytest.raises(YarnException):
-        rm.allocate(apps[0], [ask(1, 10**6)])
-    master = masters[apps[1]]
-    assert master is not None
-    rm.beat(master.node_id.host, ended=[done(master.id, 1, "crashed")])
+        rm.allocate(apps[0], [resource_request(1, 10**6)])
+    am = ams[apps[1]]
+    assert am is not None
+    rm.beat(am.node_id.host, ended=[done(am.id, 1, "crashed")])
     rm.kill(apps[2])
     for _ in range(8):
         rm.wait(100_000)
@@ -64,7 +64,7 @@ def test_a_replayed_log_has_the_same_effects() -> None:
     assert len(log) > 40
 
 
-def test_no_order_comes_from_hashes() -> None:
+def test_no_order_depends_on_hashes() -> None:
     """Two interpreters whose strings hash differently have the same effects."""
     code = "from tests.rm.test_replay import session; print(*(effects for _, _, effects in session().log), sep='\\n')"
     stories = {

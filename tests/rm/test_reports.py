@@ -1,4 +1,4 @@
-"""What clients see: lists, usage, containers, queues, and why an application still waits."""
+"""Reports for clients: lists, usage, containers, queues, and why an application waits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rm.core.reports.applications import (
     container_reports,
 )
 from rm.core.reports.queues import queue_info
-from tests.rm.builders import RM, ask, done
+from tests.rm.builders import RM, done, resource_request
 from yarn.applications import ApplicationFilter
 from yarn.errors import ApplicationAttemptNotFoundException, ApplicationNotFoundException, ContainerNotFoundException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
@@ -62,7 +62,7 @@ def test_a_filter_is_prepared_once_and_not_for_each_application(rm: RM) -> None:
     assert CountedText.lowered == 2
 
 
-def test_the_labels_of_an_application_as_hadoop_words_them(rm: RM) -> None:
+def test_label_expressions_are_reported_in_hadoops_form(rm: RM) -> None:
     """RMAppImpl.getAppNodeLabelExpression and getAmNodeLabelExpression."""
     managed = application_report(rm.core.context, rm.submit(queue="web"))
     assert (managed.label_expression, managed.am_label_expression) == ("<Not set>", "<DEFAULT_PARTITION>")
@@ -72,18 +72,18 @@ def test_the_labels_of_an_application_as_hadoop_words_them(rm: RM) -> None:
     assert blank.label_expression == "<DEFAULT_PARTITION>"
 
 
-def test_a_report_before_there_is_an_attempt(rm: RM) -> None:
+def test_an_application_without_an_attempt_has_a_report(rm: RM) -> None:
     app = rm.submit(queue="nosuch")
     report = application_report(rm.core.context, app)
     assert report.current_attempt_id == ApplicationAttemptId(app, -1)
     assert (report.host, report.rpc_port, report.progress) == ("N/A", -1, 0.0)
 
 
-def test_the_queue_is_told_by_its_full_path(rm: RM) -> None:
+def test_a_report_names_the_queue_by_its_full_path(rm: RM) -> None:
     assert application_report(rm.core.context, rm.submit(queue="web")).queue == "root.dev.web"
 
 
-def test_a_dying_application_reads_as_before(rm: RM) -> None:
+def test_an_ending_application_is_reported_in_its_previous_state(rm: RM) -> None:
     """KILLING and FINAL_SAVING are reported as the state before."""
     app = rm.submit(queue="web")
     rm.run_am(app)
@@ -92,7 +92,7 @@ def test_a_dying_application_reads_as_before(rm: RM) -> None:
     assert application_report(rm.core.context, app).state is YarnApplicationState.FINISHED
 
 
-def test_filters_join_by_and_inside_by_or(rm: RM) -> None:
+def test_filters_are_combined_with_and_their_values_with_or(rm: RM) -> None:
     rm.submit("ann", "web", type="SPARK", tags=frozenset(["Night", "big"]))
     rm.submit("bob", "db")
     rm.kill(rm.submit("ann", "ops"))
@@ -120,7 +120,7 @@ def test_unknown_ids_are_refused(rm: RM) -> None:
         container_report(rm.core.context, ContainerId.parse("container_1_0001_01_000001"))
 
 
-def test_attempts_and_their_containers(rm: RM) -> None:
+def test_attempts_are_reported_with_their_containers(rm: RM) -> None:
     app = rm.submit(queue="web")
     first = rm.run_am(app)
     task = rm.get(app, 1)[0]
@@ -136,21 +136,21 @@ def test_attempts_and_their_containers(rm: RM) -> None:
     assert container_reports(rm.core.context, ApplicationAttemptId(app, 1)) == ()
 
 
-def test_a_container_reads_running_from_its_allocation_on(rm: RM) -> None:
+def test_a_container_is_reported_running_from_its_allocation_on(rm: RM) -> None:
     """RMContainerImpl.getContainerState has no state between allocation and end."""
     app = rm.submit(queue="web")
     rm.run_am(app)
-    rm.allocate(app, [ask(1)])
+    rm.allocate(app, [resource_request(1)])
     rm.beat()
     (acquired,) = rm.allocate(app).allocated
     assert container_report(rm.core.context, acquired.id).state is ContainerState.RUNNING
 
 
-# What it waits for
+# Waiting applications
 
 
 @pytest.mark.case("C2")
-def test_an_application_above_the_limit_for_ams_says_so() -> None:
+def test_the_diagnostics_of_a_pending_application_name_the_am_limit() -> None:
     """C2: with the reason, the limit and what AMs use now; the first application is always activated."""
     rm = RM({"yarn.scheduler.capacity.maximum-am-resource-percent": "0.1"})
     rm.node("n1")
@@ -170,7 +170,7 @@ def test_an_application_above_the_limit_for_ams_says_so() -> None:
     assert "Application is Activated, waiting for resources" in application_report(rm.core.context, second).diagnostics
 
 
-def test_a_parked_application_says_nothing() -> None:
+def test_an_application_held_back_by_max_parallel_apps_has_no_diagnostics() -> None:
     """LeafQueue.addApplicationAttempt returns before it stores a diagnostic; `explain` has the reason."""
     rm = RM({"yarn.scheduler.capacity.max-parallel-apps": "1"})
     rm.node("n1")
@@ -188,7 +188,7 @@ def test_without_any_node_an_application_waits_for_the_cluster() -> None:
     )
 
 
-def test_an_activated_application_tells_how_full_its_queue_is(rm: RM) -> None:
+def test_the_diagnostics_of_an_activated_application_show_the_use_of_its_queue(rm: RM) -> None:
     """As on a real cluster: the report of an application that waits."""
     app = rm.submit(queue="ops")
     assert application_report(rm.core.context, app).diagnostics == (
@@ -212,10 +212,10 @@ def test_an_allocated_am_waits_for_its_launch(rm: RM) -> None:
 # Queues
 
 
-def test_a_queue_with_what_is_below_it(rm: RM) -> None:
+def test_a_queue_is_reported_with_its_children(rm: RM) -> None:
     app = rm.submit(queue="web")
     rm.run_am(app)
-    rm.allocate(app, [ask(9)])
+    rm.allocate(app, [resource_request(9)])
     rm.beat()
     info = queue_info(rm.core.context, QueueInfoRequest("root", applications=True, recursive=True))
     assert info is not None
@@ -233,7 +233,7 @@ def test_a_queue_with_what_is_below_it(rm: RM) -> None:
     assert ops.statistics.available_memory_mb == 2048
 
 
-def test_children_of_one_level_only(rm: RM) -> None:
+def test_a_non_recursive_queue_report_has_only_direct_children(rm: RM) -> None:
     info = queue_info(rm.core.context, QueueInfoRequest("root", children=True))
     assert info is not None
     assert [child.children for child in info.children] == [(), ()]
@@ -246,7 +246,7 @@ def test_an_unknown_queue_has_no_report(rm: RM) -> None:
     assert queue_info(rm.core.context, QueueInfoRequest("nosuch")) is None
 
 
-def test_asking_changes_nothing(rm: RM) -> None:
+def test_reports_change_nothing(rm: RM) -> None:
     rm.submit(queue="web")
     before = repr(application_report(rm.core.context, rm.submit("eve", queue="db")))
     users = list(rm.core.scheduler.queues["root.dev.db"].users.users)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Nodes: heartbeats and their ids, loss, resync, orders that are sent once."""
+"""Nodes: heartbeats and their response ids, expiry, resync, and orders that are sent once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from rm.core.events import NodeHeartbeat, ProcessStalled, RegisterNode, Tick, UnregisterNode, UpdateNodeResource
 from rm.core.reports.nodes import cluster_metrics, node_reports
-from tests.rm.builders import RM, ask, done
+from tests.rm.builders import RM, done, resource_request
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import ResourceNotFoundException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
@@ -53,9 +53,9 @@ def alive(rm: RM, duration_ms: int, *hosts: str) -> None:
 
 
 def test_a_resent_heartbeat_gets_the_same_reply_and_does_nothing(rm: RM, app: ApplicationId) -> None:
-    """The reply with the order to clean up was lost: the order comes again, and nothing is scheduled twice."""
+    """The reply with the clean-up order was lost: it is sent again, and nothing is scheduled twice."""
     container = rm.get(app, 1)[0]
-    rm.allocate(app, [ask(3)], release=[container.id])
+    rm.allocate(app, [resource_request(3)], release=[container.id])
     before = rm.nodes["n1"].response_id
     reply = rm.beat()
     assert reply.containers_to_clean_up == (container.id,)
@@ -70,16 +70,16 @@ def test_a_resent_heartbeat_gets_the_same_reply_and_does_nothing(rm: RM, app: Ap
 def test_a_lost_reply_to_the_first_heartbeat_is_sent_again(
     rm: RM, app: ApplicationId, *, registers_again: bool
 ) -> None:
-    """The first heartbeat has id 0, and so has the one that repeats it: nothing more is placed, no resync."""
+    """The first heartbeat has id 0, and so has its repetition: nothing more is allocated, and there is no resync."""
     nm = rm.node("n3")
     if registers_again:
         rm.beat("n3")
         nm = rm.node("n3")
-    rm.allocate(app, [ask(3)])
+    rm.allocate(app, [resource_request(3)])
     reply = rm.beat("n3")
     placed = rm.core.scheduler.node_usage(nm.node_id)
     assert len(rm.allocate(app).allocated) == 3
-    rm.allocate(app, [ask(3)])
+    rm.allocate(app, [resource_request(3)])
     nm.response_id = 0
     assert rm.beat("n3") is reply
     assert (reply.action, reply.response_id) == (NodeAction.NORMAL, 1)
@@ -87,7 +87,7 @@ def test_a_lost_reply_to_the_first_heartbeat_is_sent_again(
     assert rm.beat("n3").response_id == 2
 
 
-def test_response_ids_of_a_node_go_round_after_the_largest_java_int(rm: RM) -> None:
+def test_response_ids_of_a_node_wrap_around_after_the_largest_java_int(rm: RM) -> None:
     node = rm.core.context.nodes[rm.nodes["n1"].node_id]
     node.last_response = replace(node.last_response, response_id=RESPONSE_ID_MAX)
     rm.nodes["n1"].response_id = RESPONSE_ID_MAX
@@ -99,11 +99,11 @@ def test_response_ids_of_a_node_go_round_after_the_largest_java_int(rm: RM) -> N
 
 
 @pytest.mark.parametrize("response_id", [0, 7, 1000])
-def test_a_node_that_counts_otherwise_has_to_begin_anew(rm: RM, app: ApplicationId, response_id: int) -> None:
+def test_a_node_with_a_wrong_response_id_has_to_register_again(rm: RM, app: ApplicationId, response_id: int) -> None:
     """The node is REBOOTED, its containers are lost; it registers as a new node."""
     for _ in range(3):
         rm.beat("n2")
-    rm.allocate(app, [ask(1)])
+    rm.allocate(app, [resource_request(1)])
     rm.beat("n2")
     lost = rm.allocate(app).allocated[0]
     rm.nodes["n2"].response_id = response_id
@@ -127,7 +127,7 @@ def test_an_unknown_node_has_to_register(rm: RM) -> None:
 # Registering
 
 
-def test_a_node_too_small_for_any_container_is_sent_away(rm: RM) -> None:
+def test_a_node_too_small_for_any_container_is_refused(rm: RM) -> None:
     request = RegisterNodeManagerRequest(NodeId("tiny", 1), 8042, Resource(512, 1))
     reply = rm.send(RegisterNode(rm.call(), request, "/default-rack"))
     assert reply.action is NodeAction.SHUTDOWN
@@ -147,8 +147,8 @@ def test_a_node_with_an_unknown_resource_type_is_refused(rm: RM) -> None:
     assert rm.core.scheduler.cluster_resource == Resource(2 * 8192, 16)
 
 
-def test_a_node_that_registers_again_without_applications_has_lost_what_ran_on_it(rm: RM, app: ApplicationId) -> None:
-    rm.allocate(app, [ask(1)])
+def test_a_node_that_registers_again_without_applications_has_lost_its_containers(rm: RM, app: ApplicationId) -> None:
+    rm.allocate(app, [resource_request(1)])
     rm.beat("n2")
     (container,) = rm.allocate(app).allocated
     rm.run(container)
@@ -161,7 +161,7 @@ def test_a_node_that_registers_again_without_applications_has_lost_what_ran_on_i
 
 def test_a_node_that_registers_again_with_its_applications_keeps_them(rm: RM, app: ApplicationId) -> None:
     """An NM that recovered: same containers, its ids start at 0."""
-    rm.allocate(app, [ask(1)])
+    rm.allocate(app, [resource_request(1)])
     rm.beat("n2")
     (container,) = rm.allocate(app).allocated
     rm.run(container)
@@ -179,10 +179,10 @@ def test_a_node_that_registers_again_with_its_applications_keeps_them(rm: RM, ap
 
 
 @pytest.mark.parametrize("reported_state", [ContainerState.RUNNING, ContainerState.COMPLETE])
-def test_what_a_node_says_of_a_container_on_another_counts_for_nothing(
+def test_a_report_about_a_container_of_another_node_is_ignored(
     rm: RM, app: ApplicationId, reported_state: ContainerState
 ) -> None:
-    rm.allocate(app, [ask(1)])
+    rm.allocate(app, [resource_request(1)])
     rm.beat("n2")
     (container,) = rm.allocate(app).allocated
     rm.run(container)
@@ -190,8 +190,8 @@ def test_what_a_node_says_of_a_container_on_another_counts_for_nothing(
     nm = rm.nodes["n1"]
     status = ContainerStatus(container.id, reported_state, 7)
     increased = replace(container, resource=Resource(7 * 1024, 1))
-    master = [ContainerStatus(one, ContainerState.RUNNING) for one in nm.running]
-    beat = NodeHeartbeatRequest(nm.node_id, nm.response_id, (*master, status), increased_containers=(increased,))
+    am = [ContainerStatus(one, ContainerState.RUNNING) for one in nm.running]
+    beat = NodeHeartbeatRequest(nm.node_id, nm.response_id, (*am, status), increased_containers=(increased,))
     reply = rm.send(NodeHeartbeat(rm.call(), beat))
     nm.response_id = reply.response_id
     rm.beat("n1")
@@ -203,8 +203,8 @@ def test_what_a_node_says_of_a_container_on_another_counts_for_nothing(
     assert rm.core.scheduler.container(container.id) is held
 
 
-def test_another_nm_at_the_same_port_takes_the_place_of_the_old(rm: RM, app: ApplicationId) -> None:
-    rm.allocate(app, [ask(1)])
+def test_another_nm_at_the_same_port_replaces_the_old_one(rm: RM, app: ApplicationId) -> None:
+    rm.allocate(app, [resource_request(1)])
     rm.beat("n2")
     (container,) = rm.allocate(app).allocated
     nm = rm.nodes["n2"]
@@ -220,9 +220,9 @@ def test_another_nm_at_the_same_port_takes_the_place_of_the_old(rm: RM, app: App
 
 
 @pytest.mark.case("I2")
-def test_a_silent_node_is_lost_and_its_containers_with_it(rm: RM, app: ApplicationId) -> None:
-    """Seen at the first check after the interval: between T and 4/3 T."""
-    rm.allocate(app, [ask(1)])
+def test_a_silent_node_is_lost_with_its_containers(rm: RM, app: ApplicationId) -> None:
+    """Detected at the first check after the interval T: between T and 4/3 T."""
+    rm.allocate(app, [resource_request(1)])
     rm.beat("n2")
     (container,) = rm.allocate(app).allocated
     rm.run(container)
@@ -242,9 +242,9 @@ def test_a_silent_node_is_lost_and_its_containers_with_it(rm: RM, app: Applicati
     ) == (1, 1)
 
 
-def test_what_a_lost_node_still_runs_is_cleaned_up_when_it_comes_back(rm: RM, app: ApplicationId) -> None:
-    """It registers again; its containers are not taken over, and are ordered to end after their report."""
-    rm.allocate(app, [ask(1)])
+def test_containers_that_a_lost_node_still_runs_are_cleaned_up_when_it_returns(rm: RM, app: ApplicationId) -> None:
+    """It registers again; its containers are not recovered, and are killed after it has reported them."""
+    rm.allocate(app, [resource_request(1)])
     rm.beat("n2")
     (container,) = rm.allocate(app).allocated
     rm.run(container)
@@ -257,14 +257,14 @@ def test_what_a_lost_node_still_runs_is_cleaned_up_when_it_comes_back(rm: RM, ap
     assert rm.beat("n2").containers_to_clean_up == (container.id,)
 
 
-def test_a_node_that_says_goodbye_is_shut_down(rm: RM) -> None:
+def test_an_unregistered_node_is_shut_down(rm: RM) -> None:
     rm.send(UnregisterNode(rm.call(), rm.nodes["n2"].node_id))
     assert state(rm, "n2") is NodeState.SHUTDOWN
     assert rm.beat("n2").action is NodeAction.RESYNC
     assert [report.node_id.host for report in node_reports(rm.core.context, frozenset({NodeState.SHUTDOWN}))] == ["n2"]
 
 
-def test_a_container_that_is_not_reported_any_more_is_over(rm: RM, app: ApplicationId) -> None:
+def test_a_container_missing_from_a_heartbeat_is_completed(rm: RM, app: ApplicationId) -> None:
     container = rm.get(app, 1)[0]
     del rm.nodes["n1"].running[container.id]
     rm.beat()
@@ -273,8 +273,8 @@ def test_a_container_that_is_not_reported_any_more_is_over(rm: RM, app: Applicat
     assert status.diagnostics == f"Container {container.id} was running but not reported from n1:45454"
 
 
-def test_opportunistic_containers_are_over_with_one_that_is_not_reported(rm: RM, app: ApplicationId) -> None:
-    """findLostContainers looks for what is missing among guaranteed ones only."""
+def test_opportunistic_containers_are_completed_with_one_missing_from_a_heartbeat(rm: RM, app: ApplicationId) -> None:
+    """findLostContainers checks only guaranteed containers."""
     kept, missing, opportunistic = (container.id for container in rm.get(app, 3))
     nm = rm.nodes["n1"]
     del nm.running[missing]
@@ -292,7 +292,7 @@ def test_opportunistic_containers_are_over_with_one_that_is_not_reported(rm: RM,
 
 
 def test_an_unhealthy_node_loses_its_containers_and_comes_back_empty(rm: RM, app: ApplicationId) -> None:
-    rm.allocate(app, [ask(1)])
+    rm.allocate(app, [resource_request(1)])
     rm.beat("n2")
     (container,) = rm.allocate(app).allocated
     rm.run(container)
@@ -310,7 +310,7 @@ def test_an_unhealthy_node_loses_its_containers_and_comes_back_empty(rm: RM, app
 # Orders
 
 
-def test_an_application_that_is_over_is_cleaned_up_where_it_ran(rm: RM, app: ApplicationId) -> None:
+def test_an_ended_application_is_cleaned_up_on_its_nodes(rm: RM, app: ApplicationId) -> None:
     rm.kill(app)
     rm.nodes["n1"].running.clear()
     assert rm.beat("n1").applications_to_clean_up == (app,)
@@ -342,18 +342,18 @@ def test_resizing_an_unknown_node_refuses_all(rm: RM) -> None:
 
 
 def test_an_ended_container_is_reported_by_id_only_once_to_the_scheduler(rm: RM, app: ApplicationId) -> None:
-    """NMs repeat an end with each heartbeat; the queue's count of containers goes down by one."""
+    """NMs repeat a completion with each heartbeat; the queue's container count decreases only once."""
     container = rm.get(app, 2)[0]
     for _ in range(3):
         rm.beat(ended=[done(container.id)])
     assert len(rm.core.scheduler.containers_of(app)) == 2
 
 
-# A ResourceManager that stood
+# A stalled ResourceManager
 
 
-def test_when_it_goes_on_nobody_is_lost_for_a_silence_that_was_its_own(rm: RM, app: ApplicationId) -> None:
-    """F09: the tick of the liveness monitors comes before the heartbeats that nodes and AMs sent meanwhile."""
+def test_a_stall_of_the_rm_expires_nothing(rm: RM, app: ApplicationId) -> None:
+    """F09: the tick of the liveness monitors comes before the heartbeats that nodes and AMs sent during the stall."""
     rm.get(app, 1)
     rm.now_ms += 2_000_000
     rm.send(ProcessStalled(2_000_000))
@@ -365,7 +365,7 @@ def test_when_it_goes_on_nobody_is_lost_for_a_silence_that_was_its_own(rm: RM, a
     assert [state(rm, host) for host in ("n1", "n2")] == [NodeState.RUNNING] * 2
 
 
-def test_who_stays_silent_afterwards_is_lost_in_its_time(rm: RM) -> None:
+def test_a_node_silent_after_a_stall_expires_on_time(rm: RM) -> None:
     rm.wait(120_000)
     rm.beat("n1")
     rm.now_ms += 2_000_000

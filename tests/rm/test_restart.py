@@ -1,4 +1,4 @@
-"""A ResourceManager served over gRPC ends, and another one takes up its store: tokens, keys, applications."""
+"""A ResourceManager served over gRPC is restarted with the same store: tokens, keys, applications."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def stored(directory: Path) -> Configuration:
     return configuration(directory).overridden(values, "test")
 
 
-async def test_an_application_is_on_disk_when_its_submission_is_answered(tmp_path: Path) -> None:
+async def test_an_application_is_on_disk_when_its_submission_is_acknowledged(tmp_path: Path) -> None:
     conf = stored(tmp_path)
     async with serving(conf) as cluster:
         app = await submit(await cluster.client())
@@ -69,7 +69,7 @@ async def test_a_slow_store_delays_submissions_and_nothing_else(
         await until(lambda: apps[app].state.name == "ACCEPTED")
 
 
-async def test_an_am_goes_on_with_the_token_it_has(tmp_path: Path) -> None:
+async def test_an_am_continues_with_its_token_after_a_restart(tmp_path: Path) -> None:
     conf = stored(tmp_path)
     async with serving(conf) as cluster:
         node, client = await cluster.node(), await cluster.client()
@@ -78,14 +78,14 @@ async def test_an_am_goes_on_with_the_token_it_has(tmp_path: Path) -> None:
         await until(lambda: len(node.started) == 1)
         token = node.amrm_token()
         first_keys = node.registration
-        master = await cluster.master(token)
-        await master.register_application_master(RegisterApplicationMasterRequest("here"))
+        am = await cluster.am(token)
+        await am.register_application_master(RegisterApplicationMasterRequest("here"))
     async with serving(conf) as cluster:
-        master = await cluster.master(token)
+        am = await cluster.am(token)
         with pytest.raises(ApplicationMasterNotRegisteredException):
-            await master.allocate(AllocateRequest(0))
-        await master.register_application_master(RegisterApplicationMasterRequest("here"))
-        assert (await master.allocate(AllocateRequest(0))).am_rm_token is None
+            await am.allocate(AllocateRequest(0))
+        await am.register_application_master(RegisterApplicationMasterRequest("here"))
+        assert (await am.allocate(AllocateRequest(0))).am_rm_token is None
         again = (await cluster.node("127.0.0.3")).registration
         assert (again.nm_token_key, again.container_token_key) == (
             first_keys.nm_token_key,
@@ -94,7 +94,7 @@ async def test_an_am_goes_on_with_the_token_it_has(tmp_path: Path) -> None:
         assert again.rm_identifier > first_keys.rm_identifier
 
 
-async def test_a_key_that_is_to_come_is_taken_up_too(tmp_path: Path) -> None:
+async def test_the_next_master_key_is_recovered_too(tmp_path: Path) -> None:
     conf = stored(tmp_path)
     async with serving(conf) as cluster:
         keys = cluster.rm.keys
@@ -105,20 +105,20 @@ async def test_a_key_that_is_to_come_is_taken_up_too(tmp_path: Path) -> None:
         assert cluster.rm.keys.nodes.keys.accepted() == both
 
 
-async def test_each_restart_is_an_epoch(tmp_path: Path) -> None:
+async def test_each_restart_increases_the_epoch(tmp_path: Path) -> None:
     for epoch in range(3):
         async with serving(stored(tmp_path)) as cluster:
             assert cluster.rm.core.scheduler.context.epoch == epoch
 
 
-async def test_two_resource_managers_do_not_share_a_store(tmp_path: Path) -> None:
+async def test_a_second_resource_manager_on_the_same_store_is_refused(tmp_path: Path) -> None:
     async with serving(stored(tmp_path)):
         with pytest.raises(YarnException, match="another ResourceManager uses it"):
             async with serving(stored(tmp_path)):
                 raise AssertionError("it runs")
 
 
-# The configuration
+# Configuration
 
 
 def faults(**values: str) -> list[str]:
@@ -129,19 +129,19 @@ def faults(**values: str) -> list[str]:
 @pytest.mark.parametrize(
     "name", ["SQLiteRMStateStore", "org.apache.hadoop.x.FileSystemRMStateStore", "LeveldbRMStateStore"]
 )
-def test_stores_on_local_disks_mean_ours(name: str) -> None:
+def test_hadoops_local_stores_select_ours(name: str) -> None:
     assert faults(**{STORE_CLASS.key: name}) == []
 
 
 @pytest.mark.parametrize("name", ["ZKRMStateStore", "NullRMStateStore", "org.apache.hadoop.x.MemoryRMStateStore"])
-def test_others_are_refused_by_name(name: str) -> None:
+def test_other_stores_are_refused_by_name(name: str) -> None:
     (fault,) = faults(**{STORE_CLASS.key: name})
     assert fault.startswith(f"{STORE_CLASS.key}: is not a supported state store")
     off = {RECOVERY_ENABLED.key: "false", STORE_CLASS.key: name}
     assert faults(**off) == []
 
 
-def test_a_store_needs_a_file(tmp_path: Path) -> None:
+def test_recovery_without_a_store_file_is_refused(tmp_path: Path) -> None:
     (fault,) = faults(**{STATE_STORE_FILE.key: ""})
     assert fault == f"{STATE_STORE_FILE.key}: is not set, although {RECOVERY_ENABLED.key} is true"
     conf = configuration(tmp_path).overridden({RECOVERY_ENABLED.key: "true"}, "test")
@@ -149,7 +149,7 @@ def test_a_store_needs_a_file(tmp_path: Path) -> None:
         ResourceManager(conf)
 
 
-async def test_the_collector_is_as_it_was_after_a_recovery(tmp_path: Path) -> None:
+async def test_recovery_restores_the_garbage_collectors_settings(tmp_path: Path) -> None:
     assert gc.isenabled()
     async with serving(stored(tmp_path)):
         assert gc.isenabled()

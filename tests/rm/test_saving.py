@@ -11,7 +11,7 @@ from rm.core.lifecycle_events import RMAppAttemptUnregistered, RMAppKill
 from rm.core.reports.applications import application_report, attempt_report
 from rm.core.state_store import StateStore
 from rm.core.stored_state import Saving
-from tests.rm.builders import RM, ask, done
+from tests.rm.builders import RM, done, resource_request
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.protocols.master import FinishApplicationMasterRequest
 from yarn.states import FinalApplicationStatus, YarnApplicationAttemptState, YarnApplicationState
@@ -64,12 +64,12 @@ def states(rm: RM, app: ApplicationId) -> tuple[str, str]:
 
 
 def write_all(store: SlowStore) -> None:
-    """Write until nothing waits any more: one write may lead to the next."""
+    """Write until no record waits: one write may lead to another."""
     while store._waiting:
         store.write()
 
 
-# The way in
+# Submission
 
 
 def test_the_scheduler_gets_an_application_once_it_is_stored(rm: RM, store: SlowStore) -> None:
@@ -81,8 +81,8 @@ def test_the_scheduler_gets_an_application_once_it_is_stored(rm: RM, store: Slow
     assert rm.state(app) == "ACCEPTED"
 
 
-def test_killed_while_it_is_being_stored(rm: RM, store: SlowStore) -> None:
-    """The write that was under way completes too, and is ignored."""
+def test_an_application_killed_while_being_stored_ends_once_stored(rm: RM, store: SlowStore) -> None:
+    """The confirmation of the earlier write is ignored."""
     store.quick = False
     app = rm.submit()
     assert rm.kill(app) is False
@@ -111,7 +111,7 @@ def test_an_am_is_started_once_its_attempt_is_stored(rm: RM, store: SlowStore) -
     ],
     ids=["killed", "failed", "its node left"],
 )
-def test_ended_while_its_attempt_is_being_stored(
+def test_an_application_ended_while_its_attempt_is_being_stored_ends_once_stored(
     rm: RM, store: SlowStore, end: Callable[[RM, ApplicationId], object], ends_as: str
 ) -> None:
     app = rm.submit(max_app_attempts=1)
@@ -124,49 +124,49 @@ def test_ended_while_its_attempt_is_being_stored(
     assert rm.core.scheduler.containers_of(app) == {}
 
 
-# The way out
+# Completion
 
 
-def test_an_ams_container_ends_before_the_unregistration_is_stored(rm: RM, store: SlowStore) -> None:
-    """Both skip FINISHING; nodes forget other containers that end meanwhile."""
+def test_an_am_container_may_end_before_the_unregistration_is_stored(rm: RM, store: SlowStore) -> None:
+    """Application and attempt skip FINISHING; nodes may forget other containers that complete during the write."""
     app = rm.submit()
-    master = rm.run_am(app)
+    am = rm.run_am(app)
     task = rm.get(app, 1)[0]
     store.quick = False
     assert rm.finish(app) is False
     assert states(rm, app) == ("FINAL_SAVING", "FINAL_SAVING")
     report = attempt_report(rm.core.context, rm.attempt_id(app))
     assert report.state is YarnApplicationAttemptState.RUNNING
-    rm.beat(ended=[done(task.id), done(master.id)])
+    rm.beat(ended=[done(task.id), done(am.id)])
     assert states(rm, app) == ("FINAL_SAVING", "FINAL_SAVING")
     write_all(store)
     assert states(rm, app) == ("FINISHED", "FINISHED")
     assert application_report(rm.core.context, app).final_status is FinalApplicationStatus.SUCCEEDED
-    assert set(rm.beat().containers_to_forget) == {task.id, master.id}
+    assert set(rm.beat().containers_to_forget) == {task.id, am.id}
 
 
-def test_a_node_keeps_the_end_of_an_am_until_that_is_stored(rm: RM, store: SlowStore) -> None:
-    """A ResourceManager that is killed before it is on disk learns of it from the node."""
+def test_a_node_keeps_the_completion_of_an_am_until_it_is_stored(rm: RM, store: SlowStore) -> None:
+    """If the ResourceManager is killed before the write, the node reports the completion to the next one."""
     app = rm.submit()
-    master = rm.run_am(app)
+    am = rm.run_am(app)
     task = rm.get(app, 1)[0]
     store.quick = False
-    rm.beat(ended=[done(master.id, 1)])
+    rm.beat(ended=[done(am.id, 1)])
     rm.beat(ended=[done(task.id)])
     assert rm.attempt_state(app) == "FINAL_SAVING"
     assert rm.beat().containers_to_forget == ()
     write_all(store)
-    assert set(rm.beat().containers_to_forget) == {master.id, task.id}
+    assert set(rm.beat().containers_to_forget) == {am.id, task.id}
 
 
-def test_the_end_of_an_am_that_keeps_containers_is_kept_until_it_is_stored(rm: RM, store: SlowStore) -> None:
+def test_the_completion_of_an_am_with_kept_containers_is_kept_until_it_is_stored(rm: RM, store: SlowStore) -> None:
     app = rm.submit(keep_containers_across_attempts=True)
-    master = rm.run_am(app)
+    am = rm.run_am(app)
     store.quick = False
-    rm.beat(ended=[done(master.id, 1)])
+    rm.beat(ended=[done(am.id, 1)])
     assert rm.beat().containers_to_forget == ()
     write_all(store)
-    assert rm.beat().containers_to_forget == (master.id,)
+    assert rm.beat().containers_to_forget == (am.id,)
 
 
 def test_an_am_expires_before_its_unregistration_is_stored(rm: RM, store: SlowStore) -> None:
@@ -182,7 +182,7 @@ def test_an_am_expires_before_its_unregistration_is_stored(rm: RM, store: SlowSt
     assert states(rm, app) == ("FINISHED", "FINISHED")
 
 
-def test_a_kill_comes_too_late_for_an_am_that_unregistered(rm: RM, store: SlowStore) -> None:
+def test_a_kill_after_the_unregistration_of_the_am_has_no_effect(rm: RM, store: SlowStore) -> None:
     app = rm.submit()
     rm.run_am(app)
     store.quick = False
@@ -192,7 +192,7 @@ def test_a_kill_comes_too_late_for_an_am_that_unregistered(rm: RM, store: SlowSt
     assert rm.state(app) == "FINISHING"
 
 
-def test_an_am_that_unregisters_wins_over_the_kill_behind_it(rm: RM) -> None:
+def test_an_unregistration_during_a_kill_finishes_the_application(rm: RM) -> None:
     """The application is KILLING when its AM's unregistration arrives."""
     app = rm.submit()
     rm.run_am(app)
@@ -204,11 +204,11 @@ def test_an_am_that_unregisters_wins_over_the_kill_behind_it(rm: RM) -> None:
     assert states(rm, app) == ("FINISHING", "FINISHING")
 
 
-def test_an_attempt_that_fails_while_it_is_killed_is_not_tried_again(rm: RM, store: SlowStore) -> None:
+def test_an_attempt_that_fails_while_being_killed_is_not_retried(rm: RM, store: SlowStore) -> None:
     app = rm.submit()
-    master = rm.run_am(app)
+    am = rm.run_am(app)
     store.quick = False
-    rm.beat(ended=[done(master.id, 1)])
+    rm.beat(ended=[done(am.id, 1)])
     rm.kill(app)
     assert states(rm, app) == ("KILLING", "FINAL_SAVING")
     assert application_report(rm.core.context, app).state is YarnApplicationState.RUNNING
@@ -216,13 +216,13 @@ def test_an_attempt_that_fails_while_it_is_killed_is_not_tried_again(rm: RM, sto
     assert (rm.state(app), rm.attempt_id(app).attempt) == ("KILLED", 1)
 
 
-def test_a_kill_leaves_no_containers_to_an_attempt_that_will_not_be(rm: RM, store: SlowStore) -> None:
-    """They are kept for the next attempt, but the application is killed while the failure of this one is stored."""
+def test_a_kill_keeps_no_containers_for_a_next_attempt(rm: RM, store: SlowStore) -> None:
+    """Containers were kept for the next attempt, but the application is killed while this one's failure is stored."""
     app = rm.submit(keep_containers_across_attempts=True)
-    master = rm.run_am(app)
+    am = rm.run_am(app)
     rm.run(*rm.get(app, 2))
     store.quick = False
-    rm.beat(ended=[done(master.id, 1)])
+    rm.beat(ended=[done(am.id, 1)])
     rm.kill(app)
     write_all(store)
     assert states(rm, app) == ("KILLED", "FAILED")
@@ -241,14 +241,14 @@ def test_an_unmanaged_am_needs_no_container(rm: RM) -> None:
     app = rm.submit(unmanaged_am=True)
     assert states(rm, app) == ("ACCEPTED", "LAUNCHED")
     rm.register(app)
-    rm.allocate(app, [ask(1)])
+    rm.allocate(app, [resource_request(1)])
     rm.beat()
     assert len(rm.allocate(app).allocated) == 1
     assert rm.finish(app) is True
     assert states(rm, app) == ("FINISHED", "FINISHED")
 
 
-def test_an_unmanaged_am_that_expires_is_not_tried_again(rm: RM) -> None:
+def test_an_unmanaged_am_that_expires_is_not_retried(rm: RM) -> None:
     """As on a real cluster: an unmanaged AM that registered and stopped calling."""
     app = rm.submit(unmanaged_am=True)
     rm.register(app)
@@ -277,7 +277,7 @@ def test_an_unmanaged_am_that_registers_too_early_fails(rm: RM, store: SlowStore
 def test_an_unmanaged_am_that_keeps_containers_may_register_again(rm: RM) -> None:
     app = rm.submit(unmanaged_am=True, keep_containers_across_attempts=True)
     rm.register(app)
-    rm.allocate(app, [ask(1)])
+    rm.allocate(app, [resource_request(1)])
     rm.beat()
     (container,) = rm.allocate(app).allocated
     assert [kept.id for kept in rm.register(app).containers_from_previous_attempts] == [container.id]

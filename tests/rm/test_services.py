@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from rm.shell.master_launcher import SUBMIT_TIME, WEB_PROXY_BASE
-from tests.rm.builders import ask, done
+from tests.rm.builders import done, resource_request
 from tests.rm.served_cluster import CLIENT, SOON_S, Cluster, Node, configuration, serving, submit, until
 from wire.credentials import Credentials
 from wire.protocols.client import ApplicationClientProtocol
@@ -67,20 +67,20 @@ async def run_am(cluster: Cluster, node: Node, client: ApplicationClientProtocol
     return app, node.amrm_token()
 
 
-async def registered_master(
+async def registered_am(
     cluster: Cluster, node: Node, client: ApplicationClientProtocol
 ) -> tuple[ApplicationId, ApplicationMasterProtocol]:
     app, token = await run_am(cluster, node, client)
-    master = await cluster.master(token)
-    await master.register_application_master(RegisterApplicationMasterRequest("here", 1, "http://here"))
-    return app, master
+    am = await cluster.am(token)
+    await am.register_application_master(RegisterApplicationMasterRequest("here", 1, "http://here"))
+    return app, am
 
 
-# AMs are started
+# AM launch
 
 
 async def test_an_am_finds_its_token_and_the_rms_variables(cluster: Cluster) -> None:
-    """AMLauncher.setupTokens: what only the RM can give, beside what the client gave."""
+    """AMLauncher.setupTokens: the RM's tokens and variables are added to those of the client."""
     node, client = await cluster.node(), await cluster.client()
     theirs = Credentials(secrets={"mine": b"s"}).to_bytes()
     app = await submit(client, environment={"A": "1", SUBMIT_TIME: "forged"}, tokens=theirs)
@@ -116,7 +116,7 @@ async def test_an_am_that_its_node_refuses_fails_with_the_nodes_diagnostics(clus
     assert "org.apache.hadoop.yarn.exceptions.InvalidContainerException: Container rejected" in report.diagnostics
 
 
-async def test_an_am_whose_node_is_gone_is_tried_elsewhere(tmp_path: Path) -> None:
+async def test_an_am_whose_node_is_lost_is_retried_elsewhere(tmp_path: Path) -> None:
     conf = configuration(tmp_path, yarn__resourcemanager__nodemanager_connect_retries="0")
     async with serving(conf) as cluster:
         node, client = await cluster.node(), await cluster.client()
@@ -130,7 +130,7 @@ async def test_an_am_whose_node_is_gone_is_tried_elsewhere(tmp_path: Path) -> No
         assert "java.net.ConnectException" in report.diagnostics
 
 
-async def test_credentials_that_are_none_fail_the_attempt(cluster: Cluster) -> None:
+async def test_malformed_credentials_fail_the_attempt(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
     app = await submit(client, tokens=b"rubbish")
     await node.beat()
@@ -140,16 +140,16 @@ async def test_credentials_that_are_none_fail_the_attempt(cluster: Cluster) -> N
     assert "credentials start with b'rubb', must be b'HDTS'" in report.diagnostics
 
 
-# AMs call
+# Calls of AMs
 
 
-async def test_an_am_gets_containers_with_tokens_that_their_node_believes(cluster: Cluster) -> None:
+async def test_an_am_gets_container_tokens_that_the_node_accepts(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
-    app, master = await registered_master(cluster, node, client)
-    await master.allocate(AllocateRequest(0, asks=(ask(2),)))
+    app, am = await registered_am(cluster, node, client)
+    await am.allocate(AllocateRequest(0, asks=(resource_request(2),)))
     await node.beat(node.running(node.started[0].identifier.container_id))
     await node.beat(node.running(node.started[0].identifier.container_id))
-    reply = await master.allocate(AllocateRequest(1))
+    reply = await am.allocate(AllocateRequest(1))
     assert len(reply.allocated) == 2
     for container in reply.allocated:
         promise = node.container_tokens.check_for(container.token, node.node_id)
@@ -163,35 +163,35 @@ async def test_an_am_gets_containers_with_tokens_that_their_node_believes(cluste
 
 async def test_a_reply_that_is_sent_again_is_the_same_to_the_last_token(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
-    _, master = await registered_master(cluster, node, client)
-    await master.allocate(AllocateRequest(0, asks=(ask(1),)))
+    _, am = await registered_am(cluster, node, client)
+    await am.allocate(AllocateRequest(0, asks=(resource_request(1),)))
     await node.beat(node.running(node.started[0].identifier.container_id))
-    first = await master.allocate(AllocateRequest(1))
+    first = await am.allocate(AllocateRequest(1))
     assert first.allocated
     # A later call would be signed at a later time.
     await asyncio.sleep(0.005)
-    assert await master.allocate(AllocateRequest(1)) == first
+    assert await am.allocate(AllocateRequest(1)) == first
 
 
 async def test_an_am_without_its_own_token_is_refused(cluster: Cluster) -> None:
-    """No token, a forged one, or that of a node: nothing is applied, and the AM can still register afterwards."""
+    """Without a token, with a forged one or a node's: nothing changes, and the AM can still register afterwards."""
     node, client = await cluster.node(), await cluster.client()
     _, token = await run_am(cluster, node, client)
     forged = replace(token, password=b"x" * 32)
     for bad in (None, forged, cluster.node_tokens.create(node.node_id)):
-        master = await cluster.master(bad)
+        am = await cluster.am(bad)
         with pytest.raises(InvalidToken):
-            await master.register_application_master(RegisterApplicationMasterRequest())
-    master = await cluster.master(token)
-    await master.register_application_master(RegisterApplicationMasterRequest())
+            await am.register_application_master(RegisterApplicationMasterRequest())
+    am = await cluster.am(token)
+    await am.register_application_master(RegisterApplicationMasterRequest())
 
 
-async def test_an_am_speaks_for_the_attempt_of_its_token(cluster: Cluster) -> None:
+async def test_an_am_acts_for_the_attempt_of_its_token(cluster: Cluster) -> None:
     """Two AMs: each call changes only its own application."""
     node, client = await cluster.node(), await cluster.client()
-    first, _ = await registered_master(cluster, node, client)
-    second, master = await registered_master(cluster, node, client)
-    await master.allocate(AllocateRequest(0, progress=0.5))
+    first, _ = await registered_am(cluster, node, client)
+    second, am = await registered_am(cluster, node, client)
+    await am.allocate(AllocateRequest(0, progress=0.5))
     assert (await client.get_application_report(second)).progress == 0.5
     assert (await client.get_application_report(first)).progress == 0.0
 
@@ -199,16 +199,16 @@ async def test_an_am_speaks_for_the_attempt_of_its_token(cluster: Cluster) -> No
 async def test_an_am_of_an_attempt_that_is_over_is_refused(cluster: Cluster) -> None:
     """As on a connection that is still open there (exit-refused-calls: allocate of an application that was killed)."""
     node, client = await cluster.node(), await cluster.client()
-    app, master = await registered_master(cluster, node, client)
+    app, am = await registered_am(cluster, node, client)
     finish = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED, "well done")
-    while not (await master.finish_application_master(finish)).is_unregistered:
+    while not (await am.finish_application_master(finish)).is_unregistered:
         continue
     await node.beat(done(node.started[0].identifier.container_id))
     await _until_state(client, app, YarnApplicationState.FINISHED)
-    assert (await master.finish_application_master(finish)).is_unregistered
+    assert (await am.finish_application_master(finish)).is_unregistered
     attempt_id = ApplicationAttemptId(app, 1)
     with pytest.raises(ApplicationAttemptNotFoundException, match=f"{attempt_id} doesn't exist in ApplicationMasterS"):
-        await master.allocate(AllocateRequest(0))
+        await am.allocate(AllocateRequest(0))
 
 
 async def _until_state(
@@ -229,33 +229,33 @@ async def test_an_unmanaged_am_gets_its_token_in_its_users_report(cluster: Clust
     assert (await other.get_application_report(app)).am_rm_token is None
     report = await client.get_application_report(app)
     assert report.am_rm_token is not None
-    master = await cluster.master(report.am_rm_token)
-    await master.register_application_master(RegisterApplicationMasterRequest("here"))
+    am = await cluster.am(report.am_rm_token)
+    await am.register_application_master(RegisterApplicationMasterRequest("here"))
     assert (await client.get_application_report(app)).am_rm_token is None
-    assert (await master.allocate(AllocateRequest(0))).response_id == 1
+    assert (await am.allocate(AllocateRequest(0))).response_id == 1
 
 
-# Keys change
+# Master keys
 
 
 async def test_a_new_key_reaches_nodes_and_ams(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
-    _, master = await registered_master(cluster, node, client)
+    _, am = await registered_am(cluster, node, client)
     assert (await node.beat()).nm_token_key is None
     keys = cluster.rm.keys
     for ring in (keys.masters.keys, keys.nodes.keys, keys.containers.keys):
         ring.roll()
     reply = await node.beat()
     assert (reply.nm_token_key, reply.container_token_key) == (keys.nodes.keys.next, keys.containers.keys.next)
-    renewed = (await master.allocate(AllocateRequest(0))).am_rm_token
+    renewed = (await am.allocate(AllocateRequest(0))).am_rm_token
     assert renewed is not None
-    master.use_token(renewed)
+    am.use_token(renewed)
     for ring in (keys.masters.keys, keys.nodes.keys, keys.containers.keys):
         ring.activate_next()
-    assert (await master.allocate(AllocateRequest(1))).am_rm_token is None
+    assert (await am.allocate(AllocateRequest(1))).am_rm_token is None
 
 
-# Nodes call
+# Calls of nodes
 
 
 async def test_a_node_without_the_clusters_secret_is_refused(cluster: Cluster) -> None:
@@ -268,7 +268,7 @@ async def test_a_node_without_the_clusters_secret_is_refused(cluster: Cluster) -
     assert (await (await cluster.client()).get_cluster_metrics()).total == 0
 
 
-async def test_a_node_speaks_for_itself_alone(cluster: Cluster) -> None:
+async def test_a_node_may_only_report_for_itself(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
     other = await cluster.tracker(cluster.node_tokens.create(NodeId("127.0.0.9", 1)))
     with pytest.raises(AccessControlException, match=f"127.0.0.9:1 may not act for {node.node_id}"):
@@ -281,7 +281,7 @@ async def test_a_node_speaks_for_itself_alone(cluster: Cluster) -> None:
     assert (await node.beat()).response_id == 1, "the other's heartbeat did not count"
 
 
-async def test_a_node_that_is_sent_away_gets_no_keys(cluster: Cluster) -> None:
+async def test_a_refused_node_gets_no_keys(cluster: Cluster) -> None:
     small = NodeId("127.0.0.9", 1)
     tracker = await cluster.tracker(cluster.node_tokens.create(small))
     reply = await tracker.register_node_manager(RegisterNodeManagerRequest(small, 1, Resource(10, 1)))
@@ -289,7 +289,7 @@ async def test_a_node_that_is_sent_away_gets_no_keys(cluster: Cluster) -> None:
     assert reply.container_token_key is reply.nm_token_key is None
 
 
-async def test_racks_come_from_the_table(tmp_path: Path) -> None:
+async def test_racks_are_read_from_the_table(tmp_path: Path) -> None:
     (tmp_path / "table").write_text("# host rack\n127.0.0.2 /r1\nnonsense\n")
     conf = configuration(
         tmp_path,
@@ -303,10 +303,10 @@ async def test_racks_come_from_the_table(tmp_path: Path) -> None:
     assert {node.node_id.host: node.rack for node in nodes} == {"127.0.0.2": "/r1", "127.0.0.3": "/default-rack"}
 
 
-# Clients call
+# Calls of clients
 
 
-async def test_a_kill_says_who_and_from_where(cluster: Cluster) -> None:
+async def test_the_diagnostics_of_a_kill_name_the_user_and_address(cluster: Cluster) -> None:
     """The sentence of a real cluster (exit-summary: "was killed by user alice at 127.0.0.1")."""
     client = await cluster.client("alice")
     app = await submit(client)
@@ -319,8 +319,8 @@ async def test_a_kill_says_who_and_from_where(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("user", ["", "..", "../../etc", "a/b", ".hidden", "x" * 129, "a b"])
-async def test_a_name_that_is_no_users_is_refused(cluster: Cluster, user: str) -> None:
-    """It would become a directory's name on the nodes."""
+async def test_an_invalid_user_name_is_refused(cluster: Cluster, user: str) -> None:
+    """The name becomes that of a directory on the nodes."""
     client = await cluster.client(user)
     with pytest.raises(AccessControlException, match="invalid user name"):
         await submit(client)
@@ -338,8 +338,8 @@ async def test_an_unknown_application_is_refused_with_yarns_message(cluster: Clu
 
 async def test_queues_are_reported_with_their_applications(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
-    app, master = await registered_master(cluster, node, client)
-    await master.allocate(AllocateRequest(0, asks=(ask(30),)))
+    app, am = await registered_am(cluster, node, client)
+    await am.allocate(AllocateRequest(0, asks=(resource_request(30),)))
     info = await client.get_queue_info(QueueInfoRequest("root", children=True, applications=True))
     assert info is not None
     (child,) = info.children
@@ -354,11 +354,11 @@ async def test_queues_are_reported_with_their_applications(cluster: Cluster) -> 
     assert (statistics.active_users, statistics.available_memory_mb) == (1, 8192 - 1024)
 
 
-async def test_a_queue_that_is_not_there_is_no_error(cluster: Cluster) -> None:
+async def test_an_unknown_queue_is_not_an_error(cluster: Cluster) -> None:
     assert await (await cluster.client()).get_queue_info(QueueInfoRequest("nosuch")) is None
 
 
-# Operators call
+# Calls of operators
 
 
 async def test_queues_are_read_again_as_a_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -59,14 +59,14 @@ def is_refused_when_asked_for(key: str) -> bool:
     return any(key.endswith(name) for name in unsupported_keys())
 
 
-def test_what_is_read_is_listed(conf: Recording) -> None:
+def test_every_setting_that_is_read_is_listed(conf: Recording) -> None:
     ResourceManagerCore(conf, cluster_timestamp=1)
     assert len(conf.asked) > 50
     unlisted = [key for key in conf.asked if setting_of(key) is None and not is_refused_when_asked_for(key)]
     assert unlisted == []
 
 
-def test_what_is_listed_is_read(conf: Recording) -> None:
+def test_every_listed_setting_is_read(conf: Recording) -> None:
     """Except for the scheduler's class, which is checked but not read."""
     CapacitySchedulerConfiguration.read(conf)
     MappingPlacement(conf, ConfiguredQueues({}))
@@ -111,7 +111,7 @@ def test_the_file_that_hadoop_ships_is_accepted() -> None:
         ("multi-node-placement-enabled", "true"),
     ],
 )
-def test_what_is_not_supported_is_refused_by_name(name: str, value: str) -> None:
+def test_unsupported_settings_are_refused_by_name(name: str, value: str) -> None:
     tree = {"root.queues": "default", "root.default.capacity": "100"}
     conf = Configuration.of({f"{PREFIX}{key}": text for key, text in {**tree, name: value}.items()}, "x.xml")
     with pytest.raises(ConfigurationException) as refusal:

@@ -68,7 +68,7 @@ class Clock:
         return self.now_ms
 
 
-async def test_a_call_gets_the_answer_of_its_number() -> None:
+async def test_a_call_gets_the_reply_with_its_number() -> None:
     core = ScriptedCore([Warn("first"), Reply(1, "one")], [Refuse(2, ApplicationNotFoundException("none"))])
     shell = ResourceManagerShell(core, Clock())
     assert await shell.ask(GetNewApplication) == "one"
@@ -77,8 +77,8 @@ async def test_a_call_gets_the_answer_of_its_number() -> None:
     assert core.events == [(GetNewApplication(1), 1000), (GetNewApplication(2), 1000)]
 
 
-async def test_an_answer_may_come_in_a_later_step() -> None:
-    """As from a store that must commit first."""
+async def test_a_reply_may_come_in_a_later_step() -> None:
+    """As if a store had to commit first."""
     core = ScriptedCore([], [], [Reply(2, "two"), Reply(1, "one")])
     shell = ResourceManagerShell(core, Clock())
     async with asyncio.TaskGroup() as tasks:
@@ -89,7 +89,7 @@ async def test_an_answer_may_come_in_a_later_step() -> None:
     assert (first.result(), second.result()) == ("one", "two")
 
 
-async def test_an_answer_for_a_caller_that_left_is_dropped() -> None:
+async def test_a_reply_for_a_cancelled_call_is_dropped() -> None:
     core = ScriptedCore([], [Reply(1, "late"), Refuse(1, ApplicationNotFoundException("late"))])
     shell = ResourceManagerShell(core, Clock())
     with pytest.raises(TimeoutError):
@@ -99,7 +99,7 @@ async def test_an_answer_for_a_caller_that_left_is_dropped() -> None:
 
 
 class BusyWriter:
-    """Has something to store all the time, and keeps the answers that wait for it."""
+    """Always has records to write, and keeps the replies that wait for them."""
 
     problem = None
     is_busy = True
@@ -113,8 +113,8 @@ class BusyWriter:
         self.answers += answers
 
 
-async def test_only_the_answer_of_an_order_waits_for_the_store() -> None:
-    """A pack's heartbeat that begins after it does not."""
+async def test_only_replies_to_durable_requests_wait_for_the_store() -> None:
+    """A heartbeat that arrives after it does not wait."""
     core = ScriptedCore([Reply(1, "stored")], [Reply(2, "beaten")])
     shell = ResourceManagerShell(core, Clock())
     writer = shell.store_writer = BusyWriter()
@@ -140,8 +140,8 @@ async def test_only_the_answer_of_an_order_waits_for_the_store() -> None:
     ],
     ids=["node", "new node", "master"],
 )
-async def test_a_sign_of_life_does_not_wait_for_what_it_leads_to(beat: Callable[[int], Event]) -> None:
-    """A node without answers would expire: it must survive a full disk."""
+async def test_a_heartbeat_does_not_wait_for_the_records_that_it_stores(beat: Callable[[int], Event]) -> None:
+    """A node that gets no replies would expire; it must survive a full disk."""
     core = ScriptedCore([StateChanged("RMApp", "a", "KILL", "RUNNING", "KILLED"), SAVED, Reply(1, "beaten")])
     shell = ResourceManagerShell(core, Clock())
     writer = shell.store_writer = BusyWriter()
@@ -173,7 +173,7 @@ async def test_changes_and_warnings_are_logged(caplog: pytest.LogCaptureFixture)
     ]
 
 
-async def test_a_step_that_fails_is_its_callers_and_the_next_one_works() -> None:
+async def test_a_failed_step_is_raised_to_its_caller_only() -> None:
     core = ScriptedCore(AssertionError("invariant"), [Reply(2, "fine")])
     shell = ResourceManagerShell(core, Clock())
     with pytest.raises(AssertionError, match="invariant"):
@@ -181,7 +181,7 @@ async def test_a_step_that_fails_is_its_callers_and_the_next_one_works() -> None
     assert await shell.ask(GetNewApplication) == "fine"
 
 
-async def test_calls_that_begin_together_are_each_answered_and_one_that_fails_is_its_own() -> None:
+async def test_of_concurrent_calls_only_the_failing_one_gets_its_error() -> None:
     core = ScriptedCore([Reply(1, "one")], AssertionError("invariant"), [], [Reply(3, "three")])
     shell = ResourceManagerShell(core, Clock())
     first, second, third = (shell.begin(GetNewApplication) for _ in range(3))
@@ -212,7 +212,7 @@ async def test_a_tick_is_sent_at_the_cores_deadline() -> None:
     shell.close()
 
 
-async def test_the_deadline_of_calls_that_begin_together_is_asked_for_once_and_kept() -> None:
+async def test_the_deadline_of_concurrent_calls_is_read_once_and_kept() -> None:
     asked = []
 
     class Asked(ScriptedCore):
@@ -236,7 +236,7 @@ async def test_the_deadline_of_calls_that_begin_together_is_asked_for_once_and_k
 
 
 async def test_no_tick_is_sent_before_the_deadline() -> None:
-    """The timer fires by the loop's clock; what counts is the shell's."""
+    """The timer fires by the event loop's clock, but the shell's clock decides."""
     clock = Clock()
     core = ScriptedCore()
     core.deadline_ms = 1001
@@ -277,11 +277,11 @@ async def test_a_tick_that_fails_is_logged_and_ticks_go_on(caplog: pytest.LogCap
     assert "a step failed event=Tick" in caplog.text
 
 
-# A process that stood
+# A stalled process
 
 
 async def test_a_stall_is_reported_to_the_core_before_any_other_event() -> None:
-    """SIGSTOP, or a machine that sleeps: timers and calls come at once when it goes on, in any order."""
+    """SIGSTOP, or a machine that sleeps: when it continues, timers and calls fire at once, in any order."""
     core, clock = ScriptedCore(), Clock()
     shell = ResourceManagerShell(core, clock)
     shell.detect_stalls(10_000)
@@ -296,7 +296,7 @@ async def test_a_stall_is_reported_to_the_core_before_any_other_event() -> None:
     shell.close()
 
 
-async def test_a_process_that_has_nothing_to_do_does_not_stand() -> None:
+async def test_an_idle_process_is_not_stalled() -> None:
     core, clock = ScriptedCore(), Clock()
     shell = ResourceManagerShell(core, clock)
     shell.detect_stalls(30)
@@ -329,7 +329,7 @@ async def test_each_step_is_recorded(tmp_path: Path) -> None:
     assert list(steps) == [Step(1000, GetNewApplication(1), (Reply(1, None),)), Step(1000, Tick(), (Warn("w"),))]
 
 
-async def test_a_full_disk_ends_the_log_and_nothing_else(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_full_disk_ends_only_the_event_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     shell = ResourceManagerShell(ScriptedCore([Reply(1, "a")], [Reply(2, "b")]), Clock())
     shell.event_log = EventLog(tmp_path / "log", None, key="yarn.yarnling.event-log")
     full = os.open("/dev/full", os.O_WRONLY)

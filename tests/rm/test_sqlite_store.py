@@ -42,7 +42,7 @@ REMEDY = "(restore a copy, or move state.sqlite and state.sqlite-journal away to
 ROOT = Path(__file__).resolve().parents[2]
 APP = ApplicationId(1_700_000_000_000, 1)
 ATTEMPT = ApplicationAttemptId(APP, 1)
-MASTER = Container(ContainerId(ATTEMPT, 3 << 40 | 1), NodeId("n1", 45454), "n1:8042", Resource(1024, 1), 0)
+AM_CONTAINER = Container(ContainerId(ATTEMPT, 3 << 40 | 1), NodeId("n1", 45454), "n1:8042", Resource(1024, 1), 0)
 
 
 def application(number: int = 1, **fields: object) -> ApplicationStateData:
@@ -58,7 +58,7 @@ def application(number: int = 1, **fields: object) -> ApplicationStateData:
 
 
 def attempt(number: int = 1, **fields: object) -> ApplicationAttemptStateData:
-    return ApplicationAttemptStateData(ApplicationAttemptId(APP, number), MASTER, 7, **fields)  # type: ignore[arg-type]
+    return ApplicationAttemptStateData(ApplicationAttemptId(APP, number), AM_CONTAINER, 7, **fields)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -95,13 +95,13 @@ def read(path: Path) -> RMState:
         return store.load()
 
 
-def test_a_new_file_holds_nothing_and_is_its_owners_only(store: SQLiteStateStore, path: Path) -> None:
+def test_a_new_file_is_empty_and_private_to_its_owner(store: SQLiteStateStore, path: Path) -> None:
     store.write([SaveApplication(application(), Saving.NEW)])
     assert {p.stat().st_mode & 0o777 for p in path.parent.iterdir()} == {0o600}
     assert store.keys("any") == ()
 
 
-def test_what_was_written_is_read_by_the_next_one(store: SQLiteStateStore, path: Path) -> None:
+def test_stored_records_are_read_by_the_next_store(store: SQLiteStateStore, path: Path) -> None:
     ended = application(
         placed="root.a.b",
         launch_ms=6,
@@ -144,7 +144,7 @@ def test_an_application_is_removed_with_its_attempts(store: SQLiteStateStore) ->
     assert store.load().applications[0].attempts == ()
 
 
-def test_labels_are_kept_as_they_were_last(store: SQLiteStateStore) -> None:
+def test_the_last_state_of_labels_is_stored(store: SQLiteStateStore) -> None:
     assert store.load().node_labels == NodeLabelState()
     for labels in ((NodeLabel("a"),), (NodeLabel("a"), NodeLabel("b", exclusive=False))):
         state = NodeLabelState(labels, ((NodeId("h", 0), "a"), (NodeId("h", 7), "")))
@@ -152,7 +152,7 @@ def test_labels_are_kept_as_they_were_last(store: SQLiteStateStore) -> None:
         assert store.load().node_labels == state
 
 
-def test_epochs_and_keys(store: SQLiteStateStore) -> None:
+def test_epochs_and_keys_are_stored(store: SQLiteStateStore) -> None:
     keys = (MasterKey(4, b"four"), MasterKey(2, b"two"))
     store.write_keys("a", keys)
     store.write_keys("b", keys[:1])
@@ -163,14 +163,14 @@ def test_epochs_and_keys(store: SQLiteStateStore) -> None:
     assert store.load().epoch == 2
 
 
-def test_all_of_a_write_or_none_of_it(store: SQLiteStateStore) -> None:
+def test_a_write_is_atomic(store: SQLiteStateStore) -> None:
     impossible = replace(application(2), diagnostics=object())  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="object cannot be written"):
         store.write([SaveApplication(application(), Saving.NEW), SaveApplication(impossible, Saving.NEW)])
     assert store.load() == RMState()
 
 
-def test_a_full_disk_takes_nothing_of_a_write_and_the_next_one_when_there_is_room(store: SQLiteStateStore) -> None:
+def test_on_a_full_disk_a_write_leaves_nothing_and_works_once_there_is_room(store: SQLiteStateStore) -> None:
     store.write([SaveApplication(application(), Saving.NEW)])
     execute(store, "PRAGMA max_page_count = 1")
     many = [SaveApplication(application(number), Saving.NEW) for number in range(2, 200)]
@@ -213,7 +213,7 @@ def test_a_write_that_fails_at_any_length_of_the_files_is_undone_and_works_later
     assert [stored.application for stored in read(path).applications] == written
 
 
-def test_what_no_room_would_mend_is_no_full_disk(store: SQLiteStateStore) -> None:
+def test_other_write_errors_are_not_reported_as_a_full_disk(store: SQLiteStateStore) -> None:
     execute(store, "DROP TABLE attempt")
     with pytest.raises(StoreDamaged, match="no such table: attempt"):
         store.write([SaveAttempt(attempt(), Saving.NEW)])
@@ -235,7 +235,7 @@ for number in range(int(sys.argv[2]), 1_000_000):
 """
 
 
-def test_what_was_durable_survives_kill_9_in_whole_transactions(path: Path, seed: int) -> None:
+def test_durable_transactions_survive_kill_9_as_a_whole(path: Path, seed: int) -> None:
     """The writer prints a number once it is written: all printed applications are there, and the others in pairs."""
     draw, next_number = random.Random(seed), 1
     for _ in range(KILLS):
@@ -281,7 +281,7 @@ def test_a_truncated_file_is_refused(store: SQLiteStateStore, path: Path) -> Non
     assert ": the file is damaged: " in refusal(path)
 
 
-def test_what_is_no_database_is_refused(path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused(path: Path) -> None:
     path.touch(0o600)
     path.write_bytes(b"Dear diary, " * 1000)
     assert "the file is damaged: file is not a database" in refusal(path)
@@ -355,6 +355,6 @@ def test_a_file_that_others_may_read_is_refused(path: Path) -> None:
     assert "mode 0644 lets other users read it (chmod 0600)" in refusal(path)
 
 
-def test_a_file_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
     with pytest.raises(YarnException, match=r"\(name a file that can be written\)"):
         opened(tmp_path / "no" / "such" / "place")

@@ -1,4 +1,4 @@
-"""The state store's writer: which answers wait for the disk, which do not, and the effect of a full disk."""
+"""The state store's writer: which replies wait for the disk, and the effect of a full disk."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Disk:
 
 
 class Wired:
-    """A shell around a scripted core, with a writer; `failed` counts what the writer gave up for."""
+    """A shell around a scripted core, with a writer; `failed` counts the errors that the writer reported."""
 
     def __init__(self, *script: list[Effect]) -> None:
         self.disk = Disk()
@@ -91,7 +91,7 @@ class Wired:
         return [event for event, _ in self.core.events]
 
 
-async def test_an_answer_waits_for_what_its_step_stores_and_machines_go_on_first() -> None:
+async def test_a_reply_waits_for_the_records_of_its_step_and_for_their_saved_events() -> None:
     wired = Wired([Reply(1, "one"), NEW], [Reply(2, "two")])
     async with asyncio.TaskGroup() as tasks:
         first = tasks.create_task(wired.shell.ask(GetNewApplication))
@@ -104,7 +104,7 @@ async def test_an_answer_waits_for_what_its_step_stores_and_machines_go_on_first
     await wired.writer.close()
 
 
-async def test_what_comes_while_the_disk_writes_is_written_together() -> None:
+async def test_records_that_arrive_during_a_write_are_written_together() -> None:
     wired = Wired([NEW], [AGAIN], [NEW], [AGAIN])
     for _ in range(4):
         wired.shell.handle(AMLaunched(ATTEMPT))
@@ -116,7 +116,7 @@ async def test_what_comes_while_the_disk_writes_is_written_together() -> None:
     assert [type(event) for event in saved] == [ApplicationSaved, AttemptSaved, ApplicationSaved, AttemptSaved]
 
 
-async def test_what_a_saved_event_leads_to_is_written_next() -> None:
+async def test_records_of_a_saved_event_are_written_next() -> None:
     wired = Wired([NEW], [AGAIN])
     wired.disk.ready.set()
     wired.shell.handle(AMLaunched(ATTEMPT))
@@ -124,8 +124,8 @@ async def test_what_a_saved_event_leads_to_is_written_next() -> None:
     assert wired.disk.writes == [[NEW], [AGAIN], []]
 
 
-async def test_a_submission_that_is_repeated_is_answered_once_the_first_one_is_durable() -> None:
-    """The application is known already, so nothing more is stored; but it is not on the disk yet."""
+async def test_a_repeated_submission_is_acknowledged_once_the_first_one_is_durable() -> None:
+    """The second call writes no record, as the application is known; but that of the first is not on disk yet."""
     wired = Wired([Reply(1, "one"), NEW], [Reply(2, "again")])
     async with asyncio.TaskGroup() as tasks:
         first = tasks.create_task(wired.shell.ask(submission))
@@ -141,10 +141,10 @@ async def test_a_submission_that_is_repeated_is_answered_once_the_first_one_is_d
     assert wired.disk.writes == [[NEW], []]
 
 
-# A file that takes nothing
+# A full disk or a damaged file
 
 
-async def test_a_full_disk_turns_away_what_is_new_and_keeps_the_rest_until_there_is_room(
+async def test_a_full_disk_refuses_new_applications_and_holds_other_records_until_there_is_room(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO", "rm.shell.store_writer")
@@ -192,7 +192,7 @@ async def test_records_put_while_a_write_fails_are_written_after_those_of_the_fa
     await wired.writer.close()
 
 
-async def test_who_asked_for_a_change_before_the_disk_was_full_is_answered_when_it_is_stored() -> None:
+async def test_a_change_requested_before_the_disk_was_full_is_acknowledged_once_stored() -> None:
     wired = Wired([Reply(1, "one"), CHANGE])
     wired.disk.problem = FULL
     wired.disk.ready.set()
@@ -205,7 +205,7 @@ async def test_who_asked_for_a_change_before_the_disk_was_full_is_answered_when_
     await wired.writer.close()
 
 
-async def test_when_only_new_applications_waited_the_next_one_finds_out_whether_there_is_room() -> None:
+async def test_if_only_new_applications_waited_the_next_one_tries_to_write_again() -> None:
     wired = Wired([Reply(1, "one"), NEW], [], [Reply(2, "two"), NEW])
     wired.disk.problem = FULL
     wired.disk.ready.set()
@@ -216,7 +216,7 @@ async def test_when_only_new_applications_waited_the_next_one_finds_out_whether_
     await wired.writer.close()
 
 
-async def test_one_that_ends_while_the_disk_is_full_says_so(caplog: pytest.LogCaptureFixture) -> None:
+async def test_closing_a_writer_while_the_disk_is_full_logs_the_problem(caplog: pytest.LogCaptureFixture) -> None:
     wired = Wired([AGAIN])
     wired.disk.problem = FULL
     wired.disk.ready.set()
@@ -227,7 +227,7 @@ async def test_one_that_ends_while_the_disk_is_full_says_so(caplog: pytest.LogCa
     assert "the state store cannot be written: no room" in caplog.text
 
 
-async def test_a_damaged_file_ends_it_and_no_call_is_answered(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_damaged_file_stops_the_writer_and_no_call_is_acknowledged(caplog: pytest.LogCaptureFixture) -> None:
     wired = Wired([Reply(1, "one"), NEW], [NEW])
     wired.disk.problem = YarnException("is damaged")
     wired.disk.ready.set()
@@ -243,7 +243,7 @@ async def test_a_damaged_file_ends_it_and_no_call_is_answered(caplog: pytest.Log
     assert "the state store cannot be written: is damaged" in caplog.text
 
 
-async def test_keys_are_written_in_their_turn(tmp_path: Path) -> None:
+async def test_keys_are_written_in_order(tmp_path: Path) -> None:
     store = SQLiteStateStore.open(tmp_path / "state", "KEY")
     writer = StoreWriter(store, report=lambda event: None, answer=lambda answer: None, fail=lambda: None)
     await writer.write_keys("a", (MasterKey(1, b"one"),))

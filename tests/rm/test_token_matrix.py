@@ -89,7 +89,7 @@ SERVED: dict[tuple[Rpc[Any, Any], ...], tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("rpc", [rpc for rpcs in SERVED for rpc in rpcs], ids=lambda rpc: f"{rpc.method}")
-async def test_no_other_token_opens_a_call(cluster: Cluster, rpc: Rpc[Any, Any]) -> None:
+async def test_each_call_accepts_only_its_own_token(cluster: Cluster, rpc: Rpc[Any, Any]) -> None:
     node, submitter = await cluster.node(), await cluster.client()
     app = await submit(submitter)
     await node.beat()

@@ -11,7 +11,7 @@ import pytest
 
 from rm.core.events import NodeHeartbeat, RegisterNode
 from rm.core.reports.applications import application_report
-from tests.rm.builders import ask, done
+from tests.rm.builders import done, resource_request
 from tests.rm.stored import StoredRM
 from yarn.containers import Container, NMContainerStatus
 from yarn.errors import ApplicationMasterNotRegisteredException
@@ -33,14 +33,14 @@ def used(rm: StoredRM) -> tuple[int, int, int]:
 
 
 class Job:
-    """An application whose AM and two tasks run on a node each."""
+    """An application with its AM on one node and two tasks on another."""
 
     def __init__(self, conf: Mapping[str, str] | None = None, **context: object) -> None:
         self.rm = StoredRM(conf)
         for host in ("n1", "n2"):
             self.rm.node(host)
         self.app: ApplicationId = self.rm.submit(**context)
-        self.master: Container = self.rm.run_am(self.app, "n1")
+        self.am: Container = self.rm.run_am(self.app, "n1")
         self.tasks = self.rm.get(self.app, 2, "n2")
 
     def restart(self) -> StoredRM:
@@ -53,7 +53,7 @@ def job() -> Job:
     return Job()
 
 
-def test_nodes_bring_back_what_they_run(job: Job) -> None:
+def test_nodes_report_their_containers_after_a_restart(job: Job) -> None:
     before = used(job.rm)
     rm = job.restart()
     assert (rm.state(job.app), rm.attempt_state(job.app)) == ("ACCEPTED", "LAUNCHED")
@@ -61,15 +61,15 @@ def test_nodes_bring_back_what_they_run(job: Job) -> None:
     rm.comes_back("n2")
     assert used(rm) == before == (3072, 3072, 3072)
     containers = rm.core.scheduler.containers_of(job.app)
-    assert set(containers) == {job.master.id, *(task.id for task in job.tasks)}
-    assert [c.id for c in containers.values() if c.is_am] == [job.master.id]
+    assert set(containers) == {job.am.id, *(task.id for task in job.tasks)}
+    assert [c.id for c in containers.values() if c.is_am] == [job.am.id]
     assert list(rm.core.context.apps[job.app].ran_nodes) == [
         rm.nodes["n1"].node_id,
         rm.nodes["n2"].node_id,
     ]
 
 
-def test_the_am_registers_again_and_the_application_ends_as_ever(job: Job) -> None:
+def test_an_am_registers_again_and_its_application_finishes(job: Job) -> None:
     rm = job.restart()
     rm.comes_back("n1")
     rm.comes_back("n2")
@@ -81,7 +81,7 @@ def test_the_am_registers_again_and_the_application_ends_as_ever(job: Job) -> No
     rm.beat("n2", ended=[done(task.id) for task in job.tasks])
     assert {status.container_id for status in rm.allocate(job.app).completed} == {task.id for task in job.tasks}
     rm.finish(job.app)
-    rm.beat("n1", ended=[done(job.master.id)])
+    rm.beat("n1", ended=[done(job.am.id)])
     assert application_report(rm.core.context, job.app).state is YarnApplicationState.FINISHED
     assert used(rm) == (0, 0, 0)
     assert rm.attempt_id(job.app).attempt == 1
@@ -98,13 +98,13 @@ def test_a_new_container_has_the_new_epoch_in_its_id(job: Job) -> None:
     assert "container_e02_" in str(container.id)
 
 
-def test_nothing_is_placed_before_nodes_and_ams_had_time_to_return(job: Job) -> None:
+def test_nothing_is_allocated_before_nodes_and_ams_had_time_to_return(job: Job) -> None:
     """testNewContainersNotAllocatedDuringSchedulerRecovery"""
     rm = job.restart()
     rm.comes_back("n1")
     rm.comes_back("n2")
     rm.register(job.app)
-    rm.allocate(job.app, [ask(1)])
+    rm.allocate(job.app, [resource_request(1)])
     rm.wait(WAIT_MS - 1)
     rm.beat("n2")
     rm.wait(1)
@@ -115,7 +115,7 @@ def test_nothing_is_placed_before_nodes_and_ams_had_time_to_return(job: Job) -> 
     assert len(rm.allocate(job.app).allocated) == 1
 
 
-def test_a_node_gives_the_room_of_what_it_brought_back_when_it_says_that_it_is_over(job: Job) -> None:
+def test_a_recovered_container_frees_its_resources_when_it_completes(job: Job) -> None:
     """The queue counts it at once, like any running container."""
     rm = job.restart()
     rm.comes_back("n1")
@@ -138,7 +138,7 @@ def test_a_recovered_attempt_does_not_wait_for_its_am(job: Job) -> None:
     assert (attempt.blacklist, attempt.system_blacklist) == ({"n1"}, set())
 
 
-def test_without_applications_nobody_waits() -> None:
+def test_without_applications_scheduling_starts_at_once() -> None:
     rm = StoredRM().restart()
     rm.node("n1")
     app = rm.submit()
@@ -146,7 +146,7 @@ def test_without_applications_nobody_waits() -> None:
     assert rm.state(app) == "RUNNING"
 
 
-def test_a_task_that_ended_meanwhile_is_reported_to_its_am(job: Job) -> None:
+def test_a_task_that_ended_during_the_outage_is_reported_to_its_am(job: Job) -> None:
     rm = job.restart()
     rm.comes_back("n1")
     rm.comes_back("n2", ended={job.tasks[0].id: 3})
@@ -156,9 +156,9 @@ def test_a_task_that_ended_meanwhile_is_reported_to_its_am(job: Job) -> None:
     assert used(rm) == (2048, 2048, 2048)
 
 
-def test_an_am_that_died_meanwhile_gets_a_successor_and_its_tasks_end(job: Job) -> None:
+def test_an_am_that_died_during_the_outage_is_retried_and_its_tasks_are_killed(job: Job) -> None:
     rm = job.restart()
-    rm.comes_back("n1", ended={job.master.id: 1})
+    rm.comes_back("n1", ended={job.am.id: 1})
     assert rm.attempt_id(job.app).attempt == 2
     rm.comes_back("n2")
     assert set(rm.beat("n2").containers_to_clean_up) == {task.id for task in job.tasks}
@@ -167,8 +167,8 @@ def test_an_am_that_died_meanwhile_gets_a_successor_and_its_tasks_end(job: Job) 
     assert rm.run_am(job.app).id.epoch == 1
 
 
-def test_what_is_of_nobody_is_ended(job: Job) -> None:
-    """A container of an application that was over before the restart, and one of an unknown application."""
+def test_orphaned_containers_are_killed(job: Job) -> None:
+    """A container of an application that ended before the restart, and one of an unknown application."""
     rm = job.rm
     other = rm.submit()
     stray = rm.run_am(other, "n2")
@@ -187,7 +187,7 @@ def test_what_is_of_nobody_is_ended(job: Job) -> None:
     assert used(rm) == (3072, 3072, 3072)
 
 
-def test_what_is_given_back_before_its_node_comes_is_ended_when_it_comes(job: Job) -> None:
+def test_a_container_released_before_its_node_returns_is_killed_when_it_does(job: Job) -> None:
     """testReleaseWhileRunningAfterRestart: the AM returns before the node."""
     rm = job.restart()
     rm.comes_back("n1")
@@ -200,11 +200,11 @@ def test_what_is_given_back_before_its_node_comes_is_ended_when_it_comes(job: Jo
     assert [status.container_id for status in rm.allocate(job.app).completed] == [job.tasks[0].id]
 
 
-def test_kept_containers_come_back_to_the_am_of_the_next_attempt() -> None:
+def test_kept_containers_return_to_the_am_of_the_next_attempt() -> None:
     """Those whose node registers after the AM are reported by an allocate, with a token for the node."""
     job = Job(keep_containers_across_attempts=True, max_app_attempts=3)
     rm = job.rm
-    rm.beat("n1", ended=[done(job.master.id, 1)])
+    rm.beat("n1", ended=[done(job.am.id, 1)])
     rm.run_am(job.app, "n1")
     rm = job.restart()
     rm.comes_back("n1")
@@ -217,10 +217,10 @@ def test_kept_containers_come_back_to_the_am_of_the_next_attempt() -> None:
     assert used(rm) == (3072, 3072, 3072)
 
 
-def test_kept_containers_that_are_there_first_are_told_with_the_registering() -> None:
+def test_kept_containers_reported_before_the_am_registers_are_in_its_reply() -> None:
     """The next allocate does not report them again; the AM itself is not among them."""
     job = Job(keep_containers_across_attempts=True, max_app_attempts=3)
-    job.rm.beat("n1", ended=[done(job.master.id, 1)])
+    job.rm.beat("n1", ended=[done(job.am.id, 1)])
     job.rm.run_am(job.app, "n1")
     rm = job.restart()
     rm.comes_back("n1")
@@ -246,7 +246,7 @@ def test_an_unmanaged_am_keeps_running() -> None:
     assert task.id.epoch == 0
 
 
-def test_a_second_kill_before_anybody_came_back(job: Job) -> None:
+def test_state_survives_a_second_kill_before_nodes_and_ams_return(job: Job) -> None:
     rm = job.restart().restart()
     rm.comes_back("n1")
     rm.comes_back("n2")
@@ -277,8 +277,8 @@ def test_an_application_that_waited_for_its_am_is_served_first_of_all_pending() 
     assert again.core.scheduler.queue("default").active_count == 1  # type: ignore[union-attr]
 
 
-def test_a_container_comes_back_with_its_size_and_place_in_the_queue(job: Job) -> None:
-    """Its resources are those that the NodeManager reports, as nothing else has them."""
+def test_a_container_is_recovered_with_its_size_and_queue_usage(job: Job) -> None:
+    """Its size is the one that the NodeManager reports; nothing else stores it."""
     rm = job.restart()
     rm.comes_back("n2", size=Resource(2048, 2))
     sizes = [c.resource.memory_mb for c in rm.core.scheduler.containers_of(job.app).values()]
@@ -287,8 +287,8 @@ def test_a_container_comes_back_with_its_size_and_place_in_the_queue(job: Job) -
 
 
 @pytest.mark.parametrize("state", [ContainerState.RUNNING, ContainerState.COMPLETE])
-def test_a_node_cannot_bring_a_container_that_already_runs(job: Job, state: ContainerState) -> None:
-    """I-15: it stays where it is, with its size, and is charged once. Another node that runs it must end it."""
+def test_a_node_cannot_report_a_container_that_runs_on_another(job: Job, state: ContainerState) -> None:
+    """I-15: it keeps its node and size, and is counted once. Another node that reports it must kill it."""
     rm, container = job.rm, job.tasks[0]
     before = used(rm)
     stranger = NodeId("n3", 1)

@@ -1,9 +1,9 @@
-"""Scenarios as text: commands, a line of dashes, what they did.
+"""Scenarios as text: commands, a line of dashes, and the output of the commands.
 
     # case: A2
     # hadoop: LeafQueue.assignContainers
-    # Comments for the reader. `hadoop:` names the method whose rule this is, or
-    # the test of Hadoop's whose numbers these are.
+    # Comments for the reader. `hadoop:` names the method that has this rule, or
+    # the Hadoop test from which the numbers are.
 
     conf root.queues=a root.a.capacity=100
     node n1 8192
@@ -154,10 +154,9 @@ class Script:
         return self._cluster.resize(words[0], *map(int, words[1:]))
 
     def _submit(self, words: list[str]) -> list[str]:
-        """submit APP USER QUEUE [MB-OF-MASTER] [priority P] [unmanaged] [label L] [master-label L]
+        """submit APP USER QUEUE [MB-OF-AM] [priority P] [unmanaged] [label L] [master-label L]
 
-        An unmanaged one has its master elsewhere: it asks for none and is ready at once, as in Hadoop's own tests of
-        single queues.
+        An unmanaged application needs no AM container and is ready at once, as in Hadoop's own tests of single queues.
         """
         app, user, queue, *rest = words
         size = int(rest.pop(0)) if rest and rest[0].isdigit() else GB

@@ -24,7 +24,7 @@ def _marks(script: Script) -> list[pytest.MarkDecorator]:
 
 @pytest.mark.parametrize("path", _parameters())
 def test_scenario(path: Path, request: pytest.FixtureRequest) -> None:
-    """What the commands do is what the file says, and every invariant holds after each of them."""
+    """The commands have the output that the file shows, and every invariant holds after each of them."""
     replayed = Script.read(path).replay()
     if request.config.getoption("--rewrite", False):
         path.write_text(replayed, encoding="utf-8")
@@ -32,8 +32,8 @@ def test_scenario(path: Path, request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: path.stem)
-def test_a_scenario_says_what_it_shows(path: Path) -> None:
-    """A case, or the method of Hadoop's whose rule or numbers it holds; and the file's name is the only one."""
+def test_every_scenario_names_its_case_or_its_hadoop_method(path: Path) -> None:
+    """Each names a case, or the Hadoop method with its rule or numbers; and file names are unique."""
     script = Script.read(path)
     assert script.cases or script.hadoop, "no line `# case: A1` or `# hadoop: LeafQueue.assignContainers`"
     assert [other for other in _FILES if other.stem == path.stem] == [path]

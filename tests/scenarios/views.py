@@ -1,4 +1,4 @@
-"""What a scenario's commands print of a cluster, a line each."""
+"""The cluster as a scenario's commands print it, one line for each queue, node or application."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Views:
             f"maximum {self._of(queue.effective_maximum(''))}"
         )
         if isinstance(queue, LeafQueue):
-            masters = f"masters {self._of(usage.am_used)} of {self._of(usage.am_limit)}"
-            return f"{text} {masters} apps {queue.active_count}+{queue.pending_count}"
+            ams = f"masters {self._of(usage.am_used)} of {self._of(usage.am_limit)}"
+            return f"{text} {ams} apps {queue.active_count}+{queue.pending_count}"
         assert isinstance(queue, ParentQueue)
         return text + f" apps {queue.application_count}"
 
@@ -60,11 +60,11 @@ class Views:
     def limits(self, path: str) -> str:
         """The limits of a leaf."""
         leaf = self._cluster.leaf(path)
-        masters = f"masters {self._of(leaf.am_limit(''))}, of a user {self._of(user_am_limit(leaf, '', 1.0))}"
+        ams = f"masters {self._of(leaf.am_limit(''))}, of a user {self._of(user_am_limit(leaf, '', 1.0))}"
         applications = f"applications {leaf.maximum_applications}, of a user {leaf.maximum_applications_per_user}"
         largest = self._of(self._cluster.scheduler.maximum_allocation(leaf.path))
         counted = f"users counted {leaf.users.active_count}, {leaf.users.only_pending_count} of them only waiting"
-        return f"{leaf.path}: {masters}, {applications}, {counted}, largest container {largest}"
+        return f"{leaf.path}: {ams}, {applications}, {counted}, largest container {largest}"
 
     def users(self, path: str) -> Iterator[str]:
         users = self._cluster.leaf(path).users

@@ -63,8 +63,8 @@ class RunningContainers:
         return ApplicationReport(APP, "ann", "root.a", "n", YarnApplicationState.RUNNING, self._attempt)
 
     async def attempts(self, app_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
-        master = ContainerId(self._attempt, 1)
-        return (ApplicationAttemptReport(self._attempt, YarnApplicationAttemptState.RUNNING, master),)
+        am = ContainerId(self._attempt, 1)
+        return (ApplicationAttemptReport(self._attempt, YarnApplicationAttemptState.RUNNING, am),)
 
     async def containers(self, attempt_id: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
         ids = [ContainerId(attempt_id, number) for number in range(1, self._count + 2)]

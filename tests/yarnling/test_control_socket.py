@@ -77,7 +77,7 @@ async def test_progress_comes_before_the_end(path: Path) -> None:
     assert not path.exists()
 
 
-async def test_without_a_supervisor_it_is_told(path: Path) -> None:
+async def test_without_a_supervisor_the_command_fails_with_an_explanation(path: Path) -> None:
     with pytest.raises(NoSupervisor, match="No such file"):
         await asked(path, {"command": "x"})
 
@@ -116,7 +116,7 @@ async def test_another_user_is_disconnected(path: Path, monkeypatch: pytest.Monk
             await asked(path, {"command": "x"})
 
 
-async def test_what_nobody_waits_for_is_cancelled(path: Path) -> None:
+async def test_a_command_is_cancelled_when_its_client_disconnects(path: Path) -> None:
     started, cancelled = asyncio.Event(), asyncio.Event()
 
     async def long(request: dict[str, Any], report: Report) -> dict[str, Any]:

@@ -71,7 +71,7 @@ async def test_a_job_runs_with_asyncio() -> None:
         assert result.stdout == "hello\n"
 
 
-def test_a_partitioned_node_is_lost_until_it_is_healed() -> None:
+def test_a_partitioned_node_is_lost_until_recovery() -> None:
     with LocalCluster(2, settings=QUICK, fast=True, options=NETWORK) as cluster:
         cluster.partition_node(2)
         cluster.wait_node(2, NodeState.LOST)

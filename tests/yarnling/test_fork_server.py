@@ -109,7 +109,7 @@ async def test_more_requests_than_fit_into_the_socket_are_all_served(
     assert len({daemon.pid for daemon in daemons}) == len(requests)
 
 
-async def test_closing_ends_the_daemons_and_what_they_run_and_deletes_the_directory(
+async def test_closing_ends_the_daemons_and_their_children_and_deletes_the_directory(
     launcher: Launcher, request_for: Request, directory: Path
 ) -> None:
     daemon = await launcher.start(request_for("parent"))
@@ -270,7 +270,7 @@ def fake() -> Iterator[tuple[ForkServer, FakeStarter, socket.socket]]:
         os.close(pipe)
 
 
-def ask(owner: socket.socket, *names: str, package: str = "nm") -> None:
+def request_starts(owner: socket.socket, *names: str, package: str = "nm") -> None:
     for name in names:
         owner.sendall(encode(DaemonRequest(name, package, "", "")))
 
@@ -288,7 +288,7 @@ def test_the_next_batch_starts_when_half_of_one_is_ready(
 ) -> None:
     server, starter, owner = fake
     names = [f"nm-{number}" for number in range(1, STARTING_MAX + 3)]
-    ask(owner, *names)
+    request_starts(owner, *names)
     server._on_request()
     assert starter.batches == [names[:STARTING_MAX], []]
     for name in names[: STARTING_MAX // 2 - 1]:
@@ -306,19 +306,19 @@ def test_the_resource_manager_does_not_wait_for_nodes_that_wait_for_it(
     fake: tuple[ForkServer, FakeStarter, socket.socket],
 ) -> None:
     server, starter, owner = fake
-    ask(owner, *(f"nm-{number}" for number in range(1, STARTING_MAX + 3)))
+    request_starts(owner, *(f"nm-{number}" for number in range(1, STARTING_MAX + 3)))
     server._on_request()
-    ask(owner, "rm", package="rm")
+    request_starts(owner, "rm", package="rm")
     server._on_request()
     assert starter.batches[1] == ["rm"]
 
 
-def test_others_start_after_one_that_cannot_be_started(
+def test_other_daemons_start_after_a_failed_start(
     fake: tuple[ForkServer, FakeStarter, socket.socket],
 ) -> None:
     server, starter, owner = fake
     starter.refused["nm-2"] = BlockingIOError("too many processes")
-    ask(owner, "nm-1", "nm-2", "nm-3")
+    request_starts(owner, "nm-1", "nm-2", "nm-3")
     server._on_request()
     assert starter.batches[0] == ["nm-1", "nm-3"]
     assert reported(owner) == [
@@ -333,7 +333,7 @@ def test_a_daemon_whose_exit_is_seen_before_its_ready_pipe_is_forgotten(
 ) -> None:
     """Killed while it starts: one select returns both the end of its ready pipe and SIGCHLD, the signal first."""
     server, starter, owner = fake
-    ask(owner, "nm-1")
+    request_starts(owner, "nm-1")
     server._on_request()
     os.close(starter.pipes.pop("nm-1"))
     (daemon,) = server._daemons.values()

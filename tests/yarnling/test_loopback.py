@@ -119,8 +119,8 @@ async def test_a_failed_start_reports_why(tmp_path: Path) -> None:
 def test_without_asyncio() -> None:
     with nothing_left(), LocalCluster(1, fast=True, options=ClusterOptions(loopback=True)) as cluster:
         started = cluster.client.start(parse(["-shell_command", "true"]))
-        master = cluster.kill_master(started.application_id)
-        assert master.attempt_id.attempt == 1
+        am = cluster.kill_master(started.application_id)
+        assert am.attempt_id.attempt == 1
         report = cluster.client.wait(started.application_id, timeout_s=60)
         assert report.final_status is FinalApplicationStatus.SUCCEEDED
         assert report.current_attempt_id.attempt == 2

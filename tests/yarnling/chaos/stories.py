@@ -50,7 +50,7 @@ class Story:
         self.history.spans.append(ProcessSpan(container, role, pid, node, from_s, to_s, status, task))
         return self
 
-    def master(self, from_s: float, to_s: float, attempt: int = 1, node: int = 1) -> Story:
+    def am(self, from_s: float, to_s: float, attempt: int = 1, node: int = 1) -> Story:
         return self.process(from_s, to_s, role=Role.MASTER, attempt=attempt, number=1, node=node)
 
     def fault(

@@ -23,7 +23,7 @@ def found(check: Callable[[History, Expectations], Checked], story: Story) -> tu
 
 
 def test_a_correct_run_has_no_violations() -> None:
-    story = Story(tasks=2).master(2.0, 59.0).process(3.0, 4.0, number=2).process(3.0, 4.0, number=3)
+    story = Story(tasks=2).am(2.0, 59.0).process(3.0, 4.0, number=2).process(3.0, 4.0, number=3)
     assert [(check.name, check.violations, check.blind) for check in check_all(story.history, FENCE)] == [
         (check.name, (), "") for check in check_all(story.history, FENCE)
     ]
@@ -97,9 +97,9 @@ def test_several_tasks_of_one_worker_are_not_a_second_start() -> None:
     assert checks.check_started_once(story.history, FENCE).blind == "no container was started"
 
 
-def test_two_masters_may_overlap_only_within_the_fencing_window() -> None:
-    assert not found(checks.check_one_master, Story().master(2.0, 14.9).master(10.0, 30.0, 2))
-    (line,) = found(checks.check_one_master, Story().master(2.0, 15.1).master(10.0, 30.0, 2))
+def test_two_ams_may_overlap_only_within_the_fencing_window() -> None:
+    assert not found(checks.check_one_master, Story().am(2.0, 14.9).am(10.0, 30.0, 2))
+    (line,) = found(checks.check_one_master, Story().am(2.0, 15.1).am(10.0, 30.0, 2))
     assert (
         "ran on for 5.1 s after the ApplicationMaster container_1_0001_02_000001 started; the limit was 5.0 s" in line
     )
@@ -107,7 +107,7 @@ def test_two_masters_may_overlap_only_within_the_fencing_window() -> None:
 
 def test_the_fencing_window_is_extended_while_a_fault_hides_the_node() -> None:
     def story(kind: str, node: int, until_s: float) -> Story:
-        run = Story().master(2.0, 24.0, node=3).master(10.0, 30.0, 2, node=1)
+        run = Story().am(2.0, 24.0, node=3).am(10.0, 30.0, 2, node=1)
         return run.fault(kind, 5.0, until_s, node) if node else run.fault(kind, 5.0, until_s)
 
     assert not found(checks.check_one_master, story("pause-node", 3, 20.0))
@@ -121,21 +121,21 @@ def test_the_fencing_window_is_extended_while_a_fault_hides_the_node() -> None:
 
 
 def test_a_skipped_fault_does_not_extend_the_fencing_window() -> None:
-    run = Story().master(2.0, 24.0, node=3).master(10.0, 30.0, 2, node=1)
+    run = Story().am(2.0, 24.0, node=3).am(10.0, 30.0, 2, node=1)
     assert found(checks.check_one_master, run.fault("pause-node", 5.0, 20.0, 3, skipped=True))
 
 
 def test_consecutive_faults_extend_one_window_if_they_leave_no_time_between() -> None:
-    run = Story().master(2.0, 34.0, node=3).master(10.0, 30.0, 2, node=1)
+    run = Story().am(2.0, 34.0, node=3).am(10.0, 30.0, 2, node=1)
     run.fault("pause-node", 5.0, 20.0, 3).fault("partition-node", 24.0, 30.0, 3)
     assert not found(checks.check_one_master, run)
-    run = Story().master(2.0, 34.0, node=3).master(10.0, 30.0, 2, node=1)
+    run = Story().am(2.0, 34.0, node=3).am(10.0, 30.0, 2, node=1)
     run.fault("pause-node", 5.0, 20.0, 3).fault("partition-node", 26.0, 30.0, 3)
     assert found(checks.check_one_master, run)
 
 
 def test_work_of_a_superseded_attempt_is_a_violation() -> None:
-    story = Story().master(2.0, 9.0).master(10.0, 30.0, 2).process(3.0, 16.0)
+    story = Story().am(2.0, 9.0).am(10.0, 30.0, 2).process(3.0, 16.0)
     (line,) = found(checks.check_superseded_attempts, story)
     assert "ran on for 6.0 s after the next attempt's ApplicationMaster started" in line
     story.history.submissions[0] = replace(story.history.submissions[0], keep_containers=True)
@@ -173,11 +173,11 @@ def test_a_container_of_an_ended_application_is_a_violation() -> None:
 
 
 @pytest.mark.parametrize("kind", ["partition-masters-from-rm", "pause-master"])
-def test_an_isolated_master_may_retry_its_unregistration(kind: str) -> None:
+def test_an_isolated_am_may_retry_its_unregistration(kind: str) -> None:
     """It never received the answer; the ResourceManager leaves it the time to retry."""
 
     def story(to_s: float, state: YarnApplicationState = YarnApplicationState.FINISHED) -> Story:
-        run = Story().ends(10.0, state).master(3.0, to_s)
+        run = Story().ends(10.0, state).am(3.0, to_s)
         nodes = (1,) if kind != "pause-master" else ()
         return run.fault(kind, 9.0, 20.0, *nodes, target="container_1_0001_01_000001")
 
@@ -185,7 +185,7 @@ def test_an_isolated_master_may_retry_its_unregistration(kind: str) -> None:
     assert found(checks.check_nothing_after_the_end, story(26.0))
     assert found(checks.check_nothing_after_the_end, story(24.0, YarnApplicationState.KILLED))
     assert found(checks.check_nothing_after_the_end, story(24.0).process(3.0, 16.0))
-    elsewhere = Story().ends(10.0).master(3.0, 24.0, node=2).fault(kind, 9.0, 20.0, 1, target="another")
+    elsewhere = Story().ends(10.0).am(3.0, 24.0, node=2).fault(kind, 9.0, 20.0, 1, target="another")
     assert found(checks.check_nothing_after_the_end, elsewhere)
 
 

@@ -98,7 +98,7 @@ async def test_a_healthy_link_passes_everything() -> None:
         assert await one.receive(len(data)) == data
 
 
-async def test_what_a_silent_cut_holds_back_comes_when_it_is_healed() -> None:
+async def test_data_held_back_by_a_silent_partition_arrives_after_recovery() -> None:
     async with link() as (through, echo), call(through) as one:
         await one.send(b"a")
         assert await one.receive(1) == b"a"
@@ -125,7 +125,7 @@ async def test_replies_alone_are_held_back() -> None:
         assert await one.receive(1) == b"b"
 
 
-async def test_what_is_forgotten_never_comes() -> None:
+async def test_dropped_replies_never_arrive_and_break_the_connection() -> None:
     async with link() as (through, _), call(through) as one:
         await one.send(b"a")
         assert await one.receive(1) == b"a"
@@ -135,7 +135,7 @@ async def test_what_is_forgotten_never_comes() -> None:
         assert await one.is_broken()
 
 
-async def test_a_reset_breaks_what_is_and_what_comes() -> None:
+async def test_a_reset_breaks_current_and_new_connections() -> None:
     async with link() as (through, _), call(through) as old:
         await old.send(b"a")
         assert await old.receive(1) == b"a"

@@ -49,7 +49,7 @@ async def test_tasks_of_one_worker_are_distinguished(tmp_path: Path) -> None:
     assert sorted(span.task for span in notes.read()) == [1, 2]
 
 
-async def test_a_master_is_recorded_with_its_exit_status(tmp_path: Path) -> None:
+async def test_an_am_is_recorded_with_its_exit_status(tmp_path: Path) -> None:
     notes = Notes(tmp_path)
     async with container(f"{notes._script()} master sh -c 'sleep 0.2; exit 3'") as process:
         assert await process.wait() == 3

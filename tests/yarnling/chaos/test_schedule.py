@@ -35,8 +35,8 @@ def test_target_nodes() -> None:
     assert len(nodes("any", 2)[0]) == len(set(nodes("any", 2)[0])) == 2
 
 
-def test_each_of_several_masters_gets_its_own_injection() -> None:
-    """Each has its own `pick`, so that two injections at once hit two masters if there are two."""
+def test_each_of_several_ams_gets_its_own_injection() -> None:
+    """Each has its own `pick`, so that two injections at once hit two AMs if there are two."""
     fault = FaultPlan(KINDS["kill-master"], times=2, count=2)
     injections = schedule(plan_of(fault), 1)
     assert [injection.at_ms for injection in injections] == [1000, 1000, 2000, 2000]

@@ -17,7 +17,7 @@ def plan_of(**expected: object) -> Plan:
 
 
 def good() -> Story:
-    return Story().master(2.0, 20.0).process(3.0, 4.0).fault("kill-node", 5.0, 9.0, 2)
+    return Story().am(2.0, 20.0).process(3.0, 4.0).fault("kill-node", 5.0, 9.0, 2)
 
 
 def test_a_run_without_violations_passes() -> None:
@@ -111,8 +111,8 @@ def test_the_effects_of_faults() -> None:
     assert effect_of(rm, story.history) == "silent for 2.5 s"
 
 
-def test_the_effect_of_a_killed_master() -> None:
-    story = Story().master(2.0, 20.0).master(21.5, 30.0, 2).fault("kill-master", 20.0, None)
+def test_the_effect_of_a_killed_am_is_the_start_of_the_next() -> None:
+    story = Story().am(2.0, 20.0).am(21.5, 30.0, 2).fault("kill-master", 20.0, None)
     (killed,) = story.history.injected
     story.history.injected[0] = killed = type(killed)(killed.injection, 20.0, None, "container_1_0001_01_000001")
     assert effect_of(killed, story.history) == "next attempt after 1.5 s"

@@ -104,7 +104,7 @@ def test_an_address_where_no_server_listens_is_not_shown(dead: str) -> None:
 @pytest.mark.parametrize(
     "own", ["http://localhost:4040/jobs", "http://127.0.0.1:80", "N/A", "", "http://master/proxy/x"]
 )
-def test_the_page_of_a_master_is_shown(own: str) -> None:
+def test_the_tracking_url_of_an_am_is_shown(own: str) -> None:
     assert live(own) == own
 
 

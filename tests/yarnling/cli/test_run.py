@@ -17,7 +17,7 @@ from yarnling.cluster.client import Client
 
 APP = ApplicationId(1, 1)
 ATTEMPT = ApplicationAttemptId(APP, 1)
-FIRST, MASTER = (ContainerId(ATTEMPT, 3 << 40 | number) for number in (1, 2))
+FIRST, AM = (ContainerId(ATTEMPT, 3 << 40 | number) for number in (1, 2))
 ADDRESSES = {"yarn.resourcemanager.address": "127.0.0.1:9"}
 
 
@@ -45,12 +45,12 @@ async def test_complete_lines_are_printed_at_once_and_the_rest_at_the_end(
     client = FakeClient(tmp_path)
     output = ContainerOutput(client, APP)
     await output.print_new()
-    write(tmp_path, MASTER, "stdout", "of the master\n")
+    write(tmp_path, AM, "stdout", "of the AM\n")
     write(tmp_path, FIRST, "stdout", "one\x0b\x1c\u2028still one\n\ntw")
     write(tmp_path, FIRST, "prelaunch.out", "of the node\n")
     await output.print_new()
     assert capsys.readouterr().out == ""
-    client.known.append(ApplicationAttemptReport(ATTEMPT, YarnApplicationAttemptState.RUNNING, MASTER))
+    client.known.append(ApplicationAttemptReport(ATTEMPT, YarnApplicationAttemptState.RUNNING, AM))
     await output.print_new()
     assert capsys.readouterr().out == f"{FIRST} | one\x0b\x1c\u2028still one\n{FIRST} | \n"
     write(tmp_path, FIRST, "stdout", "o")

@@ -1,4 +1,4 @@
-"""A daemon that only tells what it was given; `probe.mode` has it misbehave."""
+"""A daemon that only prints what it was given; `probe.mode` makes it misbehave."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """An ApplicationMaster that keeps a number of containers running, and measures while they start and end.
 
-    python -m benchmarks.churning_master WINDOW WARM_UP MEASURED RESULT NAME=PID ...
+    python -m benchmarks.churning_am WINDOW WARM_UP MEASURED RESULT NAME=PID ...
 
 It starts WINDOW containers, and another one for each that ends. From the WARM_UP-th end until MEASURED more have ended
 it measures the time, its own CPU and that of the daemons with the given process ids, and writes the figures to RESULT.

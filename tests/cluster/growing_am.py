@@ -1,6 +1,6 @@
-"""An AM whose only container grows: `python -m tests.cluster.growing_master FOLDER` touches FOLDER/grown then.
+"""An AM whose only container grows: `python -m tests.cluster.growing_am FOLDER` then creates FOLDER/grown.
 
-The container holds 300 MB from then on, more than it began with, until FOLDER/go is there.
+From then on the container holds 300 MB, more than its first size, until FOLDER/go exists.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def task(folder: Path) -> None:
 
 async def main(folder: Path) -> None:
     environment = AMEnvironment.read()
-    launch = python_launch_context("tests.cluster.growing_master", [str(folder), "task"])
+    launch = python_launch_context("tests.cluster.growing_am", [str(folder), "task"])
     status = FinalApplicationStatus.FAILED
     async with AMRMClient.connect(environment) as rm, NMClient.connect(environment, rm.nm_tokens) as nms:
         await rm.register()

@@ -50,15 +50,15 @@ def queues(count: int, **settings: str) -> dict[str, str]:
     return configuration
 
 
-class PlayedCluster:
-    """A core with `node_count` nodes of one size, registered."""
+class CoreDriver:
+    """A core with `node_count` registered nodes of one size; each call sends the events of one step."""
 
     def __init__(self, node_count: int, configuration: Mapping[str, str], node: Resource) -> None:
         self.core = ResourceManagerCore(Configuration.of(dict(configuration)), cluster_timestamp=START_MS)
         self.nodes = [NodeId(f"host{i}", 1) for i in range(node_count)]
         self._now_ms = START_MS
         self._response_ids = dict.fromkeys(self.nodes, 0)
-        self._masters = dict[ApplicationAttemptId, int]()
+        self._ams = dict[ApplicationAttemptId, int]()
         self._next = 0
         for node_id in self.nodes:
             self.core.handle(RegisterNode(0, RegisterNodeManagerRequest(node_id, 1, node), "/r1"), self._now_ms)
@@ -77,20 +77,20 @@ class PlayedCluster:
         self.beat()
         self.core.handle(AMLaunched(attempt_id), self._now_ms)
         self.core.handle(RegisterApplicationMaster(0, attempt_id, RegisterApplicationMasterRequest()), self._now_ms)
-        self._masters[attempt_id] = 0
+        self._ams[attempt_id] = 0
         if containers:
-            self.ask(attempt_id, containers)
+            self.request(attempt_id, containers)
         return attempt_id
 
     @property
     def attempts(self) -> list[ApplicationAttemptId]:
         """The running applications' attempts, oldest first."""
-        return list(self._masters)
+        return list(self._ams)
 
-    def ask(self, attempt_id: ApplicationAttemptId, containers: int) -> None:
-        """The AM's heartbeat: it now requests that many containers."""
-        response_id = self._masters[attempt_id]
-        self._masters[attempt_id] = response_id + 1
+    def request(self, attempt_id: ApplicationAttemptId, containers: int) -> None:
+        """Send an allocate call of the AM that requests this number of containers."""
+        response_id = self._ams[attempt_id]
+        self._ams[attempt_id] = response_id + 1
         asks = (ResourceRequest(1, ANY, CONTAINER, containers),)
         self.core.handle(Allocate(0, attempt_id, AllocateRequest(response_id, asks=asks)), self._now_ms)
 
