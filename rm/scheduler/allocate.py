@@ -1,4 +1,4 @@
-"""An AM's allocate call: its requests and releases are applied, and what was placed since its last call is returned."""
+"""An AM's allocate call: apply its requests and releases, and return what was placed since its last call."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from yarn.resource import Resource
 class Allocation(Struct, frozen=True):
     """What an allocate call returns (Hadoop's Allocation).
 
-    `containers` became ACQUIRED by this call, in the order of their placement, without tokens; `headroom` is what the
-    application could still get. `updated` are containers that have changed their size, `update_errors` updates that
-    were refused. `preemption`: what is to be preempted.
+    `containers` became ACQUIRED in this call; they are in the order of placement and have no tokens yet. `headroom` is
+    what the application could still get. `updated` are containers with a new size or execution type, `update_errors`
+    the refused updates. `preemption`: the containers to be preempted.
     """
 
     containers: tuple[Container, ...] = field(default=())
@@ -57,7 +57,7 @@ class AllocateCalls:
         blacklist_removals: Sequence[str],
         updates: Sequence[UpdateContainerRequest],
     ) -> Allocation:
-        """Updates of containers come first, then releases, then requests. An ended attempt gets nothing."""
+        """Apply container updates first, then releases, then requests. An ended attempt gets an empty Allocation."""
         context = self._context
         if requests or releases or blacklist_additions or blacklist_removals or updates:
             context.note_change()
@@ -96,7 +96,7 @@ class AllocateCalls:
         blacklist_additions: Sequence[str],
         blacklist_removals: Sequence[str],
     ) -> None:
-        """Raises YarnException if the application would keep too much; an ended attempt is not checked."""
+        """Raises YarnException if the application would exceed one of its limits; an ended attempt is not checked."""
         attempt = self._applications.attempt_of(attempt_id.application_id)
         if attempt is None or attempt.attempt_id != attempt_id:
             return
@@ -119,6 +119,6 @@ class AllocateCalls:
         )
 
     def release(self, container: RMContainer) -> None:
-        """Its AM, or the end of its update, releases a container."""
+        """Release a container, because its AM requested it or its update is complete."""
         status = aborted_status(container.id, RELEASED_BY_AM)
         complete(container, status, RMContainerReleased, self._applications, self._context)

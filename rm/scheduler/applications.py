@@ -40,7 +40,7 @@ from yarn.states import ContainerUpdateType, QueueState
 
 
 class Applications:
-    """How applications come, go and move. `table` has those that the scheduler knows."""
+    """Adds, removes and moves applications and attempts; `table` has all that are in the scheduler."""
 
     __slots__ = ("_context", "_tree", "parallel", "table")
 
@@ -55,7 +55,7 @@ class Applications:
     def add(
         self, application_id: ApplicationId, queue: str, user: str, priority: int, placed: str | None = None
     ) -> None:
-        """A new application; answered with ApplicationAccepted or ApplicationRejected."""
+        """Add a new application; emits ApplicationAccepted or ApplicationRejected."""
         context = self._context
         try:
             leaf = leaf_for(application_id, queue, user, placed=placed, tree=self._tree, context=context)
@@ -68,7 +68,7 @@ class Applications:
     def add_recovered(
         self, application_id: ApplicationId, queue: str, user: str, priority: int, placed: str | None = None
     ) -> None:
-        """An application that was accepted before a restart: no limit refuses it (addApplicationOnRecovery)."""
+        """Add an application that was accepted before a restart, without checking limits (addApplicationOnRecovery)."""
         try:
             leaf = recovered_leaf(queue, placed=placed, tree=self._tree)
         except SubmissionRefused as refusal:
@@ -82,13 +82,13 @@ class Applications:
         self.table.by_id[application_id] = SchedulerApplication(leaf, user, priority)
 
     def remove(self, application_id: ApplicationId) -> None:
-        """An application has been removed."""
+        """Remove an application; a no-op for an unknown one."""
         application = self.table.by_id.pop(application_id, None)
         if application is not None:
             _leave(LeafQueue.of(application), application_id, application.user)
 
     def move(self, application_id: ApplicationId, queue: str) -> str:
-        """Move a running application; returns the path of its new leaf. Raises YarnException, with nothing moved."""
+        """Move a running application; returns its new leaf's path. Raises YarnException; then nothing was moved."""
         application = self.table.by_id.get(application_id)
         if application is None:
             raise YarnException(f"App to be moved {application_id} not found.")
@@ -115,7 +115,7 @@ class Applications:
         label: str | None,
         recovering: bool = False,
     ) -> None:
-        """A new attempt; answered with AttemptAdded unless it is recovering. See CapacityScheduler.add_attempt."""
+        """Add a new attempt; emits AttemptAdded unless it is recovering. See CapacityScheduler.add_attempt."""
         context = self._context
         application = self.table.by_id.get(attempt_id.application_id)
         if application is None:
@@ -141,7 +141,7 @@ class Applications:
             context.notify(AttemptAdded(attempt_id))
 
     def remove_attempt(self, attempt_id: ApplicationAttemptId, *, keep_containers: bool) -> None:
-        """Kill its containers, except running ones if `keep_containers`."""
+        """Remove an ended attempt and kill its containers, except running ones if `keep_containers`."""
         attempt = self.table.attempt_of(attempt_id.application_id)
         if attempt is None:
             return
@@ -158,7 +158,7 @@ class Applications:
     # Containers
 
     def mark_am_container(self, container_id: ContainerId) -> None:
-        """This container runs the AM of its attempt."""
+        """Record that this container runs the AM of its attempt."""
         attempt = self.table.attempt_of(container_id.application_id)
         if attempt is None:
             return
@@ -174,7 +174,7 @@ class Applications:
             self.complete(container, aborted_status(container_id, EXPIRED), RMContainerExpire)
 
     def roll_back_increase(self, container_id: ContainerId) -> None:
-        """Let it shrink to the size that its NM last reported (rollbackContainerUpdate)."""
+        """Shrink the container to its last confirmed size (rollbackContainerUpdate)."""
         container = self.table.container(container_id)
         attempt = self.table.attempt_of(container_id.application_id)
         if container is None or attempt is None or not container.last_confirmed.fits_in(container.resource):
@@ -204,11 +204,10 @@ def leaf_for(
     tree: QueueTree,
     context: SchedulerContext,
 ) -> LeafQueue:
-    """The leaf of that path or short name, if it accepts the application; created if its parent creates queues on
-    demand.
+    """The leaf with that path or short name, if it accepts the application; created if the parent supports that.
 
     `placed`: the queue chosen by placement rules, which overrides the submission (getAddedAppQueueName). Raises
-    SubmissionRefused; a queue that was created stays.
+    SubmissionRefused; a queue created before the refusal stays.
     """
     if tree.root.application_count >= context.settings.maximum_applications:
         raise SubmissionRefused(
@@ -226,7 +225,7 @@ def leaf_for(
 def recovered_leaf(queue: str, *, placed: str | None, tree: QueueTree) -> LeafQueue:
     """The leaf that an application was in before a restart; created again if it was created on demand.
 
-    A queue that was stopped meanwhile drains. Raises SubmissionRefused if there is no such leaf any more.
+    A queue that was stopped meanwhile becomes DRAINING. Raises SubmissionRefused if the leaf no longer exists.
     """
     path = tree.behind_plan(placed or queue)
     found = tree.get(path)
@@ -248,7 +247,8 @@ def recovered_leaf(queue: str, *, placed: str | None, tree: QueueTree) -> LeafQu
 
 
 def _leaf_called(application_id: ApplicationId, queue: str, user: str, tree: QueueTree, *, by_rule: bool) -> LeafQueue:
-    """getOrCreateQueueFromPlacementContext: if a rule placed it there, the message says why no queue was created."""
+    """getOrCreateQueueFromPlacementContext. `by_rule`: a placement rule chose the queue; then a refusal states why it
+    was not created."""
     queue = tree.behind_plan(queue)
     found = tree.get(queue)
     if found is None and not tree.is_ambiguous(queue):
@@ -280,7 +280,7 @@ def _leaf_called(application_id: ApplicationId, queue: str, user: str, tree: Que
 
 
 def target_leaf(name: str, tree: QueueTree) -> LeafQueue:
-    """The leaf of a path or unambiguous short name; raises YarnException (getAndCheckLeafQueue)."""
+    """The leaf with that path or unambiguous short name; raises YarnException (getAndCheckLeafQueue)."""
     name = tree.behind_plan(name)
     found = tree.get(name)
     if found is None:
@@ -293,12 +293,11 @@ def target_leaf(name: str, tree: QueueTree) -> LeafQueue:
 def move(
     application_id: ApplicationId, application: SchedulerApplication, target: LeafQueue, applications: ApplicationTable
 ) -> None:
-    """Move it. Raises YarnException, with nothing moved, if the target accepts no (more) applications or not its
-    labels.
+    """Move an application. Raises YarnException if the target does not accept it or its labels; then nothing was moved.
 
-    What the application holds is booked over, container by container; then its attempt ends in the one leaf and is
-    submitted to the other, where it waits for activation like a new one. As in Hadoop, the reserved amounts stay with
-    the source, and so does the headroom until a visit looks at the attempt. A move to the same leaf does all of this.
+    Its usage is rebooked container by container; then its attempt leaves the source and is submitted to the target,
+    where it waits for activation like a new one. As in Hadoop, the reserved amounts stay with the source, and the
+    headroom is computed from the source until a visit considers the attempt. A move to the same leaf does all of this.
     """
     source, attempt = LeafQueue.of(application), application.current_attempt
     if attempt is not None and source.context.labels.enabled:
@@ -320,9 +319,9 @@ def move(
 
 
 def change_priority(application: SchedulerApplication, priority: int) -> None:
-    """Sort the current attempt in by `priority`; nothing if the application was submitted with it.
+    """Reorder the current attempt by `priority`; a no-op if the application was submitted with that priority.
 
-    An attempt held back by max-parallel-apps is put among those that wait for activation, as in Hadoop.
+    As in Hadoop, an attempt held back by max-parallel-apps is added to those that wait for activation.
     """
     attempt = application.current_attempt
     if application.priority == priority or attempt is None:
@@ -338,7 +337,7 @@ def change_priority(application: SchedulerApplication, priority: int) -> None:
 def _check_labels(attempt: FiCaSchedulerApp, target: LeafQueue) -> None:
     """Raises YarnException if the attempt ever requested a label that the target may not use (checkQueuePartition).
 
-    As in Hadoop this drops NO_LABEL from the requested labels, which its headroom shows.
+    As in Hadoop this removes NO_LABEL from the attempt's requested labels, which affects its headroom.
     """
     requested, accessible = attempt.requests.requested_partitions, target.configuration.accessible_labels
     requested.pop(NO_LABEL, None)
@@ -354,7 +353,7 @@ def _check_labels(attempt: FiCaSchedulerApp, target: LeafQueue) -> None:
 def _move_containers(
     attempt: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue, applications: ApplicationTable
 ) -> None:
-    """Book its containers and reservations over to the target, one after the other."""
+    """Rebook its containers and reservations from the source to the target, one by one."""
     guaranteed = [container for container in attempt.live_in_hash_order() if not container.is_opportunistic]
     for container in (*guaranteed, *attempt.reserved_containers):
         partition = source.context.nodes[container.node_id].partition
@@ -364,7 +363,7 @@ def _move_containers(
 
 
 def _hand_over(attempt: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue) -> None:
-    """The attempt itself, its requests, and the metric of reservations (SchedulerApplicationAttempt.move)."""
+    """Move the attempt itself, its requests, and the metric of reservations (SchedulerApplicationAttempt.move)."""
     for container in (*attempt.live_containers.values(), *attempt.reserved_containers):
         container.queue = target.path
     for container in attempt.reserved_containers:
@@ -376,15 +375,15 @@ def _hand_over(attempt: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue) 
 
 
 def _leave(leaf: LeafQueue, application_id: ApplicationId, user: str) -> None:
-    """The application is removed: its user is not active any more because of it."""
+    """Remove the application from its leaf; it no longer makes its user active."""
     leaf.users.deactivate_application(user, application_id)
     leaf.application_finished()
     leaf.parent.finish_application()
 
 
 def usage_of(attempt: FiCaSchedulerApp, context: SchedulerContext) -> ApplicationResourceUsage:
-    """What an attempt holds and requests, for reports: amounts over all partitions; percentages of the queue's
-    guarantee and of the cluster. Without seconds."""
+    """An attempt's usage and requests for reports: amounts over all partitions, and percentages of the queue's
+    guarantee and of the cluster. The resource-seconds are not filled in here."""
     used = reserved = context.none
     for partition in attempt.usage.partitions():
         used = used + attempt.usage.used(partition)
@@ -401,7 +400,7 @@ def usage_of(attempt: FiCaSchedulerApp, context: SchedulerContext) -> Applicatio
 
 
 def _percentage(context: SchedulerContext, used: Resource, whole: Resource) -> float:
-    """A 32-bit float; 0 of nothing."""
+    """A 32-bit float; 0 if the total is zero."""
     if whole.is_none() or context.cluster_resource.is_none():
         return 0.0
     share = f32(context.calculator.divide(context.cluster_resource, used, whole) * 100)

@@ -1,8 +1,8 @@
 """The facade of the scheduler: what the core calls, and what reports and checks may read.
 
-The core calls one method for each of Hadoop's scheduler events and for an AM's allocate; what happened is returned
-through `notify`, in order. Everything runs at once, in the caller's step: there is no queue of events here.
-Only `node_update` places containers: an AM's call applies its requests and returns what was placed before.
+The core calls one method for each of Hadoop's scheduler events and for an AM's allocate call; results are reported
+through `notify`, in order. Each method runs to completion in the caller's step: the scheduler has no event queue. Only
+`node_update` places containers: an allocate call applies requests and returns what was placed since the last one.
 
 The work is done by cluster_nodes.py, applications.py, allocate.py, request_checks.py and queue_refresh.py, which use
 model/ (state), capacity/ (shares, limits, booking) and placement/ (which container goes where).
@@ -44,8 +44,8 @@ from yarn.resource import Resource, ResourceTypes
 class CapacityScheduler:
     """Hadoop's CapacityScheduler, driven by heartbeats.
 
-    `cluster_timestamp` and every `now_ms` are ms of one clock, and time never goes back. Events of a node,
-    application or container that has just gone are ignored, as in Hadoop.
+    `cluster_timestamp` and every `now_ms` are ms of the same clock, which never goes back. As in Hadoop, events of a
+    node, application or container that no longer exists are ignored.
     """
 
     __slots__ = (
@@ -99,7 +99,7 @@ class CapacityScheduler:
     # Nodes
 
     def add_node(self, node_id: NodeId, rack: str, total: Resource, now_ms: int, *, http_address: str = "") -> None:
-        """NODE_ADDED: an empty node joins. `http_address` becomes part of its containers."""
+        """NODE_ADDED: an empty node joins. Its containers carry its `http_address`."""
         self._at(now_ms)
         self._nodes.add(node_id, rack, total, http_address)
 
@@ -109,12 +109,12 @@ class CapacityScheduler:
         self._nodes.remove(node_id)
 
     def update_node_resource(self, node_id: NodeId, total: Resource, now_ms: int) -> None:
-        """NODE_RESOURCE_UPDATE: containers stay."""
+        """NODE_RESOURCE_UPDATE: the node's size changes; its containers stay."""
         self._at(now_ms)
         self._nodes.resize(node_id, total)
 
     def nodes_remapped(self, changes: LabelChanges, now_ms: int) -> None:
-        """NODE_LABELS_UPDATE, after a node was added, removed or resized, and after changes of labels."""
+        """NODE_LABELS_UPDATE: sent after a node was added, removed or resized, and after changes of labels."""
         self._at(now_ms)
         self._nodes.remapped(changes)
 
@@ -122,19 +122,19 @@ class CapacityScheduler:
 
     @property
     def labels(self) -> NodeLabels:
-        """The labels of the cluster and their nodes: for reading, and to add labels."""
+        """The labels of the cluster and their nodes: callers may read them and add labels."""
         return self._context.labels
 
     def replace_node_labels(self, labels: Mapping[NodeId, Sequence[str]], now_ms: int) -> None:
-        """Give nodes (port 0: whole hosts) other labels, none for an empty sequence.
+        """Replace the labels of nodes (port 0: whole hosts); an empty sequence removes the label.
 
-        Raises YarnException, with nothing changed.
+        Raises YarnException; then nothing was changed.
         """
         self._at(now_ms)
         self._nodes.relabel(labels)
 
     def remove_node_labels(self, names: Iterable[str], now_ms: int) -> None:
-        """Remove labels, from their nodes too. Raises YarnException for one in use by a queue, with nothing changed."""
+        """Remove labels, also from their nodes. Raises YarnException if a queue uses one; then nothing was changed."""
         self._at(now_ms)
         self._nodes.remove_labels(names)
 
@@ -155,9 +155,9 @@ class CapacityScheduler:
         increased: Sequence[Container] = (),
         is_leaving: bool = False,
     ) -> None:
-        """NODE_UPDATE: note what the NM reported, then place containers on the node.
+        """NODE_UPDATE: process the NM's report, then place containers on the node.
 
-        `is_leaving`: it is being decommissioned and gets no new containers. A round of preemption follows if one is
+        `is_leaving`: the node is being decommissioned and gets no new containers. Runs a round of preemption if one is
         due.
         """
         self._context.now_ms = now_ms
@@ -166,7 +166,7 @@ class CapacityScheduler:
             self._monitor.run_due()
 
     def has_master_on(self, node_id: NodeId) -> bool:
-        """True if an AM's container is on the node, reported or not."""
+        """True if an AM's container is on the node, whether or not the NM has reported it."""
         node = self._context.nodes.get(node_id)
         return node is not None and any(container.is_am for container in node.containers.values())
 
@@ -183,10 +183,9 @@ class CapacityScheduler:
         placed: str | None = None,
         recovering: bool = False,
     ) -> None:
-        """APP_ADDED: answered with ApplicationAccepted or ApplicationRejected. `placed`: the
-        queue chosen by placement rules.
+        """APP_ADDED: emits ApplicationAccepted or ApplicationRejected. `placed`: the queue chosen by placement rules.
 
-        `recovering`: it was accepted before a restart. The only answer then is QueueMissing, if its queue is gone.
+        `recovering`: it was accepted before a restart; emits nothing, or QueueMissing if its queue no longer exists.
         """
         self._at(now_ms)
         if recovering:
@@ -200,7 +199,7 @@ class CapacityScheduler:
         self._applications.remove(application_id)
 
     def move_application(self, application_id: ApplicationId, queue: str, now_ms: int) -> str:
-        """Move a running application; returns the path of its new leaf. Raises YarnException, with nothing moved."""
+        """Move a running application; returns its new leaf's path. Raises YarnException; then nothing was moved."""
         self._at(now_ms)
         return self._applications.move(application_id, queue)
 
@@ -220,7 +219,7 @@ class CapacityScheduler:
         label: str | None = None,
         recovering: bool = False,
     ) -> None:
-        """APP_ATTEMPT_ADDED: answered with AttemptAdded, unless it is `recovering`: its AM has been started.
+        """APP_ATTEMPT_ADDED: emits AttemptAdded, unless it is `recovering` (its AM was started before a restart).
 
         `transfer`: take over the containers of the last attempt. `am_resource`: the normalised size of the AM, for the
         AM limits; None for an unmanaged AM. `am_label` is that of the AM's request, `label` the application's.
@@ -245,9 +244,9 @@ class CapacityScheduler:
     # The AM's heartbeat
 
     def check_asks(self, queue: str, asks: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
-        """The requests, with the queue's default label if they name none.
+        """The requests, with the queue's default label where they have none.
 
-        Raises InvalidResourceRequestException (or its label kind) for the first invalid one.
+        Raises InvalidResourceRequestException (or its subclass for labels) for the first invalid one.
         """
         return self._sizes.check_asks(queue, asks)
 
@@ -260,7 +259,7 @@ class CapacityScheduler:
         blacklist_removals: Sequence[str],
         now_ms: int,
     ) -> None:
-        """Raises YarnException if the attempt would have more in the scheduler than one application may have."""
+        """Raises YarnException if the attempt would exceed a limit on what one application may keep."""
         self._context.now_ms = now_ms
         self._allocate.check_limits(attempt_id, asks, releases, blacklist_additions, blacklist_removals)
 
@@ -276,7 +275,7 @@ class CapacityScheduler:
     ) -> Allocation:
         """Apply an AM's releases and requests (normalised here), and return what was placed since its last call.
 
-        `updates` have passed `check_updates`.
+        `updates` must have passed `check_updates`.
         """
         self._context.now_ms = now_ms
         return self._allocate.allocate(attempt_id, asks, releases, blacklist_additions, blacklist_removals, updates)
@@ -286,27 +285,27 @@ class CapacityScheduler:
     ) -> tuple[list[UpdateContainerRequest], list[UpdateContainerError]]:
         """(accepted updates of containers, errors for the others).
 
-        Raises YARNFeatureNotEnabledException for a demotion where there are no opportunistic containers.
+        Raises YARNFeatureNotEnabledException for a demotion if opportunistic containers are disabled.
         """
         return self._allocate.check_updates(queue, updates)
 
     def release_temporary(self, container_id: ContainerId, now_ms: int) -> None:
-        """RELEASE_CONTAINER: a temporary container releases what it took over."""
+        """RELEASE_CONTAINER: release a temporary container, and with it the resources that it took over."""
         self._at(now_ms)
         self._allocate.release(self._context.temporaries.pop(container_id))
 
     def mark_am_container(self, container_id: ContainerId) -> None:
-        """This container runs the AM of its attempt."""
+        """Record that this container runs the AM of its attempt."""
         self._context.note_change()
         self._applications.mark_am_container(container_id)
 
     def expire_container(self, container_id: ContainerId, now_ms: int) -> None:
-        """CONTAINER_EXPIRED: acquired and not launched in time."""
+        """CONTAINER_EXPIRED: the container was acquired but not launched in time."""
         self._at(now_ms)
         self._applications.expire_container(container_id)
 
     def roll_back_increase(self, container_id: ContainerId, now_ms: int) -> None:
-        """CONTAINER_EXPIRED of an increase: its AM did not bring it to the NM in time."""
+        """CONTAINER_EXPIRED of an increase: the AM did not send it to the NM in time."""
         self._at(now_ms)
         self._applications.roll_back_increase(container_id)
 
@@ -328,11 +327,11 @@ class CapacityScheduler:
         return self._context.cluster_resource
 
     def maximum_allocation(self, queue: str | None = None) -> Resource:
-        """The largest container at present, in a queue (a leaf's name or path) or anywhere."""
+        """The largest container allowed at present, in a queue (a leaf's name or path) or anywhere."""
         return self._sizes.maximum(queue)
 
     def master_requests(self, queue: str, asks: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
-        """The requests for an AM of the queue, with normalised sizes (RMAppManager). Raises as check_asks."""
+        """The requests for an AM in the queue, with normalised sizes (RMAppManager). Raises like check_asks."""
         return self._sizes.master_requests(queue, asks)
 
     def default_label(self, queue: str) -> str | None:
@@ -360,7 +359,7 @@ class CapacityScheduler:
     # Queues created on demand
 
     def paths_to_create(self, path: str) -> tuple[str, ...]:
-        """The paths that a submission to an unknown queue would create, the leaf's last; () if it cannot be created."""
+        """The paths that a submission to an unknown queue would create, the leaf last; () if it cannot be created."""
         return paths_to_create(path, self._tree)
 
     # Configuration
@@ -380,16 +379,16 @@ class CapacityScheduler:
         self.policies.configure(now_ms)
         self._monitor.refresh()
 
-    # For reports and checks: to be read, not changed
+    # For reports and checks: read-only
 
     @property
     def applications(self) -> Mapping[ApplicationId, SchedulerApplication]:
-        """The applications, in the order they came."""
+        """The applications, in the order they were added."""
         return self._applications.table.by_id
 
     @property
     def nodes(self) -> Mapping[NodeId, SchedulerNode]:
-        """The nodes, in the order they came."""
+        """The nodes, in the order they were added."""
         return self._context.nodes
 
     @property
@@ -404,7 +403,7 @@ class CapacityScheduler:
 
     @property
     def context(self) -> SchedulerContext:
-        """What all parts of the scheduler share."""
+        """The state shared by all parts of the scheduler."""
         return self._context
 
     def queue(self, name: str) -> CSQueue | None:
@@ -412,11 +411,11 @@ class CapacityScheduler:
         return self._tree.get(name)
 
     def is_ambiguous(self, name: str) -> bool:
-        """True for a short name that several queues have."""
+        """True if several queues have this short name."""
         return self._tree.is_ambiguous(name)
 
     def container(self, container_id: ContainerId) -> RMContainer | None:
-        """A live container of the application's current attempt; None if it is over, only reserved or unknown."""
+        """A live container of the application's current attempt; None if it has ended, is only reserved or unknown."""
         return self._applications.table.container(container_id)
 
     def containers_of(self, application_id: ApplicationId) -> Mapping[ContainerId, RMContainer]:
@@ -424,7 +423,7 @@ class CapacityScheduler:
         return self._applications.table.containers_of(application_id)
 
     def explain(self, application_id: ApplicationId) -> list[Obstacle]:
-        """Why the application has not got what it requests; empty for an unknown one."""
+        """Why the application's requests are not served; empty for an unknown application."""
         attempt = self._applications.table.attempt_of(application_id)
         return obstacles_of(attempt, self.nodes.values()) if attempt is not None else []
 
@@ -433,19 +432,19 @@ class CapacityScheduler:
         return self._applications.table.attempt_of(application_id)
 
     def node_usage(self, node_id: NodeId) -> tuple[Resource, int]:
-        """(allocated, containers) of a node; nothing for a node that the scheduler does not know."""
+        """(allocated resources, number of containers) of a node; zero for an unknown one."""
         node = self._context.nodes.get(node_id)
         return (node.allocated, len(node.containers)) if node is not None else (self._context.none, 0)
 
     def application_usage(self, application_id: ApplicationId) -> ApplicationResourceUsage | None:
-        """What the current attempt holds and requests; None if there is no attempt. The core adds the seconds."""
+        """Usage and requests of the current attempt; None without one. The core adds the resource-seconds."""
         attempt = self._applications.table.attempt_of(application_id)
         return usage_of(attempt, self._context) if attempt is not None else None
 
     # Helpers
 
     def _at(self, now_ms: int) -> SchedulerContext:
-        """Something happens that placement may depend on."""
+        """Set the time, and count a change that placement may depend on."""
         self._context.now_ms = now_ms
         self._context.note_change()
         return self._context

@@ -1,4 +1,4 @@
-"""The nodes of the cluster: they join, leave, change size and label, and report containers."""
+"""The nodes of the cluster: joining, leaving, changes of size and label, and container reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from yarn.resource import Resource
 
 
 class ClusterNodes:
-    """What happens to nodes. `context.nodes` are the present ones."""
+    """Handles the events of nodes. `context.nodes` has the present nodes."""
 
     __slots__ = ("_applications", "_context", "_placement", "_tracker", "_tree")
 
@@ -45,7 +45,7 @@ class ClusterNodes:
         self._placement = placement
 
     def add(self, node_id: NodeId, rack: str, total: Resource, http_address: str) -> None:
-        """An empty node joins."""
+        """Add an empty node."""
         context = self._context
         name = str(node_id) if context.settings.include_port_in_node_name else node_id.host
         total = context.settings.resource_types.complete(total)
@@ -58,9 +58,9 @@ class ClusterNodes:
         self._tree.update_cluster_resource()
 
     def remove(self, node_id: NodeId) -> None:
-        """Its containers are killed (-100, "Container released on a *lost* node").
+        """Remove a node and kill its containers (-100, "Container released on a *lost* node").
 
-        For a node that is gone already, as when its NM registers again while unhealthy, only its labels are updated.
+        For a node that was removed before, as when its NM registers again while unhealthy, only labels are updated.
         """
         context = self._context
         context.notify(NodesRemapped(context.labels.deactivate(node_id)))
@@ -78,7 +78,10 @@ class ClusterNodes:
         self._tree.update_cluster_resource()
 
     def resize(self, node_id: NodeId, total: Resource) -> None:
-        """Containers stay; a change removes the node from its partition and adds it again, with a notice of each."""
+        """Change the node's size; containers stay.
+
+        A changed node is removed from its partition and added again; a notice is sent for each of the two.
+        """
         context = self._context
         node = context.nodes.get(node_id)
         if node is None:
@@ -94,19 +97,21 @@ class ClusterNodes:
         self._tree.update_cluster_resource()
 
     def relabel(self, labels: Mapping[NodeId, Sequence[str]]) -> None:
-        """Give nodes other labels. Raises YarnException, with nothing changed."""
+        """Replace labels of nodes. Raises YarnException; then nothing was changed."""
         changes = self._context.labels.replace(labels)
         if changes is not None:
             self._context.notify(NodesRemapped(changes))
 
     def remove_labels(self, names: Iterable[str]) -> None:
-        """Remove labels, from their nodes too. Raises YarnException, with nothing changed."""
+        """Remove labels, also from their nodes. Raises YarnException; then nothing was changed."""
         used = {path: queue.configuration.accessible_labels for path, queue in self._tree.by_path.items()}
         self._context.notify(NodesRemapped(self._context.labels.remove(names, used)))
 
     def remapped(self, changes: LabelChanges) -> None:
-        """Book what is on nodes with new labels over, and update the queues: applications may be activated that could
-        not before waiting users were counted."""
+        """Rebook the containers on nodes whose label changed, and update the queues.
+
+        The update recounts waiting users, which may allow more applications to be activated.
+        """
         apply_label_changes(changes, self._applications, self._context)
         self._tree.update_cluster_resource()
 
@@ -119,7 +124,7 @@ class ClusterNodes:
         *,
         is_leaving: bool = False,
     ) -> None:
-        """Note what the NM reported, then place containers on the node."""
+        """Process the NM's report, then place containers on the node."""
         context = self._context
         node = context.nodes.get(node_id)
         if launched or increased or completed:
@@ -137,8 +142,8 @@ class ClusterNodes:
             if node is not None:
                 node.release_container(status.container_id, by_node=True)
         if node is not None and is_leaving and node.total != node.allocated:
-            # AbstractYarnScheduler.nodeUpdate: its size becomes what is in use. This takes effect after the placement
-            # of this very heartbeat, as in Hadoop.
+            # AbstractYarnScheduler.nodeUpdate: the node's size becomes what is in use. As in Hadoop this takes effect
+            # only after the placement of this heartbeat.
             context.notify(NodeUtilizationChanged(node_id, node.allocated))
         if node is not None and context.may_place():
             self._placement.place(node)
@@ -147,15 +152,15 @@ class ClusterNodes:
         complete(container, status, event, self._applications, self._context)
 
     def _container_on(self, node_id: NodeId, container_id: ContainerId) -> RMContainer | None:
-        """A live container if it is on that node: reports of containers of other nodes are ignored.
+        """The live container if it is on that node, else None: reports about other nodes' containers are ignored.
 
-        Hadoop does not compare, so one node can end the containers of another.
+        Hadoop does not check this, so one node can end the containers of another.
         """
         container = self._applications.container(container_id)
         return container if container is not None and container.node_id == node_id else None
 
     def _container_launched(self, container_id: ContainerId, node_id: NodeId, node: SchedulerNode | None) -> None:
-        """The NM reports it for the first time; if it is unknown, or on another node, the NM is to stop it."""
+        """Handle the NM's first report of a container; the NM must stop one that is unknown or on another node."""
         context = self._context
         attempt = self._applications.attempt_of(container_id.application_id)
         container = self._container_on(node_id, container_id)
@@ -167,7 +172,7 @@ class ClusterNodes:
             node.container_launched(container_id)
 
     def _container_increased(self, reported: Container, node_id: NodeId) -> None:
-        """The NM has increased it (containerIncreasedOnNode)."""
+        """Handle the NM's report of an increased container (containerIncreasedOnNode)."""
         container = self._container_on(node_id, reported.id)
         if container is None:
             self._context.notify(CleanUpContainer(node_id, reported.id))

@@ -1,9 +1,9 @@
-"""Queues that are created because an application is submitted to them (CapacitySchedulerQueueManager.createQueue).
+"""Queues created on demand when an application is submitted to them (CapacitySchedulerQueueManager.createQueue).
 
-Below root.users, which creates queues, `root.users.ann` and `root.users.staff.ann` become leaves when first named; the
-latter with a parent root.users.staff, if two levels are allowed. Each has a weight among its siblings, so a new one
-takes from the others. A created queue stays if the submission is refused afterwards, and created parents stay if the
-next level cannot be created.
+If root.users creates queues on demand, `root.users.ann` and `root.users.staff.ann` are created on the first submission;
+the latter with a parent root.users.staff, if two levels are allowed. Each has a weight among its siblings, so a new
+queue reduces their shares. A created queue stays if the submission is refused afterwards, and created parents stay if
+the next level cannot be created.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from yarn.states import QueueState
 
 
 class CreationRefused(Exception):
-    """The queue cannot be created. `is_reported`: the submission is refused with this message, not as to an unknown
-    queue."""
+    """The queue cannot be created. `is_reported`: the submission is refused with this message, else with "unknown
+    queue"."""
 
     def __init__(self, message: str, *, is_reported: bool = True) -> None:
         super().__init__(message)
@@ -30,10 +30,10 @@ class CreationRefused(Exception):
 
 
 def create_queue(path: str, tree: QueueTree) -> CSQueue:
-    """Create the leaf at `path` and the parents that are missing. Raises CreationRefused.
+    """Create the leaf at `path` and its missing parents. Raises CreationRefused.
 
-    A path that begins with a short name is refused. Hadoop creates the queue, again each time, and then every attempt
-    in it fails, since nothing is found by that path (RMAppAttemptImpl.ScheduleTransition).
+    A path that begins with a short name is refused. Hadoop creates such a queue again for each submission, and every
+    attempt in it fails because the queue cannot be found by that path (RMAppAttemptImpl.ScheduleTransition).
     """
     if "" in path.split(".") or "." not in path:
         raise CreationRefused(f"{path!r} is not a queue path", is_reported=False)
@@ -51,9 +51,9 @@ def create_queue(path: str, tree: QueueTree) -> CSQueue:
 
 
 def paths_to_create(path: str, tree: QueueTree) -> tuple[str, ...]:
-    """The paths whose templates decide who may submit to an unknown `path`, the leaf's last.
+    """The paths whose templates decide who may submit to an unknown `path`, the leaf last.
 
-    If the parent exists, it is not checked whether it creates queues. () if the parent cannot be created either.
+    If the parent exists, this does not check that it creates queues. () if the parent cannot be created either.
     Source: CapacitySchedulerQueueManager.getPermissionsForDynamicQueue.
     """
     above = path.rpartition(".")[0]
@@ -99,7 +99,7 @@ def missing_parents(path: str, tree: QueueTree) -> tuple[list[str], ParentQueue]
 
 
 def _configured_parent(queue: CSQueue, distance: int) -> tuple[CSQueue, int]:
-    """The first configured queue from here up, and its distance from the leaf."""
+    """The nearest configured queue, this one or above, and its distance from the leaf."""
     while queue.is_dynamic:
         assert queue.parent is not None, "root is configured"
         queue, distance = queue.parent, distance + 1
@@ -107,7 +107,7 @@ def _configured_parent(queue: CSQueue, distance: int) -> tuple[CSQueue, int]:
 
 
 def _make(name: str, parent: ParentQueue, tree: QueueTree, *, is_leaf: bool) -> CSQueue:
-    """A child of `parent` (ParentQueue.addDynamicChildQueue)."""
+    """Create a child of `parent` (ParentQueue.addDynamicChildQueue)."""
     path, most = f"{parent.path}.{name}", parent.configuration.creation.queues_max
     if len(parent.children) >= most:
         raise CreationRefused(
@@ -131,7 +131,7 @@ def _make(name: str, parent: ParentQueue, tree: QueueTree, *, is_leaf: bool) -> 
 
 
 def _make_in(parent: ManagedParentQueue, name: str, tree: QueueTree) -> CSQueue:
-    """A leaf of a managed parent (ManagedParentQueue.addChildQueue)."""
+    """Create a leaf of a managed parent (ManagedParentQueue.addChildQueue)."""
     path, most, settings = f"{parent.path}.{name}", parent.managed.queues_max, parent.context.settings
     reader = Reader(configuration_of_leaf(settings.source, path))
     queue_reader = QueueReader(reader, settings.resource_types, settings.maximum_allocation)
@@ -152,7 +152,7 @@ def _make_in(parent: ManagedParentQueue, name: str, tree: QueueTree) -> CSQueue:
 
 
 def _with_state_of(parent: ParentQueue, configuration: QueueConfiguration) -> QueueConfiguration:
-    """A queue without a configured state starts in that of its parent."""
+    """A queue without a configured state starts in its parent's state."""
     if configuration.state is not None:
         return configuration
     running = parent.state is QueueState.RUNNING

@@ -1,11 +1,11 @@
-"""Policies that change queues in rounds, at their own times: remove idle ones, entitle leaves of managed parents.
+"""Policies that change queues in periodic rounds: remove idle queues, entitle leaves of managed parents.
 
-AutoCreatedQueueDeletionPolicy removes a queue that was created on demand when two rounds in a row find it without
-applications (a parent: without children), and nothing was submitted to it for longer than the expiry. The order is that
-of Java's hash sets, which shows in what is left: each removal recomputes the shares beside it. A parent whose last
-child is removed is found empty by the next round, and is removed by the one after that. Rounds are an expiry apart.
+AutoCreatedQueueDeletionPolicy removes a queue that was created on demand if two consecutive rounds find it without
+applications (a parent: without children) and nothing was submitted to it for longer than the expiry. Queues are removed
+in the order of Java's hash sets, which affects the result: each removal recomputes the shares of the siblings. A parent
+whose last child is removed is found empty in the next round and removed in the one after. Rounds are one expiry apart.
 
-Each policy runs only if the configuration names it among the scheduler's monitors, which it does not by default.
+Each policy runs only if the configuration lists it among the scheduler's monitors; by default it does not.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Policies:
         self._entitling = Rounds()
 
     def configure(self, now_ms: int) -> None:
-        """After a start or refresh: start or stop their rounds."""
+        """Start or stop the rounds of each policy, after a start or refresh."""
         settings = self._context.settings
         expiry_ms = settings.idle_queue_expiry_s * 1000
         if self._removing.configure(expiry_ms, now_ms, are_wanted=settings.removes_idle_queues):
@@ -52,12 +52,12 @@ class Policies:
             self.entitle_leaves(now_ms)
 
     def remove_idle_queues(self, now_ms: int) -> None:
-        """A round that removes unused queues that were created on demand."""
+        """Run a round that removes unused queues that were created on demand."""
         self._at(now_ms)
         self._idle.remove(now_ms)
 
     def entitle_leaves(self, now_ms: int) -> None:
-        """A round that takes guarantees from idle leaves and gives them to those with applications."""
+        """Run a round that moves guarantees from idle leaves to leaves with applications."""
         for parent in self._tree.managed_parents():
             self._at(now_ms)
             parent.run_round(self._applications)
@@ -77,11 +77,11 @@ class IdleQueues:
         self._marked: frozenset[str] = frozenset()
 
     def forget(self) -> None:
-        """Forget what earlier rounds found."""
+        """Discard the results of earlier rounds."""
         self._marked = frozenset()
 
     def remove(self, now_ms: int) -> None:
-        """One round. A queue that is idle and was so at the last round is not marked again, removed or not."""
+        """Run one round. A queue that was also idle in the last round is not marked again, whether removed or not."""
         by_path = self._tree.by_path
         idle = [path for path in hash_order(by_path, string_hash) if _may_be_removed(by_path[path])]
         again = [path for path in idle if path in self._marked]

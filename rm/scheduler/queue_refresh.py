@@ -1,4 +1,4 @@
-"""refreshQueues: a new configuration is checked, by itself and against the present queues, and then applied."""
+"""refreshQueues: check a new configuration, by itself and against the present queues, then apply it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from yarn.settings import with_further
 
 
 class QueueRefresh:
-    """refreshQueues. It keeps the configuration that was last applied."""
+    """Applies new configurations and keeps the one last applied."""
 
     __slots__ = ("_applications", "_configuration", "_context", "_parallel", "_tracker", "_tree")
 
@@ -42,8 +42,8 @@ class QueueRefresh:
     ) -> None:
         """Apply the configuration, or raise ConfigurationException with every fault. `check` may refuse it too.
 
-        After a refusal the old one is applied again, as in Hadoop; only the order of queues may show it. If the old one
-        is not valid any more, because it was applied before there were nodes, nothing is applied.
+        After a refusal the previous configuration is applied again, as in Hadoop, which may change only the order of
+        queues. Nothing is applied if the previous one is no longer valid, because there were no nodes at that time.
         """
         try:
             settings = self._checked(configuration)

@@ -1,8 +1,8 @@
 """The tree of queues: built from a configuration, looked up by path or short name, refreshed as a whole.
 
-A refresh is checked against the tree before anything is changed: deleted queues must be stopped, the others may not
-lower their maximum allocation. Then it is applied, which cannot fail. A refused refresh is followed by one with the old
-configuration, as in Hadoop, which leaves the order of children that any refresh produces.
+A refresh is checked against the tree before anything changes: deleted queues must be stopped, the others may not lower
+their maximum allocation. Applying it then cannot fail. After a refused refresh the old configuration is applied again,
+as in Hadoop, which may reorder children as any refresh does.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class QueueTree:
         self.update_cluster_resource()
 
     def get(self, name: str) -> CSQueue | None:
-        """The queue of a path, or of a short name that only one queue has."""
+        """The queue with that path, or with that short name if it is unique."""
         queue = self.by_path.get(name)
         if queue is not None:
             return queue
@@ -56,16 +56,16 @@ class QueueTree:
         return self.by_path[paths[0]] if len(paths) == 1 else None
 
     def behind_plan(self, name: str) -> str:
-        """The default leaf of a reservable queue; any other name unchanged.
+        """The name of a reservable queue's default leaf; any other name unchanged.
 
-        The suffix is appended to the name as given: `a` becomes `a-default`, but `root.a` becomes `root.a-default`,
-        which does not exist (CapacityScheduler.getDefaultReservationQueueName).
+        The suffix is appended to the given name: `a` becomes `a-default`, but `root.a` becomes `root.a-default`, which
+        does not exist (CapacityScheduler.getDefaultReservationQueueName).
         """
         found = self.get(name)
         return name + PLAN_DEFAULT if found is not None and found.configuration.is_plan else name
 
     def is_ambiguous(self, name: str) -> bool:
-        """True for a short name that several queues have."""
+        """True if several queues have this short name."""
         return name not in self.by_path and len(self._short_names.get(name, ())) > 1
 
     def leaves(self) -> Iterator[LeafQueue]:
@@ -73,18 +73,18 @@ class QueueTree:
         return (queue for queue in self.by_path.values() if isinstance(queue, LeafQueue))
 
     def managed_parents(self) -> list[ManagedParentQueue]:
-        """Managed parents whose leaves get and lose guarantees (QueueManagementDynamicEditPolicy)."""
+        """The managed parents whose leaves get and lose guarantees (QueueManagementDynamicEditPolicy)."""
         parents = (queue for queue in self.by_path.values() if isinstance(queue, ManagedParentQueue))
         return [queue for queue in parents if not queue.managed.fails_when_full]
 
     def update_cluster_resource(self) -> None:
-        """The cluster changed: update everything that follows from its size, from the root down."""
+        """Update everything that depends on the cluster's size, from the root down."""
         update_cluster_resource(self.root, ResourceLimits(self._context.cluster_resource, self._context.none))
 
-    # Queues that come and go on demand
+    # Queues created on demand
 
     def add(self, configuration: QueueConfiguration, parent: ParentQueue) -> ParentQueue | LeafQueue:
-        """Append a new queue to its parent's children; its siblings get less from now on (addDynamicChildQueue)."""
+        """Append a new queue to its parent's children, which reduces its siblings' shares (addDynamicChildQueue)."""
         self._context.settings.queues[configuration.path] = configuration
         queue = new_queue(configuration, parent, self._context)
         parent.children.append(queue)
@@ -97,7 +97,7 @@ class QueueTree:
         return queue
 
     def remove(self, queue: CSQueue) -> None:
-        """Remove a queue without applications and children; its siblings get more (removeChildQueue)."""
+        """Remove a queue without applications and children, which raises its siblings' shares (removeChildQueue)."""
         assert queue.parent is not None, "root is never removed"
         del self._context.settings.queues[queue.path]
         queue.parent.children.remove(queue)
@@ -107,7 +107,7 @@ class QueueTree:
         self._update_below(queue.parent)
 
     def _update_below(self, parent: ParentQueue) -> None:
-        """As after a change of the cluster, and as if no queue above limited the parent."""
+        """Update as after a change of the cluster, ignoring limits of queues above the parent."""
         update_cluster_resource(parent, ResourceLimits(self._context.cluster_resource, self._context.none))
 
     # Refresh
@@ -119,9 +119,9 @@ class QueueTree:
     def faults_of_change(
         self, settings: CapacitySchedulerConfiguration, configuration: Configuration, *, with_capacities: bool
     ) -> list[Fault]:
-        """The faults of going from the present tree to the configured one, of which all queues were read.
+        """Faults that forbid a change from the present tree to the configured one. All of its queues were read.
 
-        `with_capacities`: the capacities are valid by themselves, so compare them with the present queues.
+        `with_capacities`: the new capacities are valid by themselves; check them against the present queues too.
         """
         faults: list[Fault] = []
         _check_activations(self.by_path, settings, configuration, faults)
@@ -141,7 +141,7 @@ class QueueTree:
     def _check_capacities(
         self, settings: CapacitySchedulerConfiguration, configuration: Configuration, faults: list[Fault]
     ) -> None:
-        """Check the capacities of siblings again, in the order and with the flag of the present parents."""
+        """Check the capacities of siblings again, with the order and `allow_zero_capacity_sum` of present parents."""
         reader = Reader(configuration)
         for queue in self.by_path.values():
             new = settings.queues.get(queue.path)
@@ -155,13 +155,13 @@ class QueueTree:
         faults.extend(reader.faults)
 
     def refresh(self, applications: ApplicationTable) -> None:
-        """Apply the context's settings, which were checked; recompute everything."""
+        """Apply the context's settings, which have been checked, and recompute everything."""
         self._refresh_parent(self.root, applications)
         self._index()
         self.update_cluster_resource()
 
     def _refresh_parent(self, parent: ParentQueue, applications: ApplicationTable) -> None:
-        """Reconfigure a parent and what is below, in Hadoop's order: by the hash of the children's paths.
+        """Reconfigure a parent and all queues below, in Hadoop's order: by the hash of the children's paths.
 
         Children that were created on demand come first (AbstractParentQueue.reinitialize).
         """
@@ -184,7 +184,7 @@ class QueueTree:
         parent.children = [present[path] for path in order]
 
     def _refresh_managed(self, parent: ManagedParentQueue, applications: ApplicationTable) -> None:
-        """Its leaves stay, in their order, without guarantees; then those with applications get one."""
+        """Keep its leaves, in their order, without guarantees; then give guarantees to those with applications."""
         queues = self._context.settings.queues
         parent.load_template(queues[parent.path])
         self._reconfigure(parent, queues[parent.path])
@@ -217,7 +217,7 @@ class QueueTree:
             self._short_names.setdefault(queue.name, []).append(queue.path)
 
     def _name(self, short_name: str) -> None:
-        """Set the queue name that containers of these queues will keep: see `CSQueue.remembered_as`."""
+        """Set the queue name that new containers of these queues will carry: see `CSQueue.remembered_as`."""
         paths = self._short_names[short_name]
         for path in paths:
             self.by_path[path].remembered_as = path if self.get(short_name) is self.by_path[path] else short_name
@@ -238,13 +238,13 @@ def _configured_below(parent: ParentQueue, settings: CapacitySchedulerConfigurat
 
 
 def _dynamic_below(parent: ParentQueue, settings: CapacitySchedulerConfiguration) -> set[str]:
-    """Children that were created on demand, and still are so in `settings`."""
+    """The children that were created on demand and are still marked so in `settings`."""
     there = (settings.queues.get(child.path) for child in parent.children if child.is_dynamic)
     return {new.path for new in there if new is not None and new.is_dynamic}
 
 
 def _paths_after_refresh(parent: ParentQueue, settings: CapacitySchedulerConfiguration) -> list[str]:
-    """The children of a parent in the order after a refresh: that of a map of old and new ones by path."""
+    """The paths of a parent's children in the order after a refresh: that of Java's map of old and new paths."""
     configured = _configured_below(parent, settings)
     wanted = {*configured, *_dynamic_below(parent, settings)}
     known = dict.fromkeys([*(child.path for child in parent.children), *hash_order(configured, string_hash)])
@@ -259,7 +259,7 @@ def _walk(queue: CSQueue) -> Iterator[CSQueue]:
 
 
 def _check_deletion(queue: CSQueue, configuration: Configuration, faults: list[Fault]) -> None:
-    """CapacitySchedulerConfigValidator: only a stopped queue may be deleted, or one that the new file stops."""
+    """CapacitySchedulerConfigValidator: a deleted queue must be stopped, or be set to STOPPED in the new file."""
     key = queue_key(queue.path, "state")
     if queue.state is QueueState.STOPPED or configuration.get_trimmed(key) == "STOPPED":
         return
@@ -271,9 +271,9 @@ def _check_deletion(queue: CSQueue, configuration: Configuration, faults: list[F
 
 
 def _check_loss(queue: CSQueue, configuration: Configuration, faults: list[Fault]) -> None:
-    """A queue created on demand is deleted with its parent, which must not remove applications.
+    """A queue created on demand is deleted with its parent; it must not have applications.
 
-    Hadoop leaves such queues known by their paths, below a parent that is not in the tree.
+    In Hadoop such queues can still be found by their paths, below a parent that is no longer in the tree.
     """
     if isinstance(queue, LeafQueue) and queue.application_total() > 0:
         above = queue.path.rpartition(".")[0]

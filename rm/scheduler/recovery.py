@@ -1,7 +1,7 @@
 """Containers from before a restart of the ResourceManager, reported by the nodes they run on.
 
-The NM reports where a container is, its size and its attempt. That is enough to charge node, queues, user and attempt
-as when it was placed (AbstractYarnScheduler.recoverContainersOnNode).
+The NM reports each container with its size and attempt. That is enough to charge the node, queues, user and attempt as
+when the container was placed (AbstractYarnScheduler.recoverContainersOnNode).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from yarn.states import ContainerState
 
 
 class ContainerRecovery:
-    """Recovers containers after a restart; applications and attempts are added like new ones."""
+    """Recovers containers after an RM restart. Applications and attempts are added by the facade, like new ones."""
 
     __slots__ = ("_applications", "_context")
 
@@ -34,7 +34,7 @@ class ContainerRecovery:
         self._applications = applications
 
     def begin(self, *, epoch: int, waits: bool, remember_releases_ms: int, now_ms: int) -> None:
-        """Containers get ids of the epoch. `waits`: none is placed until nodes and AMs had time to register again.
+        """Start with a new epoch, part of container ids. `waits`: place nothing until nodes and AMs could re-register.
 
         For `remember_releases_ms` an AM may release containers that their nodes have not reported yet.
         """
@@ -47,10 +47,10 @@ class ContainerRecovery:
     def take_up(
         self, node_id: NodeId, report: NMContainerStatus, *, keeps_containers: bool, is_master: bool, now_ms: int
     ) -> None:
-        """A joining node has a container from before the restart. The NM is to stop it if it cannot be recovered.
+        """Recover a container that a joining node reported; if that is impossible, the NM is asked to stop it.
 
-        That is so if its application has ended, or its attempt, unless the application `keeps_containers` of earlier
-        attempts, and if the container is known to run on another node.
+        It is impossible if the container's application has ended, if its attempt has ended and the application does not
+        keep containers across attempts (`keeps_containers`), or if the container is known to run on another node.
         """
         context, applications = self._context, self._applications
         context.now_ms = now_ms
@@ -64,7 +64,7 @@ class ContainerRecovery:
             return
         known = attempt.live_containers.get(report.container_id)
         if known is not None:
-            # Hadoop would charge it a second time, and never release that.
+            # Hadoop would charge it a second time, and never release the second charge.
             if known.node_id != node_id and report.state is not ContainerState.COMPLETE:
                 context.notify(CleanUpContainer(node_id, report.container_id))
             return
@@ -118,7 +118,7 @@ def _rm_container(
 def _charge(
     container: RMContainer, attempt: FiCaSchedulerApp, node: SchedulerNode, applications: ApplicationTable
 ) -> None:
-    """Charge it to node, attempt, user and queues; an opportunistic one only to its node."""
+    """Charge a recovered container to node, attempt, user and queues; an opportunistic one is added without charge."""
     node.allocate_container(container)
     node.container_launched(container.id)
     attempt.note_recovered(container)

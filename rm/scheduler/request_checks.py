@@ -1,8 +1,8 @@
-"""What resource requests must be before a call is applied, and which sizes containers may have.
+"""Checks of resource requests before a call is applied, and the allowed sizes of containers.
 
 The checks of a request are Hadoop's (SchedulerUtils.normalizeAndValidateRequest). The limits on what one application
-may keep in the scheduler are not: Hadoop's ResourceManager runs out of memory instead. Each is far above what
-applications use. A call that would exceed one is refused whole, before anything of it is applied.
+may keep in the scheduler are ours: Hadoop's ResourceManager runs out of memory instead. Each is far above what
+applications use. A call that would exceed one is refused as a whole, before any part of it is applied.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from yarn.resource import Resource, componentwise_min
 from yarn.states import ExecutionType
 
 REQUESTS_MAX = 100_000
-"""Rows of all keys of one attempt, as many as one message may hold. Ten priorities on a cluster of 5,000 hosts are
+"""Rows of all keys of one attempt; one message may hold as many. Ten priorities on a cluster of 5,000 hosts need
 50,000."""
 NAMES_MAX = 10_000
 """Hosts and racks of one key: Hadoop's largest clusters have about that many."""
 BLACKLIST_MAX = 10_000
 """Hosts and racks that one application avoids."""
 REMEMBERED_RELEASES_MAX = 100_000
-"""Releases that wait for a node to bring its containers back after a restart of the ResourceManager."""
+"""Releases kept until a node reports its containers after a restart of the ResourceManager."""
 NAMED_MAX = 3
-"""Keys with too many names that a refusal lists; further ones are counted."""
+"""Keys with too many names that a refusal lists; it gives only the number of further ones."""
 
 
 class ContainerSizes:
-    """The sizes that containers may have; the largest follows from the nodes."""
+    """The allowed sizes of containers; the largest depends on the nodes."""
 
     __slots__ = ("_context", "_tracker", "_tree")
 
@@ -59,7 +59,7 @@ class ContainerSizes:
         self._tree = tree
 
     def maximum(self, queue: str | None = None) -> Resource:
-        """The largest container at present, in a queue (a leaf's name or path) or anywhere."""
+        """The largest container allowed at present, in a queue (a leaf's name or path) or anywhere."""
         largest = self._tracker.maximum_allocation(self._context.now_ms, self._context.settings.settle_ms)
         found = self._tree.get(queue) if queue is not None else None
         if isinstance(found, LeafQueue):
@@ -67,9 +67,9 @@ class ContainerSizes:
         return largest
 
     def check_asks(self, queue: str, requests: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
-        """The requests, with the queue's default label if they name none.
+        """The requests, with the queue's default label where they have none.
 
-        Raises InvalidResourceRequestException (or its label kind) for the first invalid one.
+        Raises InvalidResourceRequestException (or its subclass for labels) for the first invalid one.
         """
         settings, labels, found = self._context.settings, self._context.labels, self._tree.get(queue)
         allowed = self.maximum(queue)
@@ -84,7 +84,7 @@ class ContainerSizes:
         return tuple(checked)
 
     def master_requests(self, queue: str, requests: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
-        """The requests for an AM of the queue, with normalised sizes (RMAppManager). Raises as check_asks."""
+        """The requests for an AM in the queue, with normalised sizes (RMAppManager). Raises like check_asks."""
         complete, allowed = self._context.settings.resource_types.complete, self.maximum(queue)
         return tuple(
             replace(request, capability=self._normalize(complete(request.capability), allowed))
@@ -116,7 +116,7 @@ class ContainerSizes:
 def check_capability(capability: Resource, allowed: Resource, configured: Resource) -> None:
     """Raises InvalidResourceRequestException if some type is below 0 or above what the queue allows.
 
-    Every type is checked, also those that the calculator does not look at.
+    Every type is checked, also those that the calculator ignores.
     """
     allowed_amounts = allowed.amounts()
     for name, amount in capability.amounts().items():
@@ -136,7 +136,7 @@ def check_capability(capability: Resource, allowed: Resource, configured: Resour
 
 
 def with_trimmed_label(request: ResourceRequest) -> ResourceRequest:
-    """The request with the blanks around its label removed (ResourceRequestPBImpl.getNodeLabelExpression)."""
+    """The request with whitespace around its label removed (ResourceRequestPBImpl.getNodeLabelExpression)."""
     if request.label is None:
         return request
     label = trim(request.label)
@@ -144,9 +144,9 @@ def with_trimmed_label(request: ResourceRequest) -> ResourceRequest:
 
 
 def with_queue_label(request: ResourceRequest, queue: CSQueue | None) -> ResourceRequest:
-    """The request with the queue's default label if it is for anywhere and names none, else with an explicit NO_LABEL.
+    """The request with the queue's default label if it is for `*` and has no label, else with an explicit NO_LABEL.
 
-    Unchanged in a queue that does not exist: it may be created with the application.
+    Unchanged if the queue does not exist: it may be created with the application.
     """
     if request.label is not None or queue is None:
         return request
@@ -155,7 +155,7 @@ def with_queue_label(request: ResourceRequest, queue: CSQueue | None) -> Resourc
 
 
 def check_labels_enabled(request: ResourceRequest, labels: NodeLabels) -> None:
-    """Raises InvalidLabelResourceRequestException for a label where there are none."""
+    """Raises InvalidLabelResourceRequestException for a label if node labels are disabled."""
     if request.label and not labels.enabled:
         raise InvalidLabelResourceRequestException(
             f"Invalid resource request, node label not enabled but request contains label expression {request.label!r} "
@@ -226,7 +226,7 @@ def check_requests(
 
 
 def _by_key(requests: Iterable[ResourceRequest]) -> Iterator[tuple[SchedulerKey, dict[str, int], bool]]:
-    """(key, {name: count}, whether its last `*` row withdraws the key)."""
+    """(key, {name: count}, True if its last `*` row withdraws the key)."""
     grouped: dict[SchedulerKey, dict[str, int]] = {}
     for request in requests:
         grouped.setdefault(SchedulerKey.of(request), {})[request.resource_name] = request.count
@@ -244,7 +244,7 @@ def _faults(total: int, crowded: list[str]) -> Iterator[str]:
 
 
 def check_blacklist(attempt: FiCaSchedulerApp, additions: Sequence[str], removals: Sequence[str]) -> None:
-    """Raises InvalidResourceBlacklistRequestException if the application would avoid too many places."""
+    """Raises InvalidResourceBlacklistRequestException if the blacklist would become too long."""
     places = attempt.blacklist
     if len(places) + len(additions) <= BLACKLIST_MAX:
         return

@@ -1,8 +1,8 @@
 """Java's `float`: where Hadoop computes in 32 bits, one bit more or less can cost a queue a container.
 
-70 percent of 102400 MB is 71679 MB in Hadoop, for 0.7 has no exact 32-bit form and the product is cut off. So every
-capacity, ratio and limit that Hadoop keeps in a `float` goes through `f32` after each operation. Sums, products and
-quotients of two 32-bit values are rounded correctly this way, for 64 bits hold more than twice their digits.
+70 percent of 102400 MB is 71679 MB in Hadoop, because 0.7 has no exact 32-bit form and the product is truncated. So
+every capacity, ratio and limit that Hadoop keeps in a `float` goes through `f32` after each operation. Sums, products
+and quotients of two 32-bit values are rounded correctly this way, because a double has more than twice their digits.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from yarn.resource import INT64_MAX
 INT64_MIN = -INT64_MAX - 1
 
 _SURE_LOW, _SURE_HIGH = -9e18, 9e18
-"""Between these a cast is a plain one, which nearly every cast is."""
+"""Between these bounds, as in nearly all cases, a cast needs no special handling."""
 
 _cell = array("f", (0.0,))
 
 
 def f32(number: float) -> float:
-    """`number` rounded to the nearest 32-bit float; infinite beyond its range."""
+    """`number` rounded to the nearest 32-bit float; infinity beyond its range."""
     _cell[0] = number
     return _cell[0]
 
@@ -43,7 +43,7 @@ def ceiled(number: float) -> int:
 
 
 def quotient(a: int, b: int) -> int:
-    """Java's integer division, cut off towards zero. Raises ZeroDivisionError as Java does."""
+    """Java's integer division, truncated towards zero. Raises ZeroDivisionError, as Java throws an exception."""
     if a >= 0 and b > 0:
         return a // b
     q = abs(a) // abs(b)
@@ -51,7 +51,7 @@ def quotient(a: int, b: int) -> int:
 
 
 def java_quotient(a: float, b: float) -> float:
-    """Java's division of two doubles: 0 / 0 is no number, x / 0 infinite."""
+    """Java's division of two doubles: 0 / 0 is NaN, x / 0 infinite."""
     if b == 0:
         return math.nan if a == 0 or a != a else math.copysign(math.inf, a)
     return a / b

@@ -1,8 +1,8 @@
-"""The order in which Java's hash maps give their entries, where Hadoop's decisions follow it.
+"""The iteration order of Java's hash maps, where Hadoop's decisions depend on it.
 
-Hadoop walks a HashMap when it looks for a reservation to give up, when it rebuilds the list of a queue's children
-and in a few sums of floats. The order is fixed by the keys' hash codes, so it can be had here too: buckets in rising
-order, inside one bucket the order of insertion, as many buckets as the map has ever needed.
+Hadoop iterates over a HashMap when it looks for a reservation to give up, when it rebuilds the list of a queue's
+children, and in a few sums of floats. The order follows from the keys' hash codes, so it can be computed: buckets in
+ascending order, insertion order within a bucket, and as many buckets as the map has ever needed.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _SMALLEST_TABLE = 16
 
 
 def hash_order(keys: Iterable[K], hash_of: Callable[[K], int], *, peak: int = 0, concurrent: bool = False) -> list[K]:
-    """The keys, given in the order of insertion, as a HashMap would; `peak`: most entries the map ever had.
+    """Sort keys, given in insertion order, as a HashMap iterates; `peak`: the most entries that the map ever had.
 
-    `concurrent`: as a ConcurrentHashMap would, which grows one entry earlier. Keys that share one of its buckets may
-    change places when it grows; that is not followed.
+    `concurrent`: as a ConcurrentHashMap, which grows one entry earlier. Keys in the same bucket of it may change their
+    order when it grows; that is not reproduced.
     """
     entries = list(keys)
     if len(entries) < 2:

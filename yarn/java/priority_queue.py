@@ -1,4 +1,4 @@
-"""Java's PriorityQueue: a binary heap whose order among equals is a matter of its sift, and so part of decisions."""
+"""Java's PriorityQueue: a binary heap. Its order of equal elements depends on how it sifts, and affects decisions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class JavaPriorityQueue(Generic[T]):
-    """The least element first, by `compare` (negative, 0, positive). What is in it must not change its place."""
+    """The least element first, by `compare` (negative, 0, positive). The sort order of its elements must not change."""
 
     __slots__ = ("_compare", "_heap")
 
@@ -21,7 +21,7 @@ class JavaPriorityQueue(Generic[T]):
         return len(self._heap)
 
     def __iter__(self) -> Iterator[T]:
-        """In the order of the heap's array, as Java's iterator."""
+        """Iterate in the order of the heap's array, like Java's iterator."""
         return iter(self._heap)
 
     def add(self, element: T) -> None:
@@ -40,7 +40,7 @@ class JavaPriorityQueue(Generic[T]):
         return self._heap[0] if self._heap else None
 
     def pop(self) -> T:
-        """Take the least element out."""
+        """Remove and return the least element."""
         heap = self._heap
         least, last = heap[0], heap.pop()
         if heap:

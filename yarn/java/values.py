@@ -1,8 +1,8 @@
-"""Texts read the way Hadoop's Configuration reads them, which is the way Java parses them.
+"""Parses values like Hadoop's Configuration, which uses Java's parsers.
 
-Python's own int() and float() take more than Java's (`1_000`, other digits) and less (`0x10`,
-`1.5f`), and Java's sizes matter: an int that does not fit in 32 bits is refused, a float is rounded
-to 32 bits. Each function raises ValueError whose text completes "value: ...".
+Python's int() and float() accept some texts that Java refuses (`1_000`, other digits) and refuse some that Java accepts
+(`0x10`, `1.5f`). Java's sizes matter too: an int that does not fit in 32 bits is refused, a float is rounded to 32
+bits. Each function raises ValueError with a text that completes "value: ...".
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _DECIMAL = re.compile(r"[+-]?[0-9]+\Z")
 _HEXADECIMAL = re.compile(r"(-?)0[xX]([0-9a-fA-F]+)\Z")
 _FLOAT = re.compile(r"([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|NaN|Infinity))[fFdD]?\Z")
 _TRIMMED = "".join(map(chr, range(0x21)))
-"""What String.trim removes: more than blanks, and not all that Unicode calls white space."""
+"""The characters that String.trim removes: more than spaces, but not all Unicode white space."""
 _STRING_SEPARATOR = re.compile(r"\s*[,\n]\s*")
 
-# Configuration.ParsedTimeDuration, in its order: "ms" is looked for before "s" and "m".
+# Configuration.ParsedTimeDuration, in its order: "ms" is tried before "s" and "m".
 _TIME_SUFFIXES_NS = {
     "ns": 1,
     "us": 1_000,
@@ -34,25 +34,25 @@ TIME_UNITS = tuple(_TIME_SUFFIXES_NS)
 
 
 def parse_int(text: str) -> int:
-    """The 32-bit integer in `text` (decimal, or hexadecimal after 0x), as Configuration.getInt."""
+    """The 32-bit integer in `text` (decimal, or hexadecimal after 0x), like Configuration.getInt."""
     return _parse_integer(text, INT_MIN, INT_MAX)
 
 
 def parse_long(text: str) -> int:
-    """The 64-bit integer in `text` (decimal, or hexadecimal after 0x), as Configuration.getLong."""
+    """The 64-bit integer in `text` (decimal, or hexadecimal after 0x), like Configuration.getLong."""
     return _parse_integer(text, LONG_MIN, LONG_MAX)
 
 
 def parse_float(text: str) -> float:
-    """The number in `text` rounded to a 32-bit float, as Configuration.getFloat.
+    """The number in `text` rounded to a 32-bit float, like Configuration.getFloat.
 
-    Rounded by way of 64 bits: the last bit can differ from Java's for texts of more than 16 digits.
+    It is rounded to 64 bits first: the last bit can differ from Java's for texts of more than 16 digits.
     """
     return to_float32(parse_double(text))
 
 
 def parse_double(text: str) -> float:
-    """The number in `text`, as Configuration.getDouble."""
+    """The number in `text`, like Configuration.getDouble."""
     match = _FLOAT.match(text.strip())
     if match is None:
         raise ValueError("not a number")
@@ -60,7 +60,7 @@ def parse_double(text: str) -> float:
 
 
 def to_float32(number: float) -> float:
-    """`number` rounded to the nearest 32-bit float; beyond its range the infinity, as in Java."""
+    """`number` rounded to the nearest 32-bit float; infinity beyond its range, as in Java."""
     try:
         (rounded,) = struct.unpack("<f", struct.pack("<f", number))
     except OverflowError:
@@ -77,10 +77,10 @@ def parse_bool(text: str) -> bool:
 
 
 def parse_time_ms(text: str, unit: str = "ms") -> int:
-    """The duration in `text`, in whole milliseconds cut towards zero.
+    """The duration in `text`, in whole milliseconds truncated towards zero.
 
-    The text is an integer with one of Hadoop's suffixes (ns us ms s m h d), or without, and then in
-    `unit`. Source: Configuration.getTimeDuration.
+    The text is an integer with one of Hadoop's suffixes (ns us ms s m h d); without a suffix it is in `unit`. Source:
+    Configuration.getTimeDuration.
     """
     lowered = text.strip().lower()
     suffix = next((s for s in _TIME_SUFFIXES_NS if lowered.endswith(s)), None)
@@ -95,14 +95,14 @@ def parse_time_ms(text: str, unit: str = "ms") -> int:
 
 
 def trim(text: str) -> str:
-    """`text` without leading and trailing characters up to U+0020, as String.trim."""
+    """`text` without leading and trailing characters up to U+0020, like String.trim."""
     return text.strip(_TRIMMED)
 
 
 def split_strings(text: str) -> tuple[str, ...]:
-    """The parts of a comma (or line) separated text, trimmed, as StringUtils.getTrimmedStrings.
+    """The parts of a text separated by commas or line breaks, trimmed, like StringUtils.getTrimmedStrings.
 
-    Empty parts stay except at the end: that is what Java's split does.
+    Empty parts are kept except at the end, as Java's split does.
     """
     trimmed = text.strip()
     if not trimmed:
@@ -114,9 +114,9 @@ def split_strings(text: str) -> tuple[str, ...]:
 
 
 def split_at_commas(text: str) -> tuple[str, ...]:
-    """The parts of a comma separated text, trimmed, as StringUtils.getStrings and String.trim.
+    """The parts of a comma-separated text, trimmed, like StringUtils.getStrings and String.trim.
 
-    Empty parts do not count, blank ones do: `a,,b` has two, `a, ,b` has three.
+    Empty parts do not count, blank ones do: `a,,b` has two parts, `a, ,b` has three.
     """
     return tuple(trim(part) for part in text.split(",") if part)
 

@@ -50,7 +50,7 @@ def show(name: str, application: str | None, user: str, *, as_json: bool) -> Non
     """Print the explanation for one application, or for all that wait. Raises YarnException if that is refused."""
     with reading_arguments():
         app_id = None if application is None else ApplicationId.parse(application)
-    found, nodes = asyncio.run(_ask(name, app_id, user))
+    found, nodes = asyncio.run(_load(name, app_id, user))
     if as_json:
         print_json(found if app_id is None else found[0])
         return
@@ -62,7 +62,7 @@ def show(name: str, application: str | None, user: str, *, as_json: bool) -> Non
             print_indented(console, line)
 
 
-async def _ask(name: str, app_id: ApplicationId | None, user: str) -> tuple[list[Explanation], tuple[NodeReport, ...]]:
+async def _load(name: str, app_id: ApplicationId | None, user: str) -> tuple[list[Explanation], tuple[NodeReport, ...]]:
     _, client = connect(name, user)
     async with client:
         if app_id is not None:
@@ -92,9 +92,9 @@ def explained(found: Explanation, nodes: Sequence[NodeReport] = ()) -> Iterator[
     if not found.asks:
         ended = found.state in FINAL_APPLICATION_STATES
         yield Text("It has ended." if ended else "It has no pending requests.")
-    for_master = ", for its ApplicationMaster" if found.state is YarnApplicationState.ACCEPTED else ""
+    for_am = ", for its ApplicationMaster" if found.state is YarnApplicationState.ACCEPTED else ""
     for ask in found.asks:
-        yield Text(in_line(f"  {_request(ask)}{for_master}"))
+        yield Text(in_line(f"  {_request(ask)}{for_am}"))
     for reservation in found.reservations:
         age = _age(found.now_ms - reservation.since_ms)
         yield Text(f"Reserved for it on {reservation.node_id}: {amounts(reservation.resource)}, for {age}")

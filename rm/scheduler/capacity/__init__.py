@@ -1,1 +1,1 @@
-"""How much a queue, a user and an application may use, and in which order they are served."""
+"""Computes how much queues, users and applications may use, and books what they use."""

@@ -1,9 +1,9 @@
-"""Which applications a leaf accepts, and which of them may start: the AM limits.
+"""Which applications a leaf accepts, and which of them are activated: the AM limits.
 
 The queue's AM limit is a share of what it may use now; one user's is a share of the guarantee. A limit that is too
-small never stops a queue altogether: the first application is always activated. The pass goes on past an application
-that does not fit, so a smaller one behind it may start; rm.scheduler.model.pending_applications skips those that would
-be refused anyway.
+small never stops a queue completely: the first application is always activated. A pass continues after an application
+that does not fit, so a smaller, later one may start; rm.scheduler.model.pending_applications skips those that would be
+refused anyway.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def check_submission(leaf: LeafQueue, application_id: ApplicationId, user: str) 
     """Raises AccessControlException if the queue, the user or a queue above accepts no more applications."""
     check_state(leaf, application_id)
     if leaf.configuration.is_auto_created:
-        # It takes any number of applications; the user gets an entry all the same.
+        # It has no limit on applications, but the user gets an entry.
         leaf.users.get_or_add(user)
     else:
-        _check_room(leaf, application_id, user)
+        _check_application_limits(leaf, application_id, user)
     for parent in leaf.parent.and_parents():
         check_state(parent, application_id)
 
@@ -43,8 +43,8 @@ def check_state(queue: CSQueue, application_id: ApplicationId) -> None:
         )
 
 
-def _check_room(leaf: LeafQueue, application_id: ApplicationId, user: str) -> None:
-    """Raises AccessControlException if the leaf, or the user in it, has its maximum."""
+def _check_application_limits(leaf: LeafQueue, application_id: ApplicationId, user: str) -> None:
+    """Raises AccessControlException if the leaf, or the user in it, already has the maximum of applications."""
     if leaf.application_total() >= leaf.maximum_applications:
         raise AccessControlException(
             f"Queue {leaf.path} already has {leaf.application_total()} applications, "
@@ -74,7 +74,7 @@ def maximum_applications(leaf: LeafQueue, *, is_capacity_known: bool) -> int:
 
 
 def maximum_for_a_user(leaf: LeafQueue, most: int) -> int:
-    """One user's part of it."""
+    """The maximum number of applications of one user in the leaf."""
     if leaf.shape.user_limit_factor == -1:
         return most
     part = f32(f32(most * f32(leaf.shape.user_limit / 100)) * leaf.shape.user_limit_factor)
@@ -82,7 +82,7 @@ def maximum_for_a_user(leaf: LeafQueue, most: int) -> int:
 
 
 def submit_attempt(leaf: LeafQueue, application: FiCaSchedulerApp) -> None:
-    """A new attempt: activate it if the AM limits allow it, unless max-parallel-apps holds it back."""
+    """Add a new attempt, and activate it if the AM limits and max-parallel-apps allow it."""
     user = leaf.users.get_or_add(application.user)
     leaf.attempts[application.attempt_id] = application
     if not application.is_runnable:
@@ -96,9 +96,9 @@ def submit_attempt(leaf: LeafQueue, application: FiCaSchedulerApp) -> None:
 
 
 def finish_attempt(leaf: LeafQueue, application: FiCaSchedulerApp) -> None:
-    """An attempt has ended; activate waiting ones.
+    """Remove an ended attempt, and activate waiting ones.
 
-    One that was held back is subtracted from its user's pending ones although it was never counted, as in Hadoop.
+    As in Hadoop, an attempt that was held back is subtracted from its user's pending ones, but was never counted there.
     """
     user = leaf.users.get_or_add(application.user)
     if leaf.runnable.pop(application.attempt_id, None) is None:
@@ -118,7 +118,7 @@ def finish_attempt(leaf: LeafQueue, application: FiCaSchedulerApp) -> None:
 
 
 def compute_am_limit(leaf: LeafQueue, partition: str) -> Resource:
-    """The queue's limit, stored: a share of its current limit if that is not under the guarantee, else of that."""
+    """Compute and store the queue's AM limit: a share of its current limit, or of the guarantee if that is above it."""
     context = leaf.context
     guaranteed = leaf.effective_minimum(partition)
     current = leaf.copied_limit if partition == NO_LABEL else context.none
@@ -130,7 +130,7 @@ def compute_am_limit(leaf: LeafQueue, partition: str) -> Resource:
 
 
 def user_am_limit(leaf: LeafQueue, partition: str, weight: float) -> Resource:
-    """One user's limit: an active user's part of the guarantee, or minimum-user-limit-percent of it if that is more."""
+    """A user's AM limit: an active user's part of the guarantee, at least minimum-user-limit-percent of it."""
     context, shape = leaf.context, leaf.shape
     guaranteed = leaf.effective_minimum(partition)
     percent = leaf.capacities.at(partition).maximum_am_percent
@@ -167,7 +167,7 @@ def activate_applications(leaf: LeafQueue) -> None:
 
 
 def change_am_used(leaf: LeafQueue, user: User, partition: str, amount: Resource) -> None:
-    """Book an AM on its queue and user (negative: its end)."""
+    """Add an AM's resources to its queue and user; negative when the AM ends."""
     for part in (leaf.usage.booked(partition), user.usage.booked(partition)):
         part.am_used = part.am_used + amount
 
@@ -192,10 +192,10 @@ def _user_refusal(leaf: LeafQueue, application: FiCaSchedulerApp, user: User, li
 
 
 def _refusal(leaf: LeafQueue, partition: str, reason: Reason, if_started: Resource, limit: Resource) -> Refusal | None:
-    """None within the limit, or if the queue would otherwise have no application at all.
+    """The refusal, or None: within the limit, or if the queue would otherwise have no active application.
 
-    Once this refuses an amount in a pass it refuses it for the rest of the pass (PendingApplications relies on that):
-    meanwhile the limit stays, and what is used and the number of active applications only grow.
+    An amount that is refused once stays refused for the rest of the pass (PendingApplications relies on that): the
+    limit does not change meanwhile, and usage and the number of active applications only grow.
     """
     calculator = leaf.context.calculator
     if calculator.fits_in(if_started, limit):

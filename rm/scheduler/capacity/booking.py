@@ -1,7 +1,7 @@
-"""Booking containers and reservations: on their leaf, user and queues above, and off again when they end.
+"""Charging containers and reservations to their leaf, user and the queues above, and releasing them at their end.
 
 When a container ends, the queues and the user get its resources back at once. The node gets them back when its NM has
-reported the end, unless the NM never reported the start. A container that its AM never saw is requested again.
+reported the end, or at once if the NM never reported the start. A container that its AM never saw is requested again.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def book(
 ) -> None:
     """Charge a container or reservation to the leaf, the user and all queues above (allocateResource).
 
-    Killable containers below a queue end if it is above its maximum with the new one: they did not count.
+    If a queue exceeds its maximum with the new one, killable containers below it are killed: they had not been counted.
     """
     leaf.book_container(partition, amount)
     if partition and not container.partition:
@@ -73,7 +73,7 @@ def book(
 def unbook(
     leaf: LeafQueue, application: FiCaSchedulerApp, container: RMContainer, partition: str, amount: Resource
 ) -> None:
-    """Take a container or reservation off the leaf, the user and all queues above (releaseResource)."""
+    """Subtract a container or reservation from the leaf, the user and all queues above (releaseResource)."""
     leaf.unbook_container(partition, amount)
     borrowed = leaf.borrowed.get(partition)
     if borrowed is not None and partition and not container.partition:
@@ -88,7 +88,7 @@ def unbook(
 
 
 def _enforce_maximum(queue: ParentQueue, partition: str, applications: ApplicationTable) -> None:
-    """killContainersToEnforceMaxQueueCapacity, by container id."""
+    """killContainersToEnforceMaxQueueCapacity, in the order of container ids."""
     context, maximum = queue.context, queue.effective_maximum(partition)
     if maximum.is_none():
         own = queue.capacities.at(partition)
@@ -137,7 +137,7 @@ def complete_in_queue(
     application: FiCaSchedulerApp,
     node: SchedulerNode,
 ) -> None:
-    """Take it off its application, node and queues (LeafQueue.completedContainer)."""
+    """Remove it from its application, node and queues (LeafQueue.completedContainer)."""
     leaf = LeafQueue.of(application)
     context = leaf.context
     if container.state is RMContainerState.RESERVED:
@@ -159,7 +159,7 @@ def complete_in_queue(
 
 
 def unreserve(application: FiCaSchedulerApp, node: SchedulerNode, reserved: RMContainer) -> bool:
-    """Take the reservation off the application, the node and the queues' reserved amounts."""
+    """Remove the reservation from the application, the node and the queues' reserved amounts."""
     if not application.unreserve(reserved.key, node.node_id, node.partition):
         return False
     node.reserved_container = None
@@ -190,9 +190,9 @@ def _complete_live(
     application: FiCaSchedulerApp,
     partition: str,
 ) -> bool:
-    """Take it off the application; False if the application does not hold it any more.
+    """Remove it from the application; False if the application no longer holds it.
 
-    A container that its AM releases before it was acquired ends without an event: Hadoop's table has no row for it.
+    A container that its AM releases before acquiring it gets no event: Hadoop's transition table has no row for that.
     """
     if application.live_containers.pop(container.id, None) is None:
         return False
@@ -208,7 +208,7 @@ def _complete_live(
 def _complete_reserved_update(
     status: ContainerStatus, event: type[RMContainerEnd], node: SchedulerNode, applications: ApplicationTable
 ) -> None:
-    """End what is reserved on the node for an increase of the ended container."""
+    """End the reservation on the node for an increase of the ended container."""
     reserved = node.reserved_container
     if reserved is None or reserved.key.container_id != status.container_id:
         return
@@ -221,11 +221,11 @@ def _complete_reserved_update(
 
 
 def apply_label_changes(changes: LabelChanges, applications: ApplicationTable, context: SchedulerContext) -> None:
-    """Nodes have these labels now (CapacityScheduler.updateNodeLabelsAndQueueResource).
+    """Apply the new labels of nodes (CapacityScheduler.updateNodeLabelsAndQueueResource).
 
-    The containers on such a node run on. What they use counts in the new partition, for their application, its user and
-    the queues above, and an AM takes its application's AM limit along. The node's reservation ends. A node that keeps
-    its label is treated alike. The caller updates the tree afterwards.
+    The containers on such a node keep running. Their usage is moved to the new partition, for their application, its
+    user and the queues above; an AM's usage moves with it. The node's reservation ends. A node that keeps its label is
+    treated the same way. The caller must update the tree afterwards.
     """
     for node_id, label in changes:
         node = context.nodes.get(node_id)
@@ -242,7 +242,7 @@ def apply_label_changes(changes: LabelChanges, applications: ApplicationTable, c
 
 
 def _change_partition(attempt: FiCaSchedulerApp, container: RMContainer, old: str, new: str) -> None:
-    """FiCaSchedulerApp.nodePartitionUpdated. What its application has released already changes too."""
+    """FiCaSchedulerApp.nodePartitionUpdated. Also moves containers that the application has already released."""
     size, leaf = container.container.resource, LeafQueue.of(attempt)
     for partition, amount in ((old, -size), (new, size)):
         part = attempt.usage.booked(partition)

@@ -1,6 +1,6 @@
-"""What applications request, booked: pending amounts up the tree, and whether their users are active.
+"""Books the requests of applications: pending amounts up the tree, and whether their users are active.
 
-The requests of an attempt (AppSchedulingInfo) know no queue. They return what has changed, and it is applied here.
+An attempt's requests (AppSchedulingInfo) do not know about queues. They return what has changed; it is applied here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from yarn.asks import ResourceRequest
 
 
 def update_requests(application: FiCaSchedulerApp, requests: Sequence[ResourceRequest]) -> bool:
-    """The AM's new rows; True if anything pending changed."""
+    """Apply an AM's new rows; True if anything pending changed."""
     is_changed, changes = application.requests.update(requests)
     _apply(application, changes)
     return is_changed
@@ -27,21 +27,21 @@ def put_requests(application: FiCaSchedulerApp, key: SchedulerKey, rows: list[tu
 
 
 def restore_requests(application: FiCaSchedulerApp, key: SchedulerKey, terms: Iterable[RequestTerms]) -> None:
-    """Request a container again that its AM never saw."""
+    """Request a lost container again that its AM never saw."""
     _apply(application, application.requests.restore(key, terms))
 
 
 def take_request(
     application: FiCaSchedulerApp, kind: NodeType, node: SchedulerNode, key: SchedulerKey
 ) -> tuple[RequestTerms, ...]:
-    """One container is placed on the node; returns the terms on which it can be requested again."""
+    """Subtract a container placed on the node; returns the terms to request it again if it is lost."""
     terms, changes = application.requests.allocate(kind, node.name, node.rack, key)
     _apply(application, changes)
     return terms
 
 
 def move_requests(application: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue) -> None:
-    """What is pending counts in another leaf, and the user is active there instead (AppSchedulingInfo.move)."""
+    """Move what is pending to another leaf, and make the user active there instead (AppSchedulingInfo.move)."""
     for partition, amount in application.requests.booked_pending():
         source.change_pending(partition, -amount)
         target.change_pending(partition, amount)
@@ -52,7 +52,7 @@ def move_requests(application: FiCaSchedulerApp, source: LeafQueue, target: Leaf
 
 
 def end_requests(application: FiCaSchedulerApp) -> None:
-    """The attempt has ended: nothing is pending any more. The user is not deactivated by this."""
+    """Subtract all that an ended attempt had pending. This does not deactivate the user."""
     application.is_stopped = True
     for partition, amount in application.requests.stop():
         application.leaf.change_pending(partition, -amount)

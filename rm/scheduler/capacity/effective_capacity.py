@@ -1,9 +1,9 @@
 """From configured capacities to shares of the whole and amounts, in legacy queue mode.
 
 From the root down, each parent first computes its own shares and amounts, then turns the weights of its children into
-shares of their sum. Configured amounts apply as they are while the parent has enough; else each type is scaled by what
-the parent has of it. That factor may be above 1: with dominant shares a lack of one type makes the
-parent's amounts "less" as a whole, and then the plentiful type is scaled up.
+shares of their sum. Configured amounts apply unchanged while the parent has enough; else each type is scaled by what
+the parent has of it. That factor may be above 1: with dominant shares a lack of one type makes the parent's amounts
+"less" as a whole, and then the plentiful type is scaled up.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _WEIGHT_SUM_MIN = 1e-6
 
 
 def update_absolute_capacities(queue: CSQueue) -> None:
-    """Shares of the whole from shares of the parent; a share of 0 leaves the old one as it was (CSQueueUtils).
+    """Compute absolute shares from shares of the parent; a share of 0 leaves the old one unchanged (CSQueueUtils).
 
-    The larger of the percentage and the share of the weights counts. The latter outlives a refresh to percentages.
+    The larger of the percentage and the normalised weight counts; the latter is kept after a refresh to percentages.
     Without legacy queue mode there is only one share, and it counts even if it is 0.
     """
     legacy = queue.context.settings.legacy_queue_mode
@@ -39,7 +39,7 @@ def update_absolute_capacities(queue: CSQueue) -> None:
 
 
 def normalize_weights(parent: ParentQueue) -> None:
-    """Weights of the children as shares of their sum, if they have weights."""
+    """Set the children's normalised weights (shares of their sum), if they have weights."""
     if parent.is_root:
         for partition in parent.capacities.partitions():
             if parent.capacities.at(partition).weight > 0:
@@ -70,7 +70,7 @@ def _weigh_dynamic_queues(parent: ParentQueue) -> None:
 
 
 def minimum_ratios(parent: ParentQueue, partition: str) -> Ratios:
-    """By how much the amounts of the children are scaled (recalculateEffectiveMinRatio)."""
+    """The scaling factors of the children's amounts (recalculateEffectiveMinRatio)."""
     context = parent.context
     total = sum((child.configured_minimum(partition) for child in parent.children), start=context.none)
     there = context.partition_resource(partition) if parent.is_root else parent.effective_minimum(partition)
@@ -84,7 +84,7 @@ def minimum_ratios(parent: ParentQueue, partition: str) -> Ratios:
 
 
 def effective_amounts(queue: CSQueue, partition: str) -> tuple[Resource, Resource]:
-    """(minimum, maximum) of the partition for the queue; the root has all of it."""
+    """The queue's (minimum, maximum) on the partition; the root has all of it."""
     whole = queue.context.partition_resource(partition)
     if queue.parent is None:
         return whole, whole
@@ -96,14 +96,14 @@ def effective_amounts(queue: CSQueue, partition: str) -> tuple[Resource, Resourc
 
 
 def update_effective_resources(queue: CSQueue) -> None:
-    """Amounts from shares, rounded down, or shares from amounts; the root has the whole partition."""
+    """Compute amounts from shares, rounded down, or shares from amounts; the root has the whole partition."""
     for partition in queue.configured_partitions:
         queue.set_effective_resources(partition, *effective_amounts(queue, partition))
         derive_capacities(queue, partition)
 
 
 def derive_capacities(queue: CSQueue, partition: str) -> None:
-    """Shares from the amounts of an absolute queue (deriveCapacityFromAbsoluteConfigurations)."""
+    """Compute the shares of a queue configured in amounts (deriveCapacityFromAbsoluteConfigurations)."""
     parent, own = queue.parent, queue.capacities.at(partition)
     if parent is None or not queue.is_absolute:
         return
@@ -130,7 +130,7 @@ def _scaled(configured: Resource, ratios: Ratios | None) -> Resource:
 
 
 def _absolute_maximum(queue: CSQueue, parent: ParentQueue, partition: str) -> Resource:
-    """The configured maximum, within the parent's (getOrInheritMaxResource)."""
+    """The configured maximum, at most the parent's (getOrInheritMaxResource)."""
     context = queue.context
     above = parent.configured_maximum(partition)
     if above.is_none():

@@ -1,9 +1,9 @@
-"""How far a queue and a user in it may go, and the headroom that results.
+"""How much a queue and its users may use, and the resulting headroom.
 
 A user's limit is the larger of a fair share (what active users hold plus one container, divided among them) and
 minimum-user-limit-percent of the queue's current capacity, but at most user-limit-factor times the guarantee. So it
-grows with usage. It is computed when it is looked up and the version of the users has changed since, and stored until
-then: what is stored is state, for it can be older than the numbers it was computed from.
+grows with usage. A lookup recomputes it only if the version of the users has changed; otherwise the stored limit is
+used. The stored limit is therefore state: it can be older than the numbers it was computed from.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from yarn.resource import Resource, componentwise_min
 
 
 def available_to_children(parent: ParentQueue, limits: ResourceLimits, partition: str, *, net: bool) -> Resource:
-    """What is left to the queues below. Lowers `limits.limit` to the parent's maximum.
+    """What is left for the queues below. Lowers `limits.limit` to the parent's maximum.
 
-    `net`: without the headroom that is blocked for children that were offered the node before.
+    `net`: minus the headroom that is kept for children that were offered the node earlier.
     """
     context = parent.context
     limits.limit = context.calculator.min_of(
@@ -37,14 +37,14 @@ def available_to_children(parent: ParentQueue, limits: ResourceLimits, partition
 
 
 def limits_of_child(child: CSQueue, available: Resource, partition: str) -> ResourceLimits:
-    """What the child may use: what it uses and what is available."""
+    """The child's limit: what it uses plus what is available."""
     context = child.context
     limit = context.calculator.round_down(available + child.usage.used(partition), context.minimum_allocation)
     return ResourceLimits(limit, context.none)
 
 
 def set_current_limit(leaf: LeafQueue, limit: Resource) -> None:
-    """Store the leaf's limit of this visit or update: the given one, but at most its maximum in whole containers."""
+    """Store the leaf's limit for this visit or update: the given one, at most its maximum in whole containers."""
     context = leaf.context
     down = leaf.capacities.default.effective_maximum_down
     limit = context.calculator.min_of(context.cluster_resource, down, limit)
@@ -58,9 +58,9 @@ def set_current_limit(leaf: LeafQueue, limit: Resource) -> None:
 def note_user_limit(
     leaf: LeafQueue, application: FiCaSchedulerApp, partition: str, mode: SchedulingMode, known: Resource | None
 ) -> Resource:
-    """computeUserLimitAndSetHeadroom: the user's limit; renews the copied limit and the headroom provider.
+    """computeUserLimitAndSetHeadroom: the user's limit; also updates the copied limit and the headroom provider.
 
-    `known`: the limit, if this visit has looked it up already. A user without an entry has none: nothing is stored.
+    `known`: the limit, if this visit has already looked it up. For a user without an entry nothing is stored.
     """
     user = leaf.users.users.get(application.user)
     if user is None:
@@ -71,7 +71,7 @@ def note_user_limit(
     if not is_captured(leaf, application):
         last = application.headroom_provider
         if last is not None and last.leaf is leaf and last.application is application:
-            # In a walk, the user's first application is the first to see the new entry.
+            # The user's first application in an iteration is the first to see the new entry.
             leaf.active.listener.user_renewed(application.user)
         application.capture_headroom(user)
     return limit
@@ -91,7 +91,7 @@ def is_captured(leaf: LeafQueue, application: FiCaSchedulerApp) -> bool:
 def limit_of(
     users: UsersManager, name: str, partition: str, mode: SchedulingMode, *, active_only: bool = True
 ) -> Resource:
-    """What the user may use; stored in the entry, if there is one (for active users: the variant that decides)."""
+    """The user's limit. `active_only`: Hadoop's variant that decides; it is stored in the user's entry, if any."""
     key = (partition, mode is RESPECT, active_only)
     kept = users.limits.get(key)
     if kept is None or kept[0] != users.version:
@@ -100,7 +100,7 @@ def limit_of(
         users.count_waiting()
     user, limit = users.users.get(name), kept[1]
     if user is not None and user.weight != 1:
-        # For weight 1 this changes nothing: the limit is in whole containers already.
+        # For weight 1 this changes nothing: the limit is already in whole containers.
         calculator, smallest = users.context.calculator, users.context.minimum_allocation
         limit = calculator.multiply_and_normalize_down(limit, user.weight, smallest)
     if user is not None and active_only and user.limit != limit:
@@ -134,19 +134,19 @@ def _compute_limit(users: UsersManager, partition: str, mode: SchedulingMode, *,
     return calculator.round_up(calculator.min_of(whole, limit, bound), required)
 
 
-# Headroom: reported to the AM, which plans with it. It decides nothing in the scheduler.
+# Headroom: reported to the AM for its planning. It does not affect the scheduler's decisions.
 
 
 def headroom(application: FiCaSchedulerApp) -> Resource:
-    """What the application could still get; zero before the first visit looked at it."""
+    """What the application could still get; zero until a first visit has considered it."""
     provider = application.headroom_provider
     return _provided(provider) if provider is not None else application.leaf.context.none
 
 
 def _provided(provider: HeadroomProvider) -> Resource:
-    """Summed over the partitions that the attempt ever requested.
+    """The sum over all partitions that the attempt ever requested.
 
-    Looking up a user's limit stores it, so the order of the partitions shows: it is that of Java's set.
+    Looking up a user's limit stores it, so the order of the partitions matters: it is that of Java's set.
     """
     leaf, application = provider.leaf, provider.application
     assert isinstance(leaf, LeafQueue)
@@ -162,9 +162,9 @@ def _provided(provider: HeadroomProvider) -> Resource:
 
 
 def _headroom_on(leaf: LeafQueue, user: User, user_limit: Resource, partition: str) -> Resource:
-    """What the limits of the user and the queue leave, in whole containers, but no more than is free at all.
+    """What the limits of the user and the queue leave, in whole containers, at most what is free in the cluster.
 
-    Memory can be negative on an over-committed cluster. The queue's limit on nodes without label is the copied one.
+    Memory can be negative on an over-committed cluster. On NO_LABEL the queue's limit is the copied one.
     """
     context = leaf.context
     queue_limit = leaf.copied_limit if partition == NO_LABEL else leaf.effective_maximum(partition)

@@ -1,12 +1,12 @@
-"""Parents that create leaves in the older way, and decide which of them have a guarantee (ManagedParentQueue).
+"""Parents that create leaves in Hadoop's older mode and decide which leaves have a guarantee (ManagedParentQueue).
 
-A new leaf gets the template's share while the parent has that much left, else nothing. From then on rounds
-of the policy (GuaranteedOrZeroCapacityOverTimePolicy) take the share of leaves without applications, and give it to
-others, in the order in which their applications were submitted. Leaves never go.
+A new leaf gets the template's share if the parent has that much left, else nothing. Later, rounds of the policy
+(GuaranteedOrZeroCapacityOverTimePolicy) take the shares of leaves without applications and give them to others, in the
+order in which their applications were submitted. Leaves are never removed.
 
-A round changes a leaf's shares and amounts and nothing above it: a leaf whose share was taken has a maximum of nothing
-until the cluster changes. In amounts a leaf that was without a guarantee once counts as configured with none from then
-on, though it may have one.
+A round changes only a leaf's shares and amounts, nothing above it: a leaf whose share was taken has a maximum of zero
+until the cluster changes. With capacities in amounts, a leaf that was once without a guarantee counts from then on as
+configured with zero, even if it gets a guarantee later.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from yarn.resource import Resource
 from yarn.settings.scheduler import queue_key
 
 _EPSILON = f32(0.001)
-"""What shares may be short of one another and still count as enough (CSQueueUtils.EPSILON)."""
+"""Tolerance when shares are compared (CSQueueUtils.EPSILON)."""
 
 
 class Entitlement(NamedTuple):
-    """A leaf's shares, of its parent and of the whole."""
+    """A leaf's shares of its parent and of the whole partition."""
 
     capacity: float
     maximum_capacity: float
@@ -45,7 +45,7 @@ class Entitlement(NamedTuple):
 
 
 class AutoCreatedLeafQueue(LeafQueue):
-    """A leaf of a managed parent. `_minimum`: the amounts that count as configured, where they are others."""
+    """A leaf of a managed parent. `_minimum`: amounts that override the configured minimum."""
 
     __slots__ = ("_minimum",)
 
@@ -62,14 +62,14 @@ class AutoCreatedLeafQueue(LeafQueue):
         return self.parent
 
     def configured_minimum(self, partition: str) -> Resource:
-        """Zero once its guarantee was taken."""
+        """The configured minimum; zero once its guarantee was taken."""
         own = self._minimum.get(partition)
         return super().configured_minimum(partition) if own is None else own
 
     def take(self, entitlement: Entitlement) -> None:
-        """Set these shares, and the amounts that they come to now (mergeCapacities).
+        """Set these shares, and the amounts computed from them (mergeCapacities).
 
-        Its used capacity stays as last computed; having a guarantee affects its order among siblings at once.
+        Its used capacity stays as last computed; whether it has a guarantee affects its order among siblings at once.
         """
         own, whole = self.capacities.default, self.context.partition_resource(NO_LABEL)
         own.capacity, own.maximum_capacity = entitlement.capacity, entitlement.maximum_capacity
@@ -84,7 +84,7 @@ class AutoCreatedLeafQueue(LeafQueue):
         self.sort_key = self.key_for_order(NO_LABEL)
 
     def forget_entitlement(self) -> None:
-        """After a change of the configuration: no share until it is entitled to one (updateCapacitiesToZero)."""
+        """Set its share to zero until it is entitled again, after a configuration change (updateCapacitiesToZero)."""
         above, own = self.parent.capacities, self.capacities.default
         for partition in list(above.partitions()):
             share = self.capacities.booked(partition)
@@ -95,15 +95,15 @@ class AutoCreatedLeafQueue(LeafQueue):
             self.update_used_capacity(partition)
 
     def configured_in_full(self) -> None:
-        """The configured amounts count again."""
+        """Let the configured amounts count again."""
         self._minimum = {}
 
     def forget_minimum(self) -> None:
-        """It counts as configured with no amount."""
+        """Let it count as configured with an amount of zero."""
         self._minimum[NO_LABEL] = self.context.none
 
     def guarantee(self, partition: str) -> Resource:
-        """Without a share, use is measured against the template's (CSQueueUtils.updateUsedCapacity)."""
+        """Its guarantee; without a share, that of the template (CSQueueUtils.updateUsedCapacity)."""
         if self.capacities.at(partition).absolute_capacity != 0:
             return super().guarantee(partition)
         whole = self.context.partition_resource(partition)
@@ -113,8 +113,8 @@ class AutoCreatedLeafQueue(LeafQueue):
 class ManagedParentQueue(ParentQueue):
     """`template`: the shares of a leaf with a guarantee, computed from `managed`.
 
-    `_active`: the paths of leaves with a guarantee; `_activated`: the sum of what they had when they got it, as parts
-    of the whole. Configured children are left alone.
+    `_active`: the paths of leaves with a guarantee. `_activated`: the sum of their absolute shares at the time they got
+    them. Configured children are not changed.
     """
 
     __slots__ = ("_activated", "_active", "managed", "template")
@@ -130,7 +130,7 @@ class ManagedParentQueue(ParentQueue):
         self._activated = 0.0
 
     def load_template(self, configuration: QueueConfiguration) -> None:
-        """Apply the template; at a refresh before the rest, so that amounts are compared with the old ones."""
+        """Apply the template; a refresh does this first, so that amounts are compared with the old ones."""
         assert configuration.managed is not None
         self.managed = configuration.managed
         self.template = QueueCapacities(self.context.none)
@@ -139,7 +139,7 @@ class ManagedParentQueue(ParentQueue):
             self._derive_template()
 
     def entitle(self, leaf: AutoCreatedLeafQueue) -> None:
-        """A new leaf gets the template's share or nothing (getInitialLeafQueueConfiguration)."""
+        """Give a new leaf the template's share or nothing (getInitialLeafQueueConfiguration)."""
         self._update_template()
         if self.is_absolute:
             self._derive_template()
@@ -152,7 +152,7 @@ class ManagedParentQueue(ParentQueue):
             leaf.take(self._nothing())
 
     def is_full(self) -> bool:
-        """True if its guarantee is too small for those of all children and one more leaf."""
+        """True if its guarantee is too small for the guarantees of all children plus one more leaf."""
         total = 0.0
         for child in self.children:
             total = f32(total + child.capacities.default.absolute_capacity)
@@ -160,13 +160,13 @@ class ManagedParentQueue(ParentQueue):
         return f32(self.template.default.absolute_capacity + total) > own
 
     def restart(self, applications: ApplicationTable) -> None:
-        """After a refresh no leaf has a guarantee: give it to those with applications."""
+        """Give guarantees to leaves with applications, after a refresh has taken them from all leaves."""
         self._active.clear()
         self._activated = 0.0
         self.run_round(applications)
 
     def run_round(self, applications: ApplicationTable) -> None:
-        """One round of the policy: compute the changes and apply them (computeQueueManagementChanges)."""
+        """Run one round of the policy: compute and apply the changes (computeQueueManagementChanges)."""
         self._update_template()
         leaves = {child.path: child for child in self.children if isinstance(child, AutoCreatedLeafQueue)}
         idle = [path for path, leaf in leaves.items() if path in self._active and leaf.application_total() == 0]
@@ -181,7 +181,7 @@ class ManagedParentQueue(ParentQueue):
             self._commit(leaves[path], changes[path])
 
     def _to_activate(self, idle: int, applications: ApplicationTable) -> list[str]:
-        """Leaves whose applications came first, as many as there is a guarantee for (getSortedLeafQueues)."""
+        """The leaves with the earliest applications, as many as the guarantee suffices for (getSortedLeafQueues)."""
         share, returned = self.template.default.absolute_capacity, 0.0
         for _ in range(idle):
             returned = f32(returned + share)
@@ -194,7 +194,7 @@ class ManagedParentQueue(ParentQueue):
         return list(chosen)[:most]
 
     def _submitted(self, applications: ApplicationTable) -> Iterator[AutoCreatedLeafQueue]:
-        """The leaf of each runnable attempt, in the order in which the applications came."""
+        """The leaf of each runnable attempt, in the order of submission."""
         for application in applications.by_id.values():
             attempt = application.current_attempt
             leaf = attempt.leaf if attempt is not None else None
@@ -229,7 +229,7 @@ class ManagedParentQueue(ParentQueue):
         return Entitlement(0.0, self.template.default.maximum_capacity, 0.0, 0.0)
 
     def _update_template(self) -> None:
-        """Parts of the whole from parts of what the queue has now; parts of 0 leave the old ones."""
+        """Compute absolute shares from shares of what the queue has now; a share of 0 leaves the old one unchanged."""
         share, own = self.template.default, self.capacities.default
         if share.capacity > 0:
             share.absolute_capacity = f32(share.capacity * own.absolute_capacity)
@@ -240,7 +240,7 @@ class ManagedParentQueue(ParentQueue):
                 leaf.update_guarantee_floor(NO_LABEL)
 
     def _derive_template(self) -> None:
-        """Shares from amounts (ManagedParentQueue.updateQueueCapacities)."""
+        """Compute the template's shares from its amounts (ManagedParentQueue.updateQueueCapacities)."""
         context, share, own = self.context, self.template.default, self.capacities.default
         cluster, calculator, wanted = context.cluster_resource, context.calculator, self.managed.capacity
         above = self.configured_maximum(NO_LABEL)
@@ -254,7 +254,7 @@ class ManagedParentQueue(ParentQueue):
 def new_queue(
     configuration: QueueConfiguration, parent: ParentQueue | None, context: SchedulerContext
 ) -> ParentQueue | LeafQueue:
-    """A configured queue of the kind that its configuration requests, without children."""
+    """Create the queue of the class that its configuration requires, without children."""
     queue: ParentQueue | LeafQueue
     if configuration.is_auto_created:
         assert isinstance(parent, ManagedParentQueue), "read from a managed parent's template"
@@ -273,7 +273,7 @@ def new_queue(
 
 
 def reconfigure(queue: CSQueue, configuration: QueueConfiguration) -> None:
-    """Apply a configuration; an auto-created leaf has no guarantee until its parent gives it one."""
+    """Apply a configuration; an auto-created leaf then has no guarantee until its parent gives it one."""
     if isinstance(queue, AutoCreatedLeafQueue):
         queue.configured_in_full()
     configure(queue, configuration)
@@ -282,7 +282,7 @@ def reconfigure(queue: CSQueue, configuration: QueueConfiguration) -> None:
 
 
 def check_managed(queue: CSQueue, new: QueueConfiguration, configuration: Configuration, faults: list[Fault]) -> None:
-    """Add what a refresh may not do to a managed parent or its leaves (ManagedParentQueue.reinitialize)."""
+    """Add faults for changes that a managed parent or its leaves do not allow (ManagedParentQueue.reinitialize)."""
     key = queue_key(queue.path, MANAGED_CREATION + "enabled")
 
     def fault(problem: str, remedy: str) -> None:
@@ -312,7 +312,7 @@ def check_managed(queue: CSQueue, new: QueueConfiguration, configuration: Config
 
 
 def _check_sum(queue: ManagedParentQueue, new: QueueConfiguration, fault: Callable[[str, str], None]) -> None:
-    """The guarantees given to leaves, against the parent's own share before the refresh."""
+    """Check the guarantees of the leaves against the parent's own share before the refresh."""
     assert new.managed is not None
     total, own = 0.0, queue.capacities.default.capacity
     for child in queue.children:

@@ -1,8 +1,8 @@
 """How many applications may run at once, by queue and by user: max-parallel-apps (CSMaxRunningAppsEnforcer).
 
-An attempt above a limit is held back: its leaf knows it, but it neither waits for activation nor counts as pending.
-When a running one ends that had filled a limit, as many of those held back may start as there are lists to look at; a
-list is a leaf's or the user's own. Across all lists they are ordered by the time of their start.
+An attempt above a limit is held back: it is in its leaf, but neither waits for activation nor counts as pending. When a
+running attempt that had filled a limit ends, as many attempts that are held back may start as there are lists to check;
+each leaf has a list, and so has the user. Across all lists the attempts are ordered by their start time.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from yarn.resource import INT32_MAX
 
 
 class ParallelApplications:
-    """The attempts that run and those that are held back.
+    """Enforces max-parallel-apps over running attempts and those held back.
 
-    `_running` {user: attempts in all queues}, `_held_back` {user: attempts, oldest first}.
+    `_running` {user: number of attempts in all queues}, `_held_back` {user: attempts, oldest first}.
     """
 
     __slots__ = ("_context", "_held_back", "_running")
@@ -33,7 +33,7 @@ class ParallelApplications:
         self._held_back: dict[str, dict[ApplicationAttemptId, FiCaSchedulerApp]] = {}
 
     def admit(self, application: FiCaSchedulerApp) -> None:
-        """A new attempt: set `is_runnable`, False if it is held back."""
+        """Set the `is_runnable` flag of a new attempt: False if it is held back."""
         application.is_runnable = self._may_run(application)
         if application.is_runnable:
             self._count(application)
@@ -41,7 +41,7 @@ class ParallelApplications:
             self._held_back.setdefault(application.user, {})[application.attempt_id] = application
 
     def dismiss(self, application: FiCaSchedulerApp) -> None:
-        """An attempt has left its leaf; if it ran, others may start."""
+        """Remove an attempt that has left its leaf; if it was running, start others."""
         if not application.is_runnable:
             self._forget(application)
             return
@@ -55,7 +55,7 @@ class ParallelApplications:
         self._start_after(application)
 
     def recheck(self, root: CSQueue) -> None:
-        """Limits were reconfigured: start all that may run now (updateRunnabilityOnReload)."""
+        """Start all attempts that may run after limits were reconfigured (updateRunnabilityOnReload)."""
         self._start(_held_back_below(root), INT32_MAX)
 
     # Helpers
@@ -74,7 +74,7 @@ class ParallelApplications:
             parent.runnable_count += 1
 
     def _start_after(self, application: FiCaSchedulerApp) -> None:
-        """Only below the highest queue that was full, and for the user if that was at its limit."""
+        """Start attempts below the highest queue that was full, and of the user if it was at its limit."""
         highest: CSQueue | None = None
         for queue in application.leaf.and_above():
             if queue.runnable_total() == queue.configuration.max_parallel_apps - 1:
@@ -115,7 +115,7 @@ class ParallelApplications:
 
 
 def _held_back_below(queue: CSQueue) -> list[list[FiCaSchedulerApp]]:
-    """One list for each leaf below without a full queue above it; empty lists count too."""
+    """One list for each leaf below that has no full queue above it; empty lists count too."""
     if queue.runnable_total() >= queue.configuration.max_parallel_apps:
         return []
     if isinstance(queue, LeafQueue):
@@ -125,8 +125,8 @@ def _held_back_below(queue: CSQueue) -> list[list[FiCaSchedulerApp]]:
 
 
 def _by_start(lists: Sequence[Sequence[FiCaSchedulerApp]]) -> Iterator[FiCaSchedulerApp]:
-    """All of them by the time of their start, equal ones by the place of their list."""
-    # Generators: of 10,000 that are held back a single end starts a few.
+    """All attempts by start time; ties are decided by the order of the lists."""
+    # Generators, because the end of one attempt starts only a few of perhaps 10,000 that are held back.
     keyed = (_keyed(place, row) for place, row in enumerate(lists))
     for _, _, application in heapq.merge(*keyed, key=lambda item: item[:2]):
         yield application

@@ -1,7 +1,7 @@
-"""What follows for queues when the cluster or their configuration changes: shares, amounts, limits, activation.
+"""Updates queues when the cluster or their configuration changes: shares, amounts, limits, activation.
 
-In legacy queue mode a change goes from a parent to its children, each computing its own shares and amounts
-(effective_capacity.py). Without it a parent hands its amounts out to all its children at once
+In legacy queue mode the update goes from parent to children, and each queue computes its own shares and amounts
+(effective_capacity.py). Otherwise a parent divides its amounts among all its children at once
 (resource_calculation.py).
 """
 
@@ -25,7 +25,7 @@ from rm.scheduler.model.usage import NO_LABEL, ResourceLimits
 
 
 def update_cluster_resource(queue: CSQueue, limits: ResourceLimits) -> None:
-    """The cluster or the configuration changed: shares, amounts and limits of this queue and those below."""
+    """Update shares, amounts and limits of this queue and all below, after a change of cluster or configuration."""
     if not queue.context.settings.legacy_queue_mode:
         _update_by_vectors(queue, limits)
     elif isinstance(queue, ParentQueue):
@@ -38,7 +38,7 @@ def update_cluster_resource(queue: CSQueue, limits: ResourceLimits) -> None:
 
 
 def _update_parent(parent: ParentQueue, limits: ResourceLimits) -> None:
-    """First its own shares and amounts, then those of the queues below."""
+    """Update the queue's own shares and amounts, then those of the queues below."""
     normalize_weights(parent)
     update_absolute_capacities(parent)
     update_effective_resources(parent)
@@ -51,7 +51,7 @@ def _update_parent(parent: ParentQueue, limits: ResourceLimits) -> None:
 
 
 def _update_by_vectors(queue: CSQueue, limits: ResourceLimits) -> None:
-    """The root from the cluster; another queue together with its siblings, from their parent."""
+    """Compute the root's amounts from the cluster; those of another queue, with its siblings, from their parent."""
     if isinstance(queue, ParentQueue):
         limits = ResourceLimits(queue.context.cluster_resource, queue.context.none)
         if queue.parent is None:
@@ -63,7 +63,7 @@ def _update_by_vectors(queue: CSQueue, limits: ResourceLimits) -> None:
 
 
 def _update_children(parent: ParentQueue, limits: ResourceLimits) -> None:
-    """All below from the parent's amounts (CapacitySchedulerQueueCapacityHandler.update)."""
+    """Compute the amounts of all queues below from the parent's (CapacitySchedulerQueueCapacityHandler.update)."""
     parent.warnings = calculate_children(parent)
     available = available_to_children(parent, limits, NO_LABEL, net=False)
     for child in parent.children:
@@ -74,9 +74,9 @@ def _update_children(parent: ParentQueue, limits: ResourceLimits) -> None:
 
 
 def _refresh_after_calculation(queue: CSQueue, limits: ResourceLimits) -> None:
-    """What follows from newly calculated amounts (refreshAfterResourceCalculation)."""
+    """Update all that depends on newly calculated amounts (refreshAfterResourceCalculation)."""
     if isinstance(queue, LeafQueue):
-        # An empty cluster gives no shares by which applications could be limited.
+        # In an empty cluster shares cannot be computed, so they cannot limit applications.
         cluster = queue.context.cluster_resource
         _limit_applications(queue, is_capacity_known=any(value > 0 for value in cluster.values()))
         _follow_limit(queue, limits)
@@ -103,7 +103,7 @@ def _follow_limit(leaf: LeafQueue, limits: ResourceLimits) -> None:
 
 
 def configure(queue: CSQueue, configuration: QueueConfiguration) -> None:
-    """Apply a configuration (setupQueueConfigs); amounts follow with the next update of the cluster."""
+    """Apply a configuration (setupQueueConfigs); amounts change at the next update of the cluster."""
     if isinstance(queue, ParentQueue):
         queue.orders_by_priority = configuration.ordering_policy == PRIORITY_UTILIZATION
     queue.configuration = configuration

@@ -1,12 +1,11 @@
-"""From capacity vectors to amounts (ResourceCalculationDriver), for a configuration without legacy queue mode.
+"""Amounts from capacity vectors (ResourceCalculationDriver), for configurations without legacy queue mode.
 
-A parent's amount of each resource type is handed out in three rounds: amounts are taken as written (scaled down when
-the parent has less than all of them together), percentages are of what these left, weights share what is left then.
-Anything above that is cut off with a warning instead of being refused. Shares are computed from the amounts afterwards,
-the other way round than in legacy mode.
+A parent's amount of each resource type is divided in three rounds: configured amounts first (scaled down if the parent
+has less than their sum), then percentages of what these left, then weights share the rest. Anything above that is cut
+with a warning instead of being refused. Shares are computed from the amounts afterwards; legacy mode does the reverse.
 
-Hadoop computes in doubles from the cluster's size down, and so does this: 100 * (50 / 100) * (33 / 50) is not always
-33, and what is cut off then is a whole unit.
+Like Hadoop, this computes in doubles from the cluster's size down: 100 * (50 / 100) * (33 / 50) is not always 33, and
+truncation may then lose a whole unit.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from yarn.resource import MEMORY_MB
 
 
 def calculate_root(root: ParentQueue) -> None:
-    """The root has all of each partition (RootCalculationDriver)."""
+    """Give the root all of each partition (RootCalculationDriver)."""
     for partition in root.configured_partitions:
         whole, own = root.context.partition_resource(partition), root.capacities.booked(partition)
         root.set_effective_resources(partition, whole, whole)
@@ -32,7 +31,7 @@ def calculate_root(root: ParentQueue) -> None:
 
 
 def calculate_children(parent: ParentQueue) -> list[CapacityWarning]:
-    """Set amounts and shares of the parent's children from the parent's own amounts; returns what was cut off."""
+    """Set amounts and shares of the children from their parent's amounts; returns warnings about what was cut."""
     warnings: list[CapacityWarning] = []
     for partition in parent.configured_partitions:
         children = [child for child in parent.children if partition in child.configuration.capacities]
@@ -50,7 +49,7 @@ def calculate_children(parent: ParentQueue) -> list[CapacityWarning]:
 
 
 def _update_shares(queue: CSQueue, parent: ParentQueue) -> None:
-    """Shares of all partitions with a configured capacity, even if its parent has none configured there."""
+    """Compute shares for all partitions with a configured capacity, even if the parent has none there."""
     for partition, configured in queue.configuration.capacities.items():
         if not queue.context.started_in_legacy_mode or CapacityUnit.ABSOLUTE in configured.vector.units:
             _derive_shares(queue, parent, partition)
@@ -59,7 +58,7 @@ def _update_shares(queue: CSQueue, parent: ParentQueue) -> None:
 
 
 class _Amounts:
-    """What a child gets, type by type; without a vector it keeps what it had."""
+    """A child's amounts, type by type; without a vector it keeps its old ones."""
 
     __slots__ = ("high", "low", "maximum_vector", "vector")
 
@@ -72,10 +71,10 @@ class _Amounts:
 
 
 class _Division:
-    """How one resource type of a parent is divided among its children.
+    """Divides one resource type of a parent among its children.
 
-    `whole`: of the partition; `own`, `own_maximum`: the parent's. `left` is what is left now, `batch` what was left
-    when the round began, of which percentages and weights are.
+    `whole`: the partition's amount; `own`, `own_maximum`: the parent's. `left` is what is left now; `batch` is what was
+    left when the round began: percentages and weights are fractions of it.
     """
 
     __slots__ = (
@@ -130,7 +129,7 @@ class _Division:
             self._warn(QueueUpdateWarning.BRANCH_UNDERUTILIZED, self._parent)
 
     def _give(self, child: CSQueue, amounts: _Amounts, entry: CapacityEntry) -> float:
-        """Set what the child gets; returns its guarantee."""
+        """Set the child's amounts; returns its guarantee."""
         most = amounts.maximum_vector.entries[self._name]
         low = _rounded(self._minimum(entry), entry.unit)
         high = _rounded(self._maximum(most), most.unit)
@@ -147,17 +146,17 @@ class _Division:
         part = java_quotient(self._own, self._whole) * rest
         if entry.unit is CapacityUnit.PERCENTAGE:
             return self._whole * (part * entry.amount / 100)
-        # Hadoop takes what is left as it is for a single weight; rounded to the nearest, this is the same.
+        # For a single weight Hadoop uses what is left directly; rounding to the nearest gives the same.
         return self._whole * (part * java_quotient(entry.amount, self._weights))
 
     def _maximum(self, entry: CapacityEntry) -> float:
-        """calculateMaximumResource: amounts as written, percentages of the parent's maximum."""
+        """calculateMaximumResource: amounts as configured, percentages of the parent's maximum."""
         if entry.unit is CapacityUnit.ABSOLUTE:
             return entry.amount
         return self._whole * (java_quotient(self._own_maximum, self._whole) * entry.amount / 100)
 
     def _within_bounds(self, child: CSQueue, amounts: _Amounts, low: float, high: float) -> tuple[float, float]:
-        """validateCalculatedResources: nothing without memory, not above the maximum, not more than is left."""
+        """validateCalculatedResources: zero without memory, at most the maximum, at most what is left."""
         bound = float(self._own_maximum)
         if self._name != MEMORY_MB and amounts.low[0] == 0:
             low = 0.0
@@ -176,7 +175,7 @@ class _Division:
         return low, high
 
     def _ratio_of_amounts(self) -> float:
-        """By how much the children's amounts are scaled (32 bits); 1 while the parent has enough."""
+        """The scaling factor of the children's amounts (32 bits); 1 while the parent has enough."""
         total = 0
         for amounts in self._children.values():
             entry = amounts.vector.entries.get(self._name)
@@ -204,7 +203,7 @@ class _Division:
 
 
 def _rounded(amount: float, unit: CapacityUnit) -> float:
-    """DefaultQueueResourceRoundingStrategy: weights, which come last, to the nearest, others down."""
+    """DefaultQueueResourceRoundingStrategy: weights, which come last, are rounded to the nearest, others down."""
     if not math.isfinite(amount):
         # Math.round turns NaN into 0.
         return 0.0 if unit is CapacityUnit.WEIGHT and amount != amount else amount
@@ -213,9 +212,9 @@ def _rounded(amount: float, unit: CapacityUnit) -> float:
 
 
 def _normalize_weights(children: dict[CSQueue, _Amounts], partition: str) -> None:
-    """The mean of a queue's shares of the weights, by resource type (WeightQueueCapacityCalculator).
+    """Set the normalised weight: the mean of a queue's shares of the weights (WeightQueueCapacityCalculator).
 
-    Only after a refresh out of legacy queue mode, and it has an effect only after a refresh back to it.
+    Runs only after a refresh out of legacy queue mode, and has an effect only after a refresh back to it.
     """
     totals: dict[str, float] = {}
     weights: dict[CSQueue, dict[str, float]] = {}
@@ -231,9 +230,9 @@ def _normalize_weights(children: dict[CSQueue, _Amounts], partition: str) -> Non
 
 
 def _derive_shares(queue: CSQueue, parent: ParentQueue, partition: str) -> None:
-    """Shares from amounts (CapacitySchedulerQueueCapacityHandler.setQueueCapacities).
+    """Compute shares from amounts (CapacitySchedulerQueueCapacityHandler.setQueueCapacities).
 
-    A plan and what is below it keep theirs until there is a cluster to make them from.
+    A plan queue and the queues below it keep their shares while the cluster is empty.
     """
     context, own = queue.context, queue.capacities.at(partition)
     whole = context.partition_resource(partition)

@@ -1,4 +1,4 @@
-"""Users and groups that may do something (AccessControlList)."""
+"""The users and groups that have a permission (AccessControlList)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class AccessControlList(Struct, frozen=True):
-    """`ann,bob staff`: users, a blank, groups; `*` in either place is everybody, a blank alone nobody."""
+    """`ann,bob staff`: users, a space, groups. `*` in either place means everyone, a single space no one."""
 
     users: frozenset[str]
     groups: frozenset[str]

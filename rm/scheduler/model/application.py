@@ -1,7 +1,7 @@
-"""One attempt as the scheduler sees it: what it holds, what is reserved for it, how often it was skipped.
+"""An attempt as the scheduler sees it: its containers, reservations, and how often it was skipped (FiCaSchedulerApp).
 
-Hadoop's FiCaSchedulerApp. `SchedulerApplication` is the application over its attempts. With kept containers the next
-attempt takes over the very dictionary of live containers, what they use, and where its headroom is taken from.
+`SchedulerApplication` is the application across its attempts. If containers are kept across attempts, the next attempt
+takes over the same dictionary of live containers, their usage, and its predecessor's headroom provider.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from yarn.resource import Resource
 class HeadroomProvider(NamedTuple):
     """CapacityHeadroomProvider: the leaf, user entry and attempt from which a headroom is computed.
 
-    It is captured when a visit looks at the attempt and stays until the next: after a move, or when the user's entry
-    was dropped and created again, the headroom still comes from the old ones.
+    It is captured when a node visit considers the attempt and kept until the next. After a move, or after the user's
+    entry was dropped and created again, the headroom is therefore still computed from the old ones.
     """
 
     user: User
@@ -41,11 +41,11 @@ Place: TypeAlias = tuple[tuple[int, ...], NodeId]
 
 
 class ContainerUpdates:
-    """Updates of an attempt's containers under way (ContainerUpdateContext); see placement/container_updates.py.
+    """Container updates in progress of an attempt (ContainerUpdateContext); see placement/container_updates.py.
 
-    `increases` {key: {place: still wanted}}; `decreases` {container: its new size}. `increased`, `decreased`,
-    `promoted` and `demoted` {container: its temporary one} wait for the AM's next call; `to_release` are temporary
-    containers that no update needs. `refused` updates are reported with the next reply.
+    `increases` {key: {place: number still requested}}; `decreases` {container: its new size}. `increased`, `decreased`,
+    `promoted` and `demoted` {container: its temporary container} wait for the AM's next call; `to_release` are
+    temporary containers that no update needs. `refused` updates are reported with the next reply.
     """
 
     __slots__ = (
@@ -76,15 +76,15 @@ class FiCaSchedulerApp:
     `live_containers` are its own and, with kept containers, those of earlier attempts, without reserved ones.
     `newly_allocated` wait for the AM's next call. `usage.used` does not include reservations.
     `reserved` {key: {node: reserved container}}. `opportunities` {key: nodes offered since the last local placement},
-    `missed_non_partitioned` {key: visits since one on a node without label}, `re_reservations` {key: how often its
-    reserved nodes were still too full}. `passed_keys` {node: the last key that its visit looked at, of an application
-    with more keys than a visit looks at}.
+    `missed_non_partitioned` {key: visits since the last placement on a node without a label}, `re_reservations` {key:
+    how often its reserved nodes were still too full}. `passed_keys` {node: the last key that the node's visit looked
+    at}, only for applications with more keys than one visit looks at.
     `ordered_used_mb` and `ordered_pending_mb`: what it held and requested on all partitions when the fair policy last
     ordered it. `is_runnable`: not held back by max-parallel-apps. `to_preempt`: containers to be preempted that its AM
-    has not been notified of. `label` is what the application was submitted with; `am_partition` that of its AM's
-    request, later of its AM's node. `pending_release`: containers released by the AM that the scheduler does not know
-    yet, while they may still be recovered. `recovered`: containers of earlier attempts, recovered after a restart and
-    not yet reported to its AM.
+    has not been notified of. `label`: the label with which the application was submitted. `am_partition`: at first that
+    of the AM's request, then that of the AM's node. `pending_release`: containers released by the AM but unknown to the
+    scheduler, as long as they may still be recovered. `recovered`: containers of earlier attempts, recovered after a
+    restart and not yet reported to its AM.
     """
 
     __slots__ = (
@@ -201,12 +201,12 @@ class FiCaSchedulerApp:
         ]
 
     def is_blacklisted(self, host: str, rack: str) -> bool:
-        """For its AM the system's list counts, for all other containers the AM's own."""
+        """The blacklist of the system applies to the AM's container, the AM's own to all others."""
         places = self.system_blacklist if self.is_waiting_for_master else self.blacklist
         return bool(places) and (host in places or rack in places)
 
     def am_used(self, partition: str) -> Resource:
-        """What its AM counts for on the partition, also before it runs (getAMResource)."""
+        """The amount that its AM counts towards the AM limit on the partition, also before it runs (getAMResource)."""
         return self.usage.am_used(partition)
 
     def live_in_hash_order(self) -> list[RMContainer]:
@@ -236,7 +236,7 @@ class FiCaSchedulerApp:
         places.difference_update(removals)
 
     def note_ordered_usage(self) -> None:
-        """Copy what it holds and requests into the numbers that it is ordered by."""
+        """Update the numbers that the fair policy orders by to what the attempt holds and requests now."""
         partitions = list(self.usage.partitions())
         self.ordered_used_mb = sum(self.usage.used(partition).memory_mb for partition in partitions)
         self.ordered_pending_mb = sum(self.usage.pending(partition).memory_mb for partition in partitions)
@@ -270,12 +270,12 @@ class FiCaSchedulerApp:
         return Preemption(negotiable=named, asks=(request,))
 
     def next_container_id(self) -> ContainerId:
-        """Taken when a placement or reservation is booked, so that refused proposals leave no gap."""
+        """Assigned only when a placement or reservation is booked, so that refused proposals leave no gaps."""
         self._container_count += 1
         return ContainerId(self.attempt_id, self._context.epoch << EPOCH_BITS | self._container_count)
 
     def note_recovered(self, container: RMContainer) -> None:
-        """Add a recovered container; one of an earlier attempt is reported to its AM."""
+        """Add a recovered container; the AM gets a report of those that belong to earlier attempts."""
         self.hold(container.id, container)
         if container.attempt_id != self.attempt_id:
             self.recovered[container.id] = container
@@ -298,7 +298,7 @@ class FiCaSchedulerApp:
         self._context.change_count += 1
 
     def capture_headroom(self, user: User) -> None:
-        """Compute its headroom from its leaf and this entry of its user from now on."""
+        """From now on compute the headroom from its present leaf and this user entry."""
         self.headroom_provider = HeadroomProvider(user, self.leaf, self)
         self._context.change_count += 1
 
@@ -338,7 +338,7 @@ class FiCaSchedulerApp:
         return True
 
     def reservation_to_give_up(self, key: SchedulerKey, amount: Resource) -> RMContainer | None:
-        """The first reservation of the key, in the order of Java's map, of at least `amount`."""
+        """The key's first reservation of at least `amount`, in the order of Java's map; None if there is none."""
         by_node = self.reserved.get(key)
         if not by_node:
             return None
@@ -367,7 +367,7 @@ class SchedulerApplication:
 
 
 class ApplicationTable:
-    """The applications by id, in the order they came, and through their current attempts their containers."""
+    """The applications by id, in the order they were added, and the containers of their current attempts."""
 
     __slots__ = ("by_id",)
 

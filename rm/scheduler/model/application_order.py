@@ -1,10 +1,10 @@
 """The order in which a leaf's applications are offered a node, and in which waiting ones are activated.
 
-A policy is a sorted list with the key each application had when it was added. A walk over the list sees it unchanged:
-nothing is added or removed meanwhile, since a placement is booked only when the walk is over.
+A policy is a list sorted by the key that each application had when it was inserted. The list does not change during an
+iteration: a placement is booked only after the iteration has ended.
 
-The fair policy orders by what an application held when it was last sorted in, not by what it holds. An application
-that got or released a container since is sorted in again when the next walk begins.
+The fair policy orders by the usage that an application had when it was last inserted, not by its present usage. An
+application that got or released a container since then is inserted again before the next iteration.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Entry: TypeAlias = tuple[OrderKey, FiCaSchedulerApp]
 
 
 class OrderListener:
-    """Is notified of what changes the outcome of a walk over the applications. This one ignores it."""
+    """Is notified of changes that affect an iteration over the applications. This base class ignores them."""
 
     __slots__ = ()
 
@@ -46,7 +46,7 @@ class OrderListener:
 
 
 class FifoOrderingPolicy:
-    """Higher priority first, then the older application. `recovering_first`: as waiting applications are ordered."""
+    """Higher priority first, then the older application. `recovering_first`: the order of waiting applications."""
 
     __slots__ = ("_entries", "_keys", "_recovering_first", "listener")
 
@@ -79,19 +79,19 @@ class FifoOrderingPolicy:
         return self._keys[id(application)], application
 
     def key_of(self, application: FiCaSchedulerApp) -> OrderKey:
-        """The key that its present state gives the application."""
+        """The application's sort key in its present state."""
         return self._key(application)
 
     def prepare(self) -> None:
-        """Sort in again what has changed, before a walk."""
+        """Reinsert applications whose key has changed, before an iteration."""
 
     def offers(self, partition: str) -> Iterator[FiCaSchedulerApp]:
-        """The applications in the order in which a node of the partition is offered to them (getAssignmentIterator)."""
+        """The applications in the order in which they are offered a node of the partition (getAssignmentIterator)."""
         self.prepare()
         return iter(self)
 
     def last_first(self) -> Iterator[FiCaSchedulerApp]:
-        """All applications in the order in which containers are taken from them (getPreemptionIterator)."""
+        """All applications in the order in which their containers are preempted (getPreemptionIterator)."""
         self.prepare()
         return reversed(list(self))
 
@@ -116,10 +116,10 @@ class FifoOrderingPolicy:
         return True
 
     def usage_changed(self, application: FiCaSchedulerApp) -> None:
-        """A container was booked or released (containerAllocated, containerReleased); irrelevant for this order."""
+        """A container was booked or released (containerAllocated, containerReleased); does not affect this order."""
 
     def demand_changed(self, application: FiCaSchedulerApp) -> None:
-        """Its requests have changed (demandUpdated); irrelevant for this order."""
+        """Its requests have changed (demandUpdated); does not affect this order."""
 
     def _key(self, application: FiCaSchedulerApp) -> OrderKey:
         attempt_id = application.attempt_id
@@ -129,10 +129,10 @@ class FifoOrderingPolicy:
 
 
 class FairOrderingPolicy(FifoOrderingPolicy):
-    """The application that holds least memory first; priorities do not count (FairOrderingPolicy).
+    """The application that uses the least memory first; priorities do not count (FairOrderingPolicy).
 
-    `by_size`: the memory held is divided by the logarithm of all memory wanted, so that large applications may hold
-    more. `_changed` {application: its attempt} are those to be sorted in again.
+    `by_size`: the memory used is divided by the logarithm of all memory requested, so that large applications may use
+    more. `_changed` {application: its attempt} are those to be inserted again.
     """
 
     __slots__ = ("_by_size", "_changed")
@@ -143,7 +143,7 @@ class FairOrderingPolicy(FifoOrderingPolicy):
         self._changed: dict[ApplicationId, FiCaSchedulerApp] = {}
 
     def prepare(self) -> None:
-        """Includes an application that was removed since it changed."""
+        """Also reinserts an application that was removed after it changed."""
         for application in self._changed.values():
             self._take_out(application)
             application.note_ordered_usage()
@@ -151,16 +151,16 @@ class FairOrderingPolicy(FifoOrderingPolicy):
         self._changed.clear()
 
     def remove(self, application: FiCaSchedulerApp) -> bool:
-        """Remove it; a noted change is dropped."""
+        """Remove it, and drop a recorded change."""
         self._changed.pop(application.attempt_id.application_id, None)
         return self._take_out(application)
 
     def usage_changed(self, application: FiCaSchedulerApp) -> None:
-        """Sort it in again before the next walk."""
+        """Insert it again before the next iteration."""
         self._changed[application.attempt_id.application_id] = application
 
     def demand_changed(self, application: FiCaSchedulerApp) -> None:
-        """Counts only if sizes do."""
+        """Affects the order only if `by_size` is set."""
         if self._by_size:
             self.usage_changed(application)
 

@@ -1,4 +1,4 @@
-"""What all parts of one scheduler share: the calculator, the settings, the cluster's size by partition."""
+"""State shared by all parts of one scheduler: the calculator, the settings, the cluster's size by partition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from yarn.java.hash_order import hash_order, node_hash
 
 
 class SchedulingMode(Enum):
-    """Which requests a visit of a node serves: those for its partition, or, on a shared one, those without a label."""
+    """Which requests a node visit serves: those for its partition, or, on a shared partition, those without a label."""
 
     RESPECT_PARTITION_EXCLUSIVITY = "RESPECT_PARTITION_EXCLUSIVITY"
     IGNORE_PARTITION_EXCLUSIVITY = "IGNORE_PARTITION_EXCLUSIVITY"
@@ -31,22 +31,22 @@ IGNORE = SchedulingMode.IGNORE_PARTITION_EXCLUSIVITY
 class SchedulerContext:
     """Shared by the queues, users and applications of one scheduler.
 
-    `nodes_peak` is the largest number of `nodes` at any time. `cluster_resource` is the sum of `nodes`;
+    `nodes_peak` is the largest number of `nodes` so far. `cluster_resource` is the sum of `nodes`;
     `partition_resource(p)` that of one partition, from `labels`, which removes a node before its containers are ended.
-    `root_usage` is the root queue's. `calculator` and `minimum_allocation` are fixed for the life of the scheduler,
-    `settings` are those of the last start or refresh. `started_in_legacy_mode`: the queue mode of the start, which a
-    refresh to the other one does not change everywhere (CapacitySchedulerQueueCapacityHandler.isLegacyQueueMode).
+    `root_usage` is the root queue's. `calculator` and `minimum_allocation` never change; `settings` are those of the
+    last start or refresh. `started_in_legacy_mode`: the queue mode at the start, which some computations keep after a
+    refresh to the other mode (CapacitySchedulerQueueCapacityHandler.isLegacyQueueMode).
     `killables`: containers to kill as soon as another queue needs their resources. `temporaries`: temporary containers
     whose update is done, until they are released.
 
-    `change_count` counts every change that a visit of a node could see. A visit during which it stays the same has
-    placed nothing and changed nothing (rm.scheduler.placement.memo builds on that).
+    `change_count` counts every change that could affect a node visit. If it stays the same during a visit, the visit
+    placed nothing and changed nothing (rm.scheduler.placement.memo relies on that).
 
-    `epoch` counts the ResourceManagers that recovered from one store; it is part of the ids of containers. Nothing is
-    placed until `placing_from_ms` has passed, if there is such a time: see `may_place`.
+    `epoch` counts the ResourceManagers that recovered from one store; it is part of container ids. If
+    `placing_from_ms` is set, nothing is placed until that time has passed: see `may_place`.
 
-    `pending_miscounted`: an AM requested a negative number of containers, or more vcores than 32 bits hold. From
-    then on the pending amounts do not add up, as in Hadoop.
+    `pending_miscounted`: an AM requested a negative number of containers, or more vcores than 32 bits hold. From then
+    on the pending amounts do not add up, as in Hadoop.
     """
 
     __slots__ = (
@@ -95,7 +95,7 @@ class SchedulerContext:
         self.partition_resource = self.labels.resource_of
 
     def note_change(self) -> None:
-        """Something has changed that a visit of a node could see."""
+        """Count a change that could affect a node visit."""
         self.change_count += 1
 
     def may_place(self) -> bool:
@@ -107,7 +107,7 @@ class SchedulerContext:
 
     @property
     def node_count(self) -> int:
-        """All nodes, of every partition."""
+        """The number of nodes in all partitions."""
         return len(self.nodes)
 
     def nodes_in_hash_order(self) -> list[SchedulerNode]:

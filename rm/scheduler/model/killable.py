@@ -1,8 +1,8 @@
 """Lazy preemption: containers to kill as soon as another queue needs their resources (PreemptionManager,
 PreemptableQueue).
 
-Each queue counts its killable containers, including those below it. The gaps are Hadoop's: a container that is marked
-twice is counted twice, and it is subtracted in the leaf and partition where it ends, not where it was added.
+Each queue counts its killable containers, including those below it. Two inaccuracies are Hadoop's: a container that is
+marked twice is counted twice, and it is subtracted in the leaf and partition where it ends, not where it was added.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from yarn.resource import Resource
 
 
 class KillableOfQueue:
-    """{partition: ...} of one queue. `resource` stays at what was booked, even where no container is left."""
+    """{partition: ...} of one queue. `resource` keeps what was booked, even if no container is left."""
 
     __slots__ = ("containers", "parent", "resource")
 
@@ -26,7 +26,7 @@ class KillableOfQueue:
 
 
 class KillableContainers:
-    """All queues' killable containers. `is_used`: a container was killable at some time; until then skip all checks."""
+    """The killable containers of all queues. `is_used`: there has been one; until then all checks are skipped."""
 
     __slots__ = ("_none", "_queues", "is_used")
 
@@ -36,14 +36,14 @@ class KillableContainers:
         self.is_used = False
 
     def refresh_queues(self, parents: Iterable[tuple[str, str | None]]) -> None:
-        """Know these queues too: (path, parent's path), parents first. A queue that appears later is unknown until
-        the next refresh."""
+        """Add these queues as (path, parent's path), parents first. A queue created later is unknown until the next
+        refresh."""
         for path, above in parents:
             if path not in self._queues:
                 self._queues[path] = KillableOfQueue(self._queues[above] if above is not None else None)
 
     def add(self, container: RMContainer, partition: str, path: str) -> None:
-        """The container of the leaf at `path` is killable."""
+        """Add a killable container of the leaf at `path`."""
         self.is_used = True
         queue = self._queues.get(path)
         while queue is not None:
@@ -52,7 +52,7 @@ class KillableContainers:
             queue = queue.parent
 
     def remove(self, container: RMContainer, partition: str, path: str) -> None:
-        """The container is over, or spared."""
+        """Remove a container that has ended or is no longer to be killed."""
         queue = self._queues.get(path)
         while queue is not None:
             if queue.containers.get(partition, {}).pop(container.id, None) is not None:
@@ -60,7 +60,7 @@ class KillableContainers:
             queue = queue.parent
 
     def resource(self, path: str, partition: str) -> Resource:
-        """What of the queue is killable on the partition."""
+        """The queue's killable resources on the partition."""
         queue = self._queues.get(path)
         return queue.resource.get(partition, self._none) if queue is not None else self._none
 
@@ -75,7 +75,7 @@ class KillableContainers:
         return {path: dict(queue.resource) for path, queue in self._queues.items() if queue.resource}
 
     def ids(self) -> frozenset[ContainerId]:
-        """All that is killable."""
+        """The ids of all killable containers."""
         return frozenset(
             container_id
             for queue in self._queues.values()

@@ -1,8 +1,8 @@
 """A queue of applications, as data (LeafQueue).
 
-Two limits are stored and can differ. `current_limit` is what the last visit (or update of the cluster) left for this
-queue; `copied_limit` is its copy from the last time that an application was looked at. Headroom and the AM limit read
-the copy.
+Two limits are stored and can differ. `current_limit` was set by the last visit of a node (or update of the cluster);
+`copied_limit` is its copy from the last time that an application was considered. Headroom and the AM limit are computed
+from the copy.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from yarn.resource import Resource
 
 
 class LeafQueue(CSQueue):
-    """`active` are offered nodes, `pending` wait for activation (the AM limit); both are `runnable`.
+    """`active` applications are offered nodes, `pending` ones wait for activation (AM limit); both are `runnable`.
 
-    `held_back` wait because of max-parallel-apps, until another application ends. `borrowed` {partition: {id: container
-    that requested no label}}: what may be preempted for the partition's own requests; a node's new label does not
-    change it.
+    `held_back` applications wait because of max-parallel-apps until another one ends. `borrowed` {partition: {id:
+    container whose request had no label}}: may be preempted for requests of that partition; a new label of the node
+    does not change it.
 
-    `maximum_applications` and `maximum_applications_per_user` are as of the last update of the cluster, which is also
-    when `last_cluster_resource` was taken.
+    `maximum_applications`, `maximum_applications_per_user` and `last_cluster_resource` are as of the last update of the
+    cluster.
     """
 
     __slots__ = (
@@ -72,7 +72,7 @@ class LeafQueue(CSQueue):
 
     @staticmethod
     def of(application: FiCaSchedulerApp | SchedulerApplication) -> LeafQueue:
-        """The leaf of an application, which knows it as a queue only: leaves are built upon applications."""
+        """The application's leaf with its own type: applications refer to it as a CSQueue, since leaves import them."""
         leaf = application.leaf
         assert isinstance(leaf, LeafQueue)
         return leaf
@@ -88,20 +88,20 @@ class LeafQueue(CSQueue):
         return len(self.pending)
 
     def application_total(self) -> int:
-        """Attempts: active, waiting for activation, and held back."""
+        """The number of attempts that are active, waiting for activation, or held back."""
         return len(self.active) + len(self.pending) + len(self.held_back)
 
     def runnable_total(self) -> int:
         return len(self.runnable)
 
     def am_limit(self, partition: str) -> Resource:
-        """What AMs may use together, as last computed."""
+        """What all AMs together may use, as last computed."""
         return self.usage.am_limit(partition)
 
     def label_partitions(self) -> list[str]:
-        """The partitions that AMs may be limited on: those the queue may use, and the one without label.
+        """The partitions with an AM limit: those that the queue may use, and NO_LABEL.
 
-        If it may use all: those that it has capacity or usage of (getNodeLabelsForQueue).
+        If it may use all: those on which it has capacity or usage (getNodeLabelsForQueue).
         """
         if ANY in self.configuration.accessible_labels:
             return self.known_partitions()
@@ -117,7 +117,7 @@ class LeafQueue(CSQueue):
         self.copied_limit = self.current_limit
         self.context.note_change()
 
-    # What was refused to its applications
+    # Refusals of its applications
 
     def am_refusal(self, application: FiCaSchedulerApp) -> Refusal | None:
         """Why the application has not been activated; None if it does not wait for that."""
@@ -126,7 +126,7 @@ class LeafQueue(CSQueue):
     def last_refusals(self, application: FiCaSchedulerApp) -> dict[NodeId, Refusal]:
         """{node: why the application was last refused there}, oldest first.
 
-        A refusal of its user is its own while it requests anything.
+        A refusal of its user counts as the application's while it has pending requests.
         """
         own = application.refusals.by_node()
         user = self.users.users.get(application.user)

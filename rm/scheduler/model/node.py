@@ -1,7 +1,7 @@
 """A node as the scheduler sees it: its resources, its containers, and its reservation (FiCaSchedulerNode).
 
-A container's resources are free again when its NM has reported its end, or at once if the NM never reported its start.
-So when an AM releases a running container, the queue gets the amount back at once and the node later.
+A container's resources become free on the node when its NM reports its end, or at once if the NM never reported its
+start. So when an AM releases a running container, the queue gets the resources back at once, the node later.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from yarn.resource import Resource
 class SchedulerNode:
     """`allocated` + `unallocated` == `total`; `unallocated` is negative after an administrator lowered the total.
 
-    `name` is its name in resource requests: the host, or host:port. `reserved_container` is RESERVED and not among
-    `containers`. `is_running`: the node may get containers. `killable` containers end as soon as another queue needs
-    their resources; until then they remain among `containers`.
+    `name` is its name in resource requests: the host, or host:port. `reserved_container` is RESERVED and not in
+    `containers`. `is_running`: the node may get containers. `killable` containers are killed as soon as another queue
+    needs their resources; until then they stay in `containers`.
     """
 
     __slots__ = (
@@ -59,7 +59,7 @@ class SchedulerNode:
         self.total_killable = total - total
 
     def allocate_container(self, container: RMContainer) -> None:
-        """Add it, and its size unless it is opportunistic."""
+        """Add a container; its size is charged to the node unless it is opportunistic."""
         if not container.is_opportunistic:
             size = container.container.resource
             self.unallocated = self.unallocated - size
@@ -74,7 +74,7 @@ class SchedulerNode:
         return [self.containers[container_id] for container_id in ids]
 
     def container_launched(self, container_id: ContainerId) -> None:
-        """The NM reported it: from now on its resources are free only when the NM reports its end."""
+        """The NM reported it: from now on its resources become free only when the NM reports its end."""
         if container_id in self.containers:
             self._launched.add(container_id)
 
@@ -83,7 +83,7 @@ class SchedulerNode:
         return container_id in self._launched
 
     def release_container(self, container_id: ContainerId, *, by_node: bool) -> None:
-        """Remove it, unless the NM still has to report its end."""
+        """Remove a container, unless the NM still has to report its end."""
         if container_id not in self.containers or (not by_node and container_id in self._launched):
             return
         container = self.containers.pop(container_id)
@@ -101,7 +101,7 @@ class SchedulerNode:
         return self.unallocated + self.total_killable if self.killable else self.unallocated
 
     def mark_killable(self, container_id: ContainerId) -> None:
-        """The container ends as soon as another queue needs its resources (markContainerToKillable)."""
+        """Kill the container as soon as another queue needs its resources (markContainerToKillable)."""
         container = self.containers.get(container_id)
         if container is not None and container_id not in self.killable:
             self.killable[container_id] = container
@@ -129,7 +129,7 @@ class NodeTracker:
     __slots__ = ("_largest", "_settled", "configured_maximum", "nodes", "started_ms")
 
     def __init__(self, nodes: dict[NodeId, SchedulerNode], configured_maximum: Resource, started_ms: int) -> None:
-        """`nodes` is changed here and read elsewhere."""
+        """`nodes` is shared: only the tracker changes it."""
         self.nodes = nodes
         self.configured_maximum = configured_maximum
         self.started_ms = started_ms
@@ -151,7 +151,7 @@ class NodeTracker:
             self._count_in(node)
 
     def maximum_allocation(self, now_ms: int, settle_ms: int) -> Resource:
-        """The configured maximum, capped by the largest amounts once the start is over."""
+        """The configured maximum, capped by the largest amounts once `settle_ms` has passed since the start."""
         self._settled = self._settled or now_ms - self.started_ms > settle_ms
         if not self._settled or self._largest is None:
             return self.configured_maximum

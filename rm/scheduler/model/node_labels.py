@@ -1,10 +1,10 @@
 """The cluster's labels, which nodes have them, and how much each partition has (CommonNodeLabelsManager, RMNodeLabels).
 
-A label is given to a host, for all NodeManagers on it that there are or will be, or to one NodeManager by its port.
-A node has one label at most: that of its own, else its host's. Amounts are those of the nodes that are in use; they
-change here before the scheduler has moved anything, and what it then has to move is what the methods return.
+A label is assigned to a host, for all its present and future NodeManagers, or to one NodeManager by its port. A node
+has at most one label: its own, else its host's. A partition's resources are the sum of its active nodes. They change
+here first; the methods return the nodes that the scheduler then has to move between partitions.
 
-Kept from Hadoop: a NodeManager that joined under its host's label stays listed under it when the host gets another.
+As in Hadoop, a NodeManager that joined under its host's label stays listed under it when the host gets another label.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from yarn.nodes import NodeLabel
 from yarn.resource import Resource
 
 WHOLE_HOST = 0
-"""The port that stands for all NodeManagers of a host (CommonNodeLabelsManager.WILDCARD_PORT)."""
+"""The port that means all NodeManagers of a host (CommonNodeLabelsManager.WILDCARD_PORT)."""
 
 NAME_LENGTH_MAX = 255
 
 _NAME = re.compile(r"[0-9a-zA-Z][0-9a-zA-Z\-_]*", re.ASCII)
 
 LabelChanges = Sequence[tuple[NodeId, str]]
-"""Nodes in use with the label that they have now, in the order in which the scheduler is to take them."""
+"""Active nodes with their present labels, in the order in which the scheduler processes them."""
 
 
 class _Label:
-    """`nodes` {who was ever given it and has not got another since}: reports read it."""
+    """`nodes` {nodes and hosts that were assigned the label and no other one since}, for reports."""
 
     __slots__ = ("active_count", "exclusive", "nodes", "resource")
 
@@ -45,7 +45,7 @@ class _Label:
 
 
 class _Node:
-    """A NodeManager. `label` None: that of the host."""
+    """A NodeManager. `label` None: it has its host's label."""
 
     __slots__ = ("is_running", "label", "resource")
 
@@ -64,7 +64,7 @@ class _Host:
 
 
 class NodeLabels:
-    """All labels. `enabled`: an administrator may change them. `_by_port` {node: labelled by its port, not host}."""
+    """All labels. `enabled`: administrators may change them. `_by_port` {node: True if labelled by its port}."""
 
     __slots__ = ("_by_port", "_hosts", "_labels", "_none", "_resources", "enabled")
 
@@ -79,41 +79,41 @@ class NodeLabels:
     # Partitions
 
     def resource_of(self, partition: str) -> Resource:
-        """The sum of the partition's nodes in use; nothing for a label that there is not."""
+        """The sum of the partition's active nodes; zero for an unknown label."""
         return self._resources.get(partition, self._none)
 
     def resources(self) -> Mapping[str, Resource]:
-        """{partition: the sum of its nodes in use}."""
+        """{partition: the sum of its active nodes}."""
         return dict(self._resources)
 
     def active_count(self, label: str) -> int:
-        """Nodes in use that have the label; 0 for an unknown one."""
+        """The number of active nodes with the label; 0 for an unknown one."""
         known = self._labels.get(label)
         return known.active_count if known is not None else 0
 
     def is_shared(self, partition: str) -> bool:
-        """True if idle nodes of the partition are lent to asks for no label."""
+        """True if requests without a label may borrow idle nodes of the partition (it is not exclusive)."""
         known = self._labels.get(partition)
         return known is not None and not known.exclusive
 
     def has(self, label: str) -> bool:
-        """True for a label of the cluster, and for none."""
+        """True for a label of the cluster, and for NO_LABEL."""
         return label in self._labels
 
     # Reports
 
     def cluster_labels(self) -> tuple[NodeLabel, ...]:
-        """The labels there are, in the order they were added."""
+        """The cluster's labels, in the order they were added."""
         return tuple(NodeLabel(name, label.exclusive) for name, label in self._labels.items() if name)
 
     def labels_to_nodes(self, names: Iterable[str] = ()) -> dict[NodeLabel, tuple[NodeId, ...]]:
-        """{label: who has it}, of these labels or all; a whole host as port 0; without labels that nobody has."""
+        """{label: its nodes}, for these labels or all; a whole host has port 0. Labels without nodes are left out."""
         wanted = dict.fromkeys(names) or self._labels
         found = [(name, self._labels[name]) for name in wanted if name and name in self._labels]
         return {NodeLabel(name, label.exclusive): tuple(label.nodes) for name, label in found if label.nodes}
 
     def nodes_to_labels(self) -> dict[NodeId, NodeLabel]:
-        """{node: its label}, of nodes and whole hosts (port 0) that have one."""
+        """{node: its label}, for all nodes and whole hosts (port 0) that have one."""
         found: dict[NodeId, NodeLabel] = {}
         for host_name, host in self._hosts.items():
             given = [(node_id, self.label_of(node_id)) for node_id in host.nodes]
@@ -123,9 +123,9 @@ class NodeLabels:
         return found
 
     def given(self) -> tuple[tuple[NodeId, str], ...]:
-        """Who was given a label by an administrator: whole hosts (port 0) and nodes by their port, "" for none at all.
+        """The labels that administrators assigned to whole hosts (port 0) and single nodes; "" = explicitly none.
 
-        Given again to a new object they make it what this is, but for the nodes that are there.
+        Assigning them to a new NodeLabels restores this one, apart from the active nodes.
         """
         found: list[tuple[NodeId, str]] = []
         for host_name, host in self._hosts.items():
@@ -136,17 +136,17 @@ class NodeLabels:
         return tuple(found)
 
     def label_of(self, node_id: NodeId) -> str:
-        """The node's own label, else its host's, else none; for nodes that are not in use too."""
+        """The node's own label, else its host's, else NO_LABEL; also for inactive nodes."""
         host = self._hosts.get(node_id.host)
         if host is None:
             return NO_LABEL
         node = host.nodes.get(node_id)
         return node.label if node is not None and node.label is not None else host.label
 
-    # Nodes come and go
+    # Nodes join and leave
 
     def activate(self, node_id: NodeId, resource: Resource) -> LabelChanges:
-        """The node is in use, with so much."""
+        """Add an active node with these resources."""
         before = self._running([node_id])
         host = self._host(node_id.host)
         node = host.nodes.setdefault(node_id, _Node(self._none))
@@ -157,7 +157,7 @@ class NodeLabels:
         return self._rebook(before, self._running([node_id]))
 
     def deactivate(self, node_id: NodeId) -> LabelChanges:
-        """The node is in use no more; a label that it got by its port waits for it."""
+        """The node is no longer active. A label assigned to it by its port is kept for its return."""
         before = self._running([node_id])
         host = self._hosts.get(node_id.host)
         node = host.nodes.get(node_id) if host is not None else None
@@ -172,7 +172,7 @@ class NodeLabels:
     # An administrator changes labels
 
     def add(self, labels: Iterable[NodeLabel]) -> None:
-        """New labels of the cluster; what is there already stays. Raises YarnException, with none added."""
+        """Add labels to the cluster; existing ones stay. Raises YarnException; then none was added."""
         self._check_enabled()
         wanted = [NodeLabel(label.name.strip(), label.exclusive) for label in labels]
         known = self._labels
@@ -190,10 +190,10 @@ class NodeLabels:
                 self._resources[label.name] = self._none
 
     def remove(self, names: Iterable[str], queue_labels: Mapping[str, Sequence[str]]) -> LabelChanges:
-        """Labels go, from their nodes too. Raises YarnException, with none removed.
+        """Remove labels from the cluster and its nodes. Raises YarnException; then none was removed.
 
-        `queue_labels` {path: labels that the queue may use}: those are in use, unless it is all by `*`. Every node in
-        use is among the changes, whatever its label, as in Hadoop.
+        `queue_labels` {path: labels that the queue may use}: a label named there is in use and cannot be removed; `*`
+        does not count. As in Hadoop the changes contain every active node, also those whose label stays.
         """
         wanted = dict.fromkeys(name.strip() for name in names)
         for name in wanted:
@@ -204,20 +204,20 @@ class NodeLabels:
                 _refuse("Label to be removed is null or empty")
             if name not in self._labels:
                 _refuse(f"Node label={name} to be removed doesn't existed in cluster node labels collection.")
-        everybody = [NodeId(host, WHOLE_HOST) for host in self._hosts]
-        before = self._running(everybody)
+        all_hosts = [NodeId(host, WHOLE_HOST) for host in self._hosts]
+        before = self._running(all_hosts)
         for host in self._hosts.values():
             host.label = NO_LABEL if host.label in wanted else host.label
             for node in host.nodes.values():
                 node.label = NO_LABEL if node.label in wanted else node.label
         for name in wanted:
             del self._labels[name], self._resources[name]
-        return self._rebook(before, self._running(everybody))
+        return self._rebook(before, self._running(all_hosts))
 
     def replace(self, labels: Mapping[NodeId, Sequence[str]]) -> LabelChanges | None:
-        """Give nodes (port 0: whole hosts) these labels instead of theirs; none for an empty sequence.
+        """Replace the labels of nodes (port 0: whole hosts); an empty sequence removes the label.
 
-        None if that changes nothing. Raises YarnException, with nothing changed.
+        Returns None if nothing changes. Raises YarnException; then nothing was changed.
         """
         changed = {node_id: tuple(names) for node_id, names in labels.items() if self._is_new(node_id, tuple(names))}
         if not changed:
@@ -234,7 +234,7 @@ class NodeLabels:
     # Helpers
 
     def _is_new(self, node_id: NodeId, names: tuple[str, ...]) -> bool:
-        """getModifiedNodeLabelsMappings; a node without a label of its own counts as changed, whatever its host's."""
+        """getModifiedNodeLabelsMappings. A node without its own label counts as changed, whatever its host's label."""
         host = self._hosts.get(node_id.host)
         if host is None:
             return True
@@ -273,7 +273,7 @@ class NodeLabels:
         return host
 
     def _running(self, node_ids: Iterable[NodeId]) -> dict[NodeId, tuple[str, Resource]]:
-        """{node in use: (label, amounts)} of these nodes and hosts."""
+        """{active node: (label, resources)} of these nodes and hosts."""
         found: dict[NodeId, tuple[str, Resource]] = {}
         for wanted in node_ids:
             host = self._hosts.get(wanted.host)
@@ -288,7 +288,7 @@ class NodeLabels:
     def _rebook(
         self, before: dict[NodeId, tuple[str, Resource]], after: dict[NodeId, tuple[str, Resource]]
     ) -> LabelChanges:
-        """Count nodes out of the partitions they were in and into those they are in (updateResourceMappings)."""
+        """Subtract nodes from their previous partitions and add them to the new ones (updateResourceMappings)."""
         for sign, nodes in ((-1, before), (1, after)):
             for label, resource in nodes.values():
                 known = self._labels.get(label)
@@ -335,5 +335,5 @@ def _check_name(name: str) -> None:
 
 
 def _refuse(problem: str) -> NoReturn:
-    """Hadoop's administration throws an IOException, which a client gets wrapped."""
+    """Hadoop's admin service throws an IOException, which clients receive wrapped in a YarnException."""
     raise YarnException(f"java.io.IOException: {problem}")

@@ -1,4 +1,4 @@
-"""What the scheduler tells the core, in the order it happened; the core puts each into its own event queue.
+"""Notices from the scheduler to the core, in the order in which things happened. The core queues each as an event.
 
 In Hadoop these are the events that RMContainerImpl and CapacityScheduler send to the other state machines.
 """
@@ -16,64 +16,65 @@ from yarn.resource import Resource
 
 
 class ApplicationAccepted(Struct, frozen=True):
-    """The leaf queue took the application (APP_ACCEPTED)."""
+    """The leaf queue accepted the application (APP_ACCEPTED)."""
 
     application_id: ApplicationId
     queue: str
 
 
 class ApplicationRejected(Struct, frozen=True):
-    """No queue takes the application (APP_REJECTED); `diagnostics` as Hadoop words it."""
+    """No queue accepts the application (APP_REJECTED). `diagnostics` has Hadoop's wording."""
 
     application_id: ApplicationId
     diagnostics: str
 
 
 class QueueMissing(Struct, frozen=True):
-    """The queue of an application that is recovered is gone, or no leaf: it is to be killed, for this reason."""
+    """The queue of a recovered application no longer exists or is not a leaf: the application is to be killed."""
 
     application_id: ApplicationId
     diagnostics: str
 
 
 class AttemptAdded(Struct, frozen=True):
-    """The leaf queue knows the attempt (ATTEMPT_ADDED)."""
+    """The attempt was added to its leaf queue (ATTEMPT_ADDED)."""
 
     attempt_id: ApplicationAttemptId
 
 
 class ContainerAllocated(Struct, frozen=True):
-    """A container was placed and waits to be pulled (RMContainer START; CONTAINER_ALLOCATED to the attempt)."""
+    """A container was placed and waits to be acquired (RMContainer START; CONTAINER_ALLOCATED to the attempt)."""
 
     attempt_id: ApplicationAttemptId
     container_id: ContainerId
 
 
 class ContainerAcquired(Struct, frozen=True):
-    """The AM (for its master: the RM) has it now: the allocation expirer starts, the application runs on the node."""
+    """The AM (or the RM, for the AM's own container) has acquired it: the allocation expirer starts, and the
+    application counts as running on the node."""
 
     container_id: ContainerId
     node_id: NodeId
 
 
 class ContainerReportedRunning(Struct, frozen=True):
-    """Its NM reported it for the first time: the allocation expirer stops."""
+    """The container's NM reported it for the first time: the allocation expirer stops."""
 
     container_id: ContainerId
 
 
 class ContainerRecovered(Struct, frozen=True):
-    """A container of an earlier ResourceManager runs: its application runs on the node."""
+    """A container from before an RM restart is running: its application counts as running on the node."""
 
     container_id: ContainerId
     node_id: NodeId
 
 
 class ContainerFinished(Struct, frozen=True):
-    """It is over (CONTAINER_FINISHED to the attempt it was placed for, which with kept containers may be over itself).
+    """The container has ended, and its expirer stops (CONTAINER_FINISHED to the attempt it was placed for).
 
-    Its expirer stops. `resource` and `started_ms` (its placement) are for the account of what the application used;
-    `is_am`: it was its attempt's master.
+    That attempt may have ended itself if containers are kept. `resource` and `started_ms` (time of placement) are used
+    to sum up the application's usage; `is_am`: it ran its attempt's AM.
     """
 
     attempt_id: ApplicationAttemptId
@@ -85,56 +86,59 @@ class ContainerFinished(Struct, frozen=True):
 
 
 class CleanUpContainer(Struct, frozen=True):
-    """The NM must end it (RMNode CLEANUP_CONTAINER): sent for what was killed or released while acquired."""
+    """The NM must stop the container (RMNode CLEANUP_CONTAINER), because it was killed, or released once acquired."""
 
     node_id: NodeId
     container_id: ContainerId
 
 
 class IncreaseAcquired(Struct, frozen=True):
-    """The AM has the token of a larger size: if its NM does not tell of it in time, the increase is taken back."""
+    """The AM has the token of an increase, which is rolled back unless the NM reports the new size in time."""
 
     container_id: ContainerId
 
 
 class IncreaseSettled(Struct, frozen=True):
-    """The NM has told a size that is as large: nothing is taken back."""
+    """The NM has reported a size that is at least as large: the increase is not rolled back."""
 
     container_id: ContainerId
 
 
 class UpdateContainer(Struct, frozen=True):
-    """The NM must make the container what it is now (RMNode UPDATE_CONTAINER); decreases are never the AM's to tell."""
+    """The NM must apply the container's new size or execution type (RMNode UPDATE_CONTAINER).
+
+    Decreases are always sent by the RM; only increases go through the AM.
+    """
 
     node_id: NodeId
     container: Container
 
 
 class ContainerUntracked(Struct, frozen=True):
-    """An NM told an end that nobody will ask for: it may forget the container."""
+    """An NM reported the end of a container that no attempt tracks: the NM may forget it."""
 
     node_id: NodeId
     container_id: ContainerId
 
 
 class NodesRemapped(Struct, frozen=True):
-    """What partitions have was changed, by nodes or labels that came, went or changed (NODE_LABELS_UPDATE).
+    """The resources of partitions changed because nodes or labels were added, removed or changed (NODE_LABELS_UPDATE).
 
-    A step of its own brings the nodes under the labels of `changes` and looks once more.
+    A separate step moves the nodes to the labels in `changes` and updates the queues.
     """
 
     changes: LabelChanges
 
 
 class NodeUtilizationChanged(Struct, frozen=True):
-    """The node is on its way out: its size becomes what it has `allocated` (RMNode RESOURCE_UPDATE)."""
+    """The node is being decommissioned: its total becomes what it has `allocated` (RMNode RESOURCE_UPDATE)."""
 
     node_id: NodeId
     allocated: Resource
 
 
 class ReleaseTemporary(Struct, frozen=True):
-    """A temporary container has served the update of another: release it in a step of its own (RELEASE_CONTAINER)."""
+    """A temporary container is no longer needed for an update: release it in a separate step (RELEASE_CONTAINER)."""
 
     container_id: ContainerId
 
@@ -143,8 +147,8 @@ class PreemptionDecided(Struct, frozen=True):
     """A round of preemption acts on a container.
 
     `step`: "requested" (from its AM), "killed", or "killable" (with lazy preemption). `reason`: a PreemptionReason's
-    name; `serves`: the path of the queue that is to have the room, "" if no one stands out. `clock_ms`: when the round
-    ran, by the policy's clock.
+    name; `serves`: the path of the queue that the resources are taken for, "" if there is no single one. `clock_ms`:
+    when the round ran, by the policy's clock.
     """
 
     container_id: ContainerId
@@ -156,7 +160,7 @@ class PreemptionDecided(Struct, frozen=True):
 
 
 class PreemptionFailed(Struct, frozen=True):
-    """A round of preemption broke off."""
+    """A round of preemption failed and was abandoned."""
 
     text: str
 

@@ -1,14 +1,15 @@
-"""The applications of a leaf that wait for activation, grouped so that a pass looks at few of them.
+"""The applications of a leaf that wait for activation, grouped so that an activation pass checks few of them.
 
-Hadoop's pass walks all waiting applications after each submission and each end, so 10,000 submissions cost fifty
-million checks. What decides about an application is the partition and the size of its AM, and its user. What AMs use
-only grows during a pass, so once an application was refused, all later ones of the same kind would be:
+Hadoop's pass checks all waiting applications whenever one is submitted or ends: 50 million checks for 10,000
+submissions. The result for an application depends only on the partition and size of its AM and on its user. AM usage
+only grows during a pass, so once an application is refused, all later ones of the same kind would be refused too:
 
     waiting, oldest first      1 GB ann    1 GB ann    1 GB bob    2 GB ann    1 GB bob
-    the queue's limit refuses the first, of 1 GB: nothing else of 1 GB is looked at; 2 GB ann is looked at and refused
+    the queue's limit refuses the first (1 GB): no other of 1 GB is checked; 2 GB ann is checked and refused
 
-A pass checks what it activates, and once more for each size and for each user of a size. An alternative was refused: to
-keep the walk and skip by a set of refused kinds; each submission would still take longer, the more applications wait.
+A pass checks the applications that it activates, plus one refused application per size and per user of a size. Rejected
+alternative: walk the whole list and skip refused kinds; then a submission still costs time in proportion to the number
+of waiting applications.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from rm.scheduler.model.refusals import Reason, Refusal
 from yarn.resource import Resource
 
 Size: TypeAlias = tuple[str, Resource]
-"""The partition of an AM and what it counts for there."""
+"""The partition of an AM, and the amount that it counts towards the AM limit there."""
 
 Waiting: TypeAlias = tuple[OrderKey, FiCaSchedulerApp]
-"""An application with its place in the order. No two have the same key."""
+"""An application with its sort key, which is unique."""
 
 
 class RefusedInPass(NamedTuple):
-    """A pass refused the application at `key`, and with it all of its kind from there on."""
+    """A pass refused the application at `key`, and with it all later ones of the same kind."""
 
     in_pass: int
     key: OrderKey
@@ -49,7 +50,7 @@ class _UserGroup:
 
 
 class _SizeGroup:
-    """The waiting applications of one size, by user. `heads` (key of the first application, user), in order."""
+    """The waiting applications of one size, by user. `heads`: sorted (key of a user's first application, user)."""
 
     __slots__ = ("heads", "refused", "users")
 
@@ -79,7 +80,7 @@ class _SizeGroup:
 
 
 class PendingApplications:
-    """The applications that wait for activation, in the order of activation; `candidates` is a pass over them."""
+    """The applications that wait for activation, in the order of activation; `candidates` makes a pass over them."""
 
     __slots__ = ("_keys", "_order", "_passes", "_sizes")
 
@@ -112,7 +113,7 @@ class PendingApplications:
         return True
 
     def change_priority(self, application: FiCaSchedulerApp, priority: int) -> None:
-        """Order it by `priority`; its refusal of the last pass stands until the next one."""
+        """Reorder it by `priority`; the refusal of the last pass is kept until the next one."""
         refusal = self.refusal_of(application)
         self.remove(application)
         application.priority = priority
@@ -145,9 +146,9 @@ class PendingApplications:
         return refused.refusal
 
     def candidates(self) -> Iterator[FiCaSchedulerApp]:
-        """A pass: the applications to look at, in their order. Each is removed or refused before the next is taken."""
+        """One pass: the applications to check, in order. The caller removes or refuses each before taking the next."""
         self._passes += 1
-        # A sorted list is a heap, so each size has a heap of users from the start.
+        # A sorted list is a valid heap, so `heads` needs no heapify.
         sizes = [(group, list(group.heads)) for group in self._sizes.values()]
         heads = [(users[0][0], index) for index, (_, users) in enumerate(sizes)]
         heapq.heapify(heads)
@@ -165,12 +166,12 @@ class PendingApplications:
                 heapq.heappush(heads, (users[0][0], index))
 
     def refuse_size(self, application: FiCaSchedulerApp, refusal: Refusal) -> None:
-        """The queue's limit refuses this candidate, and so all of its size that come after it in this pass."""
+        """The queue's limit refuses this candidate, and therefore all later ones of its size in this pass."""
         key, size = self._keys[id(application)]
         self._sizes[size].refused = RefusedInPass(self._passes, key, refusal)
 
     def refuse_user(self, application: FiCaSchedulerApp, refusal: Refusal) -> None:
-        """Its user's limit refuses this candidate, and so all of its size and user that come after it."""
+        """The user's limit refuses this candidate, and therefore all later ones of its size and user in this pass."""
         key, size = self._keys[id(application)]
         self._sizes[size].users[application.user].refused = RefusedInPass(self._passes, key, refusal)
 

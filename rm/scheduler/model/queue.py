@@ -1,7 +1,7 @@
-"""The queues of the tree as data: place, shares, amounts, usage (AbstractCSQueue, AbstractParentQueue).
+"""The queues of the tree as data: position, shares, amounts, usage (AbstractCSQueue, AbstractParentQueue).
 
-What follows from these numbers is decided elsewhere: shares and amounts in rm.scheduler.capacity, who is offered a node
-in rm.scheduler.placement. LeafQueue is in leaf_queue.py.
+Shares and amounts are computed in rm.scheduler.capacity; rm.scheduler.placement decides which queue is offered a node.
+LeafQueue is in leaf_queue.py.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from yarn.states import QueueState
 
 
 class AbsoluteCapacity:
-    """The guarantee of a queue that is configured in amounts, as the last part of its sort key: larger sorts first.
+    """The guarantee of a queue configured in amounts, as the last part of its sort key: the larger one sorts first.
 
-    Two of these compare by their amounts, memory before vcores; one compares with `-share` of a queue configured in
-    shares by its own share.
+    Two such guarantees compare by their amounts, memory before vcores. Compared with the `-share` of a queue that is
+    configured in shares, its own share counts.
     """
 
     __slots__ = ("_amounts", "_minus_share")
@@ -60,10 +60,10 @@ OrderKey: TypeAlias = tuple[bool, float, LastOfKey] | tuple[bool, bool, int, flo
 class CSQueue:
     """A queue. Its shares and amounts are set by rm.scheduler.capacity.queue_update once it is in the tree.
 
-    `reserved_metric` counts reservations on nodes without label only (QueueMetrics.reservedMB). `losses`: what was
+    `reserved_metric` counts only reservations on nodes without a label (QueueMetrics.reservedMB). `losses`: what was
     preempted from it. `last_submitted_ms`: when an application was last accepted, or a child created; None = never;
-    only used for queues created on demand. `remembered_as`: the queue name of a container that is placed now: the path
-    if the short name is unambiguous, else the short name (FiCaSchedulerApp.allocate, normalizeQueueName).
+    only used for queues created on demand. `remembered_as`: the queue name that new containers carry: the path if the
+    short name is unambiguous, else the short name (FiCaSchedulerApp.allocate, normalizeQueueName).
     """
 
     __slots__ = (
@@ -137,7 +137,7 @@ class CSQueue:
         return self.capacities.at(partition).effective_minimum
 
     def effective_maximum(self, partition: str) -> Resource:
-        """What the queue may use of the partition at most."""
+        """The most that the queue may use of the partition."""
         return self.capacities.at(partition).effective_maximum
 
     @property
@@ -151,17 +151,17 @@ class CSQueue:
         return self.configuration.capacities[NO_LABEL].is_absolute
 
     def configured_minimum(self, partition: str) -> Resource:
-        """The configured minimum in amounts; zero if a share is configured."""
+        """The configured minimum as amounts; zero if a share is configured."""
         configured = self.configuration.capacities.get(partition)
         return configured.minimum if configured is not None else self.context.none
 
     def configured_maximum(self, partition: str) -> Resource:
-        """The configured maximum in amounts; zero if a share is configured."""
+        """The configured maximum as amounts; zero if a share is configured."""
         configured = self.configuration.capacities.get(partition)
         return configured.maximum if configured is not None else self.context.none
 
     def set_effective_resources(self, partition: str, minimum: Resource, maximum: Resource) -> None:
-        """Set the queue's amounts of the partition, and the maximum in whole containers, which follows from them."""
+        """Set the queue's amounts on the partition; computes the maximum in whole containers from them."""
         calculator, smallest = self.context.calculator, self.context.minimum_allocation
         own = self.capacities.booked(partition)
         own.effective_minimum, own.effective_maximum = minimum, maximum
@@ -178,13 +178,13 @@ class CSQueue:
         return list({**dict.fromkeys(self.capacities.partitions()), **dict.fromkeys(self.usage.partitions())})
 
     def update_guarantee_floor(self, partition: str) -> None:
-        """The amount that use is measured against: the guarantee, but at least one container."""
+        """Recompute the divisor of the used capacity: the guarantee, but at least one container."""
         whole, own = self.context.partition_resource(partition), self.capacities.booked(partition)
         guarantee = self.guarantee(partition)
         own.guarantee_floor = self.context.calculator.max_of(whole, guarantee, self.context.minimum_allocation)
 
     def guarantee(self, partition: str) -> Resource:
-        """The guarantee that its use is measured against."""
+        """The guarantee by which its usage is divided."""
         return self.effective_minimum(partition)
 
     def update_used_capacity(self, partition: str) -> None:
@@ -207,8 +207,8 @@ class CSQueue:
         """The sort key among its siblings (PriorityUtilizationQueueOrderingPolicy).
 
         Queues with a guarantee come before those without, then the less used one, then the one with the larger
-        guarantee. If priorities count, the higher priority comes first among queues on the same side of their
-        guarantee, before use is compared.
+        guarantee. If priorities count, the higher priority comes first before usage is compared, among queues that are
+        all below, or all above, their guarantees.
         """
         own = self.capacities.at(partition)
         without = own.absolute_capacity <= 0
@@ -224,7 +224,7 @@ class CSQueue:
     # Booking
 
     def change_pending(self, partition: str, amount: Resource) -> None:
-        """More (or less) is requested below: book it here and in all queues above."""
+        """Book a change of what is requested below, in this queue and all queues above."""
         queue: CSQueue | None = self
         while queue is not None:
             if queue.usage.booked(partition).change_pending(amount):
@@ -232,7 +232,7 @@ class CSQueue:
             queue = queue.parent
 
     def change_reserved(self, partition: str, amount: Resource) -> None:
-        """A reservation was made or ended: book it here and in all queues above."""
+        """Book a change of reservations, in this queue and all queues above."""
         queue: CSQueue | None = self
         while queue is not None:
             part = queue.usage.booked(partition)
@@ -240,7 +240,7 @@ class CSQueue:
             queue = queue.parent
 
     def change_reserved_metric(self, partition: str, amount: Resource) -> None:
-        """The metric of reservations, which counts only nodes without label, memory and vcores."""
+        """Change the metric of reservations, which counts memory and vcores on nodes without a label only."""
         if partition:
             return
         queue: CSQueue | None = self
@@ -256,7 +256,7 @@ class CSQueue:
         self.update_used_capacity(partition)
 
     def change_used(self, partition: str, amount: Resource) -> None:
-        """Change what containers use that are counted already, here and above (incUsedResource, decUsedResource)."""
+        """Change the usage of containers already counted, here and above (incUsedResource, decUsedResource)."""
         queue: CSQueue | None = self
         while queue is not None:
             part = queue.usage.booked(partition)
@@ -265,14 +265,14 @@ class CSQueue:
             queue = queue.parent
 
     def unbook_container(self, partition: str, amount: Resource) -> None:
-        """Take the container or reservation off again, in this queue alone (releaseResource)."""
+        """Subtract a container or reservation, in this queue alone (releaseResource)."""
         part = self.usage.booked(partition)
         part.used = part.used - amount
         self.container_count -= 1
         self.update_used_capacity(partition)
 
     def is_accessible(self, partition: str) -> bool:
-        """True if the queue may use the partition; everybody may use the one without label."""
+        """True if the queue may use the partition; every queue may use NO_LABEL."""
         return not partition or self.configuration.may_use(partition)
 
     # State
@@ -294,11 +294,11 @@ class CSQueue:
 
 
 Ratios: TypeAlias = tuple[float | None, ...]
-"""By how much amounts are scaled: one factor a resource type, None = as configured."""
+"""Scaling factors of configured amounts, one for each resource type; None = as configured."""
 
 
 class QueueUpdateWarning(Enum):
-    """Why a capacity could not be given as configured (QueueUpdateWarningType), in Hadoop's words."""
+    """Why a capacity could not be granted as configured (QueueUpdateWarningType), in Hadoop's words."""
 
     BRANCH_UNDERUTILIZED = "Remaining resource found in branch under parent queue '{}'."
     QUEUE_OVERUTILIZED = "Queue '{}' is configured to use more resources than what is available under its parent."
@@ -328,9 +328,9 @@ class ParentQueue(CSQueue):
     """`children` in the order that decides ties: the file's at the start, Java's hash order after a refresh.
 
     `allow_zero_capacity_sum` is that of the first configuration: a refresh does not change it, as in Hadoop.
-    `orders_by_priority`: the policy is priority-utilization. `ratios` {partition: by how much the children's amounts
-    are scaled}. `runnable_count`: attempts below that max-parallel-apps does not hold back. `warnings`: capacities of
-    children that could not be given as configured, without legacy queue mode.
+    `orders_by_priority`: the policy is priority-utilization. `ratios` {partition: scaling factors of the children's
+    amounts}. `runnable_count`: attempts below that max-parallel-apps does not hold back. `warnings`: capacities of
+    children that could not be granted as configured, without legacy queue mode.
     """
 
     __slots__ = (
@@ -368,7 +368,7 @@ class ParentQueue(CSQueue):
             queue.application_count += 1
 
     def finish_application(self) -> None:
-        """Count an application off, here and above."""
+        """Subtract an application, here and above."""
         for queue in self.and_parents():
             queue.application_count -= 1
             queue.application_finished()

@@ -1,7 +1,7 @@
 """Why a container was not allocated: Hadoop's diagnostics (ActivityDiagnosticConstant) with the numbers behind them.
 
-A refusal is one tuple, made where the decision is made and kept as the last one of its (application, node) or
-(queue, node). It costs one dictionary entry; the text is composed only when a client asks for an explanation.
+A refusal is a tuple, created where the decision is made and kept as the last one of its (application, node) or
+(queue, node). It costs one dictionary entry; the text is composed only when a client requests an explanation.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _COMPARED = {
     Reason.QUEUE_NODE_FULL: ("smallest container", "available"),
     Reason.NODE_TOO_SMALL: ("smallest container", "available"),
 }
-"""{reason: what `asked` and `bound` are}; ("requested", "available") for the others."""
+"""{reason: labels of `asked` and `bound`}; ("requested", "available") for all others."""
 
 
 class Refusal(Struct, frozen=True):

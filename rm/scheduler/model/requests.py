@@ -1,14 +1,14 @@
-"""What one attempt asks for and has not got: Hadoop's AppSchedulingInfo with its LocalityAppPlacementAllocator.
+"""The outstanding requests of one attempt: Hadoop's AppSchedulingInfo with its LocalityAppPlacementAllocator.
 
-Requests are grouped under a key (priority, allocation request id). Under a key there is a row for each resource name: a
-host, a rack, `*`. A row says how many containers may be placed at that name; `*` says how many are wanted at all, so
-only a change of the `*` row changes what is pending, and a key without one is never served. A container on a host
-takes one off all three rows, one placed off-switch only off `*`: the AM is expected to send its rows again.
+Requests are grouped by key (priority, allocation request id). A key has one row for each resource name: a host, a rack,
+`*`. A row holds how many containers may be placed at that name; the `*` row holds how many are requested in total. So
+only a change of the `*` row changes what is pending, and a key without that row is never served. A node-local container
+is subtracted from all three rows, an off-switch one only from `*`: the AM is expected to send its other rows again.
 
-A row for a name REPLACES the earlier one. A container that is lost before its AM has seen it is requested again.
+A new row for a name REPLACES the earlier one. A container that is lost before its AM has seen it is requested again.
 
-Nothing here knows a queue. Each method that changes requests returns the changes of demand that follow, in order, and
-rm.scheduler.capacity.demand applies them to the queues and the user.
+This module does not know about queues. Each method that changes requests returns the resulting changes of demand, in
+order, and rm.scheduler.capacity.demand applies them to the queues and the user.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from yarn.java.hash_order import hash_order, request_key_hash
 from yarn.resource import Resource
 
 CHUNK_MAX = 512
-"""Keys of one chunk of SortedKeys; a chunk that grows beyond is cut in half."""
+"""Keys in one chunk of SortedKeys; a chunk that grows larger is split in half."""
 
 
 class NodeType(Enum):
-    """How near to what was requested a container is."""
+    """The locality of a container: how close it is to the requested host."""
 
     NODE_LOCAL = "NODE_LOCAL"
     RACK_LOCAL = "RACK_LOCAL"
@@ -38,7 +38,7 @@ class NodeType(Enum):
 
 
 class SchedulerKey(NamedTuple):
-    """SchedulerRequestKey, in the order in which keys are served: keys of container updates come last."""
+    """SchedulerRequestKey. Keys sort in the order in which they are served; those of container updates come last."""
 
     is_update: bool
     priority: int
@@ -51,7 +51,7 @@ class SchedulerKey(NamedTuple):
 
 
 class RequestTerms(NamedTuple):
-    """What a row requests, without the count; a lost container is requested again on the same terms."""
+    """A row without its count; a lost container is requested again with the same terms."""
 
     resource_name: str
     capability: Resource
@@ -64,7 +64,7 @@ class RequestTerms(NamedTuple):
 
 
 class RequestRow:
-    """One resource name's row: `count` containers on these terms. `count` may be 0 in a row that was sent so."""
+    """The row of one resource name: `count` containers with these terms; 0 if the AM sent the row with 0."""
 
     __slots__ = ("count", "terms")
 
@@ -83,12 +83,12 @@ class RequestsOfKey:
         self.partition = NO_LABEL
 
     def count(self, name: str) -> int:
-        """Containers still wanted at `name`; 0 without a row."""
+        """Containers still requested at `name`; 0 without a row."""
         row = self.rows.get(name)
         return row.count if row is not None else 0
 
     def may_relax(self, name: str) -> bool:
-        """canDelayTo: no row for the name, or one that relaxes locality."""
+        """canDelayTo: True if the name has no row, or one that relaxes locality."""
         row = self.rows.get(name)
         return row is None or row.terms.relax_locality
 
@@ -106,7 +106,7 @@ class RequestsOfKey:
         self.rows[terms.resource_name] = RequestRow(terms, count)
 
     def take_one(self, name: str) -> RequestTerms:
-        """One container less at a host or rack; the row goes when it has none left."""
+        """Subtract one container at a host or rack; the row is removed when its count reaches 0."""
         row = self.rows[name]
         row.count -= 1
         if row.count == 0:
@@ -120,16 +120,16 @@ class RequestsOfKey:
 
 
 class PendingChanged(NamedTuple):
-    """So much more (negative: less) is requested on a partition."""
+    """The amount pending on a partition changed by `amount`."""
 
     partition: str
     amount: Resource
 
 
 class DemandChange(Enum):
-    """STARTED: the attempt requests containers under one more key; ENDED: under no key any more.
+    """STARTED: one more key has pending requests. ENDED: no key has pending requests any more.
 
-    NEGATIVE: an AM sent a negative count, after which Hadoop's totals of what is pending are wrong.
+    NEGATIVE: an AM sent a negative count, after which Hadoop's totals of pending resources are wrong.
     """
 
     STARTED = "STARTED"
@@ -141,10 +141,10 @@ Change: TypeAlias = PendingChanged | DemandChange
 
 
 class AppSchedulingInfo:
-    """The requests of one attempt, and in `usage` what it has pending.
+    """The requests of one attempt; its pending amounts are kept in `usage`.
 
-    `keys` are those with a `*` row above 0, in the order in which they are served. `requested_partitions` are the
-    labels of all `*` rows ever sent, those with count 0 too. `row_count` is the number of rows of all keys.
+    `keys` are those whose `*` row is above 0, in the order in which they are served. `requested_partitions` are the
+    labels of all `*` rows ever sent, including those with count 0. `row_count` is the number of rows of all keys.
     """
 
     __slots__ = ("_by_key", "_usage", "keys", "requested_partitions", "row_count")
@@ -161,7 +161,7 @@ class AppSchedulingInfo:
         return self._by_key.get(key)
 
     def count(self, key: SchedulerKey, name: str = ANY) -> int:
-        """Containers still wanted."""
+        """Containers still requested at `name`; 0 without a row."""
         of_key = self._by_key.get(key)
         return of_key.count(name) if of_key is not None else 0
 
@@ -170,7 +170,7 @@ class AppSchedulingInfo:
         return ((key, row) for key, of_key in self._by_key.items() for row in of_key.rows.values())
 
     def pending_on(self, partition: str, none: Resource) -> Resource:
-        """What is wanted on a partition, added up from the rows (getTotalPendingRequestsPerPartition)."""
+        """The amount requested on a partition, added up from the rows (getTotalPendingRequestsPerPartition)."""
         total = none
         for key in self.keys:
             of_key = self._by_key[key]
@@ -180,17 +180,17 @@ class AppSchedulingInfo:
         return total
 
     def booked_pending(self) -> list[PendingChanged]:
-        """What the queue has pending because of this attempt, by partition.
+        """What this attempt contributes to its queue's pending amounts, by partition.
 
-        Hadoop adds up the rows instead, which lack what negative counts have subtracted. The queues would keep that
-        until the ResourceManager restarts: one call of an AM could stop the cluster from being served.
+        Hadoop adds up the rows instead, which no longer contain what negative counts subtracted. The queues would then
+        keep the difference until the RM restarts, and a single call of an AM could stop all placement in the cluster.
         """
         usage = self._usage
         amounts = ((name, usage.pending(name)) for name in usage.partitions())
         return [PendingChanged(name, amount) for name, amount in amounts if not amount.is_none()]
 
     def update(self, requests: Sequence[ResourceRequest]) -> tuple[bool, list[Change]]:
-        """Replace rows; (whether anything pending changed, what follows). The last row for a name in a call wins."""
+        """Replace rows; returns (True if a `*` row was replaced, changes). The last row for a name in a call wins."""
         grouped: dict[SchedulerKey, dict[str, ResourceRequest]] = {}
         for request in requests:
             grouped.setdefault(SchedulerKey.of(request), {})[request.resource_name] = request
@@ -201,19 +201,19 @@ class AppSchedulingInfo:
         return is_changed, changes
 
     def put(self, key: SchedulerKey, rows: list[tuple[RequestTerms, int]]) -> list[Change]:
-        """Replace rows of one key, for example of a container's update."""
+        """Replace rows of one key, for example that of a container update."""
         changes: list[Change] = []
         self._put(key, rows, changes)
         return changes
 
     def restore(self, key: SchedulerKey, terms: Iterable[RequestTerms]) -> list[Change]:
-        """Request a container again that its AM never saw."""
+        """Request a lost container again that its AM never saw."""
         return self.put(key, [(row, self.count(key, row.resource_name) + 1) for row in terms])
 
     def allocate(
         self, kind: NodeType, host: str, rack: str, key: SchedulerKey
     ) -> tuple[tuple[RequestTerms, ...], list[Change]]:
-        """Take a placed container off its rows; (the terms to request it again on, what follows)."""
+        """Subtract a placed container from its rows; returns (the terms to request it again if lost, changes)."""
         of_key = self._by_key[key]
         rows_before = len(of_key.rows)
         changes: list[Change] = []
@@ -224,7 +224,7 @@ class AppSchedulingInfo:
         return tuple(terms), changes
 
     def stop(self) -> list[PendingChanged]:
-        """The attempt is over. Returns what was pending, which its queues no longer have; `usage` keeps it."""
+        """The attempt has ended. Returns what was pending, to be subtracted from its queues; `usage` is unchanged."""
         booked = self.booked_pending()
         self.keys.clear()
         self._by_key.clear()
@@ -250,14 +250,14 @@ class AppSchedulingInfo:
         last, terms, count = changed
         self.requested_partitions[terms.partition] = None
         self._change_keys(key, last.count if last is not None else 0, count, changes)
-        # What the row had is taken off before what it has now is added: the sums may be cut in between.
+        # Subtract the old row before adding the new one, as Hadoop does: a sum may be cut to 32 bits in between.
         if last is not None:
             self._change_pending(last.terms.partition, -(last.terms.capability * last.count), changes)
         self._change_pending(terms.partition, terms.capability * count, changes)
         return True
 
     def _change_keys(self, key: SchedulerKey, last: int, count: int, changes: list[Change]) -> None:
-        """A key whose `*` row is gone is forgotten whole."""
+        """Update the set of served keys; all rows of a key are dropped when its `*` row reaches 0."""
         if count <= 0:
             self.keys.discard(key)
             gone = self._by_key.pop(key, None)
@@ -290,9 +290,9 @@ class AppSchedulingInfo:
 class SortedKeys:
     """A set of keys that iterates in order. Neither add nor discard may be called during an iteration.
 
-    One sorted list would move half of its entries with each key that is added or removed: 100,000 distinct priorities
-    in one call took minutes. Here the order is cut into chunks of at most CHUNK_MAX keys; finding a chunk and a place
-    in it costs O(log n) comparisons, and only that chunk moves.
+    A single sorted list would move half of its entries for each key added or removed: 100,000 distinct priorities in
+    one call took minutes. Here the keys are split into chunks of at most CHUNK_MAX keys: finding the chunk and the
+    position in it costs O(log n) comparisons, and only the entries of that chunk move.
     """
 
     __slots__ = ("_chunks", "_count")
@@ -344,7 +344,7 @@ class SortedKeys:
         self._count = 0
 
     def after(self, key: SchedulerKey | None, count: int) -> list[SchedulerKey]:
-        """The first `count` keys behind `key`, which need not be in the set; None: from the first one on."""
+        """The first `count` keys after `key`, which need not be in the set; None: start with the first key."""
         if key is None or not self._chunks:
             return list(islice(self, count))
         place = self._chunk_of(key)
@@ -353,7 +353,7 @@ class SortedKeys:
         return list(islice(chain(rest, chain.from_iterable(self._chunks[place + 1 :])), count))
 
     def _chunk_of(self, key: SchedulerKey) -> int:
-        """The place of the last chunk that begins at or before the key; 0 if all begin behind it."""
+        """The index of the last chunk that begins at or before the key; 0 if all begin after it."""
         return max(bisect_right(self._chunks, key, key=_first) - 1, 0)
 
 

@@ -1,8 +1,8 @@
 """How amounts of several resource types are compared, divided and rounded.
 
-`DefaultResourceCalculator` looks at memory alone: each amount that it computes has 1 vcore (0 without memory), whatever
-its operands had. `DominantResourceCalculator` compares by the largest share of the cluster. Both are Hadoop's classes
-of the same names, to the rounding.
+`DefaultResourceCalculator` uses memory only: each amount that it computes has 1 vcore (0 without memory), whatever its
+operands had. `DominantResourceCalculator` compares by the largest share of the cluster. Both follow Hadoop's classes of
+the same names, including their rounding.
 
 `min_of` and `max_of` return one of the two whole vectors, never a mix; on a tie the first.
 """
@@ -18,7 +18,7 @@ from yarn.resource import INT32_MAX, Resource
 
 
 class ResourceCalculator(ABC):
-    """What the scheduler asks of a calculator; `cluster` is the whole against which shares are taken."""
+    """The operations that the scheduler needs; `cluster` is the total of which shares are computed."""
 
     __slots__ = ("none",)
 
@@ -27,11 +27,11 @@ class ResourceCalculator(ABC):
 
     @abstractmethod
     def compare(self, cluster: Resource, a: Resource, b: Resource) -> int:
-        """Negative, 0 or positive as `a` is less, equal or more than `b`."""
+        """Negative, 0 or positive if `a` is less than, equal to or greater than `b`."""
 
     @abstractmethod
     def fits_in(self, small: Resource, big: Resource) -> bool:
-        """True if `small` can be had out of `big`."""
+        """True if `small` fits into `big`."""
 
     @abstractmethod
     def ratio(self, a: Resource, b: Resource) -> float:
@@ -47,15 +47,15 @@ class ResourceCalculator(ABC):
 
     @abstractmethod
     def is_any_above_zero(self, resource: Resource) -> bool:
-        """isAnyMajorResourceAboveZero: some type that counts is above 0."""
+        """isAnyMajorResourceAboveZero: a type that the calculator uses is above 0."""
 
     @abstractmethod
     def is_any_zero_or_negative(self, resource: Resource) -> bool:
-        """isAnyMajorResourceZeroOrNegative: some type that counts is not above 0."""
+        """isAnyMajorResourceZeroOrNegative: a type that the calculator uses is not above 0."""
 
     @abstractmethod
     def normalize(self, resource: Resource, smallest: Resource, largest: Resource, step: Resource) -> Resource:
-        """An ask as it is served: at least `smallest`, a multiple of `step`, at most `largest`."""
+        """The size that is allocated for a request: at least `smallest`, a multiple of `step`, at most `largest`."""
 
     @abstractmethod
     def multiply_and_normalize_up(self, resource: Resource, by: float, step: Resource) -> Resource:
@@ -75,7 +75,7 @@ class ResourceCalculator(ABC):
 
     @abstractmethod
     def round_down(self, resource: Resource, step: Resource) -> Resource:
-        """The multiple of `step` towards zero (normalizeDown is the same)."""
+        """The nearest multiple of `step` towards zero (normalizeDown is the same)."""
 
     @abstractmethod
     def divide_and_ceil(self, resource: Resource, by: float) -> Resource:
@@ -98,7 +98,7 @@ class ResourceCalculator(ABC):
         return self.compare(cluster, a, b) >= 0
 
     def is_some(self, cluster: Resource, resource: Resource) -> bool:
-        """True if `resource` is greater than nothing."""
+        """True if `resource` is greater than zero."""
         return self.compare(cluster, resource, self.none) > 0
 
     def min_of(self, cluster: Resource, a: Resource, b: Resource) -> Resource:
@@ -160,7 +160,7 @@ class DefaultResourceCalculator(ResourceCalculator):
     def divide_and_ceil_by(self, resource: Resource, by: int) -> Resource:
         return of_memory(divide_up(resource.memory_mb, by))
 
-    # The same answers as from `compare`, without the second call: these are asked several times a container.
+    # The same results as with `compare`, without the second call: these run several times for each container.
 
     def less(self, cluster: Resource, a: Resource, b: Resource) -> bool:
         return a.memory_mb < b.memory_mb
@@ -256,12 +256,12 @@ class DominantResourceCalculator(ResourceCalculator):
 
 
 def of_memory(memory_mb: int) -> Resource:
-    """Resources.createResource: an amount made new from memory alone has 1 vcore, or 0."""
+    """Resources.createResource: an amount created from memory alone has 1 vcore, or 0 without memory."""
     return Resource(memory_mb, 1 if memory_mb > 0 else 0)
 
 
 def divided(a: int, b: int) -> float:
-    """ResourceCalculator.divideSafelyAsFloat: each side becomes a 32-bit float first."""
+    """ResourceCalculator.divideSafelyAsFloat: each operand is converted to a 32-bit float first."""
     if b == 0:
         return 0.0 if a == 0 else math.copysign(math.inf, a)
     return f32(f32(a) / f32(b))
@@ -273,14 +273,14 @@ def divide_up(a: int, b: int) -> int:
 
 
 def multiplied(resource: Resource, by: float) -> Resource:
-    """Resources.multiply: each component times `by`, cut off."""
+    """Resources.multiply: each component times `by`, truncated."""
     if not resource.extra:
         return Resource(truncated(resource.memory_mb * by), truncated(resource.vcores * by))
     return resource.with_values(truncated(value * by) for value in resource.values())
 
 
 def subtracted_non_negative(a: Resource, b: Resource) -> Resource:
-    """Resources.subtractNonNegative: memory and vcores do not go below 0, further types may."""
+    """Resources.subtractNonNegative: memory and vcores do not go below 0, other types may."""
     rest = a - b
     return Resource(max(rest.memory_mb, 0), max(rest.vcores, 0), rest.extra)
 
@@ -302,7 +302,7 @@ def _shares(cluster: Resource, resource: Resource) -> list[float]:
 
 
 def _largest_share(cluster: Resource, resource: Resource) -> float:
-    """Types that the cluster has none of do not count, nor do negative shares."""
+    """Ignores types that the cluster does not have, and negative shares."""
     return max([0.0, *(share for share in _shares(cluster, resource) if share != math.inf)])
 
 
@@ -316,7 +316,7 @@ def _compare_two(cluster: Resource, a: Resource, b: Resource) -> int:
 
 
 def _compare_many(a_shares: list[float], b_shares: list[float]) -> int:
-    """From the largest share down, passing over what is infinite on either side."""
+    """Compare from the largest share down, ignoring positions that are infinite on either side."""
     for a, b in zip(sorted(a_shares, reverse=True), sorted(b_shares, reverse=True), strict=True):
         if math.inf not in (a, b) and a != b:
             return 1 if a > b else -1
@@ -324,7 +324,7 @@ def _compare_many(a_shares: list[float], b_shares: list[float]) -> int:
 
 
 def _compare_without_shares(a: Resource, b: Resource) -> int:
-    """In a cluster of nothing: larger in some type and smaller in none."""
+    """For an empty cluster: greater means larger in some type and smaller in none."""
     pairs = list(zip(a.values(), b.values(), strict=True))
     greater, smaller = any(x > y for x, y in pairs), any(x < y for x, y in pairs)
     return 0 if greater and smaller else int(greater) - int(smaller)

@@ -1,8 +1,8 @@
-"""RMContainer: one container as the ResourceManager sees it, from its placement to its end.
+"""RMContainer: a container as the ResourceManager sees it, from its placement to its end.
 
-The scheduler hands it events; it notifies the rest of the ResourceManager, as Hadoop's RMContainerImpl does by sending
-events. A reservation is a container too: RESERVED, not on the node yet. When it is filled, a new RMContainer with the
-same id takes its place.
+The scheduler passes events to it; its notices go to the rest of the ResourceManager (in Hadoop RMContainerImpl sends
+events). A reservation is also an RMContainer, in state RESERVED and not yet on the node. When it is filled, a new
+RMContainer with the same id replaces it.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class RMContainerStart(Struct, frozen=True):
 
 
 class RMContainerReserved(Struct, frozen=True):
-    """The scheduler reserved a node for it, or looked at its reservation again."""
+    """The scheduler reserved a node for it, or checked its reservation again."""
 
 
 class RMContainerAcquired(Struct, frozen=True):
-    """Its ApplicationMaster has it, with its token."""
+    """Its ApplicationMaster has received it, with its token."""
 
 
 class RMContainerLaunched(Struct, frozen=True):
@@ -76,7 +76,7 @@ class RMContainerFinished(Struct, frozen=True):
 
 
 class RMContainerReleased(Struct, frozen=True):
-    """Its ApplicationMaster gave it back, or its reservation is not needed any more."""
+    """Its ApplicationMaster released it, or its reservation is no longer needed."""
 
     status: ContainerStatus
 
@@ -88,19 +88,19 @@ class RMContainerExpire(Struct, frozen=True):
 
 
 class RMContainerKill(Struct, frozen=True):
-    """The scheduler takes it: its node or its attempt is gone, or it is preempted."""
+    """The scheduler kills it: its node was lost, its attempt ended, or it is preempted."""
 
     status: ContainerStatus
 
 
 class AcquireUpdatedContainer(Struct, frozen=True):
-    """Its ApplicationMaster has its new size or execution type."""
+    """Its ApplicationMaster has received its new size or execution type."""
 
     is_increase: bool
 
 
 class NMDoneChangeResource(Struct, frozen=True):
-    """Its NM reported the size that it has now."""
+    """Its NM reported its present size."""
 
     reported: Resource
 
@@ -124,15 +124,15 @@ RMContainerEvent: TypeAlias = (
     | NMDoneChangeResource
     | RMContainerRecover
 )
-"""What can happen to a container. The scheduler hands an event to the container itself, so it carries no id."""
+"""All events of a container. They carry no id, since the scheduler passes them to the container itself."""
 
 
 class RMContainer:
     """A container that the scheduler placed or reserved.
 
     `key` and `asks` are the requests that it serves; `asks` is kept until it is ACQUIRED, to restore the requests if it
-    is lost before. `is_am`: it runs the AM of its attempt. `last_confirmed`: the size that it falls back to if the
-    token of a larger one is not used in time. `was_moved`: its reservation is not on its first node.
+    is lost before. `is_am`: it runs the AM of its attempt. `last_confirmed`: the size to which it is rolled back if the
+    token of an increase is not used in time. `was_moved`: its reservation was moved to another node.
     """
 
     __slots__ = (
@@ -182,7 +182,7 @@ class RMContainer:
 
     @property
     def attempt_id(self) -> ApplicationAttemptId:
-        """The attempt it was placed for; with kept containers a later one may hold it."""
+        """The attempt it was placed for; if containers are kept, a later attempt may hold it."""
         return self.id.attempt_id
 
     @property
@@ -195,7 +195,7 @@ class RMContainer:
 
     @property
     def is_opportunistic(self) -> bool:
-        """True if it counts neither against its node nor against its queue."""
+        """True if it is charged neither to its node nor to its queue."""
         return self.container.execution_type is ExecutionType.OPPORTUNISTIC
 
     @property
@@ -205,7 +205,7 @@ class RMContainer:
 
     @property
     def priority(self) -> int:
-        """The AM's number for it; lower is more urgent."""
+        """The priority of its request; a lower number is more urgent."""
         return self.container.priority
 
     def move_to(self, node_id: NodeId) -> None:
@@ -215,7 +215,7 @@ class RMContainer:
         self.was_moved = True
 
     def handle(self, event: RMContainerEvent, now_ms: int) -> RMContainerState:
-        """Take an event; raises IllegalTransition if its state has no row for it."""
+        """Handle an event; raises IllegalTransition if the present state has no row for it."""
         return LIFECYCLE.handle(self, self._machine, event, now_ms)
 
     def allows(self, event: type[RMContainerEvent]) -> bool:
@@ -235,7 +235,7 @@ class RMContainer:
         self._notify(ContainerAcquired(self.id, self.node_id))
 
     def _recovered(self, event: RMContainerRecover) -> RMContainerState:
-        """An NM brings it from before a restart (ContainerRecoveredTransition)."""
+        """An NM reported it after an RM restart (ContainerRecoveredTransition)."""
         report = event.report
         if report.state is ContainerState.COMPLETE:
             self._note_end(
@@ -249,12 +249,12 @@ class RMContainer:
         self._notify(ContainerReportedRunning(self.id))
 
     def _change_acquired(self, event: AcquireUpdatedContainer) -> None:
-        """The AM has to bring an increase to the NM in time."""
+        """The AM has limited time to send an increase to the NM."""
         if event.is_increase:
             self._notify(IncreaseAcquired(self.id))
 
     def _change_done(self, event: NMDoneChangeResource) -> None:
-        """Compare with the size here: later changes may be under way (NMReportedContainerChangeIsDoneTransition)."""
+        """NMReportedContainerChangeIsDoneTransition: compare with the present size; later updates may be pending."""
         reported, size = event.reported, self.resource
         if reported == size:
             self.last_confirmed = reported

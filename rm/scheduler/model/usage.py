@@ -1,7 +1,7 @@
-"""What a queue, a user in a queue or an attempt uses, by partition; and a queue's shares, by partition.
+"""Usage by partition of a queue, a user in a queue or an attempt; and a queue's shares by partition.
 
-A partition is a node label's name, "" for nodes without one. A partition that nothing was ever booked on reads as
-all zero. In queues and users `used` includes what is reserved; in an attempt it does not (Hadoop's ResourceUsage).
+A partition is the name of a node label, "" for nodes without one. A partition without bookings reads as all zero. In
+queues and users `used` includes reservations; in an attempt it does not (Hadoop's ResourceUsage).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NO_LABEL = ""
 
 
 class PartitionUsage:
-    """One partition's amounts. `am_limit`: as last computed; `pending`: asked for and not placed."""
+    """One partition's amounts. `am_limit`: as last computed; `pending`: requested and not placed."""
 
     __slots__ = ("am_limit", "am_used", "pending", "reserved", "used")
 
@@ -28,9 +28,9 @@ class PartitionUsage:
         self.am_limit = none
 
     def change_pending(self, amount: Resource) -> bool:
-        """Add to what is asked for; True if the sum was miscounted, as Hadoop miscounts it.
+        """Add to what is requested; True if the sum was miscounted, as in Hadoop.
 
-        Resources.add clones its first operand, and the vcores of a clone have 32 bits (Resource.castToIntSafely).
+        Resources.add clones its first operand, and a clone keeps vcores in 32 bits (Resource.castToIntSafely).
         """
         pending = self.pending
         kept = pending if INT32_MIN <= pending.vcores <= INT32_MAX else _cloned(pending)
@@ -39,13 +39,13 @@ class PartitionUsage:
 
 
 def _cloned(resource: Resource) -> Resource:
-    """Vcores above the largest 32-bit integer become that one; those below the smallest lose their upper bits."""
+    """Cap vcores at the largest 32-bit integer; cut those below the smallest one to their lower 32 bits."""
     vcores = INT32_MAX if resource.vcores > INT32_MAX else (resource.vcores - INT32_MIN) % 2**32 + INT32_MIN
     return Resource(resource.memory_mb, vcores, resource.extra)
 
 
 class ResourceUsage:
-    """Usage by partition. `default` is the usage of NO_LABEL, which is nearly always the one that is wanted."""
+    """Usage by partition. `default` is the usage on NO_LABEL, by far the most frequent one."""
 
     __slots__ = ("_none", "_parts", "default")
 
@@ -55,11 +55,11 @@ class ResourceUsage:
         self._parts: dict[str, PartitionUsage] = {NO_LABEL: self.default}
 
     def partitions(self) -> Iterator[str]:
-        """The partitions that anything was ever booked on, NO_LABEL first."""
+        """The partitions that ever had bookings, NO_LABEL first."""
         return iter(self._parts)
 
     def booked(self, partition: str) -> PartitionUsage:
-        """The partition's amounts, to be changed; made if there are none yet."""
+        """The partition's amounts, for the caller to change; created if absent."""
         if not partition:
             return self.default
         part = self._parts.get(partition)
@@ -80,8 +80,8 @@ class ResourceUsage:
         return part.pending if part is not None else self._none
 
     def is_pending(self) -> bool:
-        """True if anything is asked for, on any partition."""
-        # With nearly every heartbeat of a node: `any` takes three times as long.
+        """True if anything is requested, on any partition."""
+        # Called in nearly every node heartbeat: `any` takes three times as long.
         for part in self._parts.values():  # noqa: SIM110
             if not part.pending.is_none():
                 return True
@@ -106,18 +106,18 @@ class ResourceUsage:
         return part.am_limit if part is not None else self._none
 
     def copy_used(self, other: ResourceUsage) -> None:
-        """Take over what `other` uses, on every partition (copyAllUsed)."""
+        """Copy what `other` uses, on every partition (copyAllUsed)."""
         for partition, part in other._parts.items():
             self.booked(partition).used = part.used
 
 
 class PartitionCapacities:
-    """One partition's shares of a queue: 32-bit floats, fractions of 1, and the amounts that they come to.
+    """A queue's shares of one partition (32-bit floats, fractions of 1) and the resulting amounts.
 
-    `capacity` and `maximum_capacity` are of the parent's, the absolute ones of the whole partition. `used_capacity`
-    is used / guaranteed and may be above 1; both used ones are as of the last booking or change of the cluster.
-    `effective_minimum` is guaranteed, `effective_maximum` not to be passed, `effective_maximum_down` the same in
-    whole containers; `guarantee_floor` is what use is measured against: the guarantee, one container at least.
+    `capacity` and `maximum_capacity` are fractions of the parent's, the absolute ones of the whole partition.
+    `used_capacity` is used / guaranteed and may be above 1; both used ones are as of the last booking or change of the
+    cluster. `effective_minimum` is guaranteed, `effective_maximum` the upper bound, `effective_maximum_down` the same
+    rounded down to whole containers. Usage is divided by `guarantee_floor`: the guarantee, but at least one container.
     """
 
     __slots__ = (
@@ -152,21 +152,21 @@ class PartitionCapacities:
         self.guarantee_floor = none
 
     def configure(self, configured: ConfiguredCapacity) -> None:
-        """Take over what is configured."""
+        """Apply the configured capacity."""
         self.capacity = configured.capacity
         self.maximum_capacity = configured.maximum_capacity
         self.maximum_am_percent = configured.maximum_am_percent
         self.weight = configured.weight
 
     def clear(self) -> None:
-        """Forget what was configured; the normalised weight and the masters' percentage stay, as in Hadoop."""
+        """Reset what was configured; the normalised weight and the AM percentage stay, as in Hadoop."""
         self.capacity = self.maximum_capacity = 0.0
         self.absolute_capacity = self.absolute_maximum_capacity = 0.0
         self.weight = WEIGHT_NOT_SET
 
 
 class QueueCapacities:
-    """Shares by partition; a partition that is not configured and was never used reads as all zero."""
+    """Shares by partition; one that is neither configured nor was ever used reads as all zero."""
 
     __slots__ = ("_none", "_nothing", "_parts", "default")
 
@@ -177,18 +177,18 @@ class QueueCapacities:
         self._parts: dict[str, PartitionCapacities] = {NO_LABEL: self.default}
 
     def configure(self, configured: Mapping[str, ConfiguredCapacity]) -> None:
-        """Start anew from {partition: what is configured}; a partition that is not there any more keeps its place."""
+        """Apply {partition: configured capacity}; a partition no longer configured is reset but stays listed."""
         for part in self._parts.values():
             part.clear()
         for partition, capacity in configured.items():
             self.booked(partition).configure(capacity)
 
     def partitions(self) -> Iterator[str]:
-        """The partitions that were ever configured, or used (getExistingNodeLabels)."""
+        """The partitions that were ever configured or used (getExistingNodeLabels)."""
         return iter(self._parts)
 
     def booked(self, partition: str) -> PartitionCapacities:
-        """The partition's shares, to be changed; made if there are none yet."""
+        """The partition's shares, for the caller to change; created if absent."""
         if not partition:
             return self.default
         part = self._parts.get(partition)
@@ -208,9 +208,9 @@ class QueueCapacities:
 class ResourceLimits:
     """Hadoop's ResourceLimits: `limit` is what the queue may use at most in this pass.
 
-    `headroom` is set by the queue's own check (limit - used), `blocked_headroom` by a parent for the room that a
-    hungrier child could not take and later children must leave alone, `amount_needed_unreserve` by the user check:
-    what must be given up elsewhere to stay within the user's limit.
+    `headroom` is set by the queue's own check (limit - used). `blocked_headroom` is set by a parent: headroom that an
+    earlier child could not use and that later children must leave to it. `amount_needed_unreserve` is set by the user
+    check: how much must be unreserved elsewhere to stay within the user's limit.
     """
 
     __slots__ = ("amount_needed_unreserve", "blocked_headroom", "headroom", "limit")
@@ -222,18 +222,18 @@ class ResourceLimits:
         self.blocked_headroom: Resource | None = None
 
     def net_limit(self) -> Resource:
-        """The limit without the room that is kept for children that came before."""
+        """The limit minus the headroom that is kept for earlier children."""
         return self.limit if self.blocked_headroom is None else self.limit - self.blocked_headroom
 
     def add_blocked_headroom(self, amount: Resource) -> None:
-        """Leave `amount` more to a child that came before."""
+        """Keep `amount` more for an earlier child."""
         self.blocked_headroom = amount if self.blocked_headroom is None else self.blocked_headroom + amount
 
 
 class Losses:
-    """Containers, their sizes, and their sizes times the seconds they had run (QueueMetrics, RMAppAttemptMetrics).
+    """Lost containers: count, sizes, and sizes times seconds of runtime (QueueMetrics, RMAppAttemptMetrics).
 
-    Each container's seconds are cut to whole ones by themselves.
+    The runtime of each container is cut to whole seconds before it is added.
     """
 
     __slots__ = ("containers", "memory_mb_seconds", "resource", "vcore_seconds")
@@ -245,7 +245,7 @@ class Losses:
         self.vcore_seconds = 0
 
     def add(self, size: Resource, lifetime_ms: int) -> None:
-        """A container is lost."""
+        """Count a lost container."""
         self.containers += 1
         self.resource = self.resource + size
         self.memory_mb_seconds += size.memory_mb * lifetime_ms // 1000

@@ -1,7 +1,8 @@
 """The users of one leaf queue: who is active, what they use, and their stored limits (UsersManager).
 
-There are two notions of active. `_applications` {user: applications with requests} counts them. `_active` are the names
-that weigh and whose usage is summed as active. They differ after an entry was dropped and created again.
+"Active" has two meanings here, as in Hadoop. `_applications` {user: applications with requests} gives the number of
+active users; `_active` are the users whose weights and usage are summed up as active. The two differ after a user's
+entry was dropped and created again.
 
 Limits are computed in rm.scheduler.capacity.limits and stored here, as in Hadoop: a stored limit can be older than the
 numbers it was computed from.
@@ -19,10 +20,10 @@ from yarn.resource import Resource
 
 
 class User:
-    """A user's entry in a leaf. It is dropped with the user's last attempt, and its usage with it.
+    """A user's entry in a leaf. It is dropped, with its usage, when the user's last attempt ends.
 
-    `limit` is stored whenever the user's limit is looked up; reports show it. `refusals`: the nodes that were refused
-    to all of the user's applications because the user was above the limit.
+    `limit` is stored whenever the user's limit is looked up, for reports. `refusals`: nodes on which all applications
+    of the user were refused because the user was above the limit.
     """
 
     __slots__ = (
@@ -52,7 +53,7 @@ class User:
 
 
 class QueueShape:
-    """The values of the queue that its users' limits depend on; kept up to date with the leaf's configuration.
+    """The settings of the leaf on which user limits depend; updated with the leaf's configuration.
 
     `user_limit` is a percentage, `user_limit_factor` -1 = one user may use all; `weights` {user: weight}.
     """
@@ -67,11 +68,11 @@ class QueueShape:
 
 
 class UsersManager:
-    """All users of a leaf. `version` counts the changes that can change a limit.
+    """All users of a leaf. `version` counts the changes that may affect a limit.
 
     `limits` {(partition, respects exclusivity, active users only): (version, limit for weight 1)}. `consumed_ratios`
     {partition: sum of the users' shares of it, in 32 bits}. `active_weights`, `all_weights`: sums of weights;
-    `used_by_active`: what active users hold.
+    `used_by_active`: usage of active users.
     """
 
     __slots__ = (
@@ -131,13 +132,13 @@ class UsersManager:
         self._waiting_changed = True
 
     def activated(self, user: User) -> None:
-        """An attempt that waited was activated."""
+        """Count a waiting attempt as activated."""
         user.pending_applications -= 1
         user.active_applications += 1
         self._waiting_changed = True
 
     def finished(self, user: User, *, was_active: bool) -> None:
-        """An attempt has ended; the last one drops the entry."""
+        """Subtract an ended attempt; the entry is dropped with the last one."""
         if was_active:
             user.active_applications -= 1
         else:
@@ -147,7 +148,7 @@ class UsersManager:
             self.remove(user.name)
 
     def remove(self, name: str) -> None:
-        """Drop the entry; requests of its applications still count it as active."""
+        """Drop the entry; the user still counts in `active_count` while its applications have requests."""
         self.users.pop(name, None)
         self._active.pop(name, None)
         self._idle.pop(name, None)
@@ -155,12 +156,12 @@ class UsersManager:
         self.all_weights = self._all_weights_now()
 
     def is_active(self, name: str) -> bool:
-        """True if the user counts in the fair share."""
+        """True if the user's weight and usage count as active."""
         return name in self._active
 
     @property
     def active_count(self) -> int:
-        """getNumActiveUsers: users with requests, and (as last counted) those who only wait for activation."""
+        """getNumActiveUsers: users with requests, plus (as last counted) users with only waiting applications."""
         return len(self._applications) + self.only_pending_count
 
     def refresh_weights(self) -> None:
@@ -174,7 +175,7 @@ class UsersManager:
     # Active users
 
     def activate_application(self, name: str, application_id: ApplicationId) -> None:
-        """An application has requests; ignored while all of the user's applications still wait for activation."""
+        """An application has requests; ignored while all of the user's applications wait for activation."""
         user = self.users.get(name)
         if user is not None and user.active_applications <= 0:
             return
@@ -211,7 +212,7 @@ class UsersManager:
     # Usage
 
     def change_used(self, name: str, partition: str, amount: Resource) -> User:
-        """Change what the user holds; the entry is created if it is absent."""
+        """Change the user's usage; creates the entry if absent."""
         user = self.get_or_add(name)
         part = user.usage.booked(partition)
         part.used = part.used + amount
@@ -226,7 +227,7 @@ class UsersManager:
         return user
 
     def rebuild_ratio(self, partition: str) -> None:
-        """The cluster has changed: recompute each user's share of it."""
+        """Recompute each user's share of the partition, after a change of the cluster."""
         whole = self.context.partition_resource(partition)
         consumed = 0.0
         for name in self._users_in_hash_order():
@@ -242,7 +243,7 @@ class UsersManager:
         self.context.note_change()
 
     def count_waiting(self) -> None:
-        """Count users who only wait for activation, when a limit is computed; until then the count is out of date."""
+        """Recount users with only waiting applications; called when a limit is computed, so it may be stale before."""
         if self._waiting_changed:
             self._waiting_changed = False
             self.only_pending_count = sum(
@@ -260,7 +261,7 @@ class UsersManager:
         return self._weights_of(hash_order(self._active, string_hash, peak=self._active_peak))
 
     def _weights_of(self, names: list[str]) -> float:
-        """The sum of their weights, added up in 32 bits in the order given."""
+        """The sum of the users' weights, added up in 32 bits in the given order."""
         total = 0.0
         for name in names:
             total = f32(total + self.users[name].weight)
@@ -279,9 +280,9 @@ def _move_used(user: User, source: ResourceUsage, target: ResourceUsage) -> None
 
 
 class CachedUserLimit:
-    """A user's limit as it was looked up, and with how much reserved an application was found above it.
+    """A user's limit as looked up, and the reserved amount with which one of its applications failed the check.
 
-    Hadoop's userLimitsCache: of many applications of a user at its limit only the first is checked in a visit.
+    Hadoop's userLimitsCache: if a user is at its limit, a visit checks only the first of the user's applications.
     """
 
     __slots__ = ("_can_assign", "_reservation", "limit")
@@ -292,11 +293,11 @@ class CachedUserLimit:
         self._reservation = none
 
     def has_failed_with(self, reserved: Resource) -> bool:
-        """True if an application that holds at least as much in reservations has failed."""
+        """True if an application with at least as much reserved has failed the check."""
         return not self._can_assign and reserved.fits_in(self._reservation)
 
     def note_failure(self, reserved: Resource) -> None:
-        """An application that holds `reserved` in reservations is above the limit."""
+        """An application with `reserved` in reservations failed the check."""
         if self._reservation.fits_in(reserved):
             self._can_assign = False
             self._reservation = reserved

@@ -1,1 +1,1 @@
-"""How a container is placed when a node sends its heartbeat: visit, allocate or reserve, commit."""
+"""Places containers when a node sends its heartbeat: visit, allocate or reserve, commit."""

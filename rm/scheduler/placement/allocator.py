@@ -1,8 +1,8 @@
-"""Whether one application gets a container on one node: Hadoop's RegularContainerAllocator.
+"""Decides whether one application gets a container on one node: Hadoop's RegularContainerAllocator.
 
-Keys are tried in their order, for each key the host, then the rack, then any node. Waiting for a better node (delay
-scheduling) counts visits: each look at a node is a scheduling opportunity, and only after enough missed ones a worse
-node will do. A visit ends with a proposal, or with how to go on; what was refused is kept with its numbers.
+Keys are tried in order; for each key first the host, then the rack, then any node. Delay scheduling counts visits: each
+node offered to a key is a scheduling opportunity, and only after enough missed ones a less local node is accepted. A
+visit ends with a proposal, or with how to continue; refusals are kept with their numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from yarn.resource import Resource
 
 
 class Skipped(Enum):
-    """Nothing was placed; how to go on (CSAssignment.SkippedType).
+    """Nothing was placed, and how to continue (CSAssignment.SkippedType).
 
     NONE: stop this queue. OTHER: try the next application. QUEUE_LIMIT: stop this queue, and let its parent block the
     headroom that the queue could not use.
@@ -39,9 +39,9 @@ class Skipped(Enum):
 class Proposal:
     """A container to be booked: placed (`is_allocation`) or reserved; `kind` is its locality.
 
-    `reserved` is the reservation that it fills, or that could not be filled again. `to_release` is a reservation on
-    another node that ends for it, `to_kill` are killable containers whose resources it needs. Nothing is booked before
-    `commit` has accepted it; then `is_booked` is set.
+    `reserved` is the reservation that it fills, or that still could not be filled. `to_release` is a reservation on
+    another node that is given up for it, `to_kill` are killable containers whose resources it needs. Nothing is booked
+    before `commit` has accepted it; then `is_booked` is set.
     """
 
     __slots__ = (
@@ -82,12 +82,12 @@ class Proposal:
 
     @property
     def going(self) -> list[RMContainer]:
-        """The containers and the reservation that end for it, in any queue."""
+        """The containers that are killed and the reservation that is given up for it, in any queue."""
         return self.to_kill if self.to_release is None else [*self.to_kill, self.to_release]
 
 
 class UnneededReservation:
-    """A reservation whose request is gone: to be released."""
+    """A reservation whose request no longer exists: it is to be released."""
 
     __slots__ = ("application", "container")
 
@@ -115,8 +115,8 @@ class SkipReason(Enum):
 Outcome: TypeAlias = Proposal | SkipReason
 
 KEYS_A_VISIT_MAX = 1000
-"""Keys that a visit looks at, at most. Applications have a few dozen; with 100,000 that no node suits, each heartbeat
-of each node would take a quarter of a second."""
+"""The most keys that one visit looks at. Applications have a few dozen; with 100,000 keys that no node suits, each
+heartbeat of each node would take a quarter of a second."""
 
 
 def assign_to_application(
@@ -127,13 +127,13 @@ def assign_to_application(
     mode: SchedulingMode,
     reserved: RMContainer | None,
 ) -> Assignment:
-    """Offer the node to the application; `reserved`: only to fill, or end, this reservation on it."""
+    """Offer the node to the application; `reserved`: only to fill or end this reservation."""
     visit = _Visit(leaf, application, node, limits, mode, reserved)
     return visit.assign() if reserved is None else visit.assign_reserved(reserved)
 
 
 class _Visit:
-    """One application's look at one node."""
+    """One offer of a node to an application."""
 
     __slots__ = (
         "_application",
@@ -168,7 +168,7 @@ class _Visit:
         self._settings = context.settings
 
     def assign(self) -> Assignment:
-        """The first key that is not skipped decides; with very many keys, the first of this visit's part."""
+        """The result of the first key that is not skipped; with very many keys, of this visit's part of them."""
         application = self._application
         looked_at = self._node.partition if self._mode is RESPECT else NO_LABEL
         if application.usage.pending(looked_at).is_none():
@@ -181,7 +181,7 @@ class _Visit:
         return Skipped.QUEUE_LIMIT if outcome is SkipReason.QUEUE else Skipped.OTHER
 
     def assign_reserved(self, reserved: RMContainer) -> Assignment:
-        """Fill the reservation, count that it could not be filled, or end it if its request is gone."""
+        """Fill the reservation, count a failed try, or end it if its request no longer exists."""
         of_key = self._application.requests.at(reserved.key)
         if of_key is None or of_key.count(ANY) == 0:
             return UnneededReservation(self._application, reserved)
@@ -196,11 +196,11 @@ class _Visit:
         return SkipReason.PRIORITY
 
     def _assign_part(self, keys: SortedKeys) -> Outcome:
-        """Look at KEYS_A_VISIT_MAX keys, and at the following ones on the node's next visit.
+        """Try KEYS_A_VISIT_MAX keys now, and the following ones at the node's next visit.
 
-        A visit that ends with a placement is followed by one of the same part, so that serving a late key does not wait
-        for all parts each time. If the application is skipped for another reason, the next visit starts with the first
-        key, as without parts.
+        After a placement the next visit tries the same part again, so that a late key does not wait for all parts each
+        time. If the application is skipped for another reason, the next visit starts with the first key, as it would
+        without parts.
         """
         application, node_id = self._application, self._node.node_id
         passed = application.passed_keys.get(node_id)
@@ -243,7 +243,7 @@ class _Visit:
         return self._try_on_node(key, of_key)
 
     def _may_hold_one_more(self, key: SchedulerKey, of_key: RequestsOfKey, required: Resource) -> bool:
-        """shouldAllocOrReserveNewContainer: more wanted than reserved; long waits of reservations count as wanted."""
+        """shouldAllocOrReserveNewContainer: more is requested than reserved; long waits add to what is requested."""
         application = self._application
         by_node = application.reserved.get(key)
         wanted = of_key.count(ANY)
@@ -260,7 +260,7 @@ class _Visit:
     # On the node
 
     def _try_on_node(self, key: SchedulerKey, of_key: RequestsOfKey) -> Outcome:
-        """Blacklist, then locality; the visit counts as an opportunity unless the key does not want such a node."""
+        """Check the blacklist, then locality; counts an opportunity unless the key does not accept such a node."""
         application, node = self._application, self._node
         if application.is_blacklisted(node.name, node.rack):
             return self._skip(SkipReason.APPLICATION, Reason.NODE_BLACKLISTED, key)
@@ -273,7 +273,7 @@ class _Visit:
         return outcome
 
     def _reset_opportunities(self, key: SchedulerKey, proposal: Proposal) -> None:
-        """A local placement (or first reservation) starts the wait again."""
+        """Restart the count of opportunities after a local placement or first reservation."""
         if proposal.kind is NodeType.NODE_LOCAL or (
             proposal.kind is NodeType.RACK_LOCAL and self._settings.rack_locality_full_reset
         ):
@@ -309,7 +309,7 @@ class _Visit:
         return min(self._context.node_count, self._settings.node_locality_delay) < opportunities
 
     def _off_switch_delay_is_over(self, of_key: RequestsOfKey, wanted: int, opportunities: int) -> bool:
-        """Requests for `*` alone never wait; others as configured, or by how many names they have rows for."""
+        """Requests for `*` alone never wait; others wait as configured, or by the number of names with rows."""
         if self._reserved is not None:
             return True
         node_count, places = self._context.node_count, len(of_key.rows)
@@ -326,7 +326,7 @@ class _Visit:
     # Size
 
     def _place(self, key: SchedulerKey, of_key: RequestsOfKey, row: RequestRow, kind: NodeType) -> Outcome:
-        """Place it if it fits, reserve if it does not and one more may be reserved (assignContainer)."""
+        """Place a container if it fits, else reserve if one more reservation is allowed (assignContainer)."""
         node, calculator, limits = self._node, self._calculator, self._limits
         wanted = row.terms.capability
         if not calculator.fits_in(wanted, node.total):
@@ -344,7 +344,7 @@ class _Visit:
             proposal = Proposal(self._application, node, key, wanted, kind, is_allocation=True)
             proposal.to_kill = to_kill
             if looks_on and (is_short or not may_hold):
-                # One of its own reservations ends for this one: to stay within the limits, or within what is wanted.
+                # Give up one of its own reservations, to stay within the limits or within what is requested.
                 proposal.to_release = self._application.reservation_to_give_up(key, must_free if is_short else wanted)
                 if proposal.to_release is None:
                     return self._skip(SkipReason.LOCALITY, Reason.NODE_NOTHING_TO_UNRESERVE, key, wanted)
@@ -358,8 +358,7 @@ class _Visit:
         return proposal
 
     def _with_killable(self, wanted: Resource) -> tuple[int, list[RMContainer]]:
-        """1 with the killable containers that have to end for it, 0 if that does not help; only for a leaf below its
-        guarantee."""
+        """(1, killable containers to kill), or (0, []) if they are too few or the leaf is not below its guarantee."""
         if not _is_under_guarantee(self._leaf, self._node.partition):
             return 0, []
         free, to_kill = self._node.unallocated, list[RMContainer]()
@@ -394,7 +393,7 @@ class _Visit:
 
 
 def _is_under_guarantee(leaf: LeafQueue, partition: str) -> bool:
-    """True if killable containers of others may end for it (setPreemptionAllowed)."""
+    """True if killable containers of other queues may be killed for it (setPreemptionAllowed)."""
     own = leaf.capacities.at(partition)
     if own.effective_minimum.is_none():
         return own.absolute_used_capacity < own.absolute_capacity

@@ -1,7 +1,7 @@
-"""Whether a queue and a user may get a container: before an application is offered a node, and again at the commit.
+"""Checks whether a queue and a user may get a container: before the offer to an application, and at the commit.
 
-The check before is about what is used already: the next container may be larger than what is left. The check at the
-commit counts the container in.
+The first check considers only what is already used: the next container may be larger than what is left. The check at
+the commit includes the container.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from yarn.resource import Resource
 
 
 def has_pending(queue: CSQueue, partition: str, mode: SchedulingMode) -> bool:
-    """True if something below requests what a visit of this node serves."""
+    """True if an application below has requests that a visit of this node serves."""
     served = partition if mode is RESPECT else NO_LABEL
     context = queue.context
     return context.calculator.is_some(context.cluster_resource, queue.usage.pending(served))
@@ -28,7 +28,7 @@ def has_pending(queue: CSQueue, partition: str, mode: SchedulingMode) -> bool:
 def can_assign(
     queue: CSQueue, partition: str, limits: ResourceLimits, could_be_unreserved: Resource, mode: SchedulingMode
 ) -> bool:
-    """canAssignToThisQueue: below the limit, or so without the reservations; sets `limits.headroom` either way."""
+    """canAssignToThisQueue: True if below the limit, possibly without reservations; always sets `limits.headroom`."""
     context = queue.context
     calculator, cluster = context.calculator, context.cluster_resource
     if mode is RESPECT:
@@ -37,7 +37,7 @@ def can_assign(
         limit = context.partition_resource(partition)
     used = queue.usage.used(partition)
     if context.killables.is_used and isinstance(queue, ParentQueue):
-        # A leaf may not count on its own killable containers.
+        # A leaf's own killable containers do not count as available to it.
         used = used - context.killables.resource(queue.path, partition)
     limits.headroom = limit - used
     if calculator.less(cluster, used, limit):
@@ -78,7 +78,7 @@ def can_assign_to_user(
 def refusal_at_commit(
     proposal: Proposal, applications: ApplicationTable, context: SchedulerContext
 ) -> tuple[Reason, Resource, Resource] | None:
-    """Why the proposal cannot be booked. A reservation to be filled was checked against the limits when it was made."""
+    """Why the proposal cannot be booked. A reservation to be filled passed the limits when it was made."""
     if not proposal.node.is_running:
         return Reason.COMMIT_NODE_STATE, proposal.resource, proposal.node.unallocated
     if proposal.to_kill and not _frees_enough(proposal, applications, context):
@@ -111,8 +111,8 @@ def refusal_at_commit(
 
 
 def _frees_enough(proposal: Proposal, applications: ApplicationTable, context: SchedulerContext) -> bool:
-    """False if one of the containers to kill has ended already (the node frees its resources when its NM reports that),
-    or if an application has gone and the rest is not enough."""
+    """False if one of the containers to kill has already ended (the node frees its resources when its NM reports that),
+    or if an application was removed and the rest is not enough."""
     free = proposal.node.unallocated
     proposal.to_kill = [
         container for container in proposal.to_kill if applications.attempt_of(container.id.application_id) is not None
@@ -125,7 +125,7 @@ def _frees_enough(proposal: Proposal, applications: ApplicationTable, context: S
 
 
 def _released(proposal: Proposal) -> Resource | None:
-    """What ends for it, in any queue, as Hadoop counts it; None for nothing."""
+    """The resources released for it, in any queue, as Hadoop counts them; None if there are none."""
     if not proposal.going:
         return None
     first, *others = (container.resource for container in proposal.going)

@@ -1,7 +1,7 @@
-"""Booking a proposal: checked once more against the limits of the user and the queues, then applied whole (tryCommit).
+"""Booking a proposal: check it again against the limits of the user and the queues, then apply all of it (tryCommit).
 
-A refused proposal leaves no trace but the opportunities that its selection counted. What could have changed only in
-another thread is not checked again: selection and commit are one step here.
+A refused proposal changes nothing, except that its selection has counted opportunities. Conditions that only another
+thread could have changed are not checked again: selection and commit are one step here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from yarn.containers import Container
 
 
 class Commit:
-    """Books proposals. `watch` is shown each one that was accepted, before it is booked."""
+    """Books proposals. `watch` is called with each accepted proposal before it is booked."""
 
     __slots__ = ("_applications", "_context", "watch")
 
@@ -58,7 +58,7 @@ class Commit:
         return True
 
     def release(self, unneeded: UnneededReservation) -> None:
-        """End a reservation whose request is gone."""
+        """End a reservation whose request no longer exists."""
         self._context.note_change()
         self._unreserve(unneeded.container, unneeded.application)
 
@@ -67,7 +67,7 @@ class Commit:
         if reserved is None:
             container = self._new_container(proposal)
         else:
-            # The reservation's Container is used as it is, though the request may have changed its size since.
+            # The reservation's Container is used unchanged, although the size of the request may have changed since.
             container = self._rm_container(reserved.container, proposal)
             unreserve(application, node, reserved)
         if container.key not in application.updates.increases or not keep_temporary(application, container, node):
@@ -113,7 +113,7 @@ class Commit:
         complete_in_queue(reserved, unreserved_status(reserved.id), RMContainerReleased, application, node)
 
     def _kill(self, container: RMContainer, application: FiCaSchedulerApp) -> None:
-        """End a killable container of another leaf; one of the same leaf stays, as in Hadoop, on a node too full."""
+        """Kill a killable container of another leaf; as in Hadoop one of the same leaf stays and overfills the node."""
         owner = self._applications.attempt_of(container.id.application_id)
         if owner is not None and owner.leaf is not application.leaf:
             node = self._context.nodes[container.node_id]

@@ -1,11 +1,11 @@
-"""Invariants that can only be checked at the moment of a booking or notice; afterwards they cannot be seen any more.
+"""Invariants that can be checked only at the moment of a booking or notice, not from the state afterwards.
 
 I-09 no user is above the limit before the container; I-13 its size is within the bounds; I-14 it was requested;
-I-16 its node is running; I-20 its node is not reserved for another application; I-23 the application does not avoid its
-node, which is of the requested partition or of a shared one; I-31 a container ends once; I-46 the wait after a restart
-is over. OrderWatch checks preemption.
+I-16 its node is running; I-20 its node is not reserved for another application; I-23 its node is not blacklisted,
+and is in the requested partition or a shared one; I-31 a container ends once; I-46 the wait after a restart is over.
+OrderWatch checks preemption.
 
-It is used if `yarn.yarnling.check-invariants` is set, and in every test; otherwise a booking costs one comparison.
+It runs if `yarn.yarnling.check-invariants` is set, and in every test; otherwise a booking costs one comparison.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from yarn.ids import ContainerId, NodeId
 
 
 class CommitWatch:
-    """Watches the bookings of one scheduler from its start. `take` returns what it found in a step."""
+    """Watches the bookings of one scheduler from its start. `take` returns the violations found in a step."""
 
     def __init__(self, context: SchedulerContext, placement: Placement) -> None:
         self._context = context
@@ -35,7 +35,7 @@ class CommitWatch:
         placement.watch = self.look_at_booking
 
     def take(self) -> list[str]:
-        """What was broken since the last call, with its number and the amounts; call it at the end of each step."""
+        """The violations since the last call, with invariant number and amounts; call it at the end of each step."""
         self._orders.end_step()
         found, self._found = self._found, []
         return found
@@ -46,7 +46,7 @@ class CommitWatch:
         return booked_on
 
     def look_at_booking(self, proposal: Proposal) -> None:
-        """Called when the proposal was accepted and nothing of it is booked yet."""
+        """Called when the proposal was accepted and before any of it is booked."""
         self._booked_on[proposal.node.node_id] = None
         if self._context.placing_from_ms is not None:
             until_ms = self._context.placing_from_ms
@@ -67,7 +67,7 @@ class CommitWatch:
             self._found.append(f"I-31: {status.container_id}: ended with {earlier}, and with {int(status.exit_status)}")
 
     def _faults_of_size(self, proposal: Proposal) -> Iterator[str]:
-        """For new containers: a reservation that is filled was checked when it was made."""
+        """Check new containers only: a reservation that is filled was checked when it was made."""
         context, application = self._context, proposal.application
         calculator, size = context.calculator, proposal.resource
         least = context.minimum_allocation
@@ -85,7 +85,7 @@ class CommitWatch:
 
 
 def _faults_of_place(proposal: Proposal) -> Iterator[str]:
-    """The partition is checked for new containers: a request may change its label while a node is reserved for it."""
+    """The partition is checked for new containers only: a request's label may change during its reservation."""
     application, node = proposal.application, proposal.node
     of_key = application.requests.at(proposal.key)
     row = of_key.rows.get(ANY) if of_key is not None else None
@@ -98,6 +98,6 @@ def _faults_of_place(proposal: Proposal) -> Iterator[str]:
         yield f"I-20: {application}: {node.node_id} is reserved for {holder.id if holder is not None else 'none'}"
     if application.is_blacklisted(node.name, node.rack):
         yield f"I-23: {application}: {node.name} in {node.rack} is to be avoided"
-    # A reservation is filled although its request has changed its label, or its size, since.
+    # A reservation is filled even if the label or the size of its request has changed since.
     if proposal.reserved is None and of_key is not None and of_key.partition not in (node.partition, NO_LABEL):
         yield f"I-23: {application}: {node.node_id} is of partition '{node.partition}', requested '{of_key.partition}'"

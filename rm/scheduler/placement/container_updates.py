@@ -1,14 +1,14 @@
-"""Updates of an attempt's containers: how a container grows and shrinks (ContainerUpdateContext).
+"""Updates of an attempt's containers: size and execution type (ContainerUpdateContext).
 
-A container grows by requesting, strictly on its node, a TEMPORARY container of the difference. It is placed and counted
-like any other but not handed to the AM: at the AM's next call the old container takes over its size, and the temporary
-one, whose size is 0 now, is released. A container shrinks by the opposite: a temporary container of size 0 takes over
+To grow, a container requests a TEMPORARY container of the difference, strictly on its own node. That is placed and
+counted like any other but not returned to the AM: at the AM's next call the old container takes over its size, and the
+temporary one, now of size 0, is released. To shrink, the reverse happens: a temporary container of size 0 takes over
 the difference and is released with it. So usage changes only through placement and release.
-An opportunistic container, which is charged to no queue, is promoted by requesting all of its size, and a guaranteed
-one demoted by a temporary container that takes over all of it: they exchange their execution types with the rest.
+An opportunistic container, which is not charged to a queue, is promoted by requesting all of its size. A guaranteed one
+is demoted by a temporary container that takes over all of its size. The two also exchange their execution types.
 
-What Hadoop forgets is forgotten here too: the mark of an increase that has been served stays, since it is looked up by
-the container's new size, and a temporary container of a decrease was never counted but is subtracted.
+Two omissions of Hadoop are kept: the record of an increase that was served is not removed, since it is looked up by the
+container's new size; and a temporary container of a decrease is subtracted although it was never counted.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def check_updates(
 ) -> tuple[list[UpdateContainerRequest], list[UpdateContainerError]]:
     """(accepted requests with their sizes normalised, errors for the others).
 
-    `find` returns a live container; `normalized` a size, None if it is out of range. A change of the execution type to
-    the present one is neither accepted nor an error; the type requested decides, whatever kind of update the request
-    names. Raises YARNFeatureNotEnabledException for a demotion unless `may_demote`
+    `find` returns a live container, `normalized` a size or None if it is out of range. A change to the present
+    execution type is neither accepted nor an error. The requested execution type decides, not the kind of update that
+    the request names. Raises YARNFeatureNotEnabledException for a demotion unless `may_demote`
     (validateAndSplitUpdateResourceRequests).
     """
     accepted: list[UpdateContainerRequest] = []
@@ -122,7 +122,7 @@ def apply_updates(application: FiCaSchedulerApp, updates: Iterable[tuple[UpdateC
 def _apply(
     application: FiCaSchedulerApp, request: UpdateContainerRequest, container: RMContainer, node: SchedulerNode
 ) -> bool:
-    """False if another update of the container is under way."""
+    """False if another update of the container is in progress."""
     if request.type is _PROMOTE:
         return _promote(application, container, node)
     if request.type is _DEMOTE:
@@ -133,7 +133,7 @@ def _apply(
 
 
 def _increase(application: FiCaSchedulerApp, container: RMContainer, target: Resource, node: SchedulerNode) -> bool:
-    """Request the difference, unless the container is about to shrink."""
+    """Request the difference, unless a decrease of the container is pending."""
     key, increases = _key_of(container), application.updates.increases
     wanted = increases.get(key)
     if wanted is None:
@@ -171,7 +171,7 @@ def _request(
 
 
 def _demote(application: FiCaSchedulerApp, container: RMContainer, node: SchedulerNode) -> bool:
-    """At the AM's next call it is charged to no queue any more."""
+    """Demote it: from the AM's next call on it is not charged to a queue."""
     updates = application.updates
     if container.id in updates.decreases or container.id in updates.increased:
         return False
@@ -186,9 +186,9 @@ def _demote(application: FiCaSchedulerApp, container: RMContainer, node: Schedul
 
 
 def _decrease(application: FiCaSchedulerApp, container: RMContainer, target: Resource, node: SchedulerNode) -> bool:
-    """Let it shrink at the AM's next call.
+    """Shrink the container at the AM's next call.
 
-    If it is about to grow, Hadoop loses the size to shrink to, and fails at every call until the container ends.
+    If an increase is pending, Hadoop loses the target size and fails at every call until the container ends.
     """
     updates = application.updates
     if container.id in updates.decreases or container.id in updates.increased:
@@ -196,7 +196,7 @@ def _decrease(application: FiCaSchedulerApp, container: RMContainer, target: Res
     _cancel(application, _key_of(container), node)
     updates.decreases[container.id] = target
     temporary = _temporary(application, container)
-    # An oddity of Hadoop's: under the temporary container's id the attempt holds the one that shrinks.
+    # As in Hadoop, the attempt holds the shrinking container under the temporary container's id.
     application.hold(temporary.id, container)
     node.allocate_container(temporary)
     updates.decreased[container.id] = temporary
@@ -226,7 +226,7 @@ def _temporary(application: FiCaSchedulerApp, container: RMContainer) -> RMConta
 
 
 def keep_temporary(application: FiCaSchedulerApp, placed: RMContainer, node: SchedulerNode) -> bool:
-    """True if `placed` is a temporary container, which is kept here; False if it is to be handed to the AM."""
+    """True if `placed` is a temporary container, which is kept here; False if it is to be returned to the AM."""
     updates = application.updates
     wanted = updates.increases.get(placed.key)
     if wanted is None:
@@ -276,7 +276,7 @@ def _swap(
     for container_id in hash_order(temporaries, container_hash):
         temporary = temporaries[container_id]
         existing = live.get(container_id)
-        # Hadoop does not look for the temporary one: it hands out an increase whose resources were given back.
+        # Hadoop does not check the temporary container: it returns an increase whose resources were already released.
         if existing is not None and temporary.id in live:
             _exchange(application, temporary, existing, kind)
             _forget(application, temporary.key, existing.container)
@@ -293,7 +293,7 @@ def _swap(
 
 
 def _report(application: FiCaSchedulerApp, changed: RMContainer, kind: ContainerUpdateType) -> None:
-    """Notify the NM, unless that is up to the AM, which has limited time for an increase."""
+    """Send the update to the NM, unless it is an increase: the AM sends that itself, within limited time."""
     context = application.leaf.context
     if kind is _DECREASE or context.settings.auto_update_containers:
         context.notify(UpdateContainer(changed.node_id, changed.container))
@@ -304,7 +304,7 @@ def _report(application: FiCaSchedulerApp, changed: RMContainer, kind: Container
 def _exchange(
     application: FiCaSchedulerApp, temporary: RMContainer, existing: RMContainer, kind: ContainerUpdateType
 ) -> None:
-    """The existing container gets its new size, the temporary one the size to be released (swapContainer)."""
+    """Give the existing container its new size, and the temporary one the size to be released (swapContainer)."""
     if kind is _INCREASE:
         size, rest = existing.resource + temporary.resource, application.leaf.context.none
     elif kind is _DECREASE:
@@ -318,7 +318,7 @@ def _exchange(
 
 
 def _forget(application: FiCaSchedulerApp, key: SchedulerKey, changed: Container) -> None:
-    """removeFromOutstandingUpdate: an increase is looked for by the NEW size, so it mostly stays."""
+    """removeFromOutstandingUpdate: an increase is looked up by the NEW size, so its record is mostly not found."""
     updates = application.updates
     wanted = updates.increases.get(key)
     if wanted is not None:

@@ -1,14 +1,13 @@
-"""All that placement leaves out because its outcome is known. The rules themselves know nothing of it.
+"""Optimisations: placement work that is skipped because its outcome is known. The rules do not depend on them.
 
-Three kinds of work are left out, and the decisions are the same as without
-(tests/rm/scheduler/test_straightforward.py):
+Three kinds of work are skipped, without changing any decision (tests/rm/scheduler/test_straightforward.py):
 
-- A visit of a node that would do what the last one did: nothing. `SchedulerContext.change_count` counts every change
-  that a visit could see; a visit during which it stays the same has placed nothing and changed nothing.
-- Looking at applications that request nothing. Most applications of a leaf do not at any time. A walk that has skipped
-  one takes it off the list of those to look at, until its requests change. Skipping it leaves one trace, its user's
-  limit is looked up, so the first application of each user stays on the list.
-- Checking the user limit for further applications of a user that this walk has refused.
+- Node visits that would again do nothing. `SchedulerContext.change_count` counts every change that could affect a
+  visit; if it stays the same during a visit, the visit placed nothing and changed nothing.
+- Applications without requests, usually most of a leaf. An iteration that skipped one removes it from the list of those
+  to check until its requests change. Skipping it has one side effect, a lookup of its user's limit, so the first
+  application of each user stays on the list.
+- Checks of the user limit for further applications of a user that this iteration has refused.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _application_of: Callable[[Entry], FiCaSchedulerApp] = itemgetter(1)
 
 
 class VisitMemo:
-    """`_settled` {node: the change count at which a visit of it did nothing}."""
+    """`_settled` {node: the change count at which a visit of the node did nothing}."""
 
     __slots__ = ("_context", "_settled")
 
@@ -44,14 +43,14 @@ class VisitMemo:
         return self._settled.get(node.node_id) == self._context.change_count
 
     def settle(self, node: SchedulerNode) -> None:
-        """A visit has done nothing. Entries of removed nodes are dropped with all others."""
+        """Record that a visit did nothing. Entries of removed nodes are dropped with all others."""
         if len(self._settled) > self._context.node_count:
             self._settled.clear()
         self._settled[node.node_id] = self._context.change_count
 
 
 class RefusedUsers:
-    """The users that one walk over a leaf's applications has refused because they are above their limits."""
+    """The users that one iteration over a leaf's applications has refused because they are above their limits."""
 
     __slots__ = ("_by_name", "_leaf")
 
@@ -64,13 +63,13 @@ class RefusedUsers:
         self._by_name[application.user] = cached
 
     def include(self, application: FiCaSchedulerApp, reserved: Resource) -> bool:
-        """True if the application, with this much reserved, would be refused too, and looking at it changes nothing."""
+        """True if the application, with this much reserved, would be refused too and checking it changes nothing."""
         cached = self._by_name.get(application.user)
         return cached is not None and cached.has_failed_with(reserved) and is_captured(self._leaf, application)
 
 
 class DemandIndex(OrderListener):
-    """The applications of one leaf that a walk has to look at, kept in step with the leaf's order.
+    """The applications of one leaf that an iteration has to check, kept in step with the leaf's order.
 
     `_resting` {application: its entry} are the others. `_of_user` {user: the user's entries}.
     """
@@ -85,7 +84,7 @@ class DemandIndex(OrderListener):
             self.added(entry)
 
     def rest(self, entry: Entry) -> None:
-        """It requests nothing, and a walk has seen that. No effect for the first application of its user."""
+        """An iteration saw that it requests nothing: skip it. No effect on the first application of its user."""
         application = entry[1]
         if self._of_user[application.user][0][1] is not application:
             take_out(self.listed, entry)
@@ -96,7 +95,7 @@ class DemandIndex(OrderListener):
         insort(self._of_user.setdefault(entry[1].user, []), entry, key=entry_key)
 
     def removed(self, entry: Entry) -> None:
-        """The next application of the user may be its first."""
+        """Remove it; the user's next application may now be its first."""
         application = entry[1]
         resting = self._resting.get(application.attempt_id.application_id)
         if resting is not None and resting[1] is application:
@@ -111,21 +110,21 @@ class DemandIndex(OrderListener):
             del self._of_user[application.user]
 
     def requests_changed(self, application_id: ApplicationId) -> None:
-        """Look at it again."""
+        """Check the application again."""
         entry = self._resting.pop(application_id, None)
         if entry is not None:
             insort(self.listed, entry, key=entry_key)
 
     def user_renewed(self, user: str) -> None:
-        """Look at all of the user's applications again."""
+        """Check all of the user's applications again."""
         for _, application in self._of_user.get(user, ()):
             self.requests_changed(application.attempt_id.application_id)
 
 
 def with_demand(order: FifoOrderingPolicy, partition: str) -> Iterator[FiCaSchedulerApp]:
-    """`order.offers(partition)` without resting applications. None may rest before the walk is over."""
+    """`order.offers(partition)` without resting applications. Do not call `rest` before the iteration has ended."""
     if not order.is_same_for_all_partitions:
-        # Each partition would need a first application of each user.
+        # Each partition would need its own first application of each user.
         return order.offers(partition)
     order.prepare()
     index = order.listener
@@ -135,7 +134,7 @@ def with_demand(order: FifoOrderingPolicy, partition: str) -> Iterator[FiCaSched
 
 
 def rest(order: FifoOrderingPolicy, applications: Iterable[FiCaSchedulerApp]) -> None:
-    """These applications were skipped by a walk and request nothing."""
+    """Skip these applications from now on: an iteration skipped them and they request nothing."""
     index = order.listener
     if isinstance(index, DemandIndex):
         for application in applications:

@@ -1,7 +1,7 @@
-"""A node offered down the tree: by a parent to its children, by a leaf to its applications (assignContainers).
+"""Offers a node down the tree: a parent to its children, a leaf to its applications (assignContainers).
 
-A parent offers it to the least served child first. A leaf goes through its applications in the order of its policy,
-each within the limits of the queue and of its user. The first application that takes the node ends the offer.
+A parent offers it to the least served child first. A leaf offers it to its applications in the order of its policy,
+within the limits of the queue and the user. The first application that accepts the node ends the offer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BY_SORT_KEY = attrgetter("sort_key")
 
 
 def assign_containers(queue: CSQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:
-    """What this queue and those below would place on the node, one container at most."""
+    """The proposal of this queue or those below for the node: at most one container."""
     if isinstance(queue, LeafQueue):
         return _assign_in_leaf(queue, node, limits, mode)
     assert isinstance(queue, ParentQueue)
@@ -72,7 +72,7 @@ def _assign_in_parent(
 def _assign_to_children(
     parent: ParentQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode
 ) -> Assignment:
-    """Each child in turn; one that fails on its limit blocks the headroom that it has."""
+    """Offer the node to each child in turn; headroom is kept for a child that failed on its limit."""
     result = Skipped.NONE
     context, partition = parent.context, node.partition
     available = available_to_children(parent, limits, partition, net=True)
@@ -83,7 +83,7 @@ def _assign_to_children(
             return assignment
         if assignment is Skipped.QUEUE_LIMIT:
             result = Skipped.QUEUE_LIMIT
-            # A leaf blocks what its own limit still left it, a parent what the queues below it block.
+            # For a leaf this is what its own limit left, for a parent what is blocked by the queues below it.
             kept = child_limits.headroom if isinstance(child, LeafQueue) else child_limits.blocked_headroom
             none = context.none
             blocked = context.calculator.max_of(context.cluster_resource, none if kept is None else kept, none)
@@ -104,7 +104,7 @@ def _children_in_order(parent: ParentQueue, partition: str) -> list[CSQueue]:
 
 
 def _assign_in_leaf(leaf: LeafQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:
-    """What the leaf's applications would place on the node, in their order."""
+    """Offer the node to the leaf's applications in order."""
     set_current_limit(leaf, limits.limit)
     partition = node.partition
     if node.reserved_container is not None:
@@ -131,7 +131,7 @@ def _walk(
     mode: SchedulingMode,
     satisfied: list[FiCaSchedulerApp],
 ) -> Assignment:
-    """What the first application that takes the node places. Skipped ones without requests are added to `satisfied`."""
+    """The proposal of the first application that accepts the node; skipped ones without requests go to `satisfied`."""
     partition = node.partition
     cached_limits = leaf.user_limits.at(leaf.users.version, partition, mode)
     refused = RefusedUsers(leaf)
@@ -192,7 +192,7 @@ def _may_assign_to_user(
 
 
 def _refuse_user(leaf: LeafQueue, application: FiCaSchedulerApp, node: SchedulerNode, limit: Resource) -> None:
-    """Note the refusal for all applications of the user: the others are not offered the node in this walk."""
+    """Record the refusal for all applications of the user: the others are not offered the node in this iteration."""
     user, now_ms = leaf.users.users.get(application.user), leaf.context.now_ms
     if user is None:
         application.refusals.note(node.node_id, Reason.USER_LIMIT, now_ms, None, limit)

@@ -1,4 +1,4 @@
-"""What a node's heartbeat places: its reservation first, else one container after the other."""
+"""Placement at a node's heartbeat: first the node's reservation, else one container after another."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from rm.scheduler.placement.memo import VisitMemo
 from rm.scheduler.placement.offer import assign_containers
 
 REFUSED_IN_A_ROW_MAX = 100
-"""Proposals that are refused one after the other are mostly the same one. Without a limit on the containers of a
-heartbeat Hadoop never ends with one that is not off-switch. The first refusal does not end the visit, since
-opportunities that are counted meanwhile may change the next proposal; as many refusals do as a heartbeat places
-containers by default."""
+"""Consecutive refused proposals are mostly identical. If containers per heartbeat are unlimited, Hadoop never stops
+repeating one that is not off-switch. The first refusal does not end the visit, since opportunities counted meanwhile
+may change the next proposal; the limit is the default number of containers per heartbeat."""
 
 
 class Placement:
-    """Places containers on nodes. `watch` is shown each proposal before it is booked (see commit_watch.py)."""
+    """Places containers on nodes. `watch` is called with each proposal before it is booked (see commit_watch.py)."""
 
     __slots__ = ("_commit", "_context", "_memo", "applications", "root")
 
@@ -46,8 +45,8 @@ class Placement:
     def place(self, node: SchedulerNode) -> None:
         """Place containers until nothing fits, something was reserved, or the heartbeat's limits are reached.
 
-        Nothing is done if the outcome is known: nothing has changed since a visit that did nothing, or nothing is
-        requested at all. In the latter case Hadoop's root queue would skip the node first of all.
+        Returns at once if the outcome is known: nothing has changed since a visit that did nothing, or nothing is
+        requested at all. In the latter case Hadoop's root queue would skip the node in its first check.
         """
         change_count = self._context.change_count
         if self._memo.is_settled(node):
@@ -61,7 +60,7 @@ class Placement:
             self._memo.settle(node)
 
     def visit(self, node: SchedulerNode) -> None:
-        """A proposal that the commit refused counts like a placed one, as in Hadoop, up to REFUSED_IN_A_ROW_MAX."""
+        """As in Hadoop, a proposal refused by the commit counts like a placed one, up to REFUSED_IN_A_ROW_MAX."""
         settings = self._context.settings
         off_switch = placed = refused = 0
         while True:
@@ -87,8 +86,8 @@ class Placement:
         return context.calculator.available_containers(node.within_reach, context.minimum_allocation) <= 0
 
     def _place_one(self, node: SchedulerNode) -> Proposal | None:
-        """Offer the node to the tree and commit; the proposal, booked or not. Nodes of shared partitions are offered
-        twice: requests without a label get what requests for the partition leave."""
+        """Offer the node to the tree and commit; returns the proposal, booked or not. Nodes of shared partitions are
+        offered twice: requests without a label get what requests for the partition leave."""
         context = self._context
         if self._is_full(node):
             smallest = context.minimum_allocation
@@ -100,7 +99,7 @@ class Placement:
         return proposal
 
     def _offer(self, node: SchedulerNode, partition: str, mode: SchedulingMode) -> Proposal | None:
-        """The queues may use as much of the node's partition as the limits of `partition` leave them."""
+        """Offer the node to the tree, with the limits that the queues have on `partition`."""
         context = self._context
         limits = ResourceLimits(context.partition_resource(partition), context.none)
         assignment = assign_containers(self.root, node, limits, mode)
