@@ -303,7 +303,10 @@ class FiCaSchedulerApp:
         self._context.change_count += 1
 
     def note_passed(self, node_id: NodeId, key: SchedulerKey) -> None:
-        """The node's next visit starts after this key. Entries of removed nodes are dropped with all others."""
+        """Start the node's next visit to this application after `key`.
+
+        With more entries than nodes, some of removed nodes, all entries are cleared first.
+        """
         if len(self.passed_keys) > self._context.node_count:
             self.passed_keys.clear()
         self.passed_keys[node_id] = key

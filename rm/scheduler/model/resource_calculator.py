@@ -331,5 +331,5 @@ def _compare_without_shares(a: Resource, b: Resource) -> int:
 
 
 def _up_unless_0(value: int, step: int) -> int:
-    """The next multiple of `step`; a step of 0 leaves the value as it is."""
+    """Round `value` up to a multiple of `step`; a step of 0 leaves it unchanged."""
     return divide_up(value, step) * step if step else value
