@@ -93,20 +93,21 @@ class ResourceTrackerService:
         SHUTDOWN for one that is excluded, or that has finished decommissioning.
         """
         context, request = self._context, event.request
+        now_ms = context.now_ms
         node = context.nodes.get(request.node_id)
         if not self._is_allowed(request.node_id):
             return _shut_down(f"Disallowed NodeManager nodeId: {request.node_id} hostname: {request.node_id.host}")
         if node is None:
             return _resync(f"Node not found resyncing {request.node_id}")
-        context.node_liveness.ping(request.node_id, context.now_ms)
-        self.decommissioning.update(node, request.containers, context.now_ms)
+        context.node_liveness.ping(request.node_id, now_ms)
+        self.decommissioning.update(node, request.containers, now_ms)
         last = node.last_response
         if next_response_id(request.response_id) == last.response_id:
             return last
         if request.response_id != last.response_id:
             context.send(RMNodeRebooting(request.node_id))
             return _resync(f"Too far behind rm response id:{last.response_id} nm response id:{request.response_id}")
-        if self.decommissioning.may_go(node, context.now_ms):
+        if self.decommissioning.may_go(node, now_ms):
             context.send(RMNodeDecommission(request.node_id))
             return _shut_down(f"DECOMMISSIONING {request.node_id} is ready to be decommissioned")
         response = node.respond(context.settings.node_heartbeat_interval_ms)

@@ -91,7 +91,8 @@ class Dispatcher(Generic[Effect]):
         self.now_ms = now_ms
         while self._timers and self._timers[0][0] <= now_ms:
             self.send(heapq.heappop(self._timers)[2])
-        self.drain()
+        if self._queue:
+            self.drain()
 
     def deliver(self, event: object) -> None:
         """Deliver one event at once."""
@@ -102,8 +103,9 @@ class Dispatcher(Generic[Effect]):
 
     def drain(self) -> None:
         """Deliver what was sent, and what that sends, until the queue is empty."""
-        while self._queue:
-            self.deliver(self._queue.popleft())
+        queue, deliver = self._queue, self.deliver
+        while queue:
+            deliver(queue.popleft())
 
     def take_effects(self) -> list[Any]:
         """The effects of this step, in order; the next step starts with none."""

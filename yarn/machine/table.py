@@ -22,6 +22,7 @@ from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from yarn.errors import InternalError
 
@@ -40,17 +41,20 @@ class IllegalTransition(InternalError):
 
 
 class Row(Struct, Generic[Subject, State, Event], frozen=True):
-    """One transition: `source` --`event`--> one of `targets`, doing `action`, because of `reason`."""
+    """One transition: `source` --`event`--> one of `targets`, doing `action`, because of `reason`.
+
+    `targets` follows from `target`, which is one state or several.
+    """
 
     source: State
     event: type[Event]
     target: State | tuple[State, ...]
     action: Callable[[Subject, Event], State | None] | None = None
     reason: str = ""
+    targets: tuple[State, ...] = ()
 
-    @property
-    def targets(self) -> tuple[State, ...]:
-        return self.target if isinstance(self.target, tuple) else (self.target,)
+    def __post_init__(self) -> None:
+        force_setattr(self, "targets", self.target if isinstance(self.target, tuple) else (self.target,))
 
 
 class Transition(NamedTuple):
@@ -123,7 +127,7 @@ class Lifecycle(Generic[Subject, State]):
         Raises IllegalTransition, with the subject unchanged, if its state has no row for the event.
         """
         source = machine.state
-        row = self.row(source, type(event))
+        row = self._table[source._name_].get(type(event))
         if row is None:
             history = "".join(f"\n    {transition}" for transition in machine.history)
             raise IllegalTransition(
