@@ -108,7 +108,7 @@ class QueriedNode:
 
     heard_ms: int
     due_ms: int
-    containers: dict[ContainerId, None] = field(default_factory=dict)
+    containers: dict[ContainerId, None] = field(default_factory=dict[ContainerId, None])
     is_queried: bool = False
     missed: int = 0
 

@@ -47,7 +47,9 @@ def check_directories(
     samples: Mapping[str, DiskSample], before: DirectoryHealth, limits: DiskLimits
 ) -> DirectoryHealth:
     """The health of the directories, from their samples; those not good `before` must meet the `_good` limits."""
-    good, errors, full = [], {}, {}
+    good: list[str] = []
+    errors: dict[str, str] = {}
+    full: dict[str, str] = {}
     for directory, sample in samples.items():
         problem = _fullness(sample, limits, was_good=directory in before.good)
         if sample.problem:

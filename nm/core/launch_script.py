@@ -199,7 +199,7 @@ def _expand(text: str, log_dir: str, java_version: int) -> str:
 
 
 def _link_lines(links: Mapping[str, str]) -> list[str]:
-    lines = []
+    lines: list[str] = []
     for link, target in links.items():
         parent = link.rpartition("/")[0]
         if parent:

@@ -209,7 +209,7 @@ class NodeStatusUpdater:
 
     def _container_statuses(self) -> tuple[ContainerStatus, ...]:
         """The status of every running container, and of ended ones until the RM has surely received it."""
-        live = []
+        live: list[ContainerStatus] = []
         for container in list(self._containers.values()):
             if not container.is_done:
                 live.append(container.status())
@@ -223,7 +223,7 @@ class NodeStatusUpdater:
         return (*live, *self._pending_completed.values())
 
     def _registration_statuses(self) -> tuple[NMContainerStatus, ...]:
-        statuses = []
+        statuses: list[NMContainerStatus] = []
         for container in list(self._containers.values()):
             if container.id.application_id not in self._applications:
                 del self._containers[container.id]

@@ -231,7 +231,7 @@ def _check_releases(attempt_id: ApplicationAttemptId, releases: tuple[ContainerI
 
 def _new_tokens(session: AMSession, containers: tuple[Container, ...]) -> tuple[NMToken, ...]:
     """One token for each node that the AM has none for. They are unsigned here: the shell holds the keys."""
-    tokens = []
+    tokens: list[NMToken] = []
     for container in containers:
         if container.node_id not in session.token_nodes:
             session.token_nodes[container.node_id] = None

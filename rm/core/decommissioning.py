@@ -71,7 +71,7 @@ class DecommissioningNodesWatcher:
     def expire(self, now_ms: int) -> list[NodeId]:
         """The nodes without heartbeats whose timeout the last poll up to `now_ms` finds over; drops those gone."""
         poll_ms = self._start_ms + (now_ms - self._start_ms) // self._poll_ms * self._poll_ms
-        expired = []
+        expired: list[NodeId] = []
         for node_id, watched in list(self._watched.items()):
             node = self._nodes.get(node_id)
             if node is None or node.state is not NodeState.DECOMMISSIONING:

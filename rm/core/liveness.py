@@ -71,7 +71,7 @@ class LivenessMonitor(Generic[K]):
     def expire(self, now_ms: int) -> list[K]:
         """The keys that the last check up to `now_ms` finds silent for too long; they are not watched any more."""
         check_ms = self._start_ms + (now_ms - self._start_ms) // self._step_ms * self._step_ms
-        expired = []
+        expired: list[K] = []
         for key, ping_ms in self._pings.items():
             if ping_ms + self._interval_ms >= check_ms:
                 break
@@ -121,7 +121,7 @@ class DeadlineMonitor(Generic[K]):
     def expire(self, now_ms: int) -> list[K]:
         """The keys whose deadline the last check up to `now_ms` finds passed; they are not watched any more."""
         check_ms = self._start_ms + (now_ms - self._start_ms) // self._step_ms * self._step_ms
-        expired = []
+        expired: list[K] = []
         self._drop_stale()
         while self._heap and self._heap[0][0] < check_ms:
             key = heapq.heappop(self._heap)[1]

@@ -323,34 +323,38 @@ _ROWS: list[Row[RMNode, NodeState, Any]] = [
     Row(S.UNHEALTHY, RMNodeResourceUpdate, S.UNHEALTHY, _resize_unusable, "resized by an administrator"),
 ]
 for _state in (*_IN_USE, S.DECOMMISSIONING):
-    _ROWS += [
-        Row(
-            _state,
-            RMNodeDecommission,
-            S.DECOMMISSIONED,
-            _deactivate(S.DECOMMISSIONED),
-            "excluded, or nothing is left to wait for",
-        ),
-        Row(
-            _state,
-            RMNodeGracefulDecommission,
-            S.DECOMMISSIONING,
-            _decommission_gracefully,
-            "excluded; it leaves when it is empty",
-        ),
-        Row(_state, RMNodeExpire, S.LOST, _deactivate(S.LOST), "no heartbeat for too long"),
-        Row(_state, RMNodeRebooting, S.REBOOTED, _deactivate(S.REBOOTED), "its response id does not fit"),
-        Row(_state, RMNodeShutdown, S.SHUTDOWN, _deactivate(S.SHUTDOWN), "its NM unregistered"),
-        Row(_state, RMNodeCleanupApp, _state, _clean_up_app, "the application is over"),
-        Row(_state, RMNodeCleanupContainer, _state, _clean_up_container, "the container is over for the RM"),
-        Row(_state, FinishedContainersPulledByAM, _state, _forget_containers, "their end is known to their AM"),
-    ]
+    _ROWS.extend(
+        [
+            Row(
+                _state,
+                RMNodeDecommission,
+                S.DECOMMISSIONED,
+                _deactivate(S.DECOMMISSIONED),
+                "excluded, or nothing is left to wait for",
+            ),
+            Row(
+                _state,
+                RMNodeGracefulDecommission,
+                S.DECOMMISSIONING,
+                _decommission_gracefully,
+                "excluded; it leaves when it is empty",
+            ),
+            Row(_state, RMNodeExpire, S.LOST, _deactivate(S.LOST), "no heartbeat for too long"),
+            Row(_state, RMNodeRebooting, S.REBOOTED, _deactivate(S.REBOOTED), "its response id does not fit"),
+            Row(_state, RMNodeShutdown, S.SHUTDOWN, _deactivate(S.SHUTDOWN), "its NM unregistered"),
+            Row(_state, RMNodeCleanupApp, _state, _clean_up_app, "the application is over"),
+            Row(_state, RMNodeCleanupContainer, _state, _clean_up_container, "the container is over for the RM"),
+            Row(_state, FinishedContainersPulledByAM, _state, _forget_containers, "their end is known to their AM"),
+        ]
+    )
 for _state in _IN_USE:
-    _ROWS += [
-        Row(_state, RMNodeReconnected, _state, _reconnect, "its NM registered again"),
-        Row(_state, UpdateContainer, _state, _update_container, "the container has another size, or another type"),
-        Row(_state, RMNodeSignalContainer, _state, _signal, "ordered by a client"),
-    ]
+    _ROWS.extend(
+        [
+            Row(_state, RMNodeReconnected, _state, _reconnect, "its NM registered again"),
+            Row(_state, UpdateContainer, _state, _update_container, "the container has another size, or another type"),
+            Row(_state, RMNodeSignalContainer, _state, _signal, "ordered by a client"),
+        ]
+    )
 for _event in (UpdateContainer, RMNodeSignalContainer):
     _ROWS.append(Row(S.DECOMMISSIONING, _event, S.DECOMMISSIONING, None, "dropped: Hadoop has no row for it"))
 for _state in (S.LOST, S.REBOOTED, S.SHUTDOWN, S.DECOMMISSIONED):

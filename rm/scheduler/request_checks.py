@@ -73,7 +73,7 @@ class ContainerSizes:
         """
         settings, labels, found = self._context.settings, self._context.labels, self._tree.get(queue)
         allowed = self.maximum(queue)
-        checked = []
+        checked: list[ResourceRequest] = []
         for given in map(with_trimmed_label, requests):
             check_labels_enabled(given, labels)
             check_execution_type(given, opportunistic=settings.opportunistic_containers)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 from rm.core.placement_rules.rules import (
     APPLICATION,
@@ -81,7 +81,7 @@ def read_rules(configuration: Configuration, faults: list[Fault]) -> tuple[Mappi
 
 
 def _read_lists(configuration: Configuration, note: Callable[[str, str, str], None]) -> tuple[MappingRule, ...]:
-    rules = []
+    rules: list[MappingRule] = []
     for text in configuration.get_strings(MAPPINGS):
         match _words(text):
             case ["u", "%user", target]:
@@ -117,16 +117,16 @@ def _read_json(configuration: Configuration, note: Callable[[str, str, str], Non
     if not text:
         return ()
     try:
-        described = json.loads(text)
+        described: object = json.loads(text)
     except ValueError as error:
         note(JSON, f"not valid JSON: {error}", 'write {"rules": [...]}')
         return ()
-    rules = described.get("rules") if isinstance(described, dict) else None
+    rules = _object(described).get("rules")
     if not isinstance(rules, list):
         note(JSON, "does not contain a list of rules", 'write {"rules": [...]}')
         return ()
-    read = []
-    for number, rule in enumerate(rules, start=1):
+    read: list[MappingRule] = []
+    for number, rule in enumerate(cast("list[object]", rules), start=1):
         try:
             read.append(_rule(rule))
         except _Problem as problem:
@@ -134,9 +134,15 @@ def _read_json(configuration: Configuration, note: Callable[[str, str, str], Non
     return tuple(read)
 
 
-def _rule(described: Any) -> MappingRule:
-    if not isinstance(described, dict):
+def _object(value: object) -> dict[str, object]:
+    """The members of a JSON object; none if the value is something else."""
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _rule(rule: object) -> MappingRule:
+    if not isinstance(rule, dict):
         raise _Problem("is not a JSON object")
+    described = _object(cast("object", rule))
     policy = _text(described, "policy", "Rule policy is undefined")
     subject, matches = _matcher(described)
     action, target = _action(policy, described)
@@ -150,7 +156,7 @@ def _rule(described: Any) -> MappingRule:
     return MappingRule(subject, matches, action, target, may_create=may_create is not False, fallback=fallback)
 
 
-def _matcher(described: dict[str, Any]) -> tuple[Subject, str]:
+def _matcher(described: dict[str, object]) -> tuple[Subject, str]:
     kind = _text(described, "type", "Rule type is undefined")
     matches = _text(described, "matches", "Match string is undefined")
     if kind == "user":
@@ -164,7 +170,7 @@ def _matcher(described: dict[str, Any]) -> tuple[Subject, str]:
     raise _Problem(f"Unknown type: {kind}")
 
 
-def _action(policy: str, described: dict[str, Any]) -> tuple[Action, str]:
+def _action(policy: str, described: dict[str, object]) -> tuple[Action, str]:
     if policy in _PARTS:
         parent = described.get("parentQueue")
         return Action.PLACE, _PARTS[policy] if parent is None else f"{parent}.{_PARTS[policy]}"
@@ -181,7 +187,7 @@ def _action(policy: str, described: dict[str, Any]) -> tuple[Action, str]:
     raise _Problem(f"Unsupported policy: {policy}")
 
 
-def _text(described: dict[str, Any], name: str, problem: str) -> str:
+def _text(described: dict[str, object], name: str, problem: str) -> str:
     value = described.get(name)
     if not isinstance(value, str) or not value:
         raise _Problem(problem)

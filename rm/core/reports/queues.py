@@ -157,7 +157,7 @@ def _leaves(queue: CSQueue) -> Iterable[LeafQueue]:
 
 def _asks_for(attempt: FiCaSchedulerApp) -> int:
     """Containers that the attempt requests and does not have."""
-    return sum(row.count for key, row in attempt.requests.rows() if row.terms.resource_name == ANY)
+    return sum(row.count for _, row in attempt.requests.rows() if row.terms.resource_name == ANY)
 
 
 def _sum(attempts: Iterable[FiCaSchedulerApp], count: Callable[[FiCaSchedulerApp], int]) -> int:

@@ -178,7 +178,7 @@ def _warn_of_maximums(reader: Reader, queues: Mapping[str, QueueConfiguration], 
     for path, queue in queues.items():
         for partition, own in queue.capacities.items():
             above = shares.get((queue.parent_path, partition)) if path != ROOT else (1.0, 1.0)
-            if above is None or own.vector.units != {CapacityUnit.PERCENTAGE} or not own.maximum.is_none():
+            if above is None or own.vector.units != frozenset({CapacityUnit.PERCENTAGE}) or not own.maximum.is_none():
                 continue
             capacity, maximum = own.capacity * above[0], own.maximum_capacity * above[1]
             shares[path, partition] = capacity, maximum

@@ -83,13 +83,13 @@ class CapacityVector(Struct, frozen=True):
     @property
     def is_absolute(self) -> bool:
         """True if it gives amounts of every type."""
-        return self.units == {CapacityUnit.ABSOLUTE}
+        return self.units == frozenset({CapacityUnit.ABSOLUTE})
 
     @property
     def common_weight(self) -> float | None:
         """The weight that all types have: `[memory=5w,vcores=5w]` is `5w`. None if they differ or have other units."""
         amounts = {entry.amount for entry in self.entries.values()}
-        return amounts.pop() if self.units == {CapacityUnit.WEIGHT} and len(amounts) == 1 else None
+        return amounts.pop() if self.units == frozenset({CapacityUnit.WEIGHT}) and len(amounts) == 1 else None
 
     def __str__(self) -> str:
         """As Hadoop prints it, in the order of its hash map."""

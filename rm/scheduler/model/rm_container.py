@@ -227,14 +227,14 @@ class RMContainer:
 
     # Actions
 
-    def _started(self, _: RMContainerStart) -> None:
+    def on_started(self, _: RMContainerStart) -> None:
         self._notify(ContainerAllocated(self.attempt_id, self.id))
 
-    def _acquired(self, _: RMContainerAcquired) -> None:
+    def on_acquired(self, _: RMContainerAcquired) -> None:
         self.asks = None
         self._notify(ContainerAcquired(self.id, self.node_id))
 
-    def _recovered(self, event: RMContainerRecover) -> RMContainerState:
+    def on_recovered(self, event: RMContainerRecover) -> RMContainerState:
         """An NM reported it after an RM restart (ContainerRecoveredTransition)."""
         report = event.report
         if report.state is ContainerState.COMPLETE:
@@ -245,15 +245,15 @@ class RMContainer:
         self._notify(ContainerRecovered(self.id, self.node_id))
         return RMContainerState.RUNNING
 
-    def _launched(self, _: RMContainerLaunched) -> None:
+    def on_launched(self, _: RMContainerLaunched) -> None:
         self._notify(ContainerReportedRunning(self.id))
 
-    def _change_acquired(self, event: AcquireUpdatedContainer) -> None:
+    def on_change_acquired(self, event: AcquireUpdatedContainer) -> None:
         """The AM has limited time to send an increase to the NM."""
         if event.is_increase:
             self._notify(IncreaseAcquired(self.id))
 
-    def _change_done(self, event: NMDoneChangeResource) -> None:
+    def on_change_done(self, event: NMDoneChangeResource) -> None:
         """NMReportedContainerChangeIsDoneTransition: compare with the present size; later updates may be pending."""
         reported, size = event.reported, self.resource
         if reported == size:
@@ -268,10 +268,10 @@ class RMContainer:
         else:
             self._notify(CleanUpContainer(self.node_id, self.id))
 
-    def _finished(self, event: RMContainerEnd) -> None:
+    def on_finished(self, event: RMContainerEnd) -> None:
         self._note_end(event.status)
 
-    def _killed(self, event: RMContainerEnd) -> None:
+    def on_killed(self, event: RMContainerEnd) -> None:
         self._notify(CleanUpContainer(self.node_id, self.id))
         self._note_end(event.status)
 
@@ -287,49 +287,59 @@ LIFECYCLE: Lifecycle[RMContainer, RMContainerState] = Lifecycle(
     "RMContainer",
     _S.NEW,
     [
-        Row(_S.NEW, RMContainerStart, _S.ALLOCATED, RMContainer._started, "placed on a node"),
+        Row(_S.NEW, RMContainerStart, _S.ALLOCATED, RMContainer.on_started, "placed on a node"),
         Row(_S.NEW, RMContainerReserved, _S.RESERVED, None, "it does not fit on the node yet"),
         Row(
             _S.NEW,
             RMContainerRecover,
             (_S.RUNNING, _S.COMPLETED),
-            RMContainer._recovered,
+            RMContainer.on_recovered,
             "its NM brings it from before a restart of the RM",
         ),
         Row(_S.NEW, RMContainerKill, _S.KILLED, None, "given up before it was placed"),
         Row(_S.RESERVED, RMContainerReserved, _S.RESERVED, None, "looked at again, still does not fit"),
-        Row(_S.RESERVED, RMContainerStart, _S.ALLOCATED, RMContainer._started, "it fits now"),
+        Row(_S.RESERVED, RMContainerStart, _S.ALLOCATED, RMContainer.on_started, "it fits now"),
         Row(_S.RESERVED, RMContainerKill, _S.KILLED, None, "its node or its attempt is gone"),
         Row(_S.RESERVED, RMContainerReleased, _S.RELEASED, None, "not requested any more, or served elsewhere"),
-        Row(_S.ALLOCATED, RMContainerAcquired, _S.ACQUIRED, RMContainer._acquired, "handed to its AM"),
-        Row(_S.ALLOCATED, RMContainerExpire, _S.EXPIRED, RMContainer._finished, "never fetched"),
+        Row(_S.ALLOCATED, RMContainerAcquired, _S.ACQUIRED, RMContainer.on_acquired, "handed to its AM"),
+        Row(_S.ALLOCATED, RMContainerExpire, _S.EXPIRED, RMContainer.on_finished, "never fetched"),
         Row(
             _S.ALLOCATED,
             RMContainerKill,
             _S.KILLED,
-            RMContainer._finished,
+            RMContainer.on_finished,
             "node or attempt gone before it was fetched",
         ),
         Row(_S.ACQUIRED, RMContainerAcquired, _S.ACQUIRED, None, "fetched again"),
         Row(
-            _S.ACQUIRED, RMContainerLaunched, _S.RUNNING, RMContainer._launched, "its NM reported it for the first time"
+            _S.ACQUIRED,
+            RMContainerLaunched,
+            _S.RUNNING,
+            RMContainer.on_launched,
+            "its NM reported it for the first time",
         ),
         Row(
             _S.ACQUIRED,
             RMContainerFinished,
             _S.COMPLETED,
-            RMContainer._finished,
+            RMContainer.on_finished,
             "ran and ended between two heartbeats",
         ),
-        Row(_S.ACQUIRED, RMContainerReleased, _S.RELEASED, RMContainer._killed, "given back by its AM"),
-        Row(_S.ACQUIRED, RMContainerExpire, _S.EXPIRED, RMContainer._killed, "not started by its AM in time"),
-        Row(_S.ACQUIRED, RMContainerKill, _S.KILLED, RMContainer._killed, "node lost, attempt over or preempted"),
+        Row(_S.ACQUIRED, RMContainerReleased, _S.RELEASED, RMContainer.on_killed, "given back by its AM"),
+        Row(_S.ACQUIRED, RMContainerExpire, _S.EXPIRED, RMContainer.on_killed, "not started by its AM in time"),
+        Row(_S.ACQUIRED, RMContainerKill, _S.KILLED, RMContainer.on_killed, "node lost, attempt over or preempted"),
         Row(_S.RUNNING, RMContainerAcquired, _S.RUNNING, None, "fetched again"),
-        Row(_S.RUNNING, AcquireUpdatedContainer, _S.RUNNING, RMContainer._change_acquired, "its AM has its new size"),
-        Row(_S.RUNNING, NMDoneChangeResource, _S.RUNNING, RMContainer._change_done, "its NM has its new size"),
-        Row(_S.RUNNING, RMContainerFinished, _S.COMPLETED, RMContainer._finished, "its NM reported its end"),
-        Row(_S.RUNNING, RMContainerReleased, _S.RELEASED, RMContainer._killed, "given back by its AM"),
-        Row(_S.RUNNING, RMContainerKill, _S.KILLED, RMContainer._killed, "node lost, attempt over or preempted"),
+        Row(
+            _S.RUNNING,
+            AcquireUpdatedContainer,
+            _S.RUNNING,
+            RMContainer.on_change_acquired,
+            "its AM has its new size",
+        ),
+        Row(_S.RUNNING, NMDoneChangeResource, _S.RUNNING, RMContainer.on_change_done, "its NM has its new size"),
+        Row(_S.RUNNING, RMContainerFinished, _S.COMPLETED, RMContainer.on_finished, "its NM reported its end"),
+        Row(_S.RUNNING, RMContainerReleased, _S.RELEASED, RMContainer.on_killed, "given back by its AM"),
+        Row(_S.RUNNING, RMContainerKill, _S.KILLED, RMContainer.on_killed, "node lost, attempt over or preempted"),
         *(
             Row(state, event, state, None, "late: it is over already")
             for state, events in (

@@ -41,10 +41,10 @@ class TaskId(NamedTuple):
     number: int
 
     def __str__(self) -> str:
-        return f"task_{self._tail}"
+        return f"task_{self.tail}"
 
     @property
-    def _tail(self) -> str:
+    def tail(self) -> str:
         app = self.application_id
         return f"{app.cluster_timestamp}_{app.id:04d}_{self.kind.value}_{self.number:06d}"
 
@@ -56,7 +56,7 @@ class TaskAttemptId(NamedTuple):
     number: int
 
     def __str__(self) -> str:
-        return f"attempt_{self.task_id._tail}_{self.number}"
+        return f"attempt_{self.task_id.tail}_{self.number}"
 
 
 _ATTEMPT = re.compile(r"attempt_(\d{1,19})_(\d{1,10})_([mr])_(\d{1,10})_(\d{1,10})")
@@ -118,8 +118,8 @@ class MapReduceJob(Struct, frozen=True):
     reduces: int = 1
     map_resource: Resource = Resource(1024, 1)
     reduce_resource: Resource = Resource(1024, 1)
-    files: dict[str, LocalResource] = field(default_factory=dict)
-    environment: dict[str, str] = field(default_factory=dict)
+    files: dict[str, LocalResource] = field(default_factory=dict[str, LocalResource])
+    environment: dict[str, str] = field(default_factory=dict[str, str])
     conf: JobConf = JobConf()
 
     def __post_init__(self) -> None:

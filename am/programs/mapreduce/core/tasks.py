@@ -247,7 +247,7 @@ def recover(records: Iterable[object], does_output_exist: Callable[[AttemptRecor
         for attempt in attempts
         if attempt.state is AttemptState.SUCCEEDED and does_output_exist(attempt)
     }
-    tasks = []
+    tasks: list[RecoveredTask] = []
     for task_id in sorted(done, key=lambda task_id: (task_id.kind.value, task_id.number)):
         own = [attempt for attempt in attempts if attempt.id.task_id == task_id]
         own.sort(key=lambda attempt: attempt.state is AttemptState.SUCCEEDED)
