@@ -62,9 +62,13 @@ async def emulated(window: int = WINDOW, warm_up: int = WARM_UP, measured: int =
     with tempfile.TemporaryDirectory() as name:
         table, result = Path(name) / "table.yaml", Path(name) / "result.json"
         table.write_text(TABLE)
-        room = {"memory_mb": 100_000, "vcores": 1_000}
         async with LocalCluster(
-            nodes=NODES, fast=True, settings=SETTINGS, options=ClusterOptions(emulated=table), **room
+            nodes=NODES,
+            memory_mb=100_000,
+            vcores=1_000,
+            settings=SETTINGS,
+            fast=True,
+            options=ClusterOptions(emulated=table),
         ) as cluster:
             daemons = [f"rm={cluster.rm.pid}", *(f"nm={node.daemon.pid}" for node in cluster.nodes)]
             arguments = [str(window), str(warm_up), str(measured), str(result), *daemons]

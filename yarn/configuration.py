@@ -22,7 +22,6 @@ from msgspec import Struct
 from yarn.faults import DEFAULT, OVERRIDE, ConfigurationException, Fault, Origin, Severity
 from yarn.java.values import (
     parse_bool,
-    parse_double,
     parse_float,
     parse_int,
     parse_long,
@@ -145,10 +144,6 @@ class Configuration:
     def get_float(self, key: str, default: float) -> float:
         """A number rounded to 32 bits, as Hadoop holds it; `default` is returned as it is."""
         return self._read(key, default, parse_float, "write a number, e.g. 0.5")
-
-    def get_double(self, key: str, default: float) -> float:
-        """A number of 64 bits; `default` is returned as it is."""
-        return self._read(key, default, parse_double, "write a number, e.g. 0.5")
 
     def get_bool(self, key: str, default: bool) -> bool:
         """true or false in any case; as in Hadoop, anything else means the default."""

@@ -80,11 +80,6 @@ class NodeState(Enum):
     SHUTDOWN = 8
 
 
-UNUSABLE_NODE_STATES = frozenset(
-    {NodeState.UNHEALTHY, NodeState.DECOMMISSIONED, NodeState.LOST, NodeState.SHUTDOWN, NodeState.REBOOTED}
-)
-
-
 class DecommissionType(Enum):
     """How excluded nodes are decommissioned: NORMAL and FORCEFUL at once, GRACEFUL when empty or after a timeout."""
 

@@ -51,7 +51,10 @@ def _read_started(proto: pb.StartContainersResponseProto) -> StartContainersResp
     )
 
 
-def _write_stopped(reply: StopContainersResponse, out: pb.StopContainersResponseProto) -> None:
+def _write_outcomes(
+    reply: StopContainersResponse | UpdateContainersResponse,
+    out: pb.StopContainersResponseProto | pb.ContainerUpdateResponseProto,
+) -> None:
     for container_id in reply.succeeded:
         write_container_id(container_id, out.succeeded_requests.add())
     write_failed(reply.failed, out.failed_requests)
@@ -74,12 +77,6 @@ def _read_statuses(proto: pb.GetContainerStatusesResponseProto) -> GetContainerS
     return GetContainerStatusesResponse(
         tuple(read_container_status(status) for status in proto.status), read_failed(proto.failed_requests)
     )
-
-
-def _write_updated(reply: UpdateContainersResponse, out: pb.ContainerUpdateResponseProto) -> None:
-    for container_id in reply.succeeded:
-        write_container_id(container_id, out.succeeded_requests.add())
-    write_failed(reply.failed, out.failed_requests)
 
 
 def _read_updated(proto: pb.ContainerUpdateResponseProto) -> UpdateContainersResponse:
@@ -121,7 +118,7 @@ class ContainerManagementProtocol(Proxy):
     stop_containers: Rpc[tuple[ContainerId, ...], StopContainersResponse] = Rpc(
         "stopContainers",
         _container_ids(pb.StopContainersRequestProto),
-        MessageCodec(pb.StopContainersResponseProto, _write_stopped, _read_stopped),
+        MessageCodec(pb.StopContainersResponseProto, _write_outcomes, _read_stopped),
     )
     get_container_statuses: Rpc[tuple[ContainerId, ...], GetContainerStatusesResponse] = Rpc(
         "getContainerStatuses",
@@ -134,7 +131,7 @@ class ContainerManagementProtocol(Proxy):
         listing(
             pb.ContainerUpdateRequestProto, "update_container_token", write_token, read_token, limit=CONTAINERS_MAX
         ),
-        MessageCodec(pb.ContainerUpdateResponseProto, _write_updated, _read_updated),
+        MessageCodec(pb.ContainerUpdateResponseProto, _write_outcomes, _read_updated),
     )
     """After CallOutcomeUnknown get the statuses: a token that was accepted is refused the second time."""
     signal_to_container: Rpc[SignalContainerRequest, None] = Rpc(

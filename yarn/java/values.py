@@ -30,7 +30,6 @@ _TIME_SUFFIXES_NS = {
     "h": 3_600_000_000_000,
     "d": 86_400_000_000_000,
 }
-TIME_UNITS = tuple(_TIME_SUFFIXES_NS)
 
 
 def parse_int(text: str) -> int:

@@ -6,17 +6,11 @@ import asyncio
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from msgspec import Struct
 
-from am.client.submission import ApplicationOptions
-from am.programs.distributed_shell.client import DistributedShell
-from am.programs.distributed_shell.core import Width
 from yarn.applications import ApplicationReport
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus
 from yarnling.cli.arguments import UsageException
 from yarnling.cli.connection import connect
@@ -24,24 +18,9 @@ from yarnling.cli.output import print_json
 from yarnling.cli.submit import follow
 from yarnling.cluster.client import Client
 from yarnling.cluster.containers import ContainerLog
+from yarnling.cluster.jobs import ContainerResult, Job, container_results
 
 STREAMS = ("stdout", "stderr")
-STATUS_FILE = "exit-status"
-MASTER_MB = 128
-SHELL_NAME_CHARS_MAX = 60
-
-SCRIPT_LINK = "run.sh"
-SCRIPT = """\
-bash -c {line}
-status=$?
-echo $status >"$1"
-exit $status
-"""
-"""Shipped as a file: a command in a launch context passes through two shells, and the first would expand its `$`.
-
-The exit status of the line is written to $1: a NodeManager reports it only to the ApplicationMaster, which reports only
-how many containers failed.
-"""
 
 
 class RunOptions(Struct, frozen=True):
@@ -58,27 +37,18 @@ class RunOptions(Struct, frozen=True):
     as_json: bool = False
 
 
-class ContainerOutcome(Struct, frozen=True):
-    """The output of a container and its exit status; None if it was killed or lost before it exited."""
-
-    container_id: ContainerId
-    exit_status: int | None
-    stdout: str
-    stderr: str
-
-
 def run(options: RunOptions) -> int:
     """The exit status: the largest of the containers'; 1 if that is 0 but the application failed."""
     if options.timeout_s is not None and not options.timeout_s > 0:
         raise UsageException(f"--timeout {options.timeout_s:g}: must be above 0 (leave it out to wait without a limit)")
-    report, outcomes = asyncio.run(_run(options))
+    report, results = asyncio.run(_run(options))
     if options.as_json:
-        print_json({"application": report, "containers": outcomes})
-    return worst(report, outcomes)
+        print_json({"application": report, "containers": results})
+    return worst(report, results)
 
 
-def worst(report: ApplicationReport, outcomes: Iterable[ContainerOutcome]) -> int:
-    largest = max((outcome.exit_status or 0 for outcome in outcomes), default=0)
+def worst(report: ApplicationReport, results: Iterable[ContainerResult]) -> int:
+    largest = max((result.exit_status or 0 for result in results), default=0)
     failed = report.final_status is not FinalApplicationStatus.SUCCEEDED
     return largest or int(failed)
 
@@ -88,56 +58,19 @@ def shell_line(command: Sequence[str]) -> str:
     return command[0] if len(command) == 1 else shlex.join(command)
 
 
-def submission_of(options: RunOptions, script: Path) -> DistributedShell:
-    """The application; `script` is a file with `script_text`."""
-    line = shell_line(options.command)
-    command = f"bash {SCRIPT_LINK} <LOG_DIR>/{STATUS_FILE}"
-    width = Width(options.containers, Resource(options.memory_mb, options.vcores), exact=True)
-    application = ApplicationOptions(
-        line[:SHELL_NAME_CHARS_MAX], queue=options.queue, am_resource=Resource(MASTER_MB, 1)
-    )
-    return DistributedShell(command, width, application, files={SCRIPT_LINK: script})
-
-
-def script_text(command: Sequence[str]) -> str:
-    """The script of a container: the user's line, and then its exit status written to a file."""
-    return SCRIPT.format(line=shlex.quote(shell_line(command)))
-
-
-async def _run(options: RunOptions) -> tuple[ApplicationReport, list[ContainerOutcome]]:
+async def _run(options: RunOptions) -> tuple[ApplicationReport, Sequence[ContainerResult]]:
+    job = Job(shell_line(options.command), options.containers, options.memory_mb, options.vcores, options.queue)
     _, client = connect(options.name, options.user)
     async with client:
-        client.staging_root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", dir=client.staging_root, prefix="run-", suffix=".sh") as script:
-            script.write(script_text(options.command))
-            script.flush()
-            app_id = (await client.start(submission_of(options, Path(script.name)))).application_id
-            if options.as_json:
-                report = await follow(client, app_id, options.timeout_s)
-            else:
-                output = ContainerOutput(client, app_id)
-                report = await follow(
-                    client, app_id, options.timeout_s, print_new=output.print_new, print_rest=output.print_rest
-                )
-        masters = {attempt.am_container_id for attempt in await client.attempts(app_id)}
-        return report, [outcome for outcome in outcomes_of(client, app_id) if outcome.container_id not in masters]
-
-
-def outcomes_of(client: Client, app_id: ApplicationId) -> list[ContainerOutcome]:
-    """The outcome of every container of the application, ApplicationMasters included."""
-    texts: dict[ContainerId, dict[str, str]] = {}
-    for log in client.logs(app_id):
-        texts.setdefault(log.container_id, {})[log.name] = log.text()
-    return [
-        ContainerOutcome(
-            container_id, _status(files.get(STATUS_FILE)), files.get("stdout", ""), files.get("stderr", "")
-        )
-        for container_id, files in texts.items()
-    ]
-
-
-def _status(text: str | None) -> int | None:
-    return int(text) if text and text.strip().isdigit() else None
+        app_id = (await client.start(job.submission())).application_id
+        if options.as_json:
+            report = await follow(client, app_id, options.timeout_s)
+        else:
+            output = ContainerOutput(client, app_id)
+            report = await follow(
+                client, app_id, options.timeout_s, print_new=output.print_new, print_rest=output.print_rest
+            )
+        return report, await container_results(client, app_id)
 
 
 class ContainerOutput:

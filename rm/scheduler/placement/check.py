@@ -98,13 +98,15 @@ def refusal_at_commit(
     if calculator.greater(context.cluster_resource, used, limit):
         return Reason.COMMIT_USER_LIMIT, used, limit
     added = proposal.resource if released is None else proposal.resource - released
-    for queue in (leaf, *leaf.parent.and_parents()):
+    queue: CSQueue | None = application.leaf
+    while queue is not None:
         maximum = (
             queue.effective_maximum(partition) if proposal.mode is RESPECT else context.partition_resource(partition)
         )
         after = queue.usage.used(partition) + added
         if not calculator.fits_in(after, maximum):
             return Reason.COMMIT_QUEUE_MAXIMUM, after, maximum
+        queue = queue.parent
     return None
 
 

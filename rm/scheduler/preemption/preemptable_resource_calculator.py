@@ -11,18 +11,15 @@ child wants more or nothing is left. What a queue uses above that is to be preem
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rm.scheduler.model.resource_calculator import multiplied
 from rm.scheduler.model.usage import NO_LABEL
+from rm.scheduler.preemption.preemption_round import PreemptionRound
 from rm.scheduler.preemption.temp_queue_per_partition import TempQueuePerPartition
 from yarn.java.binary32 import f32
 from yarn.java.priority_queue import JavaPriorityQueue
 from yarn.resource import INT32_MAX, Resource, componentwise_max, componentwise_min
 from yarn.settings.scheduler import ROOT
-
-if TYPE_CHECKING:
-    from rm.scheduler.preemption.preemption_round import PreemptionRound
 
 
 class PreemptableResourceCalculator:
