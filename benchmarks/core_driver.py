@@ -19,9 +19,8 @@ from rm.core.events import (
 )
 from rm.core.resource_manager import ResourceManagerCore
 from yarn.applications import ApplicationSubmissionContext
-from yarn.asks import ANY, ResourceRequest
 from yarn.configuration import Configuration
-from yarn.containers import ContainerStatus
+from yarn.containers import ANY, ContainerStatus, ResourceRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yarn.machine import Reply
 from yarn.protocols.master import AllocateRequest, RegisterApplicationMasterRequest

@@ -24,8 +24,7 @@ from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from wire.watching import calls_of
 from yarn.applications import ApplicationSubmissionContext
-from yarn.asks import ANY, ResourceRequest
-from yarn.containers import Container, ContainerLaunchContext, Token
+from yarn.containers import ANY, Container, ContainerLaunchContext, ResourceRequest, Token
 from yarn.ids import ApplicationId, NodeId
 from yarn.protocols.container_management import StartContainerRequest
 from yarn.protocols.master import AllocateRequest, AllocateResponse, RegisterApplicationMasterRequest

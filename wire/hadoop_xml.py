@@ -4,7 +4,7 @@
 
 A file is `<configuration>` of `<property>` with `<name>`, `<value>` and perhaps `<final>`. What comes in is not
 trusted: no DOCTYPE, no entities, no XInclude, bounded size and depth. A file that cannot be read is refused with
-file, line and reason; what Hadoop passes over in silence (a property without a name, a key set twice) is noted.
+file, line and reason. Mistakes that Hadoop ignores (a property without a name, a key set twice) become warnings.
 Source: org.apache.hadoop.conf.Configuration.Parser.
 """
 
@@ -273,3 +273,9 @@ def _variable(expression: str, environ: Mapping[str, str]) -> str | None:
     value = environ.get(name)
     missing = value is None or (operator == ":-" and value == "")
     return default if missing else value
+
+
+def hadoop_keys() -> tuple[str, ...]:
+    """The configuration keys that Hadoop 3.4.1 knows, listed in hadoop_keys.txt."""
+    text = Path(__file__).with_name("hadoop_keys.txt").read_text()
+    return tuple(line for line in text.splitlines() if line and not line.startswith("#"))

@@ -22,10 +22,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from wire.address import bound, short_name
 from wire.caller import RM_CALLER, Caller
 from wire.json_records import to_json
 from wire.rpc import Rpc
-from wire.unix_socket import bound, short_name
 from yarn.configuration import Configuration
 from yarn.containers import AMRMTokenIdentifier, NMTokenIdentifier
 from yarn.errors import YarnException

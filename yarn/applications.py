@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from yarn.asks import ResourceRequest
-from yarn.containers import ContainerLaunchContext, Token
+from yarn.containers import ContainerLaunchContext, ResourceRequest, Token
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.records import SecretRecord
 from yarn.resource import NONE, Resource

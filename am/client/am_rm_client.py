@@ -29,8 +29,7 @@ from am.core.requests import ContainerRequest, RackOf, default_rack_of
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from wire.topology import Topology
-from yarn.asks import UpdateContainerRequest
-from yarn.containers import ContainerStatus, Token
+from yarn.containers import ContainerStatus, Token, UpdateContainerRequest
 from yarn.errors import (
     ApplicationAttemptNotFoundException,
     ApplicationMasterNotRegisteredException,
@@ -46,8 +45,7 @@ from yarn.protocols.master import (
     FinishApplicationMasterRequest,
     RegisterApplicationMasterRequest,
 )
-from yarn.settings.applicationmaster import AM_HEARTBEAT_INTERVAL
-from yarn.settings.resourcemanager import CONNECT_MAX_WAIT
+from yarn.settings.resourcemanager import AM_HEARTBEAT_INTERVAL, CONNECT_MAX_WAIT
 from yarn.states import FinalApplicationStatus
 
 UNREGISTER_PAUSES_S = (0.005, 0.01, 0.02, 0.04, 0.08, 0.1)

@@ -40,8 +40,7 @@ from am.core.requests import (
     default_rack_of,
     row_key,
 )
-from yarn.asks import ResourceRequest, UpdateContainerRequest
-from yarn.containers import Container, ContainerStatus, Token
+from yarn.containers import Container, ContainerStatus, ResourceRequest, Token, UpdateContainerRequest
 from yarn.errors import InternalError
 from yarn.ids import ContainerId, NodeId
 from yarn.protocols.master import AllocateRequest, AllocateResponse, NMToken, RegisterApplicationMasterResponse

@@ -7,8 +7,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from am.core.requests import ContainerRequest
-from yarn.asks import Preemption, UpdateContainerError
-from yarn.containers import Container, ContainerStatus
+from yarn.containers import Container, ContainerStatus, Preemption, UpdateContainerError
 from yarn.ids import ContainerId
 from yarn.nodes import NodeReport
 from yarn.protocols.master import UpdatedContainer

@@ -41,8 +41,7 @@ from am.core.reconciliation import (
     ReconciliationEvent,
 )
 from am.core.requests import ContainerRequest, RackOf, RowKey, default_rack_of, row_key
-from yarn.asks import UpdateContainerRequest
-from yarn.containers import ContainerStatus
+from yarn.containers import ContainerStatus, UpdateContainerRequest
 from yarn.errors import InternalError
 from yarn.ids import ContainerId, NodeId
 from yarn.protocols.master import AllocateRequest, AllocateResponse

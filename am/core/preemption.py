@@ -15,7 +15,7 @@ from functools import reduce
 
 from msgspec import Struct
 
-from yarn.asks import Preemption
+from yarn.containers import Preemption
 from yarn.ids import ContainerId
 from yarn.resource import NONE, Resource
 

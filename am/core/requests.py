@@ -21,8 +21,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yarn.asks import ANY, ResourceRequest
-from yarn.containers import Container
+from yarn.containers import ANY, Container, ResourceRequest
 from yarn.errors import InvalidResourceRequestException
 from yarn.nodes import DEFAULT_RACK
 from yarn.resource import Resource

@@ -14,7 +14,7 @@ from nm.core.effects import Signal
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
-from yarn.machine.effects import Call
+from yarn.machine.dispatcher import Call
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.container_management import SignalContainerRequest
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse

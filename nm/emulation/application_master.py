@@ -30,8 +30,7 @@ from yarn.errors import (
 )
 from yarn.ids import ContainerId
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
-from yarn.settings.applicationmaster import AM_HEARTBEAT_INTERVAL
-from yarn.settings.resourcemanager import SCHEDULER_ADDRESS
+from yarn.settings.resourcemanager import AM_HEARTBEAT_INTERVAL, SCHEDULER_ADDRESS
 from yarn.states import FinalApplicationStatus
 
 UNREGISTER_PAUSE_S = 0.1

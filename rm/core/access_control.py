@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from rm.core.applications import RMApp
 from rm.core.events import Asker
 from rm.scheduler.capacity_scheduler import CapacityScheduler
+from rm.scheduler.config.acls import AccessControlList
 from rm.scheduler.config.queue_configuration import QueueConfiguration
 from rm.scheduler.config.queue_templates import QueueTemplate, configuration_of_leaf, is_managed, template_entries
 from rm.scheduler.config.reader import Reader
-from rm.scheduler.model.access_control_list import AccessControlList
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.settings import resourcemanager

@@ -28,8 +28,7 @@ from rm.core.lifecycle_events import (
     RMNodeRecommission,
     RMNodeShutdown,
 )
-from rm.core.placement_rules.mapping import MappingPlacement
-from rm.core.placement_rules.queues import FoundQueue
+from rm.core.placement_rules.mapping import FoundQueue, MappingPlacement
 from rm.core.rm_node import RMNode
 from rm.core.states import STORED_APP_STATES
 from rm.core.stored_state import NodeLabelState

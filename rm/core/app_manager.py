@@ -15,9 +15,9 @@ from rm.core.events import Asker, SubmitApplication
 from rm.core.lifecycle_events import AppCompleted, RMAppRecover, RMAppStart
 from rm.core.settings import RMSettings
 from rm.core.stored_state import RMState, StoredApplication
-from rm.scheduler.config.priority_acls import default_priority, may_have
+from rm.scheduler.config.acls import default_priority, may_have
 from yarn.applications import ApplicationSubmissionContext
-from yarn.asks import ANY, ResourceRequest
+from yarn.containers import ANY, ResourceRequest
 from yarn.errors import InvalidResourceRequestException, YarnException
 from yarn.ids import ApplicationId
 from yarn.states import ExecutionType

@@ -20,8 +20,7 @@ from rm.core.service_context import AMSession, next_response_id
 from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES
 from rm.scheduler.allocate import Allocation
 from rm.scheduler.request_checks import with_trimmed_label
-from yarn.asks import ANY, ResourceRequest
-from yarn.containers import Container, Token
+from yarn.containers import ANY, Container, ResourceRequest, Token
 from yarn.errors import (
     ApplicationAttemptNotFoundException,
     ApplicationMasterNotRegisteredException,
@@ -132,7 +131,7 @@ class ApplicationMasterService:
         context.send(RMAppAttemptStatusUpdate(attempt_id, _fraction(request.progress), request.tracking_url))
         attempt.let_nodes_forget(attempt.finished_containers.take_sent())
         containers = allocation.containers
-        recovered = context.scheduler.recovery.pull_recovered(attempt_id)
+        recovered = context.scheduler.pull_recovered(attempt_id)
         return AllocateResponse(
             response_id=next_response_id(request.response_id),
             headroom=allocation.headroom,
@@ -193,7 +192,7 @@ class ApplicationMasterService:
         """What earlier attempts left running (getTransferredContainers)."""
         if not app.submission.keep_containers_across_attempts:
             return ()
-        self._context.scheduler.recovery.pull_recovered(attempt.attempt_id)
+        self._context.scheduler.pull_recovered(attempt.attempt_id)
         live = self._context.scheduler.containers_of(app.application_id).values()
         return tuple(rm_container.container for rm_container in live if not attempt.is_am_container(rm_container.id))
 

@@ -13,12 +13,11 @@ from rm.core.lifecycle_events import FinishedContainersPulledByAM, RMAppAttemptC
 from rm.core.service_context import RMServiceContext
 from rm.core.states import RMAppAttemptState, RMAppState
 from rm.core.stored_state import ApplicationAttemptStateData, ApplicationStateData
-from rm.scheduler.model.access_control_list import AccessControlList
+from rm.scheduler.config.acls import AccessControlList
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.usage import NO_LABEL, Losses
 from yarn.applications import ApplicationSubmissionContext
-from yarn.asks import ANY, ResourceRequest
-from yarn.containers import Container, ContainerStatus
+from yarn.containers import ANY, Container, ContainerStatus, ResourceRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import Machine
 from yarn.protocols.master import FinishApplicationMasterRequest

@@ -11,7 +11,7 @@ from rm.core.placement_rules.mapping import MappingPlacement
 from rm.core.rm_node import RMNode
 from rm.core.service_context import RMServiceContext
 from rm.core.settings import RMSettings
-from rm.scheduler.config.priority_acls import PriorityAcl
+from rm.scheduler.config.acls import PriorityAcl
 from yarn.errors import ApplicationNotFoundException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 

@@ -15,7 +15,7 @@ from rm.core.stored_state import RMState, Saving
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.machine.effects import Call
+from yarn.machine.dispatcher import Call
 from yarn.nodes import NodeLabel
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest

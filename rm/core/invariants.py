@@ -21,9 +21,9 @@ from rm.core.events import Event, MoveApplication, NodeHeartbeat, UpdateApplicat
 from rm.core.states import FINAL_APP_STATES, FINAL_ATTEMPT_STATES
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.notices import Notice
-from rm.scheduler.placement.commit_watch import CommitWatch
+from rm.scheduler.view.event_invariants import CommitWatch
 from rm.scheduler.view.invariants import BROKEN_BY_HADOOP, violations
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.machine import InvariantsBroken, Reply, Warn
 from yarn.protocols.master import AllocateResponse

@@ -33,7 +33,7 @@ from rm.core.service_context import AMSession
 from rm.core.states import RMAppAttemptState
 from rm.core.stored_state import ApplicationAttemptStateData
 from rm.scheduler.model.notices import AttemptAdded, ContainerAllocated
-from yarn.asks import ANY, ResourceRequest
+from yarn.containers import ANY, ResourceRequest
 from yarn.machine import Lifecycle, Row, ignored
 
 S = RMAppAttemptState

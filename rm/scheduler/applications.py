@@ -13,9 +13,10 @@ from rm.scheduler.capacity.booking import (
     aborted_status,
     book,
     complete,
+    end_requests,
+    move_requests,
     unbook,
 )
-from rm.scheduler.capacity.demand import end_requests, move_requests
 from rm.scheduler.capacity.managed_queues import AutoCreatedLeafQueue
 from rm.scheduler.capacity.parallel_applications import ParallelApplications
 from rm.scheduler.dynamic_queues import CreationRefused, create_queue
@@ -28,8 +29,7 @@ from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.placement.container_updates import apply_updates
 from rm.scheduler.queue_tree import QueueTree
 from yarn.applications import ApplicationResourceUsage
-from yarn.asks import UpdateContainerRequest
-from yarn.containers import ContainerStatus
+from yarn.containers import ContainerStatus, UpdateContainerRequest
 from yarn.errors import AccessControlException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.java.binary32 import f32

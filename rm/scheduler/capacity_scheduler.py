@@ -34,9 +34,8 @@ from rm.scheduler.recovery import ContainerRecovery
 from rm.scheduler.request_checks import ContainerSizes
 from rm.scheduler.view.explanation import Obstacle, obstacles_of
 from yarn.applications import ApplicationResourceUsage
-from yarn.asks import ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.configuration import Configuration
-from yarn.containers import Container, ContainerStatus
+from yarn.containers import Container, ContainerStatus, ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource, ResourceTypes
 
@@ -288,6 +287,10 @@ class CapacityScheduler:
         Raises YARNFeatureNotEnabledException for a demotion if opportunistic containers are disabled.
         """
         return self._allocate.check_updates(queue, updates)
+
+    def pull_recovered(self, attempt_id: ApplicationAttemptId) -> tuple[Container, ...]:
+        """Containers that the AM's earlier attempts started, recovered after an RM restart since the last call."""
+        return self._allocate.pull_recovered(attempt_id)
 
     def release_temporary(self, container_id: ContainerId, now_ms: int) -> None:
         """RELEASE_CONTAINER: release a temporary container, and with it the resources that it took over."""

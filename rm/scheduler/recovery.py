@@ -20,7 +20,7 @@ from rm.scheduler.model.rm_container import (
     RMContainerState,
 )
 from yarn.containers import Container, NMContainerStatus
-from yarn.ids import ApplicationAttemptId, NodeId
+from yarn.ids import NodeId
 from yarn.states import ContainerState
 
 
@@ -78,13 +78,6 @@ class ContainerRecovery:
             if container.state is RMContainerState.RUNNING:
                 released = aborted_status(container.id, RELEASED_BY_AM)
                 complete(container, released, RMContainerReleased, applications, context)
-
-    def pull_recovered(self, attempt_id: ApplicationAttemptId) -> tuple[Container, ...]:
-        """Containers of earlier attempts, recovered since the last call (pullPreviousAttemptContainers)."""
-        attempt = self._applications.attempt_of(attempt_id.application_id)
-        if attempt is None or attempt.attempt_id != attempt_id:
-            return ()
-        return attempt.pull_recovered()
 
 
 def _is_of(attempt: FiCaSchedulerApp, report: NMContainerStatus) -> bool:

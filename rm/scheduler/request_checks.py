@@ -21,7 +21,7 @@ from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.requests import AppSchedulingInfo, SchedulerKey
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.queue_tree import QueueTree
-from yarn.asks import ANY, ResourceRequest
+from yarn.containers import ANY, ResourceRequest
 from yarn.errors import (
     InvalidContainerReleaseException,
     InvalidLabelResourceRequestException,

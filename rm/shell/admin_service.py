@@ -17,7 +17,7 @@ from rm.core.events import (
 )
 from rm.core.host_lists import HostLists
 from rm.core.resource_manager import ResourceManagerCore
-from rm.scheduler.model.access_control_list import AccessControlList
+from rm.scheduler.config.acls import AccessControlList
 from rm.shell.configuration_files import host_lists
 from rm.shell.effects import ResourceManagerShell
 from rm.shell.groups import forget_groups, groups_of

@@ -23,8 +23,7 @@ from am.core.events import (
 from am.core.invariants import CheckedAMRMClientState
 from am.core.requests import ContainerRequest
 from tests.am.builders import GB, container, container_id, ended, node_id, node_report, reply
-from yarn.asks import Preemption, ResourceRequest, UpdateContainerRequest
-from yarn.containers import Container, Token
+from yarn.containers import Container, Preemption, ResourceRequest, Token, UpdateContainerRequest
 from yarn.errors import InternalError
 from yarn.protocols.master import AllocateRequest, AllocateResponse, NMToken, RegisterApplicationMasterResponse
 from yarn.states import ContainerUpdateType, NodeState

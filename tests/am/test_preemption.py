@@ -6,7 +6,7 @@ import pytest
 
 from am.core.preemption import ReleaseCandidate, containers_to_release
 from tests.am.builders import GB, container_id
-from yarn.asks import Preemption, ResourceRequest
+from yarn.containers import Preemption, ResourceRequest
 from yarn.resource import Resource
 
 HELD = {

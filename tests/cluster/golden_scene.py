@@ -16,8 +16,7 @@ from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationSubmissionContext
-from yarn.asks import ANY, ResourceRequest
-from yarn.containers import Container, ContainerLaunchContext, Token
+from yarn.containers import ANY, Container, ContainerLaunchContext, ResourceRequest, Token
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yarn.nodes import NodeReport
 from yarn.protocols.container_management import StartContainerRequest

@@ -39,8 +39,8 @@ from tests.conformance.nodes import RecordedNode
 from tests.conformance.recording import Json
 from tests.conformance.replies import container_name, show, show_allocate
 from yarn.applications import DEFAULT_QUEUE, ApplicationSubmissionContext
-from yarn.asks import ANY, ResourceRequest, UpdateContainerRequest
 from yarn.configuration import Configuration
+from yarn.containers import ANY, ResourceRequest, UpdateContainerRequest
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from rm.core.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster
 from tests.rm.builders import RM, done, resource_request
-from yarn.asks import ResourceRequest
+from yarn.containers import ResourceRequest
 from yarn.errors import (
     ApplicationAttemptNotFoundException,
     ApplicationMasterNotRegisteredException,

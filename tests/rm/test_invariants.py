@@ -19,8 +19,8 @@ from tests.rm.served_cluster import SOON_S, configuration
 from wire.cluster_secret import read_client_token
 from wire.event_log import read_event_log
 from wire.protocols.client import ApplicationClientProtocol
-from yarn.asks import ANY, ResourceRequest
 from yarn.configuration import Configuration
+from yarn.containers import ANY, ResourceRequest
 from yarn.ids import ApplicationId, NodeId
 from yarn.machine import InvariantsBroken, Reply, Warn
 from yarn.protocols.master import AllocateResponse

@@ -27,12 +27,12 @@ from wire.protocols.master import ApplicationMasterProtocol
 from wire.protocols.pack import PackTrackerProtocol
 from wire.rpc import Rpc
 from yarn.applications import ApplicationReport, ApplicationResourceUsage
-from yarn.asks import ResourceRequest
 from yarn.containers import (
     AMRMTokenIdentifier,
     ContainerLaunchContext,
     ContainerTokenIdentifier,
     NMTokenIdentifier,
+    ResourceRequest,
 )
 from yarn.errors import InvalidArgumentException, RemoteError, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId

@@ -20,9 +20,8 @@ from tests.wire.random_records import random_record
 from wire.event_log import KEPT_MAX, EventLog, Step, earlier_log, open_event_log, read_event_log
 from wire.json_records import from_json, to_json
 from yarn.applications import ApplicationReport
-from yarn.asks import ResourceRequest
 from yarn.configuration import Configuration
-from yarn.containers import ContainerLaunchContext, Token
+from yarn.containers import ContainerLaunchContext, ResourceRequest, Token
 from yarn.errors import InvalidArgumentException, InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yarn.protocols.tracker import NodeHeartbeatRequest
@@ -112,7 +111,7 @@ def test_a_secret_with_a_default_reads_as_that() -> None:
         {"$": "yarn.resource.Iterable"},
         {"$": "yarn.nothing.There"},
         {"$": "yarn.states.NodeState", "is": "NOWHERE"},
-        {"$": "yarn.asks.ResourceRequest", "color": 1},
+        {"$": "yarn.containers.ResourceRequest", "color": 1},
         {"$id": "container_x"},
         {"$what": 1},
         {},

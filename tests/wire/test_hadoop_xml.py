@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wire import hadoop_xml
-from wire.hadoop_keys import hadoop_keys
-from wire.hadoop_xml import load_configuration, parse, read_configuration, read_file, to_xml
+from wire.hadoop_xml import hadoop_keys, load_configuration, parse, read_configuration, read_file, to_xml
 from yarn.configuration import ConfigurationException
 from yarn.faults import Fault, Severity
 from yarn.settings import resourcemanager
+from yarn.settings.report import HadoopKeys
 
 
 def xml(*properties: str) -> bytes:
@@ -225,7 +225,7 @@ def test_any_bytes_are_read_or_refused(content: bytes) -> None:
 
 
 def test_hadoops_keys_are_there() -> None:
-    keys = hadoop_keys()
+    keys = HadoopKeys(hadoop_keys())
     assert "yarn.web-proxy.address" in keys
     assert "yarn.nodemanager.aux-services.spark_shuffle.class" in keys
     assert "yarn.resourcemanager.address.rm1" in keys

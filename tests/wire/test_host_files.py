@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wire.host_files import read_hosts
+from rm.shell.configuration_files import read_hosts
 from yarn.errors import YarnException
 from yarn.settings.resourcemanager import NODES_EXCLUDE_PATH
 

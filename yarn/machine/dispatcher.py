@@ -1,4 +1,4 @@
-"""The events, timers and effects of one core, behind its `handle`.
+"""The events, timers and effects of one core, and the effects that every core has: replies and log entries.
 
 Objects of a core do not call one another: they send events, which are delivered first in, first out, as Hadoop's
 dispatcher does. Its order is part of the behaviour (the end of an attempt reaches the application before the scheduler
@@ -11,11 +11,53 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from yarn.errors import InternalError, YarnException
-from yarn.machine.effects import Refuse, Reply, StateChanged, Warn
 from yarn.machine.table import IllegalTransition, Lifecycle, Machine, State, Subject
+
+Call: TypeAlias = int
+"""The shell's number for an RPC that waits for its answer."""
+
+
+class Reply(Struct, frozen=True):
+    """Answer call `call` with `value` (the response record of its protocol, or None)."""
+
+    call: Call
+    value: object
+
+
+class Refuse(Struct, frozen=True):
+    """Answer call `call` with an error."""
+
+    call: Call
+    error: YarnException
+
+
+class StateChanged(Struct, frozen=True):
+    """For the log: `kind` (NMContainer, RMApp...) `subject` went from `source` to `target` on `event`."""
+
+    kind: str
+    subject: str
+    event: str
+    source: str
+    target: str
+    detail: str = ""
+
+
+class InvariantsBroken(Struct, frozen=True):
+    """The core is in a state that must not be: log every violation, and exit."""
+
+    violations: tuple[str, ...]
+
+
+class Warn(Struct, frozen=True):
+    """For the log: something an operator should know that is not a state change."""
+
+    text: str
+
 
 Effect = TypeVar("Effect")
 Event = TypeVar("Event")

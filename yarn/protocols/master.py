@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from yarn.asks import Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
-from yarn.containers import Container, ContainerStatus, Token
+from yarn.containers import (
+    Container,
+    ContainerStatus,
+    Preemption,
+    ResourceRequest,
+    Token,
+    UpdateContainerError,
+    UpdateContainerRequest,
+)
 from yarn.ids import ContainerId, NodeId
 from yarn.nodes import NodeReport
 from yarn.resource import Resource

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from yarn.configuration import Configuration, find_variable
 from yarn.faults import DEFAULT, Fault, Severity
-from yarn.settings import applicationmaster, nodemanager, preemption, resourcemanager, scheduler, yarnling
+from yarn.settings import nodemanager, preemption, resourcemanager, scheduler, yarnling
 from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting, key_pattern
 
 _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
     value
-    for module in (yarnling, resourcemanager, scheduler, preemption, nodemanager, applicationmaster)
+    for module in (yarnling, resourcemanager, scheduler, preemption, nodemanager)
     for value in vars(module).values()
     if isinstance(value, Setting)
 )

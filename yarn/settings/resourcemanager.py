@@ -1,4 +1,4 @@
-"""The settings of the ResourceManager and of its callers.
+"""The settings of the ResourceManager, and of the clients, NodeManagers and ApplicationMasters that call it.
 
 Defaults are those of yarn-default.xml of Hadoop 3.4.1, except for addresses: yarnling binds to loopback.
 """
@@ -242,4 +242,10 @@ EXCLUSIVE_ENFORCED_PARTITIONS = ListSetting(
     "yarn.node-labels.exclusive-enforced-partitions",
     "",
     "labels whose nodes only run applications submitted with that label",
+)
+AM_HEARTBEAT_INTERVAL = TimeSetting(
+    "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms",
+    "1000",
+    "time between two heartbeats of any AM to the RM (in Hadoop: of a MapReduce AM only)",
+    minimum=1,
 )

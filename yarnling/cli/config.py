@@ -19,10 +19,9 @@ from rich.console import Console
 from rich.text import Text
 
 from rm.scheduler.config.configuration import check_scheduler
-from wire.hadoop_keys import hadoop_keys
-from wire.hadoop_xml import read_configuration
+from wire.hadoop_xml import hadoop_keys, read_configuration
 from yarn.faults import ConfigurationException, Severity, refuse_if_faulty
-from yarn.settings.report import ConfigurationReport, describe
+from yarn.settings.report import ConfigurationReport, HadoopKeys, describe
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import in_line, notices, print_indented, print_json, terminal
 from yarnling.cluster.configuration import definitions, replaced, with_defaults
@@ -54,7 +53,7 @@ def report(conf: Path | None, define: list[str], name: str | None, *, every: boo
     with reading_arguments():
         defined = definitions(define)
     configuration = with_defaults(read_configuration(conf, defined))
-    found = describe(configuration, hadoop_keys(), check_scheduler(configuration))
+    found = describe(configuration, HadoopKeys(hadoop_keys()), check_scheduler(configuration))
     console = terminal()
     if as_json:
         print_json(found)
@@ -78,7 +77,7 @@ def print_key_notices(conf: str | None, settings: Mapping[str, str]) -> None:
         return
     given = read_configuration(None if conf is None else Path(conf), settings)
     configuration = with_defaults(given)
-    found = describe(configuration, hadoop_keys(), check_scheduler(configuration))
+    found = describe(configuration, HadoopKeys(hadoop_keys()), check_scheduler(configuration))
     refuse_if_faulty(found.faults)
     console = notices()
     read = sum(key.key in given for key in found.read)

@@ -10,7 +10,7 @@ from itertools import groupby
 from rich.text import Text
 
 from yarn.applications import ApplicationReport
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId
 from yarn.nodes import NodeReport

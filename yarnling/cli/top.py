@@ -12,7 +12,7 @@ from msgspec import Struct
 from rich.live import Live
 from rich.text import Text
 
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.errors import YarnException
 from yarn.nodes import NodeReport
 from yarn.protocols.inspection import Explanation

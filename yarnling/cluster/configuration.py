@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rm.scheduler.config.configuration import check_scheduler
-from wire.hadoop_keys import hadoop_keys
-from wire.hadoop_xml import read_configuration
+from wire.hadoop_xml import hadoop_keys, read_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.settings import check_settings, nodemanager, resourcemanager, with_further, yarnling
 from yarn.settings.registry import setting_of
-from yarn.settings.report import KeyUnknown, describe
+from yarn.settings.report import HadoopKeys, KeyUnknown, describe
 from yarnling.cluster.directory import STATE_STORE, ClusterDirectory, NodePlace
 
 ORIGIN = "LocalCluster"
@@ -65,7 +64,9 @@ def definitions(texts: Iterable[str], option: str = "-D") -> dict[str, str]:
 def unknown_keys(settings: Mapping[str, str]) -> tuple[KeyUnknown, ...]:
     """The keys that neither yarnling nor Hadoop knows."""
     strangers = {key: value for key, value in settings.items() if setting_of(key) is None}
-    return describe(Configuration().overridden(strangers, ORIGIN), hadoop_keys()).unknown if strangers else ()
+    return (
+        describe(Configuration().overridden(strangers, ORIGIN), HadoopKeys(hadoop_keys())).unknown if strangers else ()
+    )
 
 
 def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[str, str]) -> Configuration:

@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from wire.unix_socket import bound, short_name
+from wire.address import bound, short_name
 from yarn.errors import YarnException
 from yarnling.cluster.nodes import Report
 from yarnling.cluster.state import unusable_state_directory

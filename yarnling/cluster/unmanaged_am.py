@@ -25,8 +25,8 @@ from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.resource import Resource
-from yarn.settings.applicationmaster import AM_HEARTBEAT_INTERVAL
 from yarn.settings.resourcemanager import (
+    AM_HEARTBEAT_INTERVAL,
     NM_CLIENT_CONNECT_MAX_WAIT,
     NM_CLIENT_CONNECT_RETRY_INTERVAL,
     SCHEDULER_ADDRESS,

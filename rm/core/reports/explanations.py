@@ -14,8 +14,7 @@ from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.refusals import Reason
 from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.view.explanation import Obstacle
-from rm.scheduler.view.remedies import Remedies
+from rm.scheduler.view.explanation import Obstacle, Remedies
 from yarn.ids import ApplicationId
 from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk, Reservation
 

@@ -18,7 +18,7 @@ from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.usage import NO_LABEL
 from yarn.applications import DEFAULT_PARTITION, ApplicationFilter, ApplicationReport
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.protocols.client import QueueInfoRequest, QueueUserAcls
 from yarn.queues import QueueInfo, QueuePartition, QueueStatistics
 from yarn.states import ApplicationsRequestScope, QueueACL, YarnApplicationState

@@ -4,6 +4,9 @@ A user's limit is the larger of a fair share (what active users hold plus one co
 minimum-user-limit-percent of the queue's current capacity, but at most user-limit-factor times the guarantee. So it
 grows with usage. A lookup recomputes it only if the version of the users has changed; otherwise the stored limit is
 used. The stored limit is therefore state: it can be older than the numbers it was computed from.
+
+The checks consider only what is already used: the next container may be larger than what is left. The commit of a
+proposal (rm.scheduler.placement.commit) checks again, with the container included.
 """
 
 from __future__ import annotations
@@ -19,6 +22,37 @@ from yarn.java.hash_order import hash_order, string_hash
 from yarn.resource import Resource, componentwise_min
 
 # Queues
+
+
+def has_pending(queue: CSQueue, partition: str, mode: SchedulingMode) -> bool:
+    """True if an application below has requests that a visit of this node serves."""
+    served = partition if mode is RESPECT else NO_LABEL
+    context = queue.context
+    return context.calculator.is_some(context.cluster_resource, queue.usage.pending(served))
+
+
+def can_assign(
+    queue: CSQueue, partition: str, limits: ResourceLimits, could_be_unreserved: Resource, mode: SchedulingMode
+) -> bool:
+    """canAssignToThisQueue: True if below the limit, possibly without reservations; always sets `limits.headroom`."""
+    context = queue.context
+    calculator, cluster = context.calculator, context.cluster_resource
+    if mode is RESPECT:
+        limit = calculator.min_of(cluster, queue.effective_maximum(partition), limits.limit)
+    else:
+        limit = context.partition_resource(partition)
+    used = queue.usage.used(partition)
+    if context.killables.is_used and isinstance(queue, ParentQueue):
+        # A leaf's own killable containers do not count as available to it.
+        used = used - context.killables.resource(queue.path, partition)
+    limits.headroom = limit - used
+    if calculator.less(cluster, used, limit):
+        return True
+    if not context.settings.reservations_continue_looking:
+        return False
+    if not calculator.is_some(cluster, could_be_unreserved):
+        return False
+    return calculator.less(cluster, used - could_be_unreserved, limit)
 
 
 def available_to_children(parent: ParentQueue, limits: ResourceLimits, partition: str, *, net: bool) -> Resource:
@@ -75,6 +109,32 @@ def note_user_limit(
             leaf.active.listener.user_renewed(application.user)
         application.capture_headroom(user)
     return limit
+
+
+def can_assign_to_user(
+    leaf: LeafQueue, application: FiCaSchedulerApp, limit: Resource, partition: str, limits: ResourceLimits
+) -> bool:
+    """True unless the user is ABOVE the limit; at the limit one more container is allowed (canAssignToUser).
+
+    With reservations-continue-look-all-nodes, a user above it only because of reservations passes too, and
+    `amount_needed_unreserve` is set to how much of them has to be unreserved.
+    """
+    user = leaf.users.users.get(application.user)
+    if user is None:
+        return False
+    context = leaf.context
+    calculator, cluster = context.calculator, context.cluster_resource
+    limits.amount_needed_unreserve = context.none
+    used = user.usage.used(partition)
+    if not calculator.greater(cluster, used, limit):
+        return True
+    if not context.settings.reservations_continue_looking:
+        return False
+    without = user.usage.default.used - application.usage.default.reserved
+    if not calculator.less_or_equal(cluster, without, limit):
+        return False
+    limits.amount_needed_unreserve = used - limit
+    return True
 
 
 def is_captured(leaf: LeafQueue, application: FiCaSchedulerApp) -> bool:

@@ -4,14 +4,53 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from rm.scheduler.config.application_lifetime import ApplicationLifetime
-from rm.scheduler.config.configured_capacity import (
-    ConfiguredCapacity,
-)
-from rm.scheduler.config.priority_acls import PriorityAcl
-from yarn.asks import ANY
+from rm.scheduler.config.acls import PriorityAcl
+from rm.scheduler.config.configured_capacity import ConfiguredCapacity
+from rm.scheduler.config.reader import Reader
+from yarn.containers import ANY
 from yarn.resource import Resource
 from yarn.states import QueueState
+
+
+class ApplicationLifetime(Struct, frozen=True):
+    """How long applications of a queue may live (QueueAppLifetimeAndLimitSettings), in seconds; 0 or less: no limit.
+
+    A negative configured maximum means the parent's. A negative configured default means the parent's, at most the
+    queue's own maximum, but only if some queue above configures a default; otherwise the default is the maximum.
+    `is_default_specified`: this queue or one above it configures a default.
+    """
+
+    maximum_s: int
+    default_s: int
+    is_default_specified: bool
+
+    def of(self, requested_s: int) -> int:
+        """The lifetime of an application that requests `requested_s` (<= 0: none); <= 0 = no limit."""
+        if requested_s <= 0:
+            return self.default_s
+        return requested_s if self.maximum_s <= 0 else min(requested_s, self.maximum_s)
+
+
+def read_lifetime(reader: Reader, prefix: str, above: ApplicationLifetime | None) -> ApplicationLifetime:
+    """The lifetimes of the queue whose keys begin with `prefix`; `above`: those of its parent, None for root."""
+    maximum_s = reader.long(prefix + "maximum-application-lifetime", -1)
+    default_s = reader.long(prefix + "default-application-lifetime", -1)
+    if above is None:
+        return ApplicationLifetime(maximum_s, default_s, default_s >= 0)
+    specified = default_s >= 0 or above.is_default_specified
+    if maximum_s < 0:
+        maximum_s = above.maximum_s
+    if default_s < 0:
+        default_s = min(above.default_s, maximum_s) if specified else maximum_s
+    if 0 < maximum_s < default_s:
+        reader.fault(
+            prefix + "default-application-lifetime",
+            f"Default lifetime {default_s} can't exceed maximum lifetime {maximum_s}",
+            "lower it, or raise the maximum",
+            value=str(default_s),
+        )
+    return ApplicationLifetime(maximum_s, default_s if default_s > 0 else maximum_s, specified)
+
 
 FIFO = "fifo"
 FAIR = "fair"

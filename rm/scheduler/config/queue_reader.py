@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rm.scheduler.config.application_lifetime import read_lifetime
+from rm.scheduler.config.acls import PRIORITY_ACL, read_priority_acls
 from rm.scheduler.config.configured_capacity import (
     DYNAMIC_WEIGHT,
     WEIGHT_NOT_SET,
@@ -16,7 +16,6 @@ from rm.scheduler.config.configured_capacity import (
     ConfiguredCapacity,
     uniform,
 )
-from rm.scheduler.config.priority_acls import PRIORITY_ACL, read_priority_acls
 from rm.scheduler.config.queue_configuration import (
     FAIR,
     FIFO,
@@ -28,6 +27,7 @@ from rm.scheduler.config.queue_configuration import (
     ManagedCreation,
     QueueConfiguration,
     QueueCreation,
+    read_lifetime,
 )
 from rm.scheduler.config.queue_templates import (
     LEAF_TEMPLATE,
@@ -39,7 +39,7 @@ from rm.scheduler.config.queue_templates import (
 )
 from rm.scheduler.config.reader import Reader
 from rm.scheduler.model.usage import NO_LABEL
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.java.binary32 import f32, shortest
 from yarn.resource import Resource, ResourceTypes
 from yarn.settings import preemption, scheduler

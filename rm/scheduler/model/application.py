@@ -16,8 +16,7 @@ from rm.scheduler.model.requests import AppSchedulingInfo, SchedulerKey, key_has
 from rm.scheduler.model.rm_container import RMContainer, RMContainerAcquired
 from rm.scheduler.model.usage import NO_LABEL, ResourceUsage
 from rm.scheduler.model.users import User
-from yarn.asks import ANY, UNDEFINED_PRIORITY, Preemption, ResourceRequest, UpdateContainerError
-from yarn.containers import Container
+from yarn.containers import ANY, UNDEFINED_PRIORITY, Container, Preemption, ResourceRequest, UpdateContainerError
 from yarn.ids import EPOCH_BITS, ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.java.binary32 import ceiled
 from yarn.java.hash_order import container_hash, hash_order, node_hash

@@ -17,7 +17,7 @@ from rm.scheduler.model.refusals import Reason, Refusal
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.model.users import QueueShape, UserLimitCache, UsersManager
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
 from yarn.resource import Resource
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn
 
 from rm.scheduler.model.usage import NO_LABEL
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.errors import YarnException
 from yarn.ids import NodeId
 from yarn.java.hash_order import hash_order, node_hash, string_hash

@@ -8,7 +8,7 @@ is subtracted from all three rows, an off-switch one only from `*`: the AM is ex
 A new row for a name REPLACES the earlier one. A container that is lost before its AM has seen it is requested again.
 
 This module does not know about queues. Each method that changes requests returns the resulting changes of demand, in
-order, and rm.scheduler.capacity.demand applies them to the queues and the user.
+order, and rm.scheduler.capacity.booking applies them to the queues and the user.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from itertools import chain, islice
 from typing import NamedTuple, TypeAlias
 
 from rm.scheduler.model.usage import NO_LABEL, ResourceUsage
-from yarn.asks import ANY, ResourceRequest
+from yarn.containers import ANY, ResourceRequest
 from yarn.ids import ContainerId
 from yarn.java.hash_order import hash_order, request_key_hash
 from yarn.resource import Resource

@@ -19,7 +19,7 @@ from rm.scheduler.model.refusals import Reason
 from rm.scheduler.model.requests import NodeType, RequestRow, RequestsOfKey, SchedulerKey, SortedKeys
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.usage import NO_LABEL, ResourceLimits
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.java.binary32 import f32, truncated
 from yarn.resource import Resource
 

@@ -17,14 +17,13 @@ from collections.abc import Callable, Collection, Iterable
 
 from msgspec.structs import replace
 
-from rm.scheduler.capacity.demand import put_requests, restore_requests, take_request
+from rm.scheduler.capacity.booking import put_requests, restore_requests, take_request
 from rm.scheduler.model.application import FiCaSchedulerApp, Place
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.notices import ReleaseTemporary, UpdateContainer
 from rm.scheduler.model.requests import NodeType, RequestTerms, SchedulerKey
 from rm.scheduler.model.rm_container import FINAL, AcquireUpdatedContainer, RMContainer
-from yarn.asks import ANY, UpdateContainerError, UpdateContainerRequest
-from yarn.containers import Container
+from yarn.containers import ANY, Container, UpdateContainerError, UpdateContainerRequest
 from yarn.errors import YARNFeatureNotEnabledException
 from yarn.ids import ContainerId
 from yarn.java.hash_order import container_hash, hash_order

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from operator import attrgetter
 
-from rm.scheduler.capacity.limits import available_to_children, limits_of_child, note_user_limit, set_current_limit
+from rm.scheduler.capacity.limits import (
+    available_to_children,
+    can_assign,
+    can_assign_to_user,
+    has_pending,
+    limits_of_child,
+    note_user_limit,
+    set_current_limit,
+)
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.context import RESPECT, SchedulingMode
 from rm.scheduler.model.leaf_queue import LeafQueue
@@ -25,7 +33,6 @@ from rm.scheduler.placement.allocator import (
     UnneededReservation,
     assign_to_application,
 )
-from rm.scheduler.placement.check import can_assign, can_assign_to_user, has_pending
 from rm.scheduler.placement.memo import RefusedUsers, rest, with_demand
 from yarn.resource import Resource
 

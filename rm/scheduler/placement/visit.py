@@ -23,7 +23,7 @@ may change the next proposal; the limit is the default number of containers per 
 
 
 class Placement:
-    """Places containers on nodes. `watch` is called with each proposal before it is booked (see commit_watch.py)."""
+    """Places containers on nodes. `watch` is called with each proposal before it is booked (see CommitWatch)."""
 
     __slots__ = ("_commit", "_context", "_memo", "applications", "root")
 

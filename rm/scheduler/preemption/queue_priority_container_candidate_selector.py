@@ -14,7 +14,7 @@ from rm.scheduler.model.rm_container import RMContainer, RMContainerReserved
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.preemption.preemption_round import PreemptionReason, PreemptionRound, Victim, Victims
 from rm.scheduler.preemption.temp_queue_per_partition import TempQueuePerPartition
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.ids import NodeId
 from yarn.resource import Resource
 

@@ -4,7 +4,7 @@ The numbers are those of docs/design/invariants.md: the resources of nodes add u
 containers to users, leaves and parents (I-04 to I-06), no queue is above its maximum (I-08), usage by AMs (I-10) and
 counts (I-11) add up, nothing pending is negative (I-14), a container is in one place (I-15), a node has at most one
 reservation, which has an owner (I-18, I-19), containers held are alive (I-28), what an application keeps is bounded
-(I-64). What must hold when an allocation is committed is in rm.scheduler.placement.commit_watch.
+(I-64). What must hold when an allocation is committed is in rm.scheduler.view.event_invariants.
 
 Hadoop itself violates some of them, and so does this scheduler: see `BROKEN_BY_HADOOP`.
 """
@@ -22,7 +22,7 @@ from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.rm_container import RMContainerState
 from rm.scheduler.model.usage import ResourceUsage
 from rm.scheduler.request_checks import BLACKLIST_MAX, REMEMBERED_RELEASES_MAX, REQUESTS_MAX
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.ids import ContainerId
 from yarn.resource import Resource
 

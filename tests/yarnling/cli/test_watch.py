@@ -7,8 +7,7 @@ from typing import Any, cast
 import pytest
 
 from wire.json_records import to_json
-from yarn.asks import ResourceRequest
-from yarn.containers import ContainerStatus
+from yarn.containers import ContainerStatus, ResourceRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.master import AllocateRequest, AllocateResponse

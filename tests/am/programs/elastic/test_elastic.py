@@ -18,8 +18,7 @@ from am.core.events import (
 from am.core.requests import ContainerRequest
 from am.programs.elastic.core import Elastic, ElasticAction, ElasticPlan, EnqueueTasks, RequeueTasks, SpoolScanned
 from tests.am.builders import GB, MB_512, container, container_id, ended
-from yarn.asks import Preemption
-from yarn.containers import ContainerLaunchContext
+from yarn.containers import ContainerLaunchContext, Preemption
 from yarn.errors import YarnException
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus

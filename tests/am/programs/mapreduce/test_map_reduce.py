@@ -26,7 +26,7 @@ from am.programs.mapreduce.core.tasks import (
 )
 from tests.am.builders import APP, ATTEMPT, GB, MB_512, container_id, ended, node_id, node_report
 from tests.am.programs.mapreduce.model import Model, job, started
-from yarn.asks import Preemption, ResourceRequest
+from yarn.containers import Preemption, ResourceRequest
 from yarn.errors import YarnException
 from yarn.resource import NONE
 from yarn.states import FinalApplicationStatus, NodeState

@@ -1,4 +1,6 @@
-"""The priorities that a leaf's users may give their applications (AppPriorityACLConfigurationParser).
+"""Access control lists, and the priorities that a leaf's users may give their applications.
+
+Hadoop's AccessControlList and AppPriorityACLConfigurationParser. The latter reads:
 
     root.a.acl_application_max_priority =
         [user=ann,bob group=staff max_priority=7 default_priority=3] [user=* max_priority=2 default_priority=1]
@@ -15,7 +17,32 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from rm.scheduler.config.reader import Reader
-from rm.scheduler.model.access_control_list import AccessControlList
+
+
+class AccessControlList(Struct, frozen=True):
+    """The users and groups that have a permission.
+
+    Written as `ann,bob staff`: users, a space, groups. `*` in either place means everyone, a single space no one.
+    """
+
+    users: frozenset[str]
+    groups: frozenset[str]
+    everybody: bool = False
+
+    @staticmethod
+    def parse(text: str) -> AccessControlList:
+        users, _, groups = text.partition(" ")
+        if "*" in (users.strip(), groups.strip()):
+            return AccessControlList(frozenset(), frozenset(), everybody=True)
+        return AccessControlList(_names(users), _names(groups))
+
+    def allows(self, user: str, groups: tuple[str, ...]) -> bool:
+        return self.everybody or user in self.users or not self.groups.isdisjoint(groups)
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name for part in text.split(",") if (name := part.strip()))
+
 
 PRIORITY_ACL = "acl_application_max_priority"
 CLUSTER_MAX_PRIORITY = "yarn.cluster.max-application-priority"
