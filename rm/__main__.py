@@ -1,7 +1,7 @@
 """`python -m rm --conf DIR [-D key=value ...] [--ready-fd N]`: one ResourceManager in this process."""
 
 from rm.shell.daemon import ROLE, serve
-from wire.daemon import main
+from wire.daemon_process import main
 
 if __name__ == "__main__":
     main(ROLE, serve)

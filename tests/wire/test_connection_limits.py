@@ -13,7 +13,7 @@ import pytest
 from tests.wire.serving import Recorder, serving, target
 from wire.caller import Caller
 from wire.channel import CALLS_MAX
-from wire.daemon import _is_not_about_a_lost_caller
+from wire.daemon_process import _is_not_about_a_lost_caller
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.retry import RetryPolicy
 from wire.server import DESCRIPTORS_KEPT, ConnectionLimits

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from wire.daemon import LOG_FORMAT, MESSAGE_LENGTH_MAX, _LineFormatter
+from wire.daemon_process import LOG_FORMAT, MESSAGE_LENGTH_MAX, _LineFormatter
 
 
 def test_lines_are_those_of_the_standard_formatter() -> None:

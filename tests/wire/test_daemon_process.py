@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from wire.daemon import EXIT_REFUSED, main
+from wire.daemon_process import EXIT_REFUSED, main
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 

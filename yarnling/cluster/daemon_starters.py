@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from wire.daemon import EXIT_REFUSED, start_logging
+from wire.daemon_process import EXIT_REFUSED, start_logging
 from wire.hadoop_xml import load_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from wire.daemon import EXIT_REFUSED, LOG_FORMAT
+from wire.daemon_process import EXIT_REFUSED, LOG_FORMAT
 from wire.hadoop_xml import load_configuration
 from yarn.errors import InvalidArgumentException, YarnException
 from yarnling.cluster.fork_messages import RM, DaemonRequest
