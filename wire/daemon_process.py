@@ -5,8 +5,7 @@
 The ready line is one JSON object, written once when the daemon answers calls. If it cannot start, it writes the reason
 to standard error and exits with status 2.
 
-This is apart from wire.daemon because a NodeManager is forked from a process that has read its command line already, and
-must not import argparse for itself.
+It is a module of its own, apart from wire.daemon, so that a forked NodeManager does not import argparse.
 """
 
 from __future__ import annotations
