@@ -183,7 +183,10 @@ class _StepAudit:
 
 
 def _failures_before(app: RMApp) -> int:
-    """The failures that counted when the current attempt started; 0 with a validity interval, which ignores older ones."""
+    """The failures that counted when the current attempt started.
+
+    0 if there is a validity interval, which ignores older failures.
+    """
     if app.submission.attempt_failures_validity_interval_ms > 0:
         return 0
     return sum(

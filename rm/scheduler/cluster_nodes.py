@@ -1,4 +1,4 @@
-"""The nodes of the cluster: joining, leaving, changes of size and label, and container reports."""
+"""Handles the scheduler's events of nodes: joining, leaving, changes of size and label, and container reports."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ClusterNodes:
     def remove(self, node_id: NodeId) -> None:
         """Remove a node and kill its containers (-100, "Container released on a *lost* node").
 
-        For a node that was removed before, as when its NM registers again while unhealthy, only labels are updated.
+        If the node was removed before, because its NM was unhealthy, only its labels are updated.
         """
         context = self._context
         context.notify(NodesRemapped(context.labels.deactivate(node_id)))

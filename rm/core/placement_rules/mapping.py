@@ -17,7 +17,7 @@ from yarn.faults import Fault, refuse_if_faulty
 
 
 class FoundQueue(NamedTuple):
-    """A queue, by its full path. `is_managed`: the queues that it creates are leaves only."""
+    """A queue that the rules found; `path` is its full path. `is_managed`: it creates leaves only."""
 
     path: str
     is_leaf: bool
@@ -26,7 +26,7 @@ class FoundQueue(NamedTuple):
 
 
 class Queues(Protocol):
-    """The queue tree, for the rules."""
+    """What the rules need to know about the queue tree."""
 
     def find(self, name: str) -> FoundQueue | None:
         """The queue with a path or unambiguous short name."""
@@ -42,7 +42,7 @@ class NoSuchQueue(Exception):
 
 
 def resolved(path: str, queues: Queues, *, may_create: bool) -> str:
-    """The full path of a rule's path (CSMappingPlacementRule.validateAndNormalizeQueue). Raises NoSuchQueue."""
+    """Check the path that a rule returned; returns its full path. Raises NoSuchQueue (validateAndNormalizeQueue)."""
     if "" in path.split("."):
         raise NoSuchQueue(f"Invalid path returned by rule: '{path}'")
     if "." not in path:
@@ -80,7 +80,7 @@ def _existing(name: str, queues: Queues) -> str:
 
 
 def _look_up(path: str, queues: Queues) -> tuple[str, FoundQueue | None]:
-    """(full path, its queue; None if it can be created)."""
+    """(full path, the queue there). The queue is None if it does not exist and can be created."""
     full = _from_root(path, queues)
     found = queues.find(full)
     if found is None:
@@ -89,7 +89,7 @@ def _look_up(path: str, queues: Queues) -> tuple[str, FoundQueue | None]:
 
 
 def _from_root(path: str, queues: Queues) -> str:
-    """The path with its first part, which may be a short name, replaced by the full path."""
+    """Replace the first part of the path, which may be a short name, by the full path of that queue."""
     first, dot, rest = path.partition(".")
     root = queues.find(first)
     if root is None:
@@ -124,7 +124,7 @@ def _check_fixed(path: str, queues: Queues) -> None:
 
 
 def _check_prefix(path: str, fixed: list[str], queues: Queues) -> None:
-    """The part before the first variable must be a queue that can have children."""
+    """Raises NoSuchQueue unless the part before the first variable is a queue that can have children."""
     prefix = _from_root(".".join(fixed), queues)
     found = queues.find(prefix)
     if found is not None and found.is_leaf:
@@ -143,7 +143,7 @@ REJECTED = "Application submission have been rejected by a mapping rule. Please 
 
 
 class MappingPlacement:
-    """The rules of a configuration, applied to the queues as they are at each call."""
+    """The rules of a configuration. Each call applies them to the queues that exist then."""
 
     __slots__ = ("_overrides", "_queues", "_rules")
 
@@ -164,7 +164,7 @@ class MappingPlacement:
         refuse_if_faulty(faults)
 
     def place(self, *, user: str, groups: tuple[str, ...], application: str, queue: str) -> str | None:
-        """The full path that the rules choose; None to keep `queue`. Raises YarnException to reject the submission."""
+        """The full path that the rules choose; None to keep the submitted `queue`. Raises YarnException to reject."""
         if not self._rules or (queue != DEFAULT_QUEUE and not self._overrides):
             return None
         variables = Variables(

@@ -11,9 +11,9 @@ from yarn.states import NodeState, NodeUpdateType
 
 
 def node_reports(context: RMContext, states: frozenset[NodeState]) -> Iterator[NodeReport]:
-    """The nodes in one of `states` (empty: all), those in use first, in the order in which they registered.
+    """The reports of nodes in one of `states` (empty: all), nodes in use first, in the order of registration.
 
-    Nodes may change between two reports: each is as of the time at which it is taken.
+    Nodes may change between two reports: each report shows the state at the time it is created.
     """
     for node in (*context.nodes.values(), *context.inactive_nodes.values()):
         if not states or node.state in states:
@@ -21,7 +21,7 @@ def node_reports(context: RMContext, states: frozenset[NodeState]) -> Iterator[N
 
 
 def node_update_report(context: RMContext, node: RMNode, update: NodeUpdateType) -> NodeReport:
-    """The report of a node's change to an AM."""
+    """The report to an AM about a changed node."""
     return _node_report(context, node, update)
 
 

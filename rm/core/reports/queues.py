@@ -29,9 +29,9 @@ _PENDING = (YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnAppli
 
 
 def queue_info(context: RMContext, request: QueueInfoRequest, asker: Asker | None = None) -> QueueInfo | None:
-    """The queue of a path or an unambiguous short name; None if there is none.
+    """The queue with that path or unambiguous short name; None if there is none.
 
-    It leaves out applications that the asker may not view.
+    Applications that the asker may not view are omitted.
     """
     queue = context.scheduler.queue(request.queue)
     if queue is None:
@@ -44,7 +44,7 @@ def queue_info(context: RMContext, request: QueueInfoRequest, asker: Asker | Non
 
 
 def queue_user_acls(context: RMContext, user: str, groups: tuple[str, ...]) -> tuple[QueueUserAcls, ...]:
-    """What the user may do in each queue: a queue before those below it (ParentQueue.getQueueUserAclInfo)."""
+    """What the user may do in each queue; a queue comes before its children (ParentQueue.getQueueUserAclInfo)."""
     root = context.scheduler.queue(ROOT)
     assert root is not None
     return tuple(
@@ -57,7 +57,7 @@ def queue_user_acls(context: RMContext, user: str, groups: tuple[str, ...]) -> t
 
 
 def _queue_info(context: RMContext, queue: CSQueue, depth: int) -> QueueInfo:
-    """`depth`: the levels of children to include; negative: all."""
+    """A queue with `depth` levels of children; negative: all levels."""
     shares = queue.capacities.at(NO_LABEL)
     below = queue.children if isinstance(queue, ParentQueue) and depth != 0 else ()
     return QueueInfo(
@@ -83,7 +83,7 @@ def _queue_info(context: RMContext, queue: CSQueue, depth: int) -> QueueInfo:
 
 
 def _labels_of(context: RMContext, queue: CSQueue) -> tuple[str, ...]:
-    """The labels that it may use: all labels of the cluster for `*` (AbstractCSQueue.getNodeLabelsForQueue)."""
+    """The labels that the queue may use: all labels of the cluster for `*` (AbstractCSQueue.getNodeLabelsForQueue)."""
     labels = tuple(label.name for label in context.scheduler.labels.cluster_labels())
     return tuple(label for label in labels if queue.configuration.may_use(label))
 
@@ -102,7 +102,7 @@ def _partition(queue: CSQueue, label: str) -> QueuePartition:
 
 
 def _applications_below(context: RMContext, queue: CSQueue, asker: Asker | None) -> tuple[ApplicationReport, ...]:
-    """Those that the queue and all below it have now, in the order of their submission."""
+    """The applications in the queue and all queues below it, in the order of submission."""
     paths = frozenset(leaf.path for leaf in _leaves(queue))
     live = frozenset(attempt_id.application_id for leaf in _leaves(queue) for attempt_id in leaf.attempts)
     found = reports.applications(
@@ -112,7 +112,9 @@ def _applications_below(context: RMContext, queue: CSQueue, asker: Asker | None)
 
 
 def _statistics(context: RMContext, queue: CSQueue) -> QueueStatistics:
-    """Applications are those that the RM still remembers; amounts are those of the partition without label."""
+    """The queue's statistics. Applications are counted as long as the RM remembers them; amounts are those of nodes
+    without a label.
+    """
     leaves = list(_leaves(queue))
     states = _states(context, frozenset(leaf.path for leaf in leaves))
     attempts = [attempt for leaf in leaves for attempt in leaf.attempts.values()]
@@ -156,7 +158,7 @@ def _leaves(queue: CSQueue) -> Iterable[LeafQueue]:
 
 
 def _asks_for(attempt: FiCaSchedulerApp) -> int:
-    """Containers that the attempt requests and does not have."""
+    """The number of containers that the attempt requests and does not have."""
     return sum(row.count for _, row in attempt.requests.rows() if row.terms.resource_name == ANY)
 
 

@@ -151,7 +151,9 @@ def is_captured(leaf: LeafQueue, application: FiCaSchedulerApp) -> bool:
 def limit_of(
     users: UsersManager, name: str, partition: str, mode: SchedulingMode, *, active_only: bool = True
 ) -> Resource:
-    """The user's limit. `active_only`: Hadoop's variant that decides; it is stored in the user's entry, if any."""
+    """The user's limit. `active_only`: use Hadoop's variant for active users, on which decisions are based; it is
+    also stored in the user's entry.
+    """
     key = (partition, mode is RESPECT, active_only)
     kept = users.limits.get(key)
     if kept is None or kept[0] != users.version:
@@ -222,9 +224,10 @@ def _provided(provider: HeadroomProvider) -> Resource:
 
 
 def _headroom_on(leaf: LeafQueue, user: User, user_limit: Resource, partition: str) -> Resource:
-    """What the limits of the user and the queue leave, in whole containers, at most what is free in the cluster.
+    """The headroom on one partition: what the user's and the queue's limit leave, at most what is free in the cluster.
 
-    Memory can be negative on an over-committed cluster. On NO_LABEL the queue's limit is the copied one.
+    The limits are rounded down to whole containers. Memory can be negative on an over-committed cluster. On NO_LABEL
+    the copied limit of the queue is used.
     """
     context = leaf.context
     queue_limit = leaf.copied_limit if partition == NO_LABEL else leaf.effective_maximum(partition)

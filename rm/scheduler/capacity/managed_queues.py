@@ -57,7 +57,7 @@ class AutoCreatedLeafQueue(LeafQueue):
 
     @property
     def maker(self) -> ManagedParentQueue:
-        """Its parent."""
+        """The leaf's managed parent."""
         assert isinstance(self.parent, ManagedParentQueue)
         return self.parent
 
@@ -95,15 +95,15 @@ class AutoCreatedLeafQueue(LeafQueue):
             self.update_used_capacity(partition)
 
     def configured_in_full(self) -> None:
-        """Let the configured amounts count again."""
+        """Use the configured amounts again."""
         self._minimum = {}
 
     def forget_minimum(self) -> None:
-        """Let it count as configured with an amount of zero."""
+        """Treat the leaf as configured with a minimum of zero."""
         self._minimum[NO_LABEL] = self.context.none
 
     def guarantee(self, partition: str) -> Resource:
-        """Its guarantee; without a share, that of the template (CSQueueUtils.updateUsedCapacity)."""
+        """The leaf's guarantee; without a share, the template's guarantee (CSQueueUtils.updateUsedCapacity)."""
         if self.capacities.at(partition).absolute_capacity != 0:
             return super().guarantee(partition)
         whole = self.context.partition_resource(partition)
@@ -229,7 +229,7 @@ class ManagedParentQueue(ParentQueue):
         return Entitlement(0.0, self.template.default.maximum_capacity, 0.0, 0.0)
 
     def _update_template(self) -> None:
-        """Compute absolute shares from shares of what the queue has now; a share of 0 leaves the old one unchanged."""
+        """Compute the template's absolute shares from the queue's present shares; a share of 0 leaves the old one."""
         share, own = self.template.default, self.capacities.default
         if share.capacity > 0:
             share.absolute_capacity = f32(share.capacity * own.absolute_capacity)

@@ -1,8 +1,9 @@
-"""Amounts from capacity vectors (ResourceCalculationDriver), for configurations without legacy queue mode.
+"""Computes amounts from capacity vectors (ResourceCalculationDriver), for configurations without legacy queue mode.
 
-A parent's amount of each resource type is divided in three rounds: configured amounts first (scaled down if the parent
-has less than their sum), then percentages of what these left, then weights share the rest. Anything above that is cut
-with a warning instead of being refused. Shares are computed from the amounts afterwards; legacy mode does the reverse.
+A parent's amount of each resource type is divided in three rounds: first the configured amounts (scaled down if the
+parent has less than their sum), then percentages of what is left, then weights divide the rest. A queue that would get
+more than is left gets less, with a warning; the configuration is not refused. Shares are computed from the amounts
+afterwards; legacy mode does the reverse.
 
 Like Hadoop, this computes in doubles from the cluster's size down: 100 * (50 / 100) * (33 / 50) is not always 33, and
 truncation may then lose a whole unit.
@@ -58,7 +59,7 @@ def _update_shares(queue: CSQueue, parent: ParentQueue) -> None:
 
 
 class _Amounts:
-    """A child's amounts, type by type; without a vector it keeps its old ones."""
+    """The amounts of a child for each resource type. Without a vector the child keeps its old amounts."""
 
     __slots__ = ("high", "low", "maximum_vector", "vector")
 
@@ -73,8 +74,8 @@ class _Amounts:
 class _Division:
     """Divides one resource type of a parent among its children.
 
-    `whole`: the partition's amount; `own`, `own_maximum`: the parent's. `left` is what is left now; `batch` is what was
-    left when the round began: percentages and weights are fractions of it.
+    `whole`: the partition's amount. `own`, `own_maximum`: the parent's. `left`: what is left now. `batch`: what was
+    left when the current round began; percentages and weights are fractions of it.
     """
 
     __slots__ = (

@@ -63,7 +63,7 @@ class QueueTemplate:
         return {**self._common, **(self._leaf if is_leaf else self._parent)}
 
     def configuration_of(self, path: str, *, is_leaf: bool) -> Configuration:
-        """The configuration with which the child at `path` is read."""
+        """The configuration from which the child at `path` is read."""
         entries: dict[str, Entry] = {}
         if is_leaf:
             entries = {queue_key(path, name): Entry(value, OVERRIDE) for name, value in _OF_LEAVES.items()}
@@ -76,7 +76,7 @@ class QueueTemplate:
     def labels_of(self, path: str) -> tuple[str, ...]:
         """The labels on which the child at `path` has a capacity (AbstractCSQueue.parseAndSetDynamicTemplates).
 
-        Those of the parent's own common template, else those of the child's own keys.
+        These are the labels in the parent's own common template, or else those in the child's own keys.
         """
         reader = Reader(self._configuration)
         return configured_labels(reader, f"{self._path}.{_COMMON[:-1]}") or configured_labels(reader, path)
@@ -99,16 +99,16 @@ def template_entries(configuration: Configuration, parent: str) -> dict[str, Ent
 
 
 def configuration_of_leaf(configuration: Configuration, path: str) -> Configuration:
-    """The configuration with which a leaf of a managed parent is read (ManagedParentQueue.setLeafQueueConfigs)."""
+    """The configuration from which a leaf of a managed parent is read (setLeafQueueConfigs)."""
     entries = template_entries(configuration, path.rpartition(".")[0])
     own = {queue_key(path, name): entry for name, entry in entries.items() if not name.startswith(_SNAPSHOT_ONLY)}
     return configuration.with_entries(own)
 
 
 def configured_labels(reader: Reader, path: str) -> tuple[str, ...]:
-    """The labels on which the queue has a capacity by some key, in the file's order; for root those of all queues.
+    """The labels on which the queue has a capacity, in the order of the file; for root, those of all queues.
 
-    QueueNodeLabelsSettings.
+    Source: QueueNodeLabelsSettings.
     """
     prefix = PREFIX if path == ROOT else queue_key(path, _LABELS)
     labels: dict[str, None] = {}
