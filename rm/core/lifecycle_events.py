@@ -245,9 +245,7 @@ class _ToNode(Struct, frozen=True):
 
 
 class RMNodeStarted(_ToNode, frozen=True):
-    """The node's NM registered. `containers`: containers that run there from before a restart of the
-    ResourceManager.
-    """
+    """The node's NM registered. `containers`: those that run there from before a restart of the RM."""
 
     containers: tuple[NMContainerStatus, ...]
     running_applications: tuple[ApplicationId, ...]

@@ -1,6 +1,6 @@
-"""Containers from before a restart of the ResourceManager, reported by the nodes they run on.
+"""Recovers containers that ran before a restart of the ResourceManager, as nodes report them.
 
-The NM reports each container with its size and attempt. That is enough to charge the node, queues, user and attempt as
+An NM reports each container with its size and attempt. That is enough to charge the node, queues, user and attempt as
 when the container was placed (AbstractYarnScheduler.recoverContainersOnNode).
 """
 
@@ -34,9 +34,10 @@ class ContainerRecovery:
         self._applications = applications
 
     def begin(self, *, epoch: int, waits: bool, remember_releases_ms: int, now_ms: int) -> None:
-        """Start with a new epoch, part of container ids. `waits`: place nothing until nodes and AMs could re-register.
+        """Start with a new epoch, which becomes part of container ids.
 
-        For `remember_releases_ms` an AM may release containers that their nodes have not reported yet.
+        `waits`: place nothing until nodes and AMs have had time to register again. For `remember_releases_ms` an AM may
+        release containers that their nodes have not reported yet.
         """
         context = self._context
         context.now_ms = now_ms

@@ -272,8 +272,9 @@ def _check_sum(
     partition: str,
     must_match: bool,
 ) -> None:
-    """Add a fault unless percentages add up to 100 or 0. With `must_match` they add up to 0 only if the parent has
-    0.
+    """Add a fault unless percentages add up to 100 or 0.
+
+    With `must_match` they may add up to 0 only if the parent has 0.
     """
     total = 0.0
     for child in children:

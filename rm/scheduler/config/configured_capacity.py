@@ -39,9 +39,7 @@ _PERCENT_REMEDY = "write a percentage from 0 to 100"
 _WEIGHT_REMEDY = f"write a weight from 0w to {WEIGHT_MAX}w"
 
 _BRACKETS = re.compile(r"\[[\w.,\-%/]+=(?:[\w.,\-%/]{2,}=)*[\w.,\-%/]+\]", re.ASCII)
-"""QueueCapacityConfigParser.RESOURCE_PATTERN, written so that a text that does not match is rejected without
-backtracking.
-"""
+"""QueueCapacityConfigParser.RESOURCE_PATTERN, written so that it never backtracks far."""
 
 _PLAIN = re.compile(r"([0-9.]+)(.*)")
 

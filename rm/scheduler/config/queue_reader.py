@@ -296,9 +296,7 @@ class QueueReader:
 
 
 def _accessible_labels(reader: Reader, path: str, parent: QueueConfiguration | None) -> tuple[str, ...]:
-    """The labels that the queue may use, `("*",)` for all. Its parent's labels unless set; never others than its
-    parent's.
-    """
+    """The labels that the queue may use, `("*",)` for all: its parent's unless set, and never others."""
     key = queue_key(path, "accessible-node-labels")
     if parent is None:
         return (ANY,)
@@ -322,8 +320,9 @@ def _accessible_labels(reader: Reader, path: str, parent: QueueConfiguration | N
 def _default_label(
     reader: Reader, path: str, parent: QueueConfiguration | None, accessible: tuple[str, ...], *, is_leaf: bool
 ) -> str | None:
-    """The label of resource requests without one. The parent's if not set and the queue may use all labels of its
-    parent.
+    """The label of resource requests without one.
+
+    If it is not set, the parent's applies, provided that the queue may use all labels of its parent.
     """
     key = queue_key(path, "default-node-label-expression")
     label = reader.configuration.get(key)

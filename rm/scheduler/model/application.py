@@ -182,16 +182,16 @@ class FiCaSchedulerApp:
 
     @property
     def is_waiting_for_master(self) -> bool:
-        """True until the ResourceManager has acquired the AM's container."""
+        """True until the ResourceManager has acquired the container of the attempt's AM."""
         return not self.has_master and not self.unmanaged
 
     @property
     def reserved_containers(self) -> list[RMContainer]:
-        """All its reserved containers."""
+        """All reserved containers of the attempt."""
         return [container for by_node in self.reserved.values() for container in by_node.values()]
 
     def reserved_in_hash_order(self) -> list[RMContainer]:
-        """All its reserved containers, in the order of Java's maps."""
+        """All reserved containers of the attempt, in the order of Java's maps."""
         keys = hash_order(self.reserved, key_hash)
         return [
             self.reserved[key][node_id]
@@ -200,12 +200,12 @@ class FiCaSchedulerApp:
         ]
 
     def is_blacklisted(self, host: str, rack: str) -> bool:
-        """The blacklist of the system applies to the AM's container, the AM's own to all others."""
+        """True if the host or rack is blacklisted: by the RM for the AM's container, by the AM for all others."""
         places = self.system_blacklist if self.is_waiting_for_master else self.blacklist
         return bool(places) and (host in places or rack in places)
 
     def am_used(self, partition: str) -> Resource:
-        """The amount that its AM counts towards the AM limit on the partition, also before it runs (getAMResource)."""
+        """The resources that count towards the AM limit on the partition, also before the AM runs (getAMResource)."""
         return self.usage.am_used(partition)
 
     def live_in_hash_order(self) -> list[RMContainer]:
@@ -249,14 +249,16 @@ class FiCaSchedulerApp:
         return tuple(container.container for container in placed)
 
     def mark_for_preemption(self, container_id: ContainerId) -> None:
-        """The container is to be preempted: notify the AM with the next reply (markContainerForPreemption)."""
+        """Note that the container is to be preempted; the AM is notified with its next reply
+        (markContainerForPreemption).
+        """
         if container_id in self.live_containers:
             self.to_preempt[container_id] = None
 
     def pull_preemption(self) -> Preemption | None:
-        """The preemption message for its AM; None if there is nothing new.
+        """The preemption message for the AM; None if there is nothing new.
 
-        It names the containers, and the amount that would have to be released instead, in containers of the minimum
+        The message names the containers, and the amount that the AM could release instead, in containers of the minimum
         allocation (FiCaSchedulerApp.getAllocation).
         """
         if not self.to_preempt:
@@ -269,7 +271,10 @@ class FiCaSchedulerApp:
         return Preemption(negotiable=named, asks=(request,))
 
     def next_container_id(self) -> ContainerId:
-        """Assigned only when a placement or reservation is booked, so that refused proposals leave no gaps."""
+        """The id of a new container.
+
+        It is taken only when a placement or reservation is booked, so that refused proposals leave no gaps.
+        """
         self._container_count += 1
         return ContainerId(self.attempt_id, self._context.epoch << EPOCH_BITS | self._container_count)
 
@@ -297,7 +302,7 @@ class FiCaSchedulerApp:
         self._context.change_count += 1
 
     def capture_headroom(self, user: User) -> None:
-        """From now on compute the headroom from its present leaf and this user entry."""
+        """From now on compute the headroom from the attempt's present leaf and this user entry."""
         self.headroom_provider = HeadroomProvider(user, self.leaf, self)
         self._context.change_count += 1
 
@@ -352,7 +357,7 @@ class FiCaSchedulerApp:
 
 
 class SchedulerApplication:
-    """An application: its leaf queue, and the attempt that runs or ran last."""
+    """An application: its leaf queue, and its current or last attempt."""
 
     __slots__ = ("current_attempt", "leaf", "priority", "user")
 
@@ -364,7 +369,7 @@ class SchedulerApplication:
 
     @property
     def queue(self) -> str:
-        """The path of its leaf queue."""
+        """The path of the application's leaf queue."""
         return self.leaf.path
 
 

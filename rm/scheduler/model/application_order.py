@@ -28,7 +28,7 @@ Entry: TypeAlias = tuple[OrderKey, FiCaSchedulerApp]
 
 
 class OrderListener:
-    """Is notified of changes that affect an iteration over the applications. This base class ignores them."""
+    """Receives changes that affect an iteration over the applications. This base class ignores them."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ class OrderListener:
         """An application was removed."""
 
     def requests_changed(self, application_id: ApplicationId) -> None:
-        """What the application requests has changed."""
+        """The application's requests have changed."""
 
     def user_renewed(self, user: str) -> None:
         """The user's entry was dropped and created again."""
@@ -129,10 +129,10 @@ class FifoOrderingPolicy:
 
 
 class FairOrderingPolicy(FifoOrderingPolicy):
-    """The application that uses the least memory first; priorities do not count (FairOrderingPolicy).
+    """The application that uses the least memory comes first; priorities do not count (FairOrderingPolicy).
 
     `by_size`: the memory used is divided by the logarithm of all memory requested, so that large applications may use
-    more. `_changed` {application: its attempt} are those to be inserted again.
+    more. `_changed` {application: its attempt}: those to be reinserted.
     """
 
     __slots__ = ("_by_size", "_changed")

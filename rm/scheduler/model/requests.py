@@ -51,7 +51,7 @@ class SchedulerKey(NamedTuple):
 
 
 class RequestTerms(NamedTuple):
-    """A row without its count; a lost container is requested again with the same terms."""
+    """The fields of a row except its count. A lost container is requested again with the same terms."""
 
     resource_name: str
     capability: Resource
@@ -190,7 +190,10 @@ class AppSchedulingInfo:
         return [PendingChanged(name, amount) for name, amount in amounts if not amount.is_none()]
 
     def update(self, requests: Sequence[ResourceRequest]) -> tuple[bool, list[Change]]:
-        """Replace rows; returns (True if a `*` row was replaced, changes). The last row for a name in a call wins."""
+        """Replace rows; returns (True if a `*` row was replaced, changes).
+
+        If a call has two rows for a name, the last one counts.
+        """
         grouped: dict[SchedulerKey, dict[str, ResourceRequest]] = {}
         for request in requests:
             grouped.setdefault(SchedulerKey.of(request), {})[request.resource_name] = request
@@ -224,7 +227,7 @@ class AppSchedulingInfo:
         return tuple(terms), changes
 
     def stop(self) -> list[PendingChanged]:
-        """The attempt has ended. Returns what was pending, to be subtracted from its queues; `usage` is unchanged."""
+        """Stop an ended attempt; returns the pending amounts to subtract from its queues. `usage` is unchanged."""
         booked = self.booked_pending()
         self.keys.clear()
         self._by_key.clear()
@@ -257,7 +260,7 @@ class AppSchedulingInfo:
         return True
 
     def _change_keys(self, key: SchedulerKey, last: int, count: int, changes: list[Change]) -> None:
-        """Update the set of served keys; all rows of a key are dropped when its `*` row reaches 0."""
+        """Update the set of served keys. If a key's `*` row reaches 0, all rows of the key are dropped."""
         if count <= 0:
             self.keys.discard(key)
             gone = self._by_key.pop(key, None)

@@ -1,10 +1,9 @@
-"""How amounts of several resource types are compared, divided and rounded.
+"""Compares, divides and rounds amounts of several resource types.
 
 `DefaultResourceCalculator` uses memory only: each amount that it computes has 1 vcore (0 without memory), whatever its
 operands had. `DominantResourceCalculator` compares by the largest share of the cluster. Both follow Hadoop's classes of
-the same names, including their rounding.
-
-`min_of` and `max_of` return one of the two whole vectors, never a mix; on a tie the first.
+the same names, including their rounding. `min_of` and `max_of` return one of the two operands, never a mix; if they are
+equal, the first.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class ResourceCalculator(ABC):
 
     @abstractmethod
     def fits_in(self, small: Resource, big: Resource) -> bool:
-        """True if `small` fits into `big`."""
+        """True if `small` fits in `big`."""
 
     @abstractmethod
     def ratio(self, a: Resource, b: Resource) -> float:
@@ -43,15 +42,15 @@ class ResourceCalculator(ABC):
 
     @abstractmethod
     def available_containers(self, available: Resource, required: Resource) -> int:
-        """How many of `required` go into `available`; negative on an over-committed node."""
+        """How many containers of `required` fit in `available`; negative on an over-committed node."""
 
     @abstractmethod
     def is_any_above_zero(self, resource: Resource) -> bool:
-        """isAnyMajorResourceAboveZero: a type that the calculator uses is above 0."""
+        """True if a type that the calculator uses is above 0 (isAnyMajorResourceAboveZero)."""
 
     @abstractmethod
     def is_any_zero_or_negative(self, resource: Resource) -> bool:
-        """isAnyMajorResourceZeroOrNegative: a type that the calculator uses is not above 0."""
+        """True if a type that the calculator uses is not above 0 (isAnyMajorResourceZeroOrNegative)."""
 
     @abstractmethod
     def normalize(self, resource: Resource, smallest: Resource, largest: Resource, step: Resource) -> Resource:
@@ -307,7 +306,7 @@ def _largest_share(cluster: Resource, resource: Resource) -> float:
 
 
 def _compare_two(cluster: Resource, a: Resource, b: Resource) -> int:
-    """Memory and vcores: the dominant shares decide, then the others."""
+    """Compare amounts of memory and vcores: first the dominant shares, then the other shares."""
     a_memory, a_vcores = _share(cluster.memory_mb, a.memory_mb), _share(cluster.vcores, a.vcores)
     b_memory, b_vcores = _share(cluster.memory_mb, b.memory_mb), _share(cluster.vcores, b.vcores)
     a_pair = (a_vcores, a_memory) if a_vcores > a_memory else (a_memory, a_vcores)

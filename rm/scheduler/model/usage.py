@@ -1,4 +1,4 @@
-"""Usage by partition of a queue, a user in a queue or an attempt; and a queue's shares by partition.
+"""The usage of a queue, of a user in a queue, or of an attempt, by partition; and a queue's shares by partition.
 
 A partition is the name of a node label, "" for nodes without one. A partition without bookings reads as all zero. In
 queues and users `used` includes reservations; in an attempt it does not (Hadoop's ResourceUsage).
@@ -16,7 +16,7 @@ NO_LABEL = ""
 
 
 class PartitionUsage:
-    """One partition's amounts. `am_limit`: as last computed; `pending`: requested and not placed."""
+    """The amounts on one partition. `am_limit`: as last computed. `pending`: requested and not placed."""
 
     __slots__ = ("am_limit", "am_used", "pending", "reserved", "used")
 
@@ -39,7 +39,7 @@ class PartitionUsage:
 
 
 def _cloned(resource: Resource) -> Resource:
-    """Cap vcores at the largest 32-bit integer; cut those below the smallest one to their lower 32 bits."""
+    """Limit vcores to the largest 32-bit integer; below the smallest one keep only the lower 32 bits."""
     vcores = INT32_MAX if resource.vcores > INT32_MAX else (resource.vcores - INT32_MIN) % 2**32 + INT32_MIN
     return Resource(resource.memory_mb, vcores, resource.extra)
 
@@ -166,7 +166,7 @@ class PartitionCapacities:
 
 
 class QueueCapacities:
-    """Shares by partition; one that is neither configured nor was ever used reads as all zero."""
+    """Shares by partition. A partition that was never configured or used reads as all zero."""
 
     __slots__ = ("_none", "_nothing", "_parts", "default")
 
@@ -226,12 +226,12 @@ class ResourceLimits:
         return self.limit if self.blocked_headroom is None else self.limit - self.blocked_headroom
 
     def add_blocked_headroom(self, amount: Resource) -> None:
-        """Keep `amount` more for an earlier child."""
+        """Reserve `amount` more for an earlier child."""
         self.blocked_headroom = amount if self.blocked_headroom is None else self.blocked_headroom + amount
 
 
 class Losses:
-    """Lost containers: count, sizes, and sizes times seconds of runtime (QueueMetrics, RMAppAttemptMetrics).
+    """Lost containers: their number, sizes, and resource-seconds (QueueMetrics, RMAppAttemptMetrics).
 
     The runtime of each container is cut to whole seconds before it is added.
     """

@@ -158,7 +158,10 @@ class Commit:
 def refusal_at_commit(
     proposal: Proposal, applications: ApplicationTable, context: SchedulerContext
 ) -> tuple[Reason, Resource, Resource] | None:
-    """Why the proposal cannot be booked. A reservation to be filled passed the limits when it was made."""
+    """Why the proposal cannot be booked, with the two amounts compared; None if it can.
+
+    A reservation that is filled is not checked against the limits: it was checked when it was made.
+    """
     if not proposal.node.is_running:
         return Reason.COMMIT_NODE_STATE, proposal.resource, proposal.node.unallocated
     if proposal.to_kill and not _frees_enough(proposal, applications, context):
@@ -191,8 +194,11 @@ def refusal_at_commit(
 
 
 def _frees_enough(proposal: Proposal, applications: ApplicationTable, context: SchedulerContext) -> bool:
-    """False if one of the containers to kill has already ended (the node frees its resources when its NM reports that),
-    or if an application was removed and the rest is not enough."""
+    """True if killing `to_kill` frees enough on the node.
+
+    False if one of the containers to kill has already ended (the node frees its resources only when its NM reports
+    that), or if an application was removed and the others are not enough.
+    """
     free = proposal.node.unallocated
     proposal.to_kill = [
         container for container in proposal.to_kill if applications.attempt_of(container.id.application_id) is not None
@@ -205,7 +211,7 @@ def _frees_enough(proposal: Proposal, applications: ApplicationTable, context: S
 
 
 def _released(proposal: Proposal) -> Resource | None:
-    """The resources released for it, in any queue, as Hadoop counts them; None if there are none."""
+    """The resources that are released for the proposal, in any queue, as Hadoop counts them; None if there are none."""
     if not proposal.going:
         return None
     first, *others = (container.resource for container in proposal.going)

@@ -49,7 +49,9 @@ class PreemptableResourceCalculator:
                     leaf.to_obtain = self._amount_to_obtain(leaf)
 
     def _amount_to_obtain(self, leaf: TempQueuePerPartition) -> Resource:
-        """Nothing within max_ignored_over_capacity; else what is above the ideal, times natural_termination_factor."""
+        """The amount to preempt: nothing within max_ignored_over_capacity, else what is above the ideal, times
+        natural_termination_factor.
+        """
         settings, calculator = self._round.settings, self._calculator
         ignored = multiplied(leaf.guaranteed, 1.0 + settings.max_ignored_over_capacity)
         if not calculator.greater(self._round.cluster, leaf.used, ignored):
@@ -130,7 +132,7 @@ class PreemptableResourceCalculator:
         return unassigned if seen is None else seen
 
     def _first_assignment(self, queue: TempQueuePerPartition, total: Resource) -> Resource:
-        """What it uses, up to its guarantee, plus what must not be taken from it."""
+        """The first assignment of a queue: its usage up to its guarantee, plus what must not be preempted."""
         if self._calculator.greater(total, queue.used, queue.guaranteed):
             return componentwise_min(queue.guaranteed, queue.used) + queue.untouchable_extra
         return queue.used
@@ -200,6 +202,6 @@ class _LeastServedFirst:
 
 
 def _compare_doubles(a: float, b: float) -> int:
-    """Double.compare: NaN is above everything."""
+    """Double.compare: NaN is greater than everything."""
     key_a, key_b = (a != a, 0.0 if a != a else a), (b != b, 0.0 if b != b else b)
     return (key_a > key_b) - (key_a < key_b)
