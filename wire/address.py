@@ -41,7 +41,10 @@ class Address(Struct, frozen=True):
 
 
 async def resolve(address: Address, *, beyond_loopback: bool) -> str:
-    """The IP address to listen on. Raises YarnException for an unknown host, or one that is not loopback."""
+    """The IP address to listen on.
+
+    Raises YarnException for an unknown host, or for one that is not loopback if only loopback is allowed.
+    """
     host = address.host.strip("[]")
     ip = host if _is_ipv4(host) else await _looked_up(host, address)
     if not beyond_loopback and not ipaddress.ip_address(ip.partition("%")[0]).is_loopback:
@@ -53,7 +56,7 @@ async def resolve(address: Address, *, beyond_loopback: bool) -> str:
 
 
 def _is_ipv4(host: str) -> bool:
-    """An IPv4 address needs no lookup, which would take a thread at the start of every NodeManager."""
+    """True for an IPv4 address, which needs no lookup: a lookup starts a thread, in every NodeManager."""
     try:
         ipaddress.IPv4Address(host)
     except ValueError:
@@ -72,9 +75,9 @@ async def _looked_up(host: str, address: Address) -> str:
 
 
 def bound(path: Path) -> socket.socket:
-    """A socket at `path` that only its owner can connect to. Replaces the socket of a killed process.
+    """Create a Unix socket at `path` that only its owner can connect to. Raises OSError.
 
-    Raises OSError.
+    The socket of a process that was killed is replaced.
     """
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -92,7 +95,7 @@ def bound(path: Path) -> socket.socket:
 
 @contextlib.contextmanager
 def short_name(path: Path) -> Iterator[str]:
-    """A name for the file that is short enough for a socket address, which is limited to 107 bytes."""
+    """A name for the file that fits in a socket address, which is limited to 107 bytes."""
     descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{descriptor}/{path.name}"

@@ -1,10 +1,10 @@
-"""Credentials: the file of tokens that a container finds under $HADOOP_TOKEN_FILE_LOCATION.
+"""Credentials: the file with tokens that $HADOOP_TOKEN_FILE_LOCATION of a container names.
 
-It is Hadoop's `container_tokens` in the writable format, version 0:
+The format is Hadoop's `container_tokens` in the writable format, version 0:
 
     "HDTS" 0   count (alias identifier password kind service)*   count (alias secret)*
 
-Counts and lengths are Hadoop's variable-length integers; texts are UTF-8 after their length in bytes.
+Counts and lengths are Hadoop's variable-length integers; texts are UTF-8, preceded by their length in bytes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from yarn.records import SecretRecord
 MAGIC = b"HDTS"
 VERSION = 0
 ENTRIES_MAX = 10_000
-"""Tokens or secrets in one file; Hadoop's jobs have a handful."""
+"""The maximum of tokens, or of secrets, in one file; Hadoop's jobs have a handful."""
 
 
 class Credentials(SecretRecord, frozen=True):
-    """`tokens` {alias: token} and `secrets` {alias: bytes}."""
+    """Tokens and secrets by alias: `tokens` {alias: token}, `secrets` {alias: bytes}."""
 
     secret_fields: ClassVar = ("secrets",)
 
@@ -33,7 +33,7 @@ class Credentials(SecretRecord, frozen=True):
     secrets: Mapping[str, bytes] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        """The file's content: 7 bytes if there is nothing in it."""
+        """The file's content; 7 bytes if there are no entries."""
         out = bytearray(MAGIC)
         out.append(VERSION)
         _put_vint(out, len(self.tokens))
@@ -48,7 +48,10 @@ class Credentials(SecretRecord, frozen=True):
 
     @staticmethod
     def from_bytes(data: bytes) -> Credentials:
-        """Raises InvalidArgumentException if `data` is not such a file; b"" (an unset field) means no entries."""
+        """Read a file's content; b"" (an unset field) means no entries.
+
+        Raises InvalidArgumentException if it is not valid.
+        """
         if not data:
             return Credentials()
         reader = _Reader(data)
@@ -68,7 +71,7 @@ class Credentials(SecretRecord, frozen=True):
         return Credentials(tokens, secrets)
 
     def token_of_kind(self, kind: str) -> Token | None:
-        """The first token of that kind (how an AM finds its AMRM token)."""
+        """The first token of that kind, for example an AM's AMRM token; None if there is none."""
         return next((token for token in self.tokens.values() if token.kind == kind), None)
 
     def with_token(self, alias: str, token: Token) -> Credentials:
@@ -76,7 +79,7 @@ class Credentials(SecretRecord, frozen=True):
 
 
 class _Reader:
-    """Reads from the front; each read checks that enough bytes are left."""
+    """Reads bytes from front to back; each read checks that enough bytes are left."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -92,7 +95,10 @@ class _Reader:
         return part
 
     def vint(self) -> int:
-        """WritableUtils.readVLong: -112..127 are one byte; otherwise the first byte gives sign and length."""
+        """A variable-length integer (WritableUtils.readVLong).
+
+        -112..127 are one byte; for other numbers the first byte gives sign and length.
+        """
         first = int.from_bytes(self.take(1), "big", signed=True)
         if first >= -112:
             return first
@@ -117,7 +123,7 @@ class _Reader:
 
 
 def _put_vint(out: bytearray, value: int) -> None:
-    """WritableUtils.writeVLong of a number that is not negative."""
+    """Append a number that is not negative (WritableUtils.writeVLong)."""
     if value <= 127:
         out.append(value)
         return

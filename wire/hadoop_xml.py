@@ -23,13 +23,13 @@ from yarn.faults import ConfigurationException, Fault, Origin, Severity, refuse_
 from yarn.settings import check_settings, defaults, scaled
 
 FILE_BYTES_MAX = 8 * 1024 * 1024
-"""A capacity-scheduler.xml of ten thousand queues is some 4 MB."""
+"""The maximum size of a file. A capacity-scheduler.xml of ten thousand queues has some 4 MB."""
 
 DEPTH_MAX = 16
-"""Nested elements; a configuration needs three."""
+"""The maximum depth of nested elements; a configuration needs three."""
 
 FILES = ("core-site.xml", "yarn-site.xml", "capacity-scheduler.xml")
-"""The files of a configuration directory; each overrides those before it."""
+"""The files that are read from a configuration directory; each overrides those before it."""
 
 # The content of Hadoop's own capacity-scheduler.xml: one queue for everything.
 BUILT_IN = {
@@ -46,7 +46,7 @@ def load_configuration(
     overrides: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Configuration:
-    """The configuration as the daemons use it: read, checked, its intervals multiplied by the time factor.
+    """The configuration for a daemon: read, checked, with all intervals multiplied by the time factor.
 
     Raises ConfigurationException with every fault of every file.
     """
@@ -60,11 +60,12 @@ def read_configuration(
     overrides: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Configuration:
-    """The configuration as written: `source` is a directory (its FILES are read), files in order, or None.
+    """The configuration as written, without checking the values.
 
-    `overrides` win over all files. `${env.NAME}` is replaced from `environ` (default: this process's). Without
-    a queue tree there is the built-in one, a single queue `default`. Raises ConfigurationException with every
-    fault if a file cannot be read; the values themselves are not checked.
+    `source` is a directory (its FILES are read), files in order, or None. `overrides` take precedence over all files.
+    `${env.NAME}` is replaced from `environ` (default: this process's). Without a queue tree the configuration gets the
+    built-in one, with a single queue `default`. Raises ConfigurationException with every fault if a file cannot be
+    read.
     """
     conf = Configuration({}, defaults={**defaults(), **_system_properties()})
     faults: list[Fault] = []
@@ -81,7 +82,7 @@ def read_configuration(
 
 
 def read_file(path: Path) -> Configuration:
-    """The properties of one file; duplicates and oddities are in its `notes`."""
+    """The properties of one file. Duplicates and unusual elements are in its `notes`."""
     try:
         with path.open("rb") as file:
             content = file.read(FILE_BYTES_MAX + 1)
@@ -97,7 +98,10 @@ def read_file(path: Path) -> Configuration:
 
 
 def parse(content: bytes, name: str) -> Configuration:
-    """The properties in `content`, whose origin is `name`; ConfigurationException if it is not such a file."""
+    """The properties in `content`; `name` is their origin.
+
+    Raises ConfigurationException if `content` is not such a file.
+    """
     handler = _Handler(name)
     fault: Fault | None = None
     try:
@@ -129,7 +133,7 @@ def _escaped(text: str) -> str:
 
 
 class _Abandoned(Exception):
-    """Stop reading the file; the fault is recorded."""
+    """Raised to stop reading the file after a fault was recorded."""
 
 
 class _Handler:
@@ -155,11 +159,11 @@ class _Handler:
         self._parser.Parse(content, True)
 
     def fault(self, problem: str, remedy: str, *, severity: Severity = Severity.ERROR, key: str = "") -> Fault:
-        """A fault at the current element."""
+        """Record a fault at the current element."""
         return Fault(key, None, Origin(self._file, self._parser.CurrentLineNumber), problem, remedy, severity)
 
     def _refuse_doctype(self, *declaration: object) -> None:
-        """Refuse it: without a DOCTYPE there are only the five entities of XML itself."""
+        """Refuse a DOCTYPE: without one only the five entities of XML itself exist."""
         self._give_up("has a DOCTYPE or entities, which are refused", "write the values out")
 
     def _start_element(self, name: str, attributes: dict[str, str]) -> None:
@@ -197,7 +201,10 @@ class _Handler:
             self._set(key, entry)
 
     def _set(self, key: str, entry: Entry) -> None:
-        """The last value of a key wins, unless an earlier one is final (Configuration.loadProperty)."""
+        """Set a property.
+
+        The last value of a key counts, unless an earlier one is final (Configuration.loadProperty).
+        """
         present = self.entries.get(key)
         if present is not None:
             kept, lost = (present, entry) if present.final else (entry, present)
@@ -216,7 +223,10 @@ class _Handler:
 
 
 def _files(source: Path | Iterable[Path] | None) -> list[Path]:
-    """The files to read. A directory must hold at least one of FILES; files that are named must exist."""
+    """The files to read.
+
+    Raises ConfigurationException if a directory has none of FILES, or a named file does not exist.
+    """
     if source is None:
         return []
     if not isinstance(source, Path):
@@ -253,7 +263,7 @@ def _with_environment(conf: Configuration, environ: Mapping[str, str]) -> Config
 
 
 def _resolved(text: str, environ: Mapping[str, str]) -> str:
-    """One pass from left to right: values from the environment are not expanded again."""
+    """Replace variables in one pass from left to right; values from the environment are not expanded again."""
     done, rest = "", text
     while (bounds := find_variable(rest)) is not None:
         start, end = bounds
@@ -265,7 +275,7 @@ def _resolved(text: str, environ: Mapping[str, str]) -> str:
 
 
 def _variable(expression: str, environ: Mapping[str, str]) -> str | None:
-    """NAME; NAME-default if unset; NAME:-default if unset or empty."""
+    """The value of `NAME`, of `NAME-default` if NAME is unset, or of `NAME:-default` if NAME is unset or empty."""
     match = re.match(r"(.*?)(:-|-)(.*)\Z", expression, re.DOTALL)
     if match is None:
         return environ.get(expression)

@@ -98,8 +98,9 @@ class QueueAcls:
         return AccessControlList.parse(configuration.get(queue_key(path, _NAMES[acl]), default) or "")
 
     def _template_list(self, path: str, acl: QueueACL, *, is_leaf: bool) -> AccessControlList:
-        """The list of a queue that is created on demand. The queue's own keys are ignored
-        (setDynamicQueueACLProperties).
+        """The list of a queue that is created on demand.
+
+        The queue's own keys are ignored (setDynamicQueueACLProperties).
         """
         above = path.rpartition(".")[0]
         if is_managed(Reader(self._configuration), above):
@@ -155,8 +156,9 @@ class ApplicationAcls:
             raise YarnException(f"User {asker[0]} does not have privilege to see this {what}")
 
     def _administers_queue(self, asker: Asker, app: RMApp) -> bool:
-        """True if the caller may administer the application's queue. True for a queue that no longer exists, False for
-        an ambiguous name.
+        """True if the caller may administer the application's queue.
+
+        True for a queue that no longer exists, False for an ambiguous name.
         """
         queue = self._scheduler.queue(app.queue)
         if queue is None:

@@ -158,8 +158,9 @@ def check_tags(settings: RMSettings, tags: frozenset[str]) -> None:
 
 
 def _illegal(message: str) -> YarnException:
-    """The error of a failed check. Like ClientRMService it has the Java class of an exception that is not a
-    YarnException.
+    """The error of a failed check.
+
+    Like ClientRMService it has the Java class of an exception that is not a YarnException.
     """
     return YarnException(f"java.lang.IllegalArgumentException: {message}")
 

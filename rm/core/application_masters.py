@@ -49,8 +49,9 @@ class ApplicationMasterService:
         self._context = context
 
     def register(self, event: RegisterApplicationMaster) -> RegisterApplicationMasterResponse:
-        """Register the AM. Raises InvalidApplicationMasterRequestException if the attempt is unknown or already
-        registered.
+        """Register the AM.
+
+        Raises InvalidApplicationMasterRequestException if the attempt is unknown or already registered.
         """
         attempt_id = event.attempt_id
         session = self._session(attempt_id)

@@ -24,8 +24,9 @@ class LaunchAM(Struct, frozen=True):
 
 
 class CleanUpAM(Struct, frozen=True):
-    """Stop the AM's container on its NM (AMLauncher CLEANUP). A failure is ignored: the reply to the node's next
-    heartbeat orders the same.
+    """Stop the AM's container on its NM (AMLauncher CLEANUP).
+
+    A failure is ignored: the reply to the node's next heartbeat orders the same.
     """
 
     attempt_id: ApplicationAttemptId
@@ -34,8 +35,9 @@ class CleanUpAM(Struct, frozen=True):
 
 
 class SaveApplication(Struct, frozen=True):
-    """Store the application's record, replacing an older one. The shell answers with ApplicationSaved once it is
-    durable.
+    """Store the application's record, replacing an older one.
+
+    The shell answers with ApplicationSaved once it is durable.
     """
 
     application: ApplicationStateData

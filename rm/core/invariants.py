@@ -33,8 +33,7 @@ VISITS_IN_VAIN_MAX = 1
 
 REMEMBERED_MAX = 1000
 """The number of remembered responses: the last one of each AM may be sent again. With more AMs than this, a response
-that is sent again is checked a second time.
-"""
+that is sent again is checked a second time."""
 
 
 class RMAudit:
@@ -71,8 +70,9 @@ class RMAudit:
         return [*warnings, InvariantsBroken(broken)] if broken else warnings
 
     def _faults_of_replies(self, effects: Iterable[Effect]) -> Iterator[str]:
-        """I-12: a headroom is neither negative nor larger than the cluster. Responses that are sent again are not
-        checked.
+        """I-12: a headroom is neither negative nor larger than the cluster.
+
+        Responses that are sent again are not checked.
         """
         cluster = self._scheduler.cluster_resource.memory_mb
         for effect in effects:
@@ -117,8 +117,9 @@ class _StepAudit:
         yield from self._moved(event)
 
     def _reservation_in_vain(self, node_id: NodeId, effects: Iterable[Effect]) -> Iterator[str]:
-        """I-21: a reservation that fits is filled. A heartbeat whose reply is sent again places nothing and is not
-        counted.
+        """I-21: a reservation that fits is filled.
+
+        A heartbeat whose reply is sent again places nothing and is not counted.
         """
         context = self._context
         replies = [effect.value for effect in effects if isinstance(effect, Reply)]

@@ -17,8 +17,7 @@ K = TypeVar("K", bound=Hashable)
 
 STALE_DEADLINES_MAX = 1000
 """How many replaced deadlines a heap may hold in addition to twice the number of its keys; a client may change its
-deadline again and again.
-"""
+deadline again and again."""
 
 CHECKS_AN_INTERVAL = 3
 """AbstractLivelinessMonitor: the checker sleeps a third of the expiry interval."""

@@ -121,8 +121,9 @@ class ResourceTrackerService:
         self._context.send(RMNodeShutdown(event.node_id))
 
     def resize(self, event: UpdateNodeResource) -> None:
-        """Change the sizes of nodes (updateNodeResource). Raises YarnException if one is unknown; then none is
-        changed.
+        """Change the sizes of nodes (updateNodeResource).
+
+        Raises YarnException if one is unknown; then none is changed.
         """
         types = self._context.scheduler.resource_types
         resources = tuple((node_id, types.complete(resource)) for node_id, resource in event.resources)

@@ -81,8 +81,9 @@ class RMNode:
         return f"capability={self.capability} health={self.health.report or 'no report'}"
 
     def respond(self, interval_ms: int) -> NodeHeartbeatResponse:
-        """Create the reply to a heartbeat. All orders are moved into it; it is kept because it may have to be sent
-        again.
+        """Create the reply to a heartbeat.
+
+        All orders are moved into it; it is kept because it may have to be sent again.
         """
         response_id = next_response_id(self.last_response.response_id)
         if not self._has_orders():

@@ -50,8 +50,7 @@ COMPLETED_APP_STATES = STORED_APP_STATES | {RMAppState.FINAL_SAVING, RMAppState.
 
 SCHEDULED_APP_STATES = frozenset({RMAppState.ACCEPTED, RMAppState.RUNNING})
 """States in which the application is in the scheduler: it may be moved, and its priority changed
-(ACTIVE_APP_STATES).
-"""
+(ACTIVE_APP_STATES)."""
 
 FINAL_ATTEMPT_STATES = frozenset({RMAppAttemptState.FINISHED, RMAppAttemptState.FAILED, RMAppAttemptState.KILLED})
 """Final states of an attempt."""

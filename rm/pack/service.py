@@ -42,8 +42,9 @@ def serve_packs(
 
 
 class _KnownPack:
-    """The last heartbeats of a pack. `heard[number]`: the request of node `number`; `answered[number]`: its reply's
-    id.
+    """The last heartbeats of a pack.
+
+    `heard[number]`: the request of node `number`; `answered[number]`: its reply's id.
     """
 
     def __init__(self, pack: Pack) -> None:
@@ -204,7 +205,8 @@ def _check_numbers(pack: Pack, numbers: tuple[int, ...]) -> None:
 
 
 def _ends_turn(count: int) -> bool:
-    """True if other calls should be served after this many steps. Not a coroutine, since it is called for every
-    node.
+    """True if other calls should be served after this many steps.
+
+    Not a coroutine, since it is called for every node.
     """
     return count % STEPS_A_TURN == 0

@@ -247,8 +247,10 @@ def recovered_leaf(queue: str, *, placed: str | None, tree: QueueTree) -> LeafQu
 
 
 def _leaf_called(application_id: ApplicationId, queue: str, user: str, tree: QueueTree, *, by_rule: bool) -> LeafQueue:
-    """getOrCreateQueueFromPlacementContext. `by_rule`: a placement rule chose the queue; then a refusal states why it
-    was not created."""
+    """getOrCreateQueueFromPlacementContext.
+
+    `by_rule`: a placement rule chose the queue; then a refusal states why it was not created.
+    """
     queue = tree.behind_plan(queue)
     found = tree.get(queue)
     if found is None and not tree.is_ambiguous(queue):

@@ -48,7 +48,7 @@ class ContainerRecovery:
     def take_up(
         self, node_id: NodeId, report: NMContainerStatus, *, keeps_containers: bool, is_master: bool, now_ms: int
     ) -> None:
-        """Recover a container that a joining node reported; if that is impossible, the NM is asked to stop it.
+        """Recover a container that a joining node reported; if that is impossible, request the NM to stop it.
 
         It is impossible if the container's application has ended, if its attempt has ended and the application does not
         keep containers across attempts (`keeps_containers`), or if the container is known to run on another node.
@@ -112,7 +112,10 @@ def _rm_container(
 def _charge(
     container: RMContainer, attempt: FiCaSchedulerApp, node: SchedulerNode, applications: ApplicationTable
 ) -> None:
-    """Charge a recovered container to node, attempt, user and queues; an opportunistic one is added without charge."""
+    """Charge a recovered container to its node, attempt, user and queues.
+
+    An opportunistic container is added without a charge.
+    """
     node.allocate_container(container)
     node.container_launched(container.id)
     attempt.note_recovered(container)

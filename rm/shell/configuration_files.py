@@ -16,13 +16,13 @@ from yarn.settings import resourcemanager
 from yarn.settings.kinds import TextSetting
 
 RULES_BYTES_MAX = 4 * 1024 * 1024
-"""A bound on the size of the rules, whose text is copied into the event log."""
+"""The maximum size of the mapping rules, whose text is copied into the event log."""
 
 
 def with_mapping_rules(configuration: Configuration) -> Configuration:
-    """The configuration with the text of mapping-rule-json-file as mapping-rule-json, if the rules are in that file.
+    """The configuration with the content of mapping-rule-json-file as mapping-rule-json, if the rules are in that file.
 
-    Raises ConfigurationException if it cannot be read. Source: CapacitySchedulerConfiguration.parseJSONMappingRules.
+    Raises ConfigurationException if the file cannot be read. Source: parseJSONMappingRules.
     """
     name = configuration.get_trimmed(JSON_FILE)
     if configuration.get_trimmed(FORMAT) != "json" or configuration.get(JSON) or not name:
@@ -58,7 +58,8 @@ FILE_BYTES_MAX = 16 * 1024 * 1024
 
 
 def read_hosts(setting: TextSetting, path: str) -> tuple[tuple[str, int | None], ...]:
-    """(host, timeout in s or None) in the order of the file; empty without a path. Raises YarnException naming the key.
+    """The hosts in the file: (host, timeout in s or None); empty if `path` is empty. Raises YarnException naming the
+    key.
 
     A `#` starts a comment. If the file's name ends in .xml: `<host><name>h1,h2</name><timeout>60</timeout></host>`.
     """

@@ -274,7 +274,7 @@ async def test_a_tick_that_fails_is_logged_and_ticks_go_on(caplog: pytest.LogCap
     await until(lambda: len(core.events) > 2)
     core.deadline_ms = None
     shell.close()
-    assert "a step failed event=Tick" in caplog.text
+    assert "processing an event failed event=Tick" in caplog.text
 
 
 # A stalled process

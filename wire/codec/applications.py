@@ -48,9 +48,9 @@ from yarn.states import (
 from yarn.times import UNLIMITED
 
 AM_REQUESTS_MAX = 1000
-"""Resource requests for the AM: `*` and the places where it must run."""
+"""The maximum of resource requests for an AM: `*` and the places where it must run."""
 TAGS_MAX = 1000
-"""Tags that are read; the RM accepts fewer (yarn.resourcemanager.application.max-tags)."""
+"""The maximum of tags in a message; the RM accepts fewer (yarn.resourcemanager.application.max-tags)."""
 APPLICATION_STATES = members(YarnApplicationState)
 _ATTEMPT_STATES = members(YarnApplicationAttemptState)
 _FINAL_STATUSES = members(FinalApplicationStatus)

@@ -36,7 +36,7 @@ _STATISTICS = {
 
 
 def write_queue_info(queue: QueueInfo, out: pb.QueueInfoProto) -> None:
-    """`absolute_used_capacity` has no field in QueueInfoProto; see read_queue_info."""
+    """Write a queue. QueueInfoProto has no field for `absolute_used_capacity`; see read_queue_info."""
     out.queueName = queue.name
     out.queuePath = queue.path
     out.state = number(queue.state)
@@ -90,7 +90,7 @@ def _read_partition(label: str, proto: pb.QueueConfigurationsProto) -> QueuePart
 
 
 def read_queue_info(proto: pb.QueueInfoProto) -> QueueInfo:
-    """`absolute_used_capacity` is computed as used / guaranteed times guaranteed / cluster."""
+    """Read a queue. `absolute_used_capacity` is computed: used / guaranteed times guaranteed / cluster."""
     partitions = {text(entry, "partitionName"): entry.queueConfigurations for entry in proto.queueConfigurationsMap}
     absolute = partitions.get(DEFAULT_PARTITION, pb.QueueConfigurationsProto())
     numbers = {ours: getattr(proto.queueStatistics, theirs) for theirs, ours in _STATISTICS.items()}

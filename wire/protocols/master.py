@@ -1,4 +1,4 @@
-"""ApplicationMasterProtocol: an AM to the RM."""
+"""ApplicationMasterProtocol: the calls of an AM to the RM."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ from yarn.protocols.master import (
 from yarn.states import FinalApplicationStatus
 
 ASKS_MAX = 100_000
-"""Resource requests, releases or updates of one call; a job of 10,000 tasks with three hosts each sends about 40,000
-requests."""
+"""The maximum of resource requests, releases or updates in one call; a job of 10,000 tasks with three hosts each
+sends about 40,000 requests."""
 BLACKLIST_MAX = 10_000
-"""Hosts and racks in one change of the blacklist."""
+"""The maximum of hosts and racks in one change of the blacklist."""
 _FINAL_STATUSES = members(FinalApplicationStatus)
 
 
@@ -208,7 +208,7 @@ def _read_finished(proto: pb.FinishApplicationMasterResponseProto) -> FinishAppl
 class ApplicationMasterProtocol(Proxy):
     """An AM's calls to the RM (yarn.resourcemanager.scheduler.address), with its AMRM token.
 
-    Which attempt calls is what the token proves, never what the request says.
+    The token proves which attempt calls; nothing in a request can name another one.
     """
 
     service = "hadoop.yarn.ApplicationMasterProtocolService"
@@ -229,4 +229,4 @@ class ApplicationMasterProtocol(Proxy):
         MessageCodec(pb.FinishApplicationMasterRequestProto, _write_finish, _read_finish),
         MessageCodec(pb.FinishApplicationMasterResponseProto, _write_finished, _read_finished),
     )
-    """Call again until the reply says that the AM is unregistered."""
+    """Call again until the reply states that the AM is unregistered."""

@@ -31,8 +31,7 @@ FORMAT = scheduler.MAPPING_RULE_FORMAT.key
 JSON = scheduler.MAPPING_RULE_JSON.key
 JSON_FILE = scheduler.MAPPING_RULE_JSON_FILE.key
 """The key of a file with JSON rules. rm.shell.configuration_files reads it and passes the text to the core under
-the key of JSON rules.
-"""
+the key of JSON rules."""
 PLACEMENT_RULES = scheduler.QUEUE_PLACEMENT_RULES.key
 APPLICATION_MAPPINGS = scheduler.APPLICATION_MAPPINGS.key
 
@@ -42,8 +41,7 @@ _KNOWN_RULES = (
     "org.apache.hadoop.yarn.server.resourcemanager.placement.CSMappingPlacementRule",
 )
 """Values of yarn.scheduler.queue-placement-rules that select the mapping rules. Hadoop's other values are for the
-FairScheduler.
-"""
+FairScheduler."""
 _REMEDY = "write u:<user>:<queue> or g:<group>:<queue>"
 
 _PARTS = {

@@ -112,8 +112,9 @@ def _applications_below(context: RMContext, queue: CSQueue, asker: Asker | None)
 
 
 def _statistics(context: RMContext, queue: CSQueue) -> QueueStatistics:
-    """The queue's statistics. Applications are counted as long as the RM remembers them; amounts are those of nodes
-    without a label.
+    """The queue's statistics.
+
+    Applications are counted as long as the RM remembers them; amounts are those of nodes without a label.
     """
     leaves = list(_leaves(queue))
     states = _states(context, frozenset(leaf.path for leaf in leaves))

@@ -151,8 +151,10 @@ def is_captured(leaf: LeafQueue, application: FiCaSchedulerApp) -> bool:
 def limit_of(
     users: UsersManager, name: str, partition: str, mode: SchedulingMode, *, active_only: bool = True
 ) -> Resource:
-    """The user's limit. `active_only`: use Hadoop's variant for active users, on which decisions are based; it is
-    also stored in the user's entry.
+    """The user's limit.
+
+    `active_only`: use Hadoop's variant for active users, on which decisions are based; it is also stored in the user's
+    entry.
     """
     key = (partition, mode is RESPECT, active_only)
     kept = users.limits.get(key)

@@ -194,8 +194,10 @@ class CapacityReader:
         self._label = label
 
     def read(self, *, is_root: bool, above: ConfiguredCapacity | None, maximum_am_percent: float) -> ConfiguredCapacity:
-        """Read the capacity. `above`: the parent's capacity on the same partition; its maximum bounds amounts, and
-        queues with amounts inherit it.
+        """Read the capacity.
+
+        `above`: the parent's capacity on the same partition; its maximum bounds amounts, and queues with amounts
+        inherit it.
         """
         key, maximum_key = self._prefix + "capacity", self._prefix + "maximum-capacity"
         minimum, maximum = self._amounts(key), self._amounts(maximum_key)

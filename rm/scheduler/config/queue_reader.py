@@ -87,8 +87,9 @@ class QueueReader:
     def read_dynamic(
         self, path: str, parent: QueueConfiguration, *, labels: tuple[str, ...], is_leaf: bool
     ) -> QueueConfiguration:
-        """A queue created on demand. The reader's configuration includes the templates. `labels`: those on which
-        the queue has a capacity.
+        """A queue created on demand.
+
+        The reader's configuration includes the templates. `labels`: those on which the queue has a capacity.
         """
         creation = replace(self._creation(path), enabled=not is_leaf)
         queue = self._read(path, parent, creation, labels, is_leaf=is_leaf)

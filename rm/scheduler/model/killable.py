@@ -39,8 +39,10 @@ class KillableContainers:
         self.is_used = False
 
     def refresh_queues(self, parents: Iterable[tuple[str, str | None]]) -> None:
-        """Add these queues as (path, parent's path), parents first. A queue created later is unknown until the next
-        refresh."""
+        """Add these queues as (path, parent's path), parents first.
+
+        A queue created later is unknown until the next refresh.
+        """
         for path, above in parents:
             if path not in self._queues:
                 self._queues[path] = KillableOfQueue(self._queues[above] if above is not None else None)

@@ -16,8 +16,7 @@ from yarn.resource import Resource
 
 REFUSALS_MAX = 100
 """The number of nodes for which a queue or application keeps its last refusal, as Hadoop's
-app-activities.max-queue-length.
-"""
+app-activities.max-queue-length."""
 
 
 class Reason(Enum):

@@ -116,8 +116,7 @@ Outcome: TypeAlias = Proposal | SkipReason
 
 KEYS_A_VISIT_MAX = 1000
 """The most keys that one visit tries. Applications have a few dozen; with 100,000 keys that fit no node, every
-heartbeat of every node would take a quarter of a second.
-"""
+heartbeat of every node would take a quarter of a second."""
 
 
 def assign_to_application(
@@ -312,8 +311,9 @@ class _Visit:
         return min(self._context.node_count, self._settings.node_locality_delay) < opportunities
 
     def _off_switch_delay_is_over(self, of_key: RequestsOfKey, wanted: int, opportunities: int) -> bool:
-        """True if the key may be placed off-switch. Requests for `*` alone never wait; others wait as configured,
-        or in proportion to the number of names with rows.
+        """True if the key may be placed off-switch.
+
+        Requests for `*` alone never wait; others wait as configured, or in proportion to the number of names with rows.
         """
         if self._reserved is not None:
             return True

@@ -24,6 +24,7 @@ from yarn.settings.scheduler import ROOT
 
 class PreemptableResourceCalculator:
     """`counts_reserved`: reserved resources count as demand, and the natural termination factor does not apply.
+
     `balances`: queues above their guarantees are balanced too.
     """
 

@@ -37,8 +37,11 @@ class TempUserPerPartition:
 
 
 class TempAppPerPartition:
-    """An application. `ideal`: what it should have; `wanted_of_others`: what it lacks of that; `to_be_preempted`: what
-    it could lose; `to_obtain`: what it is to lose (actuallyToBePreempted)."""
+    """An application.
+
+    `ideal`: what it should have; `wanted_of_others`: what it lacks of that; `to_be_preempted`: what it could lose;
+    `to_obtain`: what it is to lose (actuallyToBePreempted).
+    """
 
     __slots__ = (
         "am_used",

@@ -1,11 +1,11 @@
-"""Invariants that can be checked only at the moment of a booking or notice, not from the state afterwards.
+"""Invariants that can be checked only when something is booked or reported, not from the state afterwards.
 
 When a container is booked: I-09 its user was not above the user limit before; I-13 its size is within the bounds; I-14
 it was requested; I-16 its node is running; I-20 its node is not reserved for another application; I-23 its node is not
-blacklisted, and is in the requested partition or a shared one; I-46 the wait after a restart is over. At a container's
-end: I-31 it ends once. When a container is preempted: I-53 a queue loses containers to others only while it holds more
-than its guarantee; I-54 the victims of one round add up to no more than the configured share of the cluster; I-55 the
-container is killed no sooner after its AM was asked to release it than the configured wait.
+blacklisted, and is in the requested partition or a shared one; I-46 the wait after a restart is over. When a container
+ends: I-31 it ends once. When a container is preempted: I-53 a queue loses containers to others only while it holds more
+than its guarantee; I-54 the victims of one round add up to no more than the configured share of the cluster; I-55 a
+container is killed no sooner than the configured wait after its AM was asked to release it.
 
 They are checked if `yarn.yarnling.check-invariants` is set, and in every test. Otherwise they cost one comparison per
 booking.
@@ -29,10 +29,12 @@ from yarn.containers import ANY
 from yarn.ids import ContainerId, NodeId
 
 REMEMBERED_MAX = 10_000
-"""Requested containers that are remembered. The oldest is dropped first; its wait is then not checked."""
+"""The number of containers requested from AMs that are remembered. The oldest is dropped first; its wait is not
+checked."""
 
 _FOR_ANOTHER_QUEUE = frozenset({PreemptionReason.GUARANTEE.name, PreemptionReason.BALANCE.name})
-"""Queues of higher priority and reservations are served by other rules, which may go below the guarantee."""
+"""Reasons for which I-53 holds. Preemption for queues of higher priority and for reservations may go below the
+guarantee."""
 
 
 class CommitWatch:
@@ -58,7 +60,7 @@ class CommitWatch:
         return booked_on
 
     def look_at_booking(self, proposal: Proposal) -> None:
-        """Called when the proposal was accepted and before any of it is booked."""
+        """Check a booking. Called when the proposal was accepted and nothing of it is booked yet."""
         self._booked_on[proposal.node.node_id] = None
         if self._context.placing_from_ms is not None:
             until_ms = self._context.placing_from_ms
@@ -68,7 +70,7 @@ class CommitWatch:
             self._found += self._faults_of_size(proposal)
 
     def look_at_notice(self, notice: Notice) -> None:
-        """Called with each notice of the scheduler."""
+        """Check a notice. Called for every notice of the scheduler."""
         if isinstance(notice, PreemptionDecided):
             self._found += self._orders.faults_of(notice)
         if not isinstance(notice, ContainerFinished):
@@ -79,14 +81,14 @@ class CommitWatch:
             self._found.append(f"I-31: {status.container_id}: ended with {earlier}, and with {int(status.exit_status)}")
 
     def _faults_of_size(self, proposal: Proposal) -> Iterator[str]:
-        """Check new containers only: a reservation that is filled was checked when it was made."""
+        """Violations of I-09 and I-13. Only new containers are checked: a reservation was checked when it was made."""
         context, application = self._context, proposal.application
         calculator, size = context.calculator, proposal.resource
         least = context.minimum_allocation
         if proposal.key.container_id is None and not (
             calculator.fits_in(least, size) and calculator.fits_in(size, context.settings.maximum_allocation)
         ):
-            yield f"I-13: {application}: {size}, not from {least} to {context.settings.maximum_allocation}"
+            yield f"I-13: {application}: {size} is not within {least} and {context.settings.maximum_allocation}"
         user = LeafQueue.of(application).users.users.get(application.user)
         assert user is not None, "a proposal was accepted for a user without an entry"
         used = user.usage.used(proposal.node.partition)
@@ -97,7 +99,10 @@ class CommitWatch:
 
 
 def _faults_of_place(proposal: Proposal) -> Iterator[str]:
-    """The partition is checked for new containers only: a request's label may change during its reservation."""
+    """Violations of I-14 to I-23.
+
+    The partition is checked for new containers only: a request's label may change while there is a reservation.
+    """
     application, node = proposal.application, proposal.node
     of_key = application.requests.at(proposal.key)
     row = of_key.rows.get(ANY) if of_key is not None else None
@@ -109,7 +114,7 @@ def _faults_of_place(proposal: Proposal) -> Iterator[str]:
     if holder is not proposal.reserved:
         yield f"I-20: {application}: {node.node_id} is reserved for {holder.id if holder is not None else 'none'}"
     if application.is_blacklisted(node.name, node.rack):
-        yield f"I-23: {application}: {node.name} in {node.rack} is to be avoided"
+        yield f"I-23: {application}: {node.name} in {node.rack} is blacklisted"
     # A reservation is filled even if the label or the size of its request has changed since.
     if proposal.reserved is None and of_key is not None and of_key.partition not in (node.partition, NO_LABEL):
         yield f"I-23: {application}: {node.node_id} is of partition '{node.partition}', requested '{of_key.partition}'"
@@ -126,7 +131,7 @@ class PreemptionWatch:
         self._in_round = context.none
 
     def end_step(self) -> None:
-        """Start a new sum: a step has at most one round."""
+        """Start a new sum of victims: a step has at most one round."""
         self._in_round = self._context.none
 
     def faults_of(self, order: PreemptionDecided) -> Iterator[str]:

@@ -42,10 +42,12 @@ class Obstacle(Struct, frozen=True):
 
 
 def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> list[Obstacle]:
-    """First why the application or its AM may not start; then the refusals node by node, its own and its queues'.
+    """The obstacles of an attempt.
 
-    A check that a node's last heartbeat did not reach is reported with the time of the older heartbeat. Refusals that
-    only say that nothing is requested are omitted. Last come those of `nodes` that are reserved for others.
+    First comes why the application or its AM may not start; then the refusals of each node, by the attempt and by its
+    queues; last those of `nodes` that are reserved for other applications. A check that a node's last heartbeat did not
+    reach is reported with the time of an older heartbeat. Refusals that only state that nothing is requested are
+    omitted.
     """
     subject = str(attempt.attempt_id)
     leaf = LeafQueue.of(attempt)
@@ -66,7 +68,10 @@ def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> l
 
 
 def _reserved_for_others(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> Iterator[Obstacle]:
-    """On such a node only the reservation is considered, so no refusal is recorded there."""
+    """Obstacles for nodes that are reserved for other applications.
+
+    On such a node only the reservation is considered, so the scheduler records no refusal there.
+    """
     for node in nodes:
         container = node.reserved_container
         if container is not None and container.id.application_id != attempt.attempt_id.application_id:
@@ -168,7 +173,7 @@ class Remedies:
         yield SettingInForce(f"{PREFIX}node-locality-delay", str(self._context.settings.node_locality_delay))
 
     def _node_size(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
-        """What the node registered with; the key is in the node's own configuration."""
+        """The size that the node registered with; the key is in the node's own configuration."""
         has = {} if refusal.bound is None else refusal.bound.amounts()
         for name, amount in ({} if refusal.asked is None else refusal.asked.amounts()).items():
             if name in _NODE_KEYS and amount > has.get(name, 0):
@@ -213,12 +218,12 @@ def _upwards(queue: CSQueue) -> Iterator[CSQueue]:
 
 
 def _fullness(queue: CSQueue, partition: str) -> float:
-    """The largest used fraction of its maximum, over the resource types."""
+    """The largest used fraction of the queue's maximum, over the resource types."""
     used, maximum = _in_use(queue, partition).values(), queue.effective_maximum(partition).values()
     return max((part / whole for part, whole in zip(used, maximum, strict=True) if whole > 0), default=0.0)
 
 
 def _in_use(queue: CSQueue, partition: str) -> Resource:
-    """As the queue's own check counts it: without containers that lazy preemption can kill."""
+    """The usage as the queue's own check counts it: without containers that lazy preemption can kill."""
     used = queue.usage.used(partition)
     return used - queue.context.killables.resource(queue.path, partition) if isinstance(queue, ParentQueue) else used

@@ -107,7 +107,10 @@ def _users(scheduler: CapacityScheduler) -> Iterator[str]:
 
 
 def _maximum(scheduler: CapacityScheduler) -> Iterator[str]:
-    """Not checked where resources of a non-exclusive partition are borrowed: these count against no maximum."""
+    """I-08: no queue is above its maximum.
+
+    Not checked on a non-exclusive partition on which containers without a label run: these count against no maximum.
+    """
     calculator = scheduler.context.calculator
     borrowed = {
         (queue, partition) for leaf in _leaves(scheduler) for partition in leaf.borrowed for queue in _up_from(leaf)
@@ -179,7 +182,7 @@ def _differences_of_pending(scheduler: CapacityScheduler) -> Iterator[str]:
 
 
 def _bounds(scheduler: CapacityScheduler) -> Iterator[str]:
-    """What one application keeps is within its limits, and its count of requests, which is limited, is right."""
+    """I-64: what one application keeps is within its limits, and its number of requests is counted correctly."""
     for attempt in _attempts(scheduler):
         rows = sum(1 for _ in attempt.requests.rows())
         if rows != attempt.requests.row_count or rows > REQUESTS_MAX:
@@ -214,7 +217,10 @@ def _reservation(node: SchedulerNode, owned: bool) -> Iterator[str]:
 
 
 def _reservation_owners(scheduler: CapacityScheduler) -> Iterator[str]:
-    """A cancelled request keeps its reservation until the node's next heartbeat, which is not a violation."""
+    """I-19: every reservation has an owner.
+
+    A cancelled request keeps its reservation until the node's next heartbeat, which is not a violation.
+    """
     for node in scheduler.nodes.values():
         container = node.reserved_container
         if container is None:
@@ -228,7 +234,10 @@ def _reservation_owners(scheduler: CapacityScheduler) -> Iterator[str]:
 
 
 def _places(scheduler: CapacityScheduler) -> Iterator[str]:
-    """A completed container stays on its node until the NM has reported it, and nowhere else."""
+    """I-15: a container is in one place.
+
+    A completed container is on its node until the NM has reported its end, and nowhere else.
+    """
     seen: dict[ContainerId, SchedulerNode] = {}
     for node in scheduler.nodes.values():
         for container_id in node.containers:
@@ -265,7 +274,7 @@ def _up_from(leaf: CSQueue) -> Iterator[CSQueue]:
 
 
 def _partitions(*holders: _HasUsage) -> list[str]:
-    """All partitions on which any of them ever had usage."""
+    """All partitions on which any of these usages ever had a booking."""
     return list(dict.fromkeys(partition for holder in holders for partition in holder.usage.partitions()))
 
 
