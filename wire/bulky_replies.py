@@ -5,11 +5,9 @@ calls at once delayed every other call by ten seconds, and their replies took 25
 Therefore
 
 - a bulky reply is built in parts, and other calls are served between two parts;
-
 - one reply is built at a time; each connection has at most one call in the queue, so connections take turns;
-
 - a connection gets its next bulky reply once it has read the last one. gRPC's keepalive (wire.server) closes a
-connection that does not read at all after two minutes.
+  connection that does not read at all after two minutes.
 
 Rejected alternatives: threads (the core's state may change while they read it), and a limit on the number of records
 (Hadoop has none).

@@ -1,4 +1,4 @@
-"""Applications and attempts: what clients submit, and what they get reported. Times are wall-clock ms, 0 = not yet."""
+"""Applications and attempts: submissions and reports. Times are wall-clock ms, 0 = not yet."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from yarn.times import UNLIMITED
 
 LABEL_NOT_SET = "<Not set>"
 DEFAULT_PARTITION = "<DEFAULT_PARTITION>"
-"""The name of the nodes without a label in reports."""
+"""The name, in reports, of the partition of nodes without a label."""
 NO_REMAINING_TIME = -1
 """The remaining time of an unlimited lifetime."""
 DEFAULT_QUEUE = "default"
@@ -34,9 +34,9 @@ DEFAULT_TYPE = "YARN"
 class ApplicationSubmissionContext(Struct, frozen=True):
     """A client's description of an application. Defaults are Hadoop's.
 
-    `max_app_attempts` 0 = the RM's; `attempt_failures_validity_interval_ms` -1 = every failure counts forever;
-    `am_requests` are the resource requests for the AM (exactly one for `*`); empty: one of `resource`. `lifetime_s`
-    None = no limit.
+    `max_app_attempts`: 0 = the RM's default. `attempt_failures_validity_interval_ms`: -1 = every failure counts
+    forever. `am_requests`: the resource requests for the AM, exactly one of them for `*`; empty = one request of
+    `resource`. `lifetime_s`: None = no limit.
     """
 
     application_id: ApplicationId
@@ -57,9 +57,7 @@ class ApplicationSubmissionContext(Struct, frozen=True):
 
 
 class ApplicationResourceUsage(Struct, frozen=True):
-    """What an application uses now, and what it has used so far in MB- and vcore-seconds of live and completed
-    containers.
-    """
+    """What an application uses now, and the MB- and vcore-seconds that its containers have used so far."""
 
     used_containers: int = 0
     reserved_containers: int = 0
@@ -75,10 +73,11 @@ class ApplicationResourceUsage(Struct, frozen=True):
 
 
 class ApplicationReport(SecretRecord, frozen=True):
-    """An application as clients see it. `queue` is the full path once it was placed.
+    """An application as clients see it.
 
-    `am_label_expression` None: of an unmanaged application. `lifetime_ends` is as yarn.times writes it.
-    `am_rm_token` is only for the user of an unmanaged application, whose AM cannot get it in another way.
+    `queue` is the full path once the application was placed. `am_label_expression` is None for an unmanaged
+    application. `lifetime_ends` is written as in yarn.times. `am_rm_token` is set only for the user of an unmanaged
+    application, whose AM cannot get the token in another way.
     """
 
     secret_fields: ClassVar = ("am_rm_token",)
@@ -158,7 +157,10 @@ class ContainerReport(Struct, frozen=True):
 
 
 class ApplicationFilter(Struct, frozen=True):
-    """Which applications to list: AND over the fields, OR inside each; an empty field does not filter."""
+    """Which applications to list. An application must match every field, by one of the field's values.
+
+    An empty field matches every application.
+    """
 
     types: frozenset[str] = frozenset()
     states: frozenset[YarnApplicationState] = frozenset()

@@ -30,11 +30,11 @@ ANY = "*"
 
 
 class ResourceRequest(Struct, frozen=True):
-    """A resource request. It is absolute: it REPLACES the earlier one of the same (priority, request id, resource
-    name).
+    """A resource request. It REPLACES the earlier one of the same (priority, request id, resource name).
 
-    `resource_name` is a host, a rack (`/r1`) or `*`; a container on a host needs all three requests. `count` 0
-    withdraws it. `label` None means the application's expression, or else the queue's.
+    `resource_name` is a host, a rack (`/r1`) or `*`; a container on a host needs all three requests. `count`: the
+    containers wanted in total; 0 withdraws the request. `label`: None = the application's label expression, or else the
+    queue's.
     """
 
     priority: int
@@ -49,7 +49,7 @@ class ResourceRequest(Struct, frozen=True):
 
 
 class UpdateContainerRequest(Struct, frozen=True):
-    """An update of a running container; `version` is the version that the AM knows."""
+    """An update of a running container. `version`: the version of the container that the AM knows."""
 
     container_id: ContainerId
     version: int
@@ -59,7 +59,7 @@ class UpdateContainerRequest(Struct, frozen=True):
 
 
 class UpdateContainerError(Struct, frozen=True):
-    """Why an update was refused: `reason` is Hadoop's constant, e.g. INVALID_CONTAINER_ID."""
+    """Why an update was refused. `reason` is Hadoop's constant, such as INVALID_CONTAINER_ID."""
 
     reason: str
     request: UpdateContainerRequest
@@ -67,7 +67,10 @@ class UpdateContainerError(Struct, frozen=True):
 
 
 class Preemption(Struct, frozen=True):
-    """Containers that will be (`strict`) or may be (`negotiable`) preempted; releasing `asks` instead is as good."""
+    """Containers that will be (`strict`) or may be (`negotiable`) preempted.
+
+    Instead of the negotiable ones the AM may release other containers of the sizes in `asks`.
+    """
 
     strict: tuple[ContainerId, ...] = ()
     negotiable: tuple[ContainerId, ...] = ()
@@ -83,9 +86,7 @@ CLIENT_KIND = "YarnlingClientToken"
 
 
 class Token(SecretRecord, frozen=True):
-    """A token: `identifier` (a serialised record), `password` (its HMAC), the kind, and `service` (the server it is
-    for).
-    """
+    """A token. `identifier`: a serialised record; `password`: its HMAC; `service`: the server that it is for."""
 
     secret_fields: ClassVar = ("password",)
 
@@ -96,10 +97,10 @@ class Token(SecretRecord, frozen=True):
 
 
 class LocalResource(Struct, frozen=True):
-    """A file that a container needs in its work directory; `url` is e.g. `file:/data/words.txt`.
+    """A file that a container needs in its work directory; `url` is for example `file:/data/words.txt`.
 
-    `timestamp_ms` must equal the file's modification time when it is fetched; `size_bytes` is not checked.
-    `pattern` goes with LocalResourceType.PATTERN.
+    `timestamp_ms` must equal the file's modification time when the file is fetched; `size_bytes` is not checked.
+    `pattern` is used with LocalResourceType.PATTERN.
     """
 
     url: str
@@ -121,11 +122,11 @@ class ContainerRetryContext(Struct, frozen=True):
 
 
 class ContainerLaunchContext(SecretRecord, frozen=True):
-    """What to run: the commands are joined with blanks and passed to bash unchanged.
+    """What a container runs. The commands are joined with blanks and passed to bash unchanged.
 
-    `local_resources` {link name below the work directory: resource}; `service_data` {auxiliary service: bytes};
-    `tokens` is the serialised credentials for the container (opaque here). `application_acls`, in an AM's, say who
-    else may view or change the application: users, a blank, groups.
+    `local_resources` {link name below the work directory: resource}. `service_data` {auxiliary service: bytes}.
+    `tokens`: the serialised credentials for the container. `application_acls`: in the context of an AM, who else may
+    view or change the application (users, a blank, groups).
     """
 
     secret_fields: ClassVar = ("tokens",)
@@ -140,7 +141,7 @@ class ContainerLaunchContext(SecretRecord, frozen=True):
 
 
 class Container(Struct, frozen=True):
-    """An allocated container as an AM gets it; `token` is its container token, which the NM needs to start it."""
+    """An allocated container as an AM receives it. `token`: its container token, which the NM requires to start it."""
 
     id: ContainerId
     node_id: NodeId
@@ -154,7 +155,7 @@ class Container(Struct, frozen=True):
 
 
 class ContainerStatus(Struct, frozen=True):
-    """The status of a container, as NMs report it, and as AMs get it when it completes."""
+    """The status of a container, as NMs report it to the RM, and the RM to AMs when it completes."""
 
     container_id: ContainerId
     state: ContainerState
@@ -182,9 +183,9 @@ class NMContainerStatus(Struct, frozen=True):
 
 
 class ContainerTokenIdentifier(Struct, frozen=True):
-    """The content of a container token (BaseContainerTokenIdentifier). Times are wall-clock ms.
+    """The content of a container token (ContainerTokenIdentifier). Times are wall-clock ms.
 
-    `rm_identifier` is the RM's start time: an NM refuses containers of an earlier RM.
+    `rm_identifier`: the RM's start time; an NM refuses containers of an earlier RM.
     """
 
     container_id: ContainerId

@@ -10,7 +10,7 @@ from yarn.states import QueueState
 
 
 class QueueStatistics(Struct, frozen=True):
-    """Counts and amounts of one queue and all below it."""
+    """Counts and amounts of one queue and all queues below it."""
 
     apps_submitted: int = 0
     apps_running: int = 0
@@ -33,7 +33,7 @@ class QueueStatistics(Struct, frozen=True):
 
 
 class QueuePartition(Struct, frozen=True):
-    """A queue's capacities on the nodes with a label, as fractions (0..1) as in QueueInfo."""
+    """A queue's capacities on the nodes with a label; fractions (0..1) as in QueueInfo."""
 
     label: str
     capacity: float
@@ -45,9 +45,9 @@ class QueuePartition(Struct, frozen=True):
 
 
 class QueueInfo(Struct, frozen=True):
-    """A queue: capacities are fractions (0..1) of the parent's, `current_capacity` is used / guaranteed.
+    """A queue. Capacities are fractions (0..1) of the parent's; `current_capacity` is used / guaranteed.
 
-    They are those of the nodes without a label; `partitions` has those of the labels that the queue may use.
+    They are those of the nodes without a label. `partitions` has those of the labels that the queue may use.
     """
 
     name: str

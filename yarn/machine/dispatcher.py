@@ -48,7 +48,7 @@ class StateChanged(Struct, frozen=True):
 
 
 class InvariantsBroken(Struct, frozen=True):
-    """The core is in a state that must not be: log every violation, and exit."""
+    """The core's state violates invariants: log every violation, and exit."""
 
     violations: tuple[str, ...]
 
@@ -64,9 +64,10 @@ Event = TypeVar("Event")
 
 
 class Dispatcher(Generic[Effect]):
-    """Delivers events to the handlers of their classes. `now_ms` is the time of the step under way.
+    """Delivers events to the handlers of their classes. `now_ms` is the time of the current step.
 
-    An event that is illegal in a subject's state raises if `strict`; else it is a warning, as in Hadoop.
+    An event that is illegal in a subject's state raises IllegalTransition if `strict`; otherwise it causes a warning,
+    as in Hadoop.
     """
 
     def __init__(self, now_ms: int = 0, *, strict: bool = True) -> None:
@@ -81,13 +82,15 @@ class Dispatcher(Generic[Effect]):
     # Handlers
 
     def on(self, event: type[Event], handler: Callable[[Event], object]) -> None:
-        """Deliver events of this class to `handler`; a class has one."""
+        """Deliver events of this class to `handler`. A class has one handler."""
         if event in self._handlers:
             raise InternalError(f"{event.__name__} has a handler already")
         self._handlers[event] = handler
 
     def on_call(self, event: type[Event], handler: Callable[[Event], object]) -> None:
-        """The same for RPCs: reply to `event.call` with what `handler` returns, or refuse it with what it raises."""
+        """Deliver RPCs of this class to `handler`: reply to `event.call` with its result, or refuse it with its
+        YarnException.
+        """
         self.on(event, lambda call: self._answer(handler, call))
 
     def handles(self, event: type) -> bool:
@@ -97,7 +100,7 @@ class Dispatcher(Generic[Effect]):
     # What handlers do
 
     def emit(self, effect: Effect | Reply | Refuse | StateChanged | Warn) -> None:
-        """Have the shell do something after this step."""
+        """Return `effect` from this step; the shell carries it out after the step."""
         self._effects.append(effect)
 
     def send(self, event: object) -> None:
@@ -112,7 +115,7 @@ class Dispatcher(Generic[Effect]):
     def transition(
         self, lifecycle: Lifecycle[Subject, State], subject: Subject, machine: Machine[State], event: object
     ) -> None:
-        """Have `subject` take `event` now, and log a change of its state."""
+        """Apply `event` to `subject` now, and log a change of its state."""
         source = machine.state
         try:
             target = lifecycle.handle(subject, machine, event, self.now_ms)
@@ -140,7 +143,7 @@ class Dispatcher(Generic[Effect]):
         """Deliver one event at once."""
         handler = self._handlers.get(type(event))
         if handler is None:
-            raise InternalError(f"nobody handles {type(event).__name__}")
+            raise InternalError(f"no handler for {type(event).__name__}")
         handler(event)
 
     def drain(self) -> None:

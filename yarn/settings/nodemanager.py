@@ -81,7 +81,7 @@ PCORES_VCORES_MULTIPLIER = FloatSetting(
 PERCENTAGE_PHYSICAL_CPU_LIMIT = IntSetting(
     "yarn.nodemanager.resource.percentage-physical-cpu-limit",
     "100",
-    "share of the machine's cores for containers, with detection and with cgroups",
+    "percentage of the machine's CPU for containers, with detection and with cgroups",
     unit="%",
     minimum=1,
     maximum=100,
@@ -188,7 +188,7 @@ CONTAINER_RETRY_MINIMUM_INTERVAL = TimeSetting(
 DURATION_TO_TRACK_STOPPED_CONTAINERS = TimeSetting(
     "yarn.nodemanager.duration-to-track-stopped-containers",
     "600000",
-    "how long a completed container is kept in mind, so that it is not started again",
+    "how long a completed container is remembered, so that it is not started again",
     minimum=0,
 )
 CONTAINER_DIAGNOSTICS_MAXIMUM_SIZE = IntSetting(
@@ -244,7 +244,7 @@ DISK_HEALTH_CHECKER_ENABLE = BoolSetting(
 MIN_HEALTHY_DISKS = FloatSetting(
     "yarn.nodemanager.disk-health-checker.min-healthy-disks",
     "0.25",
-    "share of good local or log directories below which the node is unhealthy",
+    "fraction of good local or log directories below which the node is unhealthy",
     minimum=0.0,
     maximum=1.0,
 )
@@ -267,7 +267,7 @@ MIN_FREE_SPACE_PER_DISK_MB = IntSetting(
 DISK_UTILIZATION_WATERMARK_LOW = FloatSetting(
     "yarn.nodemanager.disk-health-checker.disk-utilization-watermark-low-per-disk-percentage",
     None,
-    "utilization below which a full disk is used again; unset: that above which it is full",
+    "utilization below which a full disk is used again; unset: the limit above which it is full",
     unit="%",
     minimum=0.0,
     maximum=100.0,
@@ -276,7 +276,7 @@ DISK_UTILIZATION_WATERMARK_LOW = FloatSetting(
 MIN_FREE_SPACE_WATERMARK_HIGH_MB = IntSetting(
     "yarn.nodemanager.disk-health-checker.min-free-space-per-disk-watermark-high-mb",
     None,
-    "free space above which a full disk is used again; unset: that below which it is full",
+    "free space above which a full disk is used again; unset: the limit below which it is full",
     unit="MB",
     minimum=0,
     fallback=MIN_FREE_SPACE_PER_DISK_MB,

@@ -1,4 +1,4 @@
-"""All settings that yarnling reads, and the checks of a whole configuration except for its queues."""
+"""The registry of all settings, and the checks of a whole configuration except for its queues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
     for value in vars(module).values()
     if isinstance(value, Setting)
 )
-"""In the order of definition. One that a module imports from another is here twice, but in BY_KEY once."""
+"""All settings in the order of definition. A setting that a module imports from another is here twice, but in
+BY_KEY once."""
 
 BY_KEY: Final[dict[str, Setting[Any]]] = {setting.key: setting for setting in _WRITTEN}
 
@@ -43,12 +44,12 @@ def setting_of(key: str) -> Setting[Any] | None:
 
 
 def defaults() -> dict[str, str]:
-    """{key: default} of the settings that have one: what `${key}` stands for where the key is not set."""
+    """{key: default} of the settings that have a default; these replace `${key}` if the key is not set."""
     return {setting.key: setting.default for setting in BY_KEY.values() if setting.default is not None}
 
 
 def check_settings(conf: Configuration) -> list[Fault]:
-    """Every fault of the configuration: values that are not valid, out of bounds, or contradict others.
+    """Every fault of the configuration: values that are not valid, out of bounds, or contradict other values.
 
     The tree of queues is checked by rm.scheduler.config.
     """
@@ -81,7 +82,7 @@ def with_further(faults: list[Fault], further: Iterable[Fault]) -> list[Fault]:
 
 
 def _unbound(conf: Configuration) -> list[Fault]:
-    """Warn of a `${key}` that is not set and therefore stays in the value, e.g. as the name of a directory."""
+    """Warn of a `${key}` whose key is not set: it stays in the value, for example as the name of a directory."""
     faults: list[Fault] = []
     for key in conf:
         setting = setting_of(key)
@@ -94,7 +95,7 @@ def _unbound(conf: Configuration) -> list[Fault]:
 
 
 class _Sound:
-    """The values of a configuration; None for those that have a fault of their own, which was reported."""
+    """The valid values of a configuration; None for a value with a fault of its own, which is reported already."""
 
     def __init__(self, conf: Configuration, faulty: set[str]) -> None:
         self.conf = conf
@@ -113,7 +114,7 @@ class _Sound:
         remedy: str,
         severity: Severity = Severity.ERROR,
     ) -> list[Fault]:
-        """A fault if lower > upper, and both are valid and not special values."""
+        """Add a fault if lower > upper; both must be valid and not special values."""
         low, high = self.value(lower), self.value(upper)
         if low is None or high is None or low <= high or low in lower.special or high in upper.special:
             return []
@@ -123,7 +124,7 @@ class _Sound:
 
 
 def _check_allocations(sound: _Sound) -> list[Fault]:
-    """CapacitySchedulerConfigValidator.validateMemoryAllocation and validateVCores."""
+    """Add a fault for a minimum allocation above the maximum (validateMemoryAllocation, validateVCores)."""
     remedy = "make the maximum at least the minimum"
     return [
         *sound.ordered(scheduler.MINIMUM_ALLOCATION_MB, scheduler.MAXIMUM_ALLOCATION_MB, remedy),
@@ -132,7 +133,7 @@ def _check_allocations(sound: _Sound) -> list[Fault]:
 
 
 def _check_expiry(sound: _Sound) -> list[Fault]:
-    """An error if the expiry is below the heartbeat (ResourceManager.validateConfigs), a warning if it is near it."""
+    """Add a fault for an expiry below the heartbeat interval (ResourceManager.validateConfigs), a warning near it."""
     heartbeat, expiry = resourcemanager.NM_HEARTBEAT_INTERVAL, resourcemanager.NM_EXPIRY_INTERVAL
     refused = sound.ordered(heartbeat, expiry, "make the expiry several heartbeats long")
     interval_ms, expiry_ms = sound.value(heartbeat), sound.value(expiry)
@@ -162,7 +163,7 @@ def _check_attempts(sound: _Sound) -> list[Fault]:
 
 
 def _check_waits(sound: _Sound) -> list[Fault]:
-    """A wait shorter than the interval between attempts means a single attempt (RMProxy.createRetryPolicy)."""
+    """Warn of a wait that is shorter than the interval between attempts (RMProxy.createRetryPolicy)."""
     pairs: tuple[tuple[TimeSetting, TimeSetting], ...] = (
         (resourcemanager.CONNECT_RETRY_INTERVAL, resourcemanager.CONNECT_MAX_WAIT),
         (resourcemanager.NM_CLIENT_CONNECT_RETRY_INTERVAL, resourcemanager.NM_CLIENT_CONNECT_MAX_WAIT),
@@ -174,7 +175,7 @@ def _check_waits(sound: _Sound) -> list[Fault]:
 
 
 def _check_node(sound: _Sound) -> list[Fault]:
-    """The RM refuses to register a node smaller than the minimum allocation (ResourceTrackerService)."""
+    """Warn of a node smaller than the minimum allocation: the RM refuses to register it (ResourceTrackerService)."""
     pairs: tuple[tuple[IntSetting, IntSetting], ...] = (
         (scheduler.MINIMUM_ALLOCATION_MB, nodemanager.RESOURCE_MEMORY_MB),
         (scheduler.MINIMUM_ALLOCATION_VCORES, nodemanager.RESOURCE_CPU_VCORES),
@@ -184,7 +185,7 @@ def _check_node(sound: _Sound) -> list[Fault]:
 
 
 def _check_access(sound: _Sound) -> list[Fault]:
-    """A cluster open to all local users is a deliberate risk; it is reported with every configuration."""
+    """Warn of a cluster that is open to all local users: the risk is reported with every configuration."""
     setting, conf = yarnling.OPEN_TO_LOCAL_USERS, sound.conf
     if not setting.of(conf):
         return []
@@ -194,7 +195,10 @@ def _check_access(sound: _Sound) -> list[Fault]:
 
 
 def _check_recovery(sound: _Sound) -> list[Fault]:
-    """Recovery needs a file and a supported store. Ours stands for Hadoop's stores on local disks."""
+    """Add a fault for recovery without a file, or with a state store that is not supported.
+
+    yarnling's own store replaces Hadoop's stores on local disks.
+    """
     conf = sound.conf
     if not resourcemanager.RECOVERY_ENABLED.of(conf):
         return []
@@ -212,9 +216,9 @@ def _check_recovery(sound: _Sound) -> list[Fault]:
 
 
 def _check_absent(conf: Configuration) -> list[Fault]:
-    """A warning for each feature of Hadoop that is enabled but not supported.
+    """Warn of each feature of Hadoop that is enabled but not supported.
 
-    What the scheduler does not support is an error instead (rm.scheduler.config.checks): queues would behave otherwise.
+    Features of the scheduler are refused instead (rm.scheduler.config.checks), because queues would behave differently.
     """
     switched = [(key, reason, "set it to false") for key, reason in _SWITCHES.items() if conf.get_bool(key, False)]
     named = [(key, reason, "remove it") for key, reason in _PATHS.items() if conf.get_trimmed(key)]

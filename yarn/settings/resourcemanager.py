@@ -65,7 +65,7 @@ AM_EXPIRY_INTERVAL = TimeSetting(
 CONTAINER_ALLOCATION_EXPIRY_INTERVAL = TimeSetting(
     "yarn.resourcemanager.rm.container-allocation.expiry-interval-ms",
     "600000",
-    "a container that its AM does not start within this time is taken back",
+    "a container that its AM does not start within this time is released",
     minimum=1,
 )
 APPLICATION_TIMEOUTS_MONITOR_INTERVAL = TimeSetting(
@@ -76,7 +76,7 @@ APPLICATION_TIMEOUTS_MONITOR_INTERVAL = TimeSetting(
 )
 
 NODES_INCLUDE_PATH = TextSetting(
-    "yarn.resourcemanager.nodes.include-path", "", "file of hosts that may run NodeManagers; empty: all may"
+    "yarn.resourcemanager.nodes.include-path", "", "file of hosts that may run NodeManagers; empty: all hosts"
 )
 NODES_EXCLUDE_PATH = TextSetting(
     "yarn.resourcemanager.nodes.exclude-path",
@@ -104,13 +104,13 @@ ADMIN_ACL = TextSetting("yarn.admin.acl", "*", "users, a blank, groups: who may 
 AM_MAX_ATTEMPTS = IntSetting(
     "yarn.resourcemanager.am.max-attempts",
     "2",
-    "attempts of an application that sets none; also the maximum without a global one",
+    "maximum attempts of an application that sets none; the maximum for all without a global one",
     minimum=1,
 )
 AM_GLOBAL_MAX_ATTEMPTS = IntSetting(
     "yarn.resourcemanager.am.global.max-attempts",
     None,
-    "the most attempts that an application may set",
+    "maximum attempts that an application may set",
     minimum=1,
     fallback=AM_MAX_ATTEMPTS,
 )
@@ -122,7 +122,7 @@ AM_BLACKLISTING_ENABLED = BoolSetting(
 AM_BLACKLISTING_DISABLE_THRESHOLD = FloatSetting(
     "yarn.resourcemanager.am-scheduling.node-blacklisting-disable-threshold",
     "0.2",
-    "share of hosts above which none is avoided; a value outside 0..1 counts as 0.2",
+    "fraction of hosts above which no host is avoided; a value outside 0..1 counts as 0.2",
     minimum=0.0,
     maximum=1.0,
     lenient=True,
@@ -134,15 +134,15 @@ MAX_COMPLETED_APPLICATIONS = IntSetting(
     minimum=0,
 )
 APPLICATION_MAX_TAGS = IntSetting(
-    "yarn.resourcemanager.application.max-tags", "10", "most tags of an application", minimum=0
+    "yarn.resourcemanager.application.max-tags", "10", "maximum number of tags of an application", minimum=0
 )
 APPLICATION_MAX_TAG_LENGTH = IntSetting(
-    "yarn.resourcemanager.application.max-tag.length", "100", "most characters of a tag", minimum=1
+    "yarn.resourcemanager.application.max-tag.length", "100", "maximum number of characters of a tag", minimum=1
 )
 ATTEMPT_DIAGNOSTICS_LIMIT = IntSetting(
     "yarn.app.attempt.diagnostics.limit.kc",
     "64",
-    "thousands of characters kept of an attempt's diagnostics",
+    "length of an attempt's diagnostics that is kept, in thousands of characters",
     unit="kc",
     minimum=1,
 )
