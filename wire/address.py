@@ -30,7 +30,7 @@ class Address(Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """How errors refer to it: with its key, if it has one."""
+        """How errors refer to the address: with its key, if it has one."""
         return f"{self.key} = {self}" if self.key else str(self)
 
     @staticmethod
@@ -69,7 +69,7 @@ async def _looked_up(host: str, address: Address) -> str:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise YarnException(f"cannot listen on {address.said}: unknown host ({error.strerror})") from None
-    # IPv4 first: `localhost` has both, and all clients of a cluster should use the same.
+    # Prefer IPv4: `localhost` has both, and all clients of a cluster should use the same address.
     found.sort(key=lambda entry: entry[0] is not socket.AF_INET)
     return str(found[0][4][0])
 

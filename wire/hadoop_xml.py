@@ -31,7 +31,7 @@ DEPTH_MAX = 16
 FILES = ("core-site.xml", "yarn-site.xml", "capacity-scheduler.xml")
 """The files that are read from a configuration directory; each overrides those before it."""
 
-# The content of Hadoop's own capacity-scheduler.xml: one queue for everything.
+# Like Hadoop's own capacity-scheduler.xml: one queue for everything.
 BUILT_IN = {
     "yarn.scheduler.capacity.root.queues": "default",
     "yarn.scheduler.capacity.root.default.capacity": "100",
@@ -155,7 +155,10 @@ class _Handler:
         self._parser.CharacterDataHandler = self._text.append
 
     def read(self, content: bytes) -> None:
-        """Raises ExpatError, ValueError or LookupError for invalid XML, _Abandoned for what is refused."""
+        """Read the file.
+
+        Raises ExpatError, ValueError or LookupError for invalid XML, _Abandoned for refused content.
+        """
         self._parser.Parse(content, True)
 
     def fault(self, problem: str, remedy: str, *, severity: Severity = Severity.ERROR, key: str = "") -> Fault:

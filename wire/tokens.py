@@ -98,7 +98,7 @@ class KeyRing:
         return tuple(key for key in (self.current, self.next) if key is not None)
 
     def find(self, key_id: int) -> MasterKey | None:
-        """The key with this id, if it is still accepted."""
+        """The key with this id, if it is still accepted; None otherwise."""
         for key in (self.current, self.next, self.previous):
             if key is not None and key.key_id == key_id:
                 return key
@@ -124,8 +124,9 @@ class TokenSecretManager(Generic[Identifier]):
         return Token(data, signature(key.secret, data), self.kind, service)
 
     def check(self, token: Token | None) -> Identifier:
-        """The identifier that the token proves. Raises InvalidToken if it is missing, of another kind, or not signed by
-        us.
+        """The identifier that the token proves.
+
+        Raises InvalidToken if it is missing, of another kind, or not signed by us.
         """
         if token is None:
             raise InvalidToken(f"the call has no {self.kind}")
@@ -149,7 +150,7 @@ class TokenSecretManager(Generic[Identifier]):
         return self.keys.current
 
     def key_for(self, identifier: Identifier) -> MasterKey | None:
-        """The key that must have signed it, None if that key is not accepted."""
+        """The key with which the identifier must have been signed; None if that key is not accepted."""
         return self.keys.find(identifier.master_key_id)
 
 
@@ -219,7 +220,7 @@ class NMTokenSecretManager(TokenSecretManager[NMTokenIdentifier]):
 
 
 class ContainerTokenSecretManager(TokenSecretManager[ContainerTokenIdentifier]):
-    """Container tokens. Checks signature and node; the NM itself checks expiry and repeated use."""
+    """Signs and checks container tokens: signature and node. The NM itself checks expiry and repeated use."""
 
     def __init__(self, keys: KeyRing) -> None:
         super().__init__(CONTAINER_KIND, keys, write_container_identifier, read_container_identifier)
@@ -279,7 +280,7 @@ class ClusterSecretManager(Generic[Proven]):
 
 
 class NodeTokenSecretManager(ClusterSecretManager[NodeId]):
-    """Node tokens: they prove which node calls."""
+    """Signs and checks node tokens, which prove which node calls."""
 
     def __init__(self, cluster_secret: bytes) -> None:
         super().__init__(cluster_secret, NODE_KIND, NodeIdProto, write_node_id, read_node_id)

@@ -237,7 +237,10 @@ class _Document:
                 problem, remedy = f"has more than {FILE_CHARACTERS_MAX} characters", "write a smaller file"
             elif node := _Composer(text).get_single_node():
                 return self._tree(node, (), node.start_mark.line)
-        except (yaml.YAMLError, ValueError) as error:  # ValueError: an escape for a character that does not exist
+        except (
+            yaml.YAMLError,
+            ValueError,
+        ) as error:  # PyYAML raises ValueError for an escape of a character that does not exist.
             mark = getattr(error, "problem_mark", None)
             line = None if mark is None else mark.line + 1
             reasons = [reason for name in ("context", "problem") if (reason := getattr(error, name, None))]

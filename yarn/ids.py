@@ -22,7 +22,10 @@ _NUMBER = re.compile(r"(\d{1,9})", re.ASCII)
 
 
 class ApplicationId(NamedTuple):
-    """`application_<cluster timestamp, ms>_<number>`. The time stamp makes it unique across restarts of the RM."""
+    """An application's id, `application_<cluster timestamp, ms>_<number>`.
+
+    The time stamp makes the id unique across restarts of the RM.
+    """
 
     cluster_timestamp: int
     id: int
@@ -38,7 +41,7 @@ class ApplicationId(NamedTuple):
 
 
 class ApplicationAttemptId(NamedTuple):
-    """`appattempt_<cluster timestamp>_<application>_<attempt>`; attempts count from 1."""
+    """An attempt's id, `appattempt_<cluster timestamp>_<application>_<attempt>`; attempts count from 1."""
 
     application_id: ApplicationId
     attempt: int
@@ -55,9 +58,9 @@ class ApplicationAttemptId(NamedTuple):
 
 
 class ContainerId(NamedTuple):
-    """`container_[e<epoch>_]<cluster timestamp>_<application>_<attempt>_<sequence>`.
+    """A container's id, `container_[e<epoch>_]<cluster timestamp>_<application>_<attempt>_<sequence>`.
 
-    `number` is epoch << 40 | sequence; the epoch (restarts of the RM) is printed only above 0.
+    `number` is epoch << 40 | sequence. The epoch (restarts of the RM) is printed only if it is above 0.
     """
 
     attempt_id: ApplicationAttemptId
@@ -90,7 +93,7 @@ class ContainerId(NamedTuple):
 
 
 class NodeId(NamedTuple):
-    """`host:port`, with the port of the NM's ContainerManagementProtocol."""
+    """A node's id, `host:port`, with the port of the NM's ContainerManagementProtocol."""
 
     host: str
     port: int

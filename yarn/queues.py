@@ -1,4 +1,4 @@
-"""Queues as clients see them."""
+"""Records of queues as clients see them: capacities, counts, and partitions."""
 
 from __future__ import annotations
 

@@ -86,12 +86,12 @@ class SchedulerQueues:
         self._scheduler = scheduler
 
     def find(self, name: str) -> FoundQueue | None:
-        """By path or unambiguous short name."""
+        """The queue with that path or unambiguous short name; None if there is none."""
         queue = self._scheduler.queue(name)
         return _found(queue.configuration) if queue is not None else None
 
     def is_ambiguous(self, name: str) -> bool:
-        """True for the short name of several queues."""
+        """True if several queues have this short name."""
         return self._scheduler.is_ambiguous(name)
 
 
@@ -105,12 +105,12 @@ class ConfiguredQueues:
             self._paths.setdefault(queue.name, []).append(path)
 
     def find(self, name: str) -> FoundQueue | None:
-        """By path or unambiguous short name."""
+        """The queue with that path or unambiguous short name; None if there is none."""
         paths = [name] if name in self._queues else self._paths.get(name, [])
         return _found(self._queues[paths[0]]) if len(paths) == 1 else None
 
     def is_ambiguous(self, name: str) -> bool:
-        """True for the short name of several queues."""
+        """True if several queues have this short name."""
         return name not in self._queues and len(self._paths.get(name, [])) > 1
 
 

@@ -23,7 +23,7 @@ _ACTIVE = (ContainerState.NEW, ContainerState.RUNNING)
 
 @dataclass(slots=True)
 class _Watched:
-    """`active`: containers in the last report that have not ended."""
+    """A decommissioning node. `active`: the number of containers in its last report that have not ended."""
 
     start_ms: int
     updated_ms: int

@@ -123,7 +123,7 @@ class ResourceManagerCore:
 
     @property
     def scheduler(self) -> CapacityScheduler:
-        """For reading only."""
+        """The scheduler, for reading only."""
         return self.context.scheduler
 
     def handle(self, event: Event, now_ms: int) -> list[Effect]:

@@ -50,14 +50,14 @@ class StateStore:
         """Store the labels of the cluster and its nodes."""
 
     def application_saved(self, application_id: ApplicationId, saving: Saving) -> None:
-        """It is written: its machine may go on."""
+        """Send the event for which the application's state machine waits."""
         if saving is Saving.NEW:
             self._dispatcher.send(AppNewSaved(application_id))
         elif saving is Saving.FINAL:
             self._dispatcher.send(AppUpdateSaved(application_id))
 
     def attempt_saved(self, attempt_id: ApplicationAttemptId, saving: Saving) -> None:
-        """It is written: its machine may go on."""
+        """Send the event for which the attempt's state machine waits."""
         event = AttemptNewSaved if saving is Saving.NEW else AttemptUpdateSaved
         self._dispatcher.send(event(attempt_id))
 

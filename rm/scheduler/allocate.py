@@ -37,7 +37,7 @@ class Allocation(Struct, frozen=True):
 
 
 class AllocateCalls:
-    """CapacityScheduler.allocate, and the checks before it."""
+    """Handles allocate calls (CapacityScheduler.allocate), and the checks before them."""
 
     __slots__ = ("_applications", "_context", "_sizes")
 

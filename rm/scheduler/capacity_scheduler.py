@@ -98,22 +98,22 @@ class CapacityScheduler:
     # Nodes
 
     def add_node(self, node_id: NodeId, rack: str, total: Resource, now_ms: int, *, http_address: str = "") -> None:
-        """NODE_ADDED: an empty node joins. Its containers carry its `http_address`."""
+        """NODE_ADDED: an empty node joins. Containers on it will carry its `http_address`."""
         self._at(now_ms)
         self._nodes.add(node_id, rack, total, http_address)
 
     def remove_node(self, node_id: NodeId, now_ms: int) -> None:
-        """NODE_REMOVED: its containers are killed (-100, "Container released on a *lost* node")."""
+        """NODE_REMOVED: kill the node's containers (-100, "Container released on a *lost* node")."""
         self._at(now_ms)
         self._nodes.remove(node_id)
 
     def update_node_resource(self, node_id: NodeId, total: Resource, now_ms: int) -> None:
-        """NODE_RESOURCE_UPDATE: the node's size changes; its containers stay."""
+        """NODE_RESOURCE_UPDATE: change the node's size; its containers stay."""
         self._at(now_ms)
         self._nodes.resize(node_id, total)
 
     def nodes_remapped(self, changes: LabelChanges, now_ms: int) -> None:
-        """NODE_LABELS_UPDATE: sent after a node was added, removed or resized, and after changes of labels."""
+        """NODE_LABELS_UPDATE, which is sent after a node was added, removed or resized, and after changes of labels."""
         self._at(now_ms)
         self._nodes.remapped(changes)
 
@@ -182,9 +182,10 @@ class CapacityScheduler:
         placed: str | None = None,
         recovering: bool = False,
     ) -> None:
-        """APP_ADDED: emits ApplicationAccepted or ApplicationRejected. `placed`: the queue chosen by placement rules.
+        """APP_ADDED: add an application; emits ApplicationAccepted or ApplicationRejected.
 
-        `recovering`: it was accepted before a restart; emits nothing, or QueueMissing if its queue no longer exists.
+        `placed`: the queue chosen by placement rules. `recovering`: the application was accepted before a restart; then
+        nothing is emitted, or QueueMissing if its queue no longer exists.
         """
         self._at(now_ms)
         if recovering:
@@ -193,7 +194,7 @@ class CapacityScheduler:
             self._applications.add(application_id, queue, user, priority, placed)
 
     def remove_application(self, application_id: ApplicationId, final_state_name: str) -> None:
-        """APP_REMOVED."""
+        """APP_REMOVED: remove the application."""
         self._context.note_change()
         self._applications.remove(application_id)
 
@@ -218,10 +219,12 @@ class CapacityScheduler:
         label: str | None = None,
         recovering: bool = False,
     ) -> None:
-        """APP_ATTEMPT_ADDED: emits AttemptAdded, unless it is `recovering` (its AM was started before a restart).
+        """APP_ATTEMPT_ADDED: add an attempt; emits AttemptAdded unless `recovering` (its AM was started before a
+        restart).
 
         `transfer`: take over the containers of the last attempt. `am_resource`: the normalised size of the AM, for the
-        AM limits; None for an unmanaged AM. `am_label` is that of the AM's request, `label` the application's.
+        AM limits; None for an unmanaged AM. `am_label` is the label of the AM's request, `label` that of the
+        application.
         """
         self._at(now_ms)
         self._applications.add_attempt(
@@ -236,14 +239,14 @@ class CapacityScheduler:
     def remove_attempt(
         self, attempt_id: ApplicationAttemptId, *, keep_containers: bool, final_state_name: str, now_ms: int
     ) -> None:
-        """APP_ATTEMPT_REMOVED: its containers are killed, except running ones if `keep_containers`."""
+        """APP_ATTEMPT_REMOVED: kill the attempt's containers, except running ones if `keep_containers`."""
         self._at(now_ms)
         self._applications.remove_attempt(attempt_id, keep_containers=keep_containers)
 
     # The AM's heartbeat
 
     def check_asks(self, queue: str, asks: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
-        """The requests, with the queue's default label where they have none.
+        """The requests, with the queue's default label if they have none.
 
         Raises InvalidResourceRequestException (or its subclass for labels) for the first invalid one.
         """
@@ -303,12 +306,12 @@ class CapacityScheduler:
         self._applications.mark_am_container(container_id)
 
     def expire_container(self, container_id: ContainerId, now_ms: int) -> None:
-        """CONTAINER_EXPIRED: the container was acquired but not launched in time."""
+        """CONTAINER_EXPIRED: end a container that was acquired but not launched in time."""
         self._at(now_ms)
         self._applications.expire_container(container_id)
 
     def roll_back_increase(self, container_id: ContainerId, now_ms: int) -> None:
-        """CONTAINER_EXPIRED of an increase: the AM did not send it to the NM in time."""
+        """CONTAINER_EXPIRED of an increase: undo an increase that the AM did not send to the NM in time."""
         self._at(now_ms)
         self._applications.roll_back_increase(container_id)
 
@@ -375,7 +378,7 @@ class CapacityScheduler:
     ) -> None:
         """refreshQueues: apply the configuration, or raise ConfigurationException with every fault.
 
-        `check` may refuse it too; see QueueRefresh.
+        `check` may also refuse the configuration; see QueueRefresh.
         """
         self._at(now_ms)
         self._refresh.apply(configuration, check)

@@ -65,7 +65,7 @@ class ContainerRecovery:
             return
         known = attempt.live_containers.get(report.container_id)
         if known is not None:
-            # Hadoop would charge it a second time, and never release the second charge.
+            # Hadoop would charge such a container a second time, and never release the second charge.
             if known.node_id != node_id and report.state is not ContainerState.COMPLETE:
                 context.notify(CleanUpContainer(node_id, report.container_id))
             return

@@ -14,7 +14,7 @@ USER_LENGTH_MAX = 256
 
 def groups_of(user: str) -> tuple[str, ...]:
     """The user's groups, the primary one first; empty for a user that the system does not know."""
-    # A NUL or a surrogate cannot be passed to the system.
+    # A name with a NUL or a surrogate cannot be passed to the system.
     if len(user) > USER_LENGTH_MAX or not user.isprintable():
         return ()
     return _looked_up(user)

@@ -78,7 +78,7 @@ class StoreDamaged(YarnException):
 
 
 class Table(Struct, frozen=True):
-    """Columns as SQL declares them, such as "number INTEGER"; the key's come first."""
+    """A table. Columns are written as in SQL, such as "number INTEGER"; those of the key come first."""
 
     key: tuple[str, ...]
     content: tuple[str, ...]
@@ -276,7 +276,7 @@ def _xor(one: bytes, other: bytes) -> bytes:
     return (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).to_bytes(len(one), "big")
 
 
-# The file among other files
+# The store's file and the files beside it
 
 
 def _beside(path: Path, suffix: str) -> Path:

@@ -28,8 +28,8 @@ class MessageCodec(Struct, Generic[T], frozen=True):
         return proto.SerializeToString()
 
     def decode(self, data: bytes) -> T:
-        """The record. Raises InvalidArgumentException, naming the field, if `data` is not such a message."""
-        # Any: the type stubs lack FindInitializationErrors.
+        """Decode a record. Raises InvalidArgumentException, naming the field, if `data` is not a valid message."""
+        # The type is Any because the type stubs lack FindInitializationErrors.
         proto: Any = self.proto()
         try:
             proto.ParseFromString(data)

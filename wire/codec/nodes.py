@@ -1,4 +1,4 @@
-"""Nodes as clients and AMs see them, their health, and their labels."""
+"""The codecs of nodes: reports to clients and AMs, health, and labels."""
 
 from __future__ import annotations
 

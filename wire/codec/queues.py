@@ -1,4 +1,4 @@
-"""Queues as clients see them."""
+"""The codecs of queues as clients see them."""
 
 from __future__ import annotations
 

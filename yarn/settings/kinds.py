@@ -271,7 +271,7 @@ class TimeSetting(NumberSetting[int]):
 
 @dataclass(frozen=True)
 class AddressSetting(Setting[tuple[str, int]]):
-    """host:port. With port 0 the system chooses a free port."""
+    """An address, host:port. With port 0 the system chooses a free port."""
 
     kind = "address"
 

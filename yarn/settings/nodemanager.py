@@ -312,7 +312,7 @@ NM_CONNECT_MAX_WAIT = TimeSetting(
 NM_CONNECT_RETRY_INTERVAL = TimeSetting(
     "yarn.nodemanager.resourcemanager.connect.retry-interval.ms",
     None,
-    "time between two such attempts",
+    "time between two attempts to reach the RM",
     minimum=1,
     fallback=CONNECT_RETRY_INTERVAL,
 )

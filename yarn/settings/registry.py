@@ -70,8 +70,9 @@ def check_settings(conf: Configuration) -> list[Fault]:
 
 
 def with_further(faults: list[Fault], further: Iterable[Fault]) -> list[Fault]:
-    """`faults`, and those of `further` that add something: errors of keys without an error, warnings of keys without
-    any fault.
+    """`faults`, and those of `further` that add something.
+
+    These are errors of keys without an error, and warnings of keys without any fault.
     """
     any_of = {fault.key for fault in faults}
     errors_of = {fault.key for fault in faults if fault.severity is Severity.ERROR}

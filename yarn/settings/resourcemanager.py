@@ -213,7 +213,7 @@ CONNECT_MAX_WAIT = TimeSetting(
     paced=False,
 )
 CONNECT_RETRY_INTERVAL = TimeSetting(
-    "yarn.resourcemanager.connect.retry-interval.ms", "30000", "time between two such attempts", minimum=1
+    "yarn.resourcemanager.connect.retry-interval.ms", "30000", "time between two attempts to reach the RM", minimum=1
 )
 CLIENT_POLL_LEAST_MS = 25
 """The time factor never goes below this: each poll costs client and RM about 2 ms."""
@@ -233,7 +233,7 @@ NM_CLIENT_CONNECT_MAX_WAIT = TimeSetting(
     paced=False,
 )
 NM_CLIENT_CONNECT_RETRY_INTERVAL = TimeSetting(
-    "yarn.client.nodemanager-connect.retry-interval-ms", "10000", "time between two such attempts", minimum=1
+    "yarn.client.nodemanager-connect.retry-interval-ms", "10000", "time between two attempts to reach an NM", minimum=1
 )
 AM_DEFAULT_NODE_LABEL = TextSetting(
     "yarn.resourcemanager.node-labels.am.default-node-label-expression", None, "node label of AMs that set none"

@@ -164,7 +164,7 @@ NODE_LOCALITY_DELAY = IntSetting(
 RACK_LOCALITY_ADDITIONAL_DELAY = IntSetting(
     f"{PREFIX}rack-locality-additional-delay",
     "-1",
-    "further ones before it may be served off its rack; -1: by the sizes of request and cluster",
+    "further missed opportunities before any rack is used; -1: by request and cluster size",
     minimum=0,
     special=(-1,),
     lenient=True,

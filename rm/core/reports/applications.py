@@ -301,7 +301,7 @@ def _container_report(context: RMContext, container: RMContainer) -> ContainerRe
         resource=container.resource,
         node_id=container.node_id,
         priority=container.priority,
-        state=ContainerState.RUNNING,  # RMContainerImpl.getContainerState: RUNNING until it has ended
+        state=ContainerState.RUNNING,  # As in RMContainerImpl.getContainerState, a live container is RUNNING
         creation_time_ms=container.started_ms,
         log_url=f"{address}/node/containerlogs/{container.id}/{container.user}",
         node_http_address=address if node is None else f"http://{node.http_address}",

@@ -41,7 +41,7 @@ def put_requests(application: FiCaSchedulerApp, key: SchedulerKey, rows: list[tu
 
 
 def restore_requests(application: FiCaSchedulerApp, key: SchedulerKey, terms: Iterable[RequestTerms]) -> None:
-    """Request a lost container again that its AM never saw."""
+    """Request again a container that was lost before its AM saw it."""
     _apply(application, application.requests.restore(key, terms))
 
 
@@ -152,7 +152,10 @@ def unbook(
 
 
 def _enforce_maximum(queue: ParentQueue, partition: str, applications: ApplicationTable) -> None:
-    """killContainersToEnforceMaxQueueCapacity, in the order of container ids."""
+    """Kill killable containers until the queue is within its maximum, in the order of container ids.
+
+    Source: killContainersToEnforceMaxQueueCapacity.
+    """
     context, maximum = queue.context, queue.effective_maximum(partition)
     if maximum.is_none():
         own = queue.capacities.at(partition)
@@ -201,7 +204,7 @@ def complete_in_queue(
     application: FiCaSchedulerApp,
     node: SchedulerNode,
 ) -> None:
-    """Remove it from its application, node and queues (LeafQueue.completedContainer)."""
+    """Remove a container or reservation from its application, node and queues (LeafQueue.completedContainer)."""
     leaf = LeafQueue.of(application)
     context = leaf.context
     if container.state is RMContainerState.RESERVED:
@@ -215,7 +218,7 @@ def complete_in_queue(
         leaf.active.usage_changed(application)
         unbook(leaf, application, container, node.partition, container.container.resource)
     if status.exit_status == ContainerExitStatus.PREEMPTED:
-        # updateQueuePreemptionMetrics
+        # As in updateQueuePreemptionMetrics
         for queue in leaf.and_above():
             queue.losses.add(container.resource, context.now_ms - container.started_ms)
     if context.killables.is_used:
@@ -254,7 +257,7 @@ def _complete_live(
     application: FiCaSchedulerApp,
     partition: str,
 ) -> bool:
-    """Remove it from the application; False if the application no longer holds it.
+    """Remove a container from its application; False if the application no longer holds it.
 
     A container that its AM releases before acquiring it gets no event: Hadoop's transition table has no row for that.
     """
@@ -306,7 +309,10 @@ def apply_label_changes(changes: LabelChanges, applications: ApplicationTable, c
 
 
 def _change_partition(attempt: FiCaSchedulerApp, container: RMContainer, old: str, new: str) -> None:
-    """FiCaSchedulerApp.nodePartitionUpdated. Also moves containers that the application has already released."""
+    """Move the usage of a node's containers to its new partition (FiCaSchedulerApp.nodePartitionUpdated).
+
+    This includes containers that the application has already released.
+    """
     size, leaf = container.container.resource, LeafQueue.of(attempt)
     for partition, amount in ((old, -size), (new, size)):
         part = attempt.usage.booked(partition)

@@ -34,7 +34,10 @@ def has_pending(queue: CSQueue, partition: str, mode: SchedulingMode) -> bool:
 def can_assign(
     queue: CSQueue, partition: str, limits: ResourceLimits, could_be_unreserved: Resource, mode: SchedulingMode
 ) -> bool:
-    """canAssignToThisQueue: True if below the limit, possibly without reservations; always sets `limits.headroom`."""
+    """True if the queue is below its limit, possibly only without reservations (canAssignToThisQueue).
+
+    Always sets `limits.headroom`.
+    """
     context = queue.context
     calculator, cluster = context.calculator, context.cluster_resource
     if mode is RESPECT:
@@ -92,7 +95,7 @@ def set_current_limit(leaf: LeafQueue, limit: Resource) -> None:
 def note_user_limit(
     leaf: LeafQueue, application: FiCaSchedulerApp, partition: str, mode: SchedulingMode, known: Resource | None
 ) -> Resource:
-    """computeUserLimitAndSetHeadroom: the user's limit; also updates the copied limit and the headroom provider.
+    """The user's limit; also updates the copied limit and the headroom provider (computeUserLimitAndSetHeadroom).
 
     `known`: the limit, if this visit has already looked it up. For a user without an entry nothing is stored.
     """
@@ -173,7 +176,7 @@ def limit_of(
 
 
 def _compute_limit(users: UsersManager, partition: str, mode: SchedulingMode, *, active_only: bool) -> Resource:
-    """computeUserLimit, for weight 1."""
+    """The user limit for weight 1 (UsersManager.computeUserLimit)."""
     context, shape = users.context, users.shape
     calculator, required = context.calculator, context.minimum_allocation
     whole = context.partition_resource(partition)

@@ -84,7 +84,9 @@ class AutoCreatedLeafQueue(LeafQueue):
         self.sort_key = self.key_for_order(NO_LABEL)
 
     def forget_entitlement(self) -> None:
-        """Set its share to zero until it is entitled again, after a configuration change (updateCapacitiesToZero)."""
+        """Set the leaf's share to zero until it is entitled again, after a configuration change
+        (updateCapacitiesToZero).
+        """
         above, own = self.parent.capacities, self.capacities.default
         for partition in list(above.partitions()):
             share = self.capacities.booked(partition)
@@ -111,10 +113,11 @@ class AutoCreatedLeafQueue(LeafQueue):
 
 
 class ManagedParentQueue(ParentQueue):
-    """`template`: the shares of a leaf with a guarantee, computed from `managed`.
+    """A parent that creates leaves and assigns their guarantees.
 
-    `_active`: the paths of leaves with a guarantee. `_activated`: the sum of their absolute shares at the time they got
-    them. Configured children are not changed.
+    `template`: the shares of a leaf with a guarantee, computed from `managed`. `_active`: the paths of leaves with a
+    guarantee. `_activated`: the sum of their absolute shares at the time they got them. Configured children are not
+    changed.
     """
 
     __slots__ = ("_activated", "_active", "managed", "template")
@@ -152,7 +155,7 @@ class ManagedParentQueue(ParentQueue):
             leaf.take(self._nothing())
 
     def is_full(self) -> bool:
-        """True if its guarantee is too small for the guarantees of all children plus one more leaf."""
+        """True if the parent's guarantee is too small for the guarantees of all children plus one more leaf."""
         total = 0.0
         for child in self.children:
             total = f32(total + child.capacities.default.absolute_capacity)
@@ -240,7 +243,7 @@ class ManagedParentQueue(ParentQueue):
                 leaf.update_guarantee_floor(NO_LABEL)
 
     def _derive_template(self) -> None:
-        """Compute the template's shares from its amounts (ManagedParentQueue.updateQueueCapacities)."""
+        """Compute the template's shares from the template's amounts (ManagedParentQueue.updateQueueCapacities)."""
         context, share, own = self.context, self.template.default, self.capacities.default
         cluster, calculator, wanted = context.cluster_resource, context.calculator, self.managed.capacity
         above = self.configured_maximum(NO_LABEL)
@@ -257,7 +260,9 @@ def new_queue(
     """Create the queue of the class that its configuration requires, without children."""
     queue: ParentQueue | LeafQueue
     if configuration.is_auto_created:
-        assert isinstance(parent, ManagedParentQueue), "read from a managed parent's template"
+        assert isinstance(parent, ManagedParentQueue), (
+            "the leaf's configuration was read from a managed parent's template"
+        )
         queue = AutoCreatedLeafQueue(configuration, parent, context)
     elif configuration.is_leaf:
         assert parent is not None, "root is not a leaf: checked with the configuration"

@@ -140,7 +140,7 @@ class _Division:
         return low
 
     def _minimum(self, entry: CapacityEntry) -> float:
-        """calculateMinimumResource of the unit's calculator."""
+        """The minimum of a resource type, by the calculator of its unit (calculateMinimumResource)."""
         rest = java_quotient(self._batch, self._own)
         if entry.unit is CapacityUnit.ABSOLUTE:
             return self._ratio * rest * entry.amount
@@ -151,13 +151,19 @@ class _Division:
         return self._whole * (part * java_quotient(entry.amount, self._weights))
 
     def _maximum(self, entry: CapacityEntry) -> float:
-        """calculateMaximumResource: amounts as configured, percentages of the parent's maximum."""
+        """The maximum of a resource type: amounts as configured, or a percentage of the parent's maximum.
+
+        Source: calculateMaximumResource.
+        """
         if entry.unit is CapacityUnit.ABSOLUTE:
             return entry.amount
         return self._whole * (java_quotient(self._own_maximum, self._whole) * entry.amount / 100)
 
     def _within_bounds(self, child: CSQueue, amounts: _Amounts, low: float, high: float) -> tuple[float, float]:
-        """validateCalculatedResources: zero without memory, at most the maximum, at most what is left."""
+        """Limit an amount: zero if there is no memory, at most the maximum, at most what is left.
+
+        Source: validateCalculatedResources.
+        """
         bound = float(self._own_maximum)
         if self._name != MEMORY_MB and amounts.low[0] == 0:
             low = 0.0
@@ -204,9 +210,9 @@ class _Division:
 
 
 def _rounded(amount: float, unit: CapacityUnit) -> float:
-    """DefaultQueueResourceRoundingStrategy: weights, which come last, are rounded to the nearest, others down."""
+    """Round an amount: weights, which come last, to the nearest, others down (DefaultQueueResourceRoundingStrategy)."""
     if not math.isfinite(amount):
-        # Math.round turns NaN into 0.
+        # Java's Math.round turns NaN into 0.
         return 0.0 if unit is CapacityUnit.WEIGHT and amount != amount else amount
     whole = math.floor(amount)
     return float(whole + 1 if unit is CapacityUnit.WEIGHT and amount - whole >= 0.5 else whole)

@@ -40,7 +40,7 @@ _UNSUPPORTED_TEXTS = {PREFIX + "workflow-priority-mappings": "workflow prioritie
 _ONLY_VALUES = {
     scheduler.NODE_LABELS_CONFIGURATION_TYPE.key: ("centralized", "only an administrator can assign labels to nodes"),
 }
-"""{key: (the only supported value, what is missing)}."""
+"""{key: (the only supported value, why others are refused)}."""
 
 
 class CapacityComparator(Struct, frozen=True):

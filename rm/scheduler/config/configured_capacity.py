@@ -30,7 +30,7 @@ WEIGHT_MAX = 10_000
 """The largest weight that Hadoop accepts."""
 
 _AMOUNTS = re.compile(r"\[[\w.,\-_= /]+\]", re.ASCII)
-"""CapacitySchedulerConfiguration.RESOURCE_PATTERN."""
+"""Amounts in brackets (CapacitySchedulerConfiguration.RESOURCE_PATTERN)."""
 
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _UNIT = re.compile(r"[^\W\d_]+$")
@@ -48,7 +48,7 @@ UNIT_SIZES: dict[str, tuple[int, int]] = {
     **{prefix: (1, 1000**power) for power, prefix in enumerate(("m", "u", "n", "p"), 1)},
     **{prefix: (1024**power, 1) for power, prefix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1)},
 }
-"""{unit: (numerator, denominator)} (UnitsConversionUtil)."""
+"""{unit of sizes: its factor as (numerator, denominator)} (UnitsConversionUtil)."""
 
 
 class CapacityUnit(Enum):
@@ -110,7 +110,7 @@ def uniform(amount: float, unit: CapacityUnit, types: ResourceTypes) -> Capacity
 
 
 def is_in_brackets(text: str) -> bool:
-    """True if it is written as a vector (isCapacityVectorFormat)."""
+    """True if the capacity is written as a vector (isCapacityVectorFormat)."""
     return _BRACKETS.fullmatch(text.replace(" ", "")) is not None
 
 

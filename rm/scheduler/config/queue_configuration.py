@@ -152,5 +152,5 @@ class QueueConfiguration(Struct, frozen=True):
         return self.intra_queue_preemption_off or self.preemption_disabled
 
     def may_use(self, label: str) -> bool:
-        """True if its resource requests may name the label. Every queue may use the default partition."""
+        """True if resource requests in the queue may name the label. Every queue may use the default partition."""
         return label in self.accessible_labels or ANY in self.accessible_labels

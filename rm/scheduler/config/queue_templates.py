@@ -1,20 +1,20 @@
-"""Templates: keys under a parent from which the queues below it are made that nobody configured.
+"""Templates: keys of a parent that configure the queues which the parent creates.
 
-Two ways. With `auto-queue-creation-v2` (AutoCreatedQueueTemplate):
+There are two kinds. With `auto-queue-creation-v2` (AutoCreatedQueueTemplate):
 
     root.users.auto-queue-creation-v2.template.capacity = 5w          every queue created below root.users
     root.users.auto-queue-creation-v2.leaf-template.priority = 3      leaves only; parent-template.: parents only
     root.*.auto-queue-creation-v2.template.capacity = 1w              below every child of root
 
-Names win over wildcards, a template for the queue's kind over the common one, and keys of the queue's own path over
-both. With `auto-create-child-queue`, the older way, the parent is a managed parent (ManagedParentQueue):
+A name takes precedence over a wildcard, a template for leaves or parents over the common one, and keys of the queue's
+own path over both. With `auto-create-child-queue`, the older way, the parent is a managed parent (ManagedParentQueue):
 
     root.users.auto-create-child-queue.enabled = true
     root.users.leaf-queue-template.capacity = 25                  of root.users, while the leaf is active
-    root.users.leaf-queue-template.user-limit-factor = 2          any key of a leaf; wins over the leaf's own keys
+    root.users.leaf-queue-template.user-limit-factor = 2          any key of a leaf; overrides the leaf's own key
 
-Hadoop writes what it finds into its configuration, under the queue's path; here it becomes an overlay with which only
-this queue is read.
+Hadoop writes the values into its configuration, under the queue's path. Here they become an overlay, which is used to
+read only this queue.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ MANAGED_CREATION = "auto-create-child-queue."
 LEAF_TEMPLATE = "leaf-queue-template."
 
 _SNAPSHOT_ONLY = "user-settings."
-"""UserWeights reads the configuration as it was loaded, so what Hadoop writes into it later has no effect."""
+"""Properties that templates cannot set: Hadoop's UserWeights reads the configuration as it was loaded."""
 
 _OF_LEAVES = {"user-limit-factor": "-1", "maximum-am-resource-percent": "1.0"}
-"""Written first, over the queue's own keys (AbstractLeafQueue.parseAndSetDynamicTemplates)."""
+"""Values that override the leaf's own keys and that templates can change (parseAndSetDynamicTemplates)."""
 
 _LABELS = "accessible-node-labels."
 

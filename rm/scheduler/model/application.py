@@ -24,10 +24,10 @@ from yarn.resource import Resource
 
 
 class HeadroomProvider(NamedTuple):
-    """CapacityHeadroomProvider: the leaf, user entry and attempt from which a headroom is computed.
+    """The leaf, user entry and attempt from which a headroom is computed (CapacityHeadroomProvider).
 
-    It is captured when a node visit considers the attempt and kept until the next. After a move, or after the user's
-    entry was dropped and created again, the headroom is therefore still computed from the old ones.
+    It is captured when a node visit considers the attempt, and kept until the next such visit. After a move, or after
+    the user's entry was dropped and created again, the headroom is therefore still computed from the old ones.
     """
 
     user: User
@@ -216,7 +216,7 @@ class FiCaSchedulerApp:
     # Changes
 
     def hold(self, container_id: ContainerId, container: RMContainer) -> None:
-        """Add a live container, under its own id or that of its temporary container."""
+        """Add a live container, under its own id or under the id of its temporary container."""
         self.live_containers[container_id] = container
         if len(self.live_containers) > self._live_peak:
             self._live_peak = len(self.live_containers)

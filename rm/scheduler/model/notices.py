@@ -60,7 +60,7 @@ class ContainerAcquired(Struct, frozen=True):
 
 
 class ContainerReportedRunning(Struct, frozen=True):
-    """The container's NM reported it for the first time: the allocation expirer stops."""
+    """The NM reported the container for the first time: the allocation expirer stops."""
 
     container_id: ContainerId
 
@@ -73,10 +73,10 @@ class ContainerRecovered(Struct, frozen=True):
 
 
 class ContainerFinished(Struct, frozen=True):
-    """The container has ended, and its expirer stops (CONTAINER_FINISHED to the attempt it was placed for).
+    """The container has ended, and its expirer stops (CONTAINER_FINISHED to the attempt for which it was placed).
 
-    That attempt may have ended itself if containers are kept. `resource` and `started_ms` (time of placement) are used
-    to sum up the application's usage; `is_am`: it ran its attempt's AM.
+    That attempt may have ended before, if containers are kept. `resource` and `started_ms` (time of placement) are used
+    to add up the application's usage; `is_am`: the container ran its attempt's AM.
     """
 
     attempt_id: ApplicationAttemptId

@@ -100,7 +100,7 @@ class PendingApplications:
         return application in self._order
 
     def add(self, application: FiCaSchedulerApp) -> None:
-        """Insert by its current key; adding twice is a no-op."""
+        """Insert an application by its current key; adding twice is a no-op."""
         if application not in self._order:
             self._order.add(application)
             self._group(application, self._order.key_of(application))
@@ -146,7 +146,10 @@ class PendingApplications:
         return refused.refusal
 
     def candidates(self) -> Iterator[FiCaSchedulerApp]:
-        """One pass: the applications to check, in order. The caller removes or refuses each before taking the next."""
+        """One activation pass: the applications to check, in order.
+
+        The caller removes or refuses each application before it takes the next one.
+        """
         self._passes += 1
         # A sorted list is a valid heap, so `heads` needs no heapify.
         sizes = [(group, list(group.heads)) for group in self._sizes.values()]

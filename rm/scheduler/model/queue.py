@@ -151,12 +151,12 @@ class CSQueue:
         return self.configuration.capacities[NO_LABEL].is_absolute
 
     def configured_minimum(self, partition: str) -> Resource:
-        """The configured minimum as amounts; zero if a share is configured."""
+        """The configured minimum in amounts; zero if a share is configured."""
         configured = self.configuration.capacities.get(partition)
         return configured.minimum if configured is not None else self.context.none
 
     def configured_maximum(self, partition: str) -> Resource:
-        """The configured maximum as amounts; zero if a share is configured."""
+        """The configured maximum in amounts; zero if a share is configured."""
         configured = self.configuration.capacities.get(partition)
         return configured.maximum if configured is not None else self.context.none
 
@@ -204,10 +204,10 @@ class CSQueue:
             self.sort_key = self.key_for_order(partition)
 
     def key_for_order(self, partition: str) -> OrderKey:
-        """The sort key among its siblings (PriorityUtilizationQueueOrderingPolicy).
+        """The queue's sort key among its siblings (PriorityUtilizationQueueOrderingPolicy).
 
         Queues with a guarantee come before those without, then the less used one, then the one with the larger
-        guarantee. If priorities count, the higher priority comes first before usage is compared, among queues that are
+        guarantee. If priorities count, the higher priority comes first, before usage is compared, among queues that are
         all below, or all above, their guarantees.
         """
         own = self.capacities.at(partition)

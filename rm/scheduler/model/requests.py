@@ -38,7 +38,10 @@ class NodeType(Enum):
 
 
 class SchedulerKey(NamedTuple):
-    """SchedulerRequestKey. Keys sort in the order in which they are served; those of container updates come last."""
+    """The key of a group of requests (SchedulerRequestKey).
+
+    Keys sort in the order in which they are served; those of container updates come last.
+    """
 
     is_update: bool
     priority: int
@@ -88,7 +91,7 @@ class RequestsOfKey:
         return row.count if row is not None else 0
 
     def may_relax(self, name: str) -> bool:
-        """canDelayTo: True if the name has no row, or one that relaxes locality."""
+        """True if the name has no row, or one that relaxes locality (canDelayTo)."""
         row = self.rows.get(name)
         return row is None or row.terms.relax_locality
 
@@ -180,7 +183,7 @@ class AppSchedulingInfo:
         return total
 
     def booked_pending(self) -> list[PendingChanged]:
-        """What this attempt contributes to its queue's pending amounts, by partition.
+        """What this attempt adds to the pending amounts of its queue, by partition.
 
         Hadoop adds up the rows instead, which no longer contain what negative counts subtracted. The queues would then
         keep the difference until the RM restarts, and a single call of an AM could stop all placement in the cluster.
@@ -369,5 +372,5 @@ def _terms(request: ResourceRequest) -> RequestTerms:
 
 
 def key_hash(key: SchedulerKey) -> int:
-    """SchedulerRequestKey.hashCode."""
+    """The hash code of a key (SchedulerRequestKey.hashCode)."""
     return request_key_hash(key.priority, key.allocation_request_id, key.container_id)

@@ -62,7 +62,7 @@ class ResourceCalculator(ABC):
 
     @abstractmethod
     def multiply_each_and_round_up(self, resource: Resource, by: Sequence[float]) -> Resource:
-        """Each type times its own factor, in whole units (multiplyAndNormalizeUp with an array and steps of 1)."""
+        """Multiply each type by its own factor, and round up to whole units (multiplyAndNormalizeUp)."""
 
     @abstractmethod
     def multiply_and_normalize_down(self, resource: Resource, by: float, step: Resource) -> Resource:
@@ -108,7 +108,7 @@ class ResourceCalculator(ABC):
 
 
 class DefaultResourceCalculator(ResourceCalculator):
-    """Memory only."""
+    """A calculator that considers memory only."""
 
     __slots__ = ()
 
@@ -159,7 +159,7 @@ class DefaultResourceCalculator(ResourceCalculator):
     def divide_and_ceil_by(self, resource: Resource, by: int) -> Resource:
         return of_memory(divide_up(resource.memory_mb, by))
 
-    # The same results as with `compare`, without the second call: these run several times for each container.
+    # These return the same as with `compare`, without a second call: they run several times for each container.
 
     def less(self, cluster: Resource, a: Resource, b: Resource) -> bool:
         return a.memory_mb < b.memory_mb
@@ -255,7 +255,7 @@ class DominantResourceCalculator(ResourceCalculator):
 
 
 def of_memory(memory_mb: int) -> Resource:
-    """Resources.createResource: an amount created from memory alone has 1 vcore, or 0 without memory."""
+    """The resource with this memory: 1 vcore, or 0 without memory (Resources.createResource)."""
     return Resource(memory_mb, 1 if memory_mb > 0 else 0)
 
 
@@ -272,14 +272,14 @@ def divide_up(a: int, b: int) -> int:
 
 
 def multiplied(resource: Resource, by: float) -> Resource:
-    """Resources.multiply: each component times `by`, truncated."""
+    """Each component times `by`, truncated (Resources.multiply)."""
     if not resource.extra:
         return Resource(truncated(resource.memory_mb * by), truncated(resource.vcores * by))
     return resource.with_values(truncated(value * by) for value in resource.values())
 
 
 def subtracted_non_negative(a: Resource, b: Resource) -> Resource:
-    """Resources.subtractNonNegative: memory and vcores do not go below 0, other types may."""
+    """The difference; memory and vcores do not go below 0, other types may (Resources.subtractNonNegative)."""
     rest = a - b
     return Resource(max(rest.memory_mb, 0), max(rest.vcores, 0), rest.extra)
 
@@ -323,7 +323,7 @@ def _compare_many(a_shares: list[float], b_shares: list[float]) -> int:
 
 
 def _compare_without_shares(a: Resource, b: Resource) -> int:
-    """For an empty cluster: greater means larger in some type and smaller in none."""
+    """Compare amounts for an empty cluster: greater means larger in some type and smaller in none."""
     pairs = list(zip(a.values(), b.values(), strict=True))
     greater, smaller = any(x > y for x, y in pairs), any(x < y for x, y in pairs)
     return 0 if greater and smaller else int(greater) - int(smaller)

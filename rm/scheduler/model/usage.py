@@ -81,7 +81,7 @@ class ResourceUsage:
 
     def is_pending(self) -> bool:
         """True if anything is requested, on any partition."""
-        # Called in nearly every node heartbeat: `any` takes three times as long.
+        # This is called in nearly every node heartbeat, and `any` would take three times as long.
         for part in self._parts.values():  # noqa: SIM110
             if not part.pending.is_none():
                 return True
@@ -206,11 +206,12 @@ class QueueCapacities:
 
 
 class ResourceLimits:
-    """Hadoop's ResourceLimits: `limit` is what the queue may use at most in this pass.
+    """The limits of a queue in one visit (Hadoop's ResourceLimits).
 
-    `headroom` is set by the queue's own check (limit - used). `blocked_headroom` is set by a parent: headroom that an
-    earlier child could not use and that later children must leave to it. `amount_needed_unreserve` is set by the user
-    check: how much must be unreserved elsewhere to stay within the user's limit.
+    `limit`: the most that the queue may use. `headroom` is set by the queue's own check (limit - used).
+    `blocked_headroom` is set by a parent: headroom that an earlier child could not use and that later children must
+    leave to it. `amount_needed_unreserve` is set by the user check: how much must be unreserved elsewhere to stay
+    within the user's limit.
     """
 
     __slots__ = ("amount_needed_unreserve", "blocked_headroom", "headroom", "limit")

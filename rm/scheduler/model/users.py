@@ -161,7 +161,9 @@ class UsersManager:
 
     @property
     def active_count(self) -> int:
-        """getNumActiveUsers: users with requests, plus (as last counted) users with only waiting applications."""
+        """The number of active users: those with requests, plus (as last counted) those with only waiting
+        applications.
+        """
         return len(self._applications) + self.only_pending_count
 
     def refresh_weights(self) -> None:
@@ -304,7 +306,7 @@ class CachedUserLimit:
 
 
 class UserLimitCache:
-    """{user: limit} for each partition and mode; emptied when the version of the users changes."""
+    """The cached limits {user: limit} for each partition and mode; emptied when the version of the users changes."""
 
     __slots__ = ("_limits", "_version")
 

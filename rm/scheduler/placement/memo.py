@@ -84,7 +84,7 @@ class DemandIndex(OrderListener):
             self.added(entry)
 
     def rest(self, entry: Entry) -> None:
-        """An iteration saw that it requests nothing: skip it. No effect on the first application of its user."""
+        """Skip an application that requests nothing; no effect on the first application of a user."""
         application = entry[1]
         if self._of_user[application.user][0][1] is not application:
             take_out(self.listed, entry)

@@ -90,7 +90,7 @@ def _assign_to_children(
             return assignment
         if assignment is Skipped.QUEUE_LIMIT:
             result = Skipped.QUEUE_LIMIT
-            # For a leaf this is what its own limit left, for a parent what is blocked by the queues below it.
+            # Keep what the limit of a leaf left, or what the queues below a parent have blocked.
             kept = child_limits.headroom if isinstance(child, LeafQueue) else child_limits.blocked_headroom
             none = context.none
             blocked = context.calculator.max_of(context.cluster_resource, none if kept is None else kept, none)
@@ -188,7 +188,7 @@ def _look_up_limit(
 def _may_assign_to_user(
     leaf: LeafQueue, application: FiCaSchedulerApp, partition: str, limits: ResourceLimits, cached: CachedUserLimit
 ) -> bool:
-    """can_assign_to_user, or its result for another application of the user in the same visit."""
+    """Like can_assign_to_user, but uses the result for another application of the user in the same visit."""
     reserved = application.usage.default.reserved
     if cached.has_failed_with(reserved):
         return False

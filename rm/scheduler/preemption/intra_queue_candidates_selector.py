@@ -142,7 +142,7 @@ class FifoIntraQueuePreemptionPlugin:
         self._match(last_first)
 
     def _ams_by_user(self) -> dict[str, Resource]:
-        """{user: AM containers of active applications}, which are never taken."""
+        """{user: AM containers of the user's active applications}; these are never preempted."""
         found: dict[str, Resource] = {}
         for application in self._leaf.active:
             used = application.am_resource if application.am_partition == self._partition else self._none

@@ -23,9 +23,10 @@ from yarn.settings.scheduler import ROOT
 
 
 class PreemptableResourceCalculator:
-    """`counts_reserved`: reserved resources count as demand, and the natural termination factor does not apply.
+    """Computes what each queue should have and is to lose.
 
-    `balances`: queues above their guarantees are balanced too.
+    `counts_reserved`: reserved resources count as demand, and the natural termination factor does not apply.
+    `balances`: queues above their guarantees are balanced, too.
     """
 
     __slots__ = ("_balances", "_calculator", "_counts_reserved", "_none", "_round")
@@ -96,7 +97,7 @@ class PreemptableResourceCalculator:
     def _fixpoint(
         self, queues: Sequence[TempQueuePerPartition], unassigned: Resource, total: Resource, *, evenly: bool
     ) -> Resource:
-        """Distribute `unassigned`; returns what the caller takes to be left (computeFixpointAllocation).
+        """Distribute `unassigned`; returns what the caller considers to be left (computeFixpointAllocation).
 
         That is too much: Hadoop's caller sees only what the initial assignment and the first offer gave, because after
         the first offer a new object is decremented.
@@ -182,7 +183,10 @@ class PreemptableResourceCalculator:
 
 
 class _LeastServedFirst:
-    """TQComparator: by ideal / guarantee; if both are below 1, or both are not, a higher priority wins."""
+    """The order of TQComparator: by ideal / guarantee.
+
+    If both are below 1, or both are not, a higher priority comes first.
+    """
 
     __slots__ = ("_calculator", "_total")
 

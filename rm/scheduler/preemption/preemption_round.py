@@ -197,7 +197,7 @@ class PreemptionRound:
         partition = self.partition_of(container)
         if container in self.victims or partition not in wanted:
             return False
-        # -1: a type of which nothing is wanted must not count as satisfied.
+        # -1, because a type of which nothing is wanted must not count as satisfied.
         lacking = wanted[partition]
         lacking = wanted[partition] = lacking.with_values(value or -1 for value in lacking.values())
         calculator, size = self.calculator, container.resource
@@ -218,7 +218,7 @@ class PreemptionRound:
         return True
 
     def choose(self, victim: Victim, chosen: Victims) -> None:
-        """Add a victim, to those of its selector and of the round."""
+        """Add a victim to the victims of its selector and to those of the round."""
         self.victims.add(victim)
         chosen.add(victim)
 

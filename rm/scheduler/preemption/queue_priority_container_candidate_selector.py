@@ -20,7 +20,7 @@ from yarn.resource import Resource
 
 
 def select_by_queue_priority(the_round: PreemptionRound) -> Victims:
-    """The victims; none unless some queue has a higher priority than another one."""
+    """Choose victims; none unless some queue has a higher priority than another one."""
     above = _priorities(the_round)
     return _QueuePriorityCandidates(the_round, above).select() if above else Victims()
 

@@ -17,7 +17,7 @@ from yarn.resource import Resource
 
 
 def select_for_reservations(the_round: PreemptionRound) -> Victims:
-    """The victims. A node on which not enough can be freed loses nothing."""
+    """Choose victims. A node on which not enough can be freed loses nothing."""
     PreemptableResourceCalculator(the_round, counts_reserved=True, balances=False).compute()
     quotas = {path: the_round.obtainable(path) for path in the_round.leaf_paths}
     nodes = [node for node in the_round.context.nodes_in_hash_order() if node.reserved_container is not None]

@@ -37,10 +37,10 @@ class TempUserPerPartition:
 
 
 class TempAppPerPartition:
-    """An application.
+    """An application on one partition.
 
-    `ideal`: what it should have; `wanted_of_others`: what it lacks of that; `to_be_preempted`: what it could lose;
-    `to_obtain`: what it is to lose (actuallyToBePreempted).
+    `ideal`: what it should have. `wanted_of_others`: how much it has less than that. `to_be_preempted`: what it could
+    lose. `to_obtain`: what it is to lose (actuallyToBePreempted).
     """
 
     __slots__ = (
@@ -155,7 +155,7 @@ class TempQueuePerPartition:
 
     @property
     def leaf(self) -> LeafQueue | None:
-        """The queue if it is a leaf."""
+        """The queue as a LeafQueue; only for leaves."""
         return self.queue if isinstance(self.queue, LeafQueue) else None
 
     def add_child(self, child: TempQueuePerPartition) -> None:

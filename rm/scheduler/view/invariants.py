@@ -40,7 +40,7 @@ BROKEN_BY_HADOOP = {
     "I-14 (miscounted)": "an AM requests a negative number of containers, which stay subtracted from what is pending, "
     "or more vcores than 32 bits hold, which are truncated",
 }
-"""{invariant: which of Hadoop's decisions violates it}. All others always hold."""
+"""{invariant: the decision of Hadoop's that violates it}. All other invariants always hold."""
 
 
 class _HasUsage(Protocol):
@@ -248,7 +248,7 @@ def _places(scheduler: CapacityScheduler) -> Iterator[str]:
     for attempt in _attempts(scheduler):
         for held_as, container in attempt.live_containers.items():
             if held_as != container.id:
-                continue  # It is being decreased and held twice until then: see ContainerUpdates.decrease.
+                continue  # A container that is being decreased is held twice: see container_updates._decrease.
             if container.id in owners:
                 yield f"{container.id}: belongs to both {owners[container.id]} and {attempt}"
             owners[container.id] = attempt
