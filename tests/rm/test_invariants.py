@@ -190,7 +190,7 @@ def test_pending_that_an_am_had_miscounted_is_a_warning(busy: RM) -> None:
     assert warned == ["I-14 (miscounted)"]
 
 
-def test_what_hadoop_breaks_is_a_single_warning(busy: RM) -> None:
+def test_a_violation_that_hadoop_also_causes_is_warned_of_once(busy: RM) -> None:
     queue = busy.core.scheduler.queues["root.default"]
     queue.capacities.default.effective_maximum = Resource(1024, 1)
     warnings = [effect for effect in busy.core.handle(Tick(), busy.now_ms) if isinstance(effect, Warn)]

@@ -124,7 +124,7 @@ class ExecuteBatchError(Exception):
 
 
 @pytest.mark.parametrize(("error", "is_shown"), [(ExecuteBatchError(), False), (ValueError(), True), (None, True)])
-def test_the_log_has_no_trace_of_a_caller_who_has_gone(error: Exception | None, is_shown: bool) -> None:
+def test_a_lost_caller_is_not_logged(error: Exception | None, is_shown: bool) -> None:
     info = None if error is None else (type(error), error, None)
     record = logging.LogRecord("grpc", logging.ERROR, "", 0, "failed", (), info)
     assert _is_not_about_a_lost_caller(record) is is_shown

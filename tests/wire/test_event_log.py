@@ -122,7 +122,7 @@ def test_only_our_own_records_are_made(data: Any) -> None:
         from_json(data)
 
 
-def test_what_is_no_record_is_not_written() -> None:
+def test_an_object_that_is_not_a_record_is_refused() -> None:
     with pytest.raises(TypeError, match="is not a record of yarnling"):
         to_json(object())
 

@@ -194,7 +194,7 @@ async def test_a_port_in_use_names_key_and_remedy() -> None:
     assert "stop the process that uses it" in caught.value.message
 
 
-async def test_only_loopback_is_listened_on_unless_it_is_asked_for() -> None:
+async def test_a_server_listens_on_loopback_only_unless_configured_otherwise() -> None:
     with pytest.raises(YarnException, match="can be reached from other machines"):
         await RpcServer(Address("0.0.0.0", 0, "k")).start()
     server = RpcServer(Address("0.0.0.0", 0, "k"), beyond_loopback=True)

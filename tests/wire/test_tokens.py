@@ -147,8 +147,8 @@ def test_a_node_takes_the_key_before_as_well(nodes: NMTokenSecretManager) -> Non
     assert at_node.check_for(nodes.create(ATTEMPT, NODE, "ann"), NODE).attempt_id == ATTEMPT
 
 
-def test_a_node_goes_on_with_the_key_that_an_attempt_came_with(nodes: NMTokenSecretManager) -> None:
-    """NMTokenSecretManagerInNM: an NM token stays good for the attempt's life."""
+def test_a_node_keeps_the_key_of_an_attempts_first_token(nodes: NMTokenSecretManager) -> None:
+    """NMTokenSecretManagerInNM: an NM token is valid for the life of its attempt."""
     at_node = NMTokenSecretManager(KeyRing(nodes.keys.current))
     old = nodes.create(ATTEMPT, NODE, "ann")
     at_node.remember(at_node.check_for(old, NODE))

@@ -66,7 +66,7 @@ def test_a_scalar_is_the_text_that_is_written(text: str) -> None:
         ('"a\\nb": 1', "f.yaml:1: 'a\\nb' = '1': is not a valid key"),
     ],
 )
-def test_what_is_refused(text: str, fault: str) -> None:
+def test_an_invalid_file_is_refused_with_its_fault(text: str, fault: str) -> None:
     first, *_ = faults_of(text)
     assert first.startswith(fault)
 
