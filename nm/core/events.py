@@ -14,6 +14,7 @@ from nm.core.effects import Signal
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
+from yarn.machine import Tick
 from yarn.machine.effects import Call
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.container_management import SignalContainerRequest
@@ -203,10 +204,6 @@ class HealthChecked(Struct, frozen=True):
     """The node's health, as just checked."""
 
     health: NodeHealth
-
-
-class Tick(Struct, frozen=True):
-    """The time of `next_deadline_ms` has come."""
 
 
 class ShutDown(Struct, frozen=True):

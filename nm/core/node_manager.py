@@ -59,7 +59,6 @@ from nm.core.events import (
     Start,
     StartContainers,
     StopContainers,
-    Tick,
     UnregisterCompleted,
     UpdateContainers,
     UtilizationSampled,
@@ -68,7 +67,7 @@ from nm.core.invariants import NodeAudit
 from nm.core.settings import CoreSettings, NodeFacts
 from nm.core.status_updater import Conversation, HeartbeatDue, NodeStatusUpdater
 from yarn.ids import ApplicationId, ContainerId, NodeId
-from yarn.machine import InvariantsBroken, Warn, event_name
+from yarn.machine import InvariantsBroken, Tick, Warn, event_name
 from yarn.protocols.tracker import NodeHeartbeatResponse
 from yarn.states import ContainerExitStatus, NodeAction
 

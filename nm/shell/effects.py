@@ -26,7 +26,7 @@ from nm.core.effects import (
     SendUnregistration,
     SignalProcess,
 )
-from nm.core.events import Event, Tick
+from nm.core.events import Event
 from nm.launcher.containers_launcher import Launchers
 from nm.launcher.deletion import DeletionService
 from nm.localizer.fetch import Localizer
@@ -35,7 +35,7 @@ from nm.shell.resource_tracker import TrackerCalls
 from nm.shell.services import ContainerManagementService
 from wire.core_shell import Core, CoreShell
 from wire.event_log import EventLog
-from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
 
 _logger = logging.getLogger(__name__)
 

@@ -12,7 +12,6 @@ from nm.core.events import (
     SignalToContainer,
     StartContainers,
     StopContainers,
-    Tick,
     VerifiedStart,
 )
 from nm.core.settings import CoreSettings
@@ -20,7 +19,7 @@ from tests.nm.nodes import ATTEMPT, NOW_MS, OTHER_ATTEMPT, Node, container_id, c
 from yarn.containers import ContainerLaunchContext, LocalResource, NMTokenIdentifier
 from yarn.errors import InvalidAuxServiceException, InvalidContainerException, InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId, ContainerId
-from yarn.machine import Refuse, Reply
+from yarn.machine import Refuse, Reply, Tick
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
     SignalContainerRequest,

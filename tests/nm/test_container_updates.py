@@ -12,14 +12,13 @@ from nm.core.events import (
     NodeHeartbeatFailed,
     ShutDown,
     StopContainers,
-    Tick,
     UnregisterCompleted,
     UpdateContainers,
 )
 from tests.nm.nodes import NOW_MS, OTHER_ATTEMPT, RM, Node, container_id, container_token, nm_token
 from yarn.containers import ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.errors import InvalidContainerException, YarnException
-from yarn.machine import Reply, Warn
+from yarn.machine import Reply, Tick, Warn
 from yarn.protocols.container_management import UpdateContainersResponse
 from yarn.protocols.tracker import NodeHeartbeatResponse
 from yarn.resource import Resource

@@ -32,7 +32,6 @@ from nm.core.events import (
     ShutDown,
     Start,
     StopContainers,
-    Tick,
     UnregisterCompleted,
     UtilizationSampled,
 )
@@ -40,6 +39,7 @@ from nm.core.node_manager import UNREGISTER_TIMEOUT_MS
 from nm.core.settings import CoreSettings
 from tests.nm.nodes import APP, NODE, RM, Node, container_id, nm_token
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext
+from yarn.machine import Tick
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
 from yarn.resource import Resource

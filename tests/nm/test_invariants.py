@@ -11,12 +11,12 @@ from msgspec import structs
 from nm.core import NodeManagerCore
 from nm.core.container import NMContainer, NMContainerState
 from nm.core.effects import LaunchContainer, SendHeartbeat, SendRegistration
-from nm.core.events import ContainerLaunched, NodeHeartbeatAnswered, Start, Tick
+from nm.core.events import ContainerLaunched, NodeHeartbeatAnswered, Start
 from nm.core.invariants import NodeAudit
 from nm.core.settings import CoreSettings, NodeFacts
 from nm.shell.effects import NodeShell
 from tests.nm.nodes import APP, NODE, NOW_MS, Node, container_id
-from yarn.machine import Machine, Reply
+from yarn.machine import Machine, Reply, Tick
 from yarn.protocols.tracker import NodeHeartbeatResponse
 from yarn.resource import Resource
 from yarn.states import NodeAction

@@ -11,11 +11,11 @@ from nm.core.events import (
     ResourceFetched,
     ResourceFetchFailed,
     StopContainers,
-    Tick,
 )
 from nm.core.settings import CoreSettings
 from tests.nm.nodes import APP, OTHER_ATTEMPT, Node, container_id, container_token, nm_token
 from yarn.containers import ContainerLaunchContext, LocalResource
+from yarn.machine import Tick
 from yarn.states import LocalResourceType, LocalResourceVisibility
 
 PUBLIC, PRIVATE, APPLICATION = (

@@ -8,7 +8,7 @@ A core takes an event and the time, and returns effects: `core.handle(event, now
 Events are records: they carry the id of their subject and their own typed data.
 """
 
-from yarn.machine.dispatcher import Dispatcher
+from yarn.machine.dispatcher import Dispatcher, Tick
 from yarn.machine.effects import InvariantsBroken, Refuse, Reply, StateChanged, Warn
 from yarn.machine.table import HISTORY_MAX, IllegalTransition, Lifecycle, Machine, Row, complement, event_name, ignored
 
@@ -23,6 +23,7 @@ __all__ = [
     "Reply",
     "Row",
     "StateChanged",
+    "Tick",
     "Warn",
     "complement",
     "event_name",

@@ -13,9 +13,16 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from msgspec import Struct
+
 from yarn.errors import InternalError, YarnException
 from yarn.machine.effects import Refuse, Reply, StateChanged, Warn
 from yarn.machine.table import IllegalTransition, Lifecycle, Machine, State, Subject
+
+
+class Tick(Struct, frozen=True):
+    """An event that only lets time pass: the shell sends it to a core at the core's `next_deadline_ms`."""
+
 
 Effect = TypeVar("Effect")
 Event = TypeVar("Event")
