@@ -48,7 +48,7 @@ class Clock:
 async def churn(window: int, warm_up: int, measured: int, clock: Clock, result: Path) -> None:
     """Writes {"wall", daemon name: seconds, "containers": count} of the measured part to `result`."""
     environment = AMEnvironment.read()
-    ended, last = 0, warm_up + measured
+    first, ended, last = 0, 0, warm_up + measured
     before: dict[str, float] = {}
     async with (
         AMRMClient.connect(environment) as rm,
@@ -72,6 +72,8 @@ async def churn(window: int, warm_up: int, measured: int, clock: Clock, result: 
                         before, first = clock.read(), ended
                 case ShutdownOrdered() | AllocateFailed():
                     sys.exit(1)
+                case _:
+                    pass  # The other events need no answer.
             if ended >= last:
                 break
         after = clock.read()

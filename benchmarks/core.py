@@ -39,7 +39,7 @@ SHAPES = {
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
     """{figure: containers placed a second} for each shape."""
-    figures = {}
+    figures: dict[str, float] = {}
     for name, shape in SHAPES.items():
         progress(f"{CONTAINERS:,} containers of {shape.applications:,} applications on {shape.nodes:,} nodes")
         figures[name] = round(statistics.median(containers_per_s(shape) for _ in range(RUNS)))
@@ -49,8 +49,8 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
 def containers_per_s(shape: Shape) -> float:
     """One run."""
     cluster = CoreDriver(shape.nodes, queues(shape.queues), _NODE)
+    each = CONTAINERS // shape.applications
     for number in range(shape.applications):
-        each = CONTAINERS // shape.applications
         cluster.run_application(number + 1, f"root.q{number % shape.queues}", "user", 0)
     for attempt_id in cluster.attempts:
         cluster.request(attempt_id, each)

@@ -104,6 +104,11 @@ class CoreDriver:
             if isinstance(effect, Reply) and isinstance(effect.value, NodeHeartbeatResponse):
                 self._response_ids[node_id] = effect.value.response_id
 
+    def beat_times(self, heartbeats: int) -> None:
+        """Send this many heartbeats, each for the next node in turn."""
+        for _ in range(heartbeats):
+            self.beat()
+
     def beat_until_placed(self, containers: int) -> None:
         """Send heartbeats until that many more containers are allocated."""
         wanted = self.container_count + containers

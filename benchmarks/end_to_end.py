@@ -105,8 +105,8 @@ async def true_s() -> float:
 def dask_figures() -> dict[str, float]:
     """Dask's tasks a second on as many worker processes; nothing if it is not installed."""
     try:
-        from distributed import Client
-        from distributed import LocalCluster as DaskCluster
+        from distributed import Client  # pyright: ignore[reportMissingImports]
+        from distributed import LocalCluster as DaskCluster  # pyright: ignore[reportMissingImports]
     except ImportError:
         return {}
     with (

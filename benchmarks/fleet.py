@@ -201,7 +201,7 @@ class _AM:
         return (ResourceRequest(1, ANY, TASK, self._missing),) if self._missing > 0 else ()
 
     def _take(self, response: AllocateResponse) -> None:
-        self._node_tokens |= {token.node_id: token.token for token in response.nm_tokens}
+        self._node_tokens |= {grant.node_id: grant.token for grant in response.nm_tokens if grant.token is not None}
         self._missing += len(response.completed) - len(response.allocated)
         self._taken.ended += len(response.completed)
         for container in response.allocated:

@@ -28,7 +28,7 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
         **{f"{n}_applications": (100, 10, n) for n in APPLICATIONS},
         **{f"{n}_queues": (100, n, 100) for n in QUEUES},
     }
-    figures = {}
+    figures: dict[str, float] = {}
     for name, shape in shapes.items():
         progress(name)
         runs = [_heartbeat_us(*shape) for _ in range(RUNS)]
@@ -47,7 +47,7 @@ def _heartbeat_us(nodes: int, queue_count: int, applications: int) -> tuple[floa
     cluster.beat_until_placed(applications)
     for _ in cluster.nodes:
         cluster.beat()
-    idle = cpu_s(lambda: [cluster.beat() for _ in range(HEARTBEATS)])
+    idle = cpu_s(lambda: cluster.beat_times(HEARTBEATS))
     cluster.request(cluster.attempts[-1], HEARTBEATS)
     place = cpu_s(lambda: cluster.beat_until_placed(HEARTBEATS))
     return idle / HEARTBEATS * 1e6, place / HEARTBEATS * 1e6
