@@ -1,20 +1,29 @@
-"""Launch contexts for yarnling's own Python modules, and local resources for files.
+"""What a client prepares before it submits an application: launch contexts, local resources, the staging directory.
 
-A container inherits almost nothing from its NM, so its launch context must name the interpreter and the directory of
-our packages. Both are those of the submitting process: on one machine they are the same everywhere.
+A container inherits almost nothing from its NodeManager, so the launch context of a Python module must name the
+interpreter and the directory of our packages. Both are those of the submitting process: all nodes run on one machine.
+
+An application has one staging directory, readable only by its owner, where its client leaves files for its AM (Hadoop:
+/tmp/hadoop-yarn/staging). Hadoop keeps staging directories in HDFS; here all nodes share one file system.
 """
 
 from __future__ import annotations
 
+import getpass
+import json
+import os
 import shlex
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
 import am
+from wire.json_records import from_json, to_json
 from yarn.containers import ContainerLaunchContext, LocalResource
-from yarn.errors import InvalidArgumentException
+from yarn.errors import InvalidArgumentException, YarnException
+from yarn.ids import ApplicationId
 from yarn.states import LocalResourceType, LocalResourceVisibility
 
 TO_LOG_FILES = "1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
@@ -65,3 +74,42 @@ def local_file(path: Path, visibility: LocalResourceVisibility = LocalResourceVi
         raise InvalidArgumentException(f"file {path}: not a regular file")
     kind = LocalResourceType.ARCHIVE if found.name.endswith(_ARCHIVES) else LocalResourceType.FILE
     return LocalResource(f"file:{quote(str(found))}", status.st_size, status.st_mtime_ns // 1_000_000, kind, visibility)
+
+
+def default_staging_root() -> Path:
+    """`<temporary directory>/yarnling-<user>/staging`."""
+    return Path(tempfile.gettempdir()) / f"yarnling-{getpass.getuser()}" / "staging"
+
+
+def make_staging_directory(root: Path, application_id: ApplicationId) -> Path:
+    """Create a directory of mode 0700. Raises YarnException if it cannot be created, or exists already."""
+    directory = root / str(application_id)
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700)
+    except OSError as error:
+        raise YarnException(f"staging directory {directory}: {error.strerror} (choose another staging root)") from None
+    return directory.resolve()
+
+
+def write_record(path: Path, record: object) -> None:
+    """Write a record as JSON; readers see either all of it or the previous content."""
+    write_atomically(path, json.dumps(to_json(record)).encode())
+
+
+def read_record(path: Path) -> object:
+    """The record that `write_record` wrote. Raises InvalidArgumentException if the file does not contain one."""
+    try:
+        data = path.read_bytes()
+        return from_json(json.loads(data))
+    except OSError as error:
+        raise InvalidArgumentException(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise InvalidArgumentException(f"{path}: not valid JSON ({error})") from None
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace a file's content in one step."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_bytes(data)
+    temporary.replace(path)

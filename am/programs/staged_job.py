@@ -16,8 +16,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from am.client.environment import AMEnvironment
-from am.client.launching import TO_LOG_FILES, local_file, python_launch_context
-from am.client.staging import make_staging_directory, read_record, write_record
+from am.client.launching import (
+    TO_LOG_FILES,
+    local_file,
+    make_staging_directory,
+    python_launch_context,
+    read_record,
+    write_record,
+)
 from am.core.actions import Application
 from am.programs.application_master import run_application_master
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource

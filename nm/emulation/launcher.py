@@ -15,10 +15,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from nm.core.container_limits import ProcessSample
 from nm.core.effects import LaunchContainer, Signal, SignalProcess
 from nm.core.emulation import EmulationTable, ResourceProfile, Rule
 from nm.core.events import ContainerExited, ContainerLaunched, ContainerSignalled, Event, LaunchCancelled
-from nm.core.memory_limits import ProcessSample
 from nm.emulation.application_master import EmulatedApplicationMaster, EmulatedApplicationMasters
 from yarn.ids import EPOCH_BITS, ContainerId
 from yarn.states import ContainerExitStatus

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from nm.core.cpu_limits import (
+from nm.core.container_limits import (
     ContainerCpu,
     NodeCpu,
     container_cpu,

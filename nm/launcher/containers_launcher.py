@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from nm.core.container_limits import ProcessSample
 from nm.core.effects import ChangeMonitoring, LaunchContainer, Signal, SignalProcess
 from nm.core.events import (
     ContainerExited,
@@ -27,7 +28,6 @@ from nm.core.events import (
     LaunchFailed,
 )
 from nm.core.launch_script import Directories, NodeEnvironment
-from nm.core.memory_limits import ProcessSample
 from nm.emulation.launcher import EmulatedLauncher
 from nm.launcher.cgroups import CpuCgroups
 from nm.launcher.directories import DisksFailed, NodeDirectories

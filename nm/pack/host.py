@@ -1,4 +1,8 @@
-"""A process that hosts a pack of nodes: what differs from a process with one node (nm.shell.node_host.OneNode)."""
+"""A process that hosts a pack of nodes: what differs from a process with one node (nm.shell.node_host.OneNode).
+
+All nodes of a pack share one server. AMs do not know about packs: they call a node at the address in its node id. The
+server finds the node that a call is for by the call's NM token, not by the address where the call arrived.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,34 @@ import asyncio
 import ipaddress
 import random
 import resource
+from collections.abc import Mapping
 
 from nm.launcher.directories import NodeDirectories
-from nm.pack.router import NodesByToken
 from nm.pack.tracker import PackTracker
 from nm.shell.host_environment import HostEnvironment
 from nm.shell.node_host import NodeHost
 from nm.shell.resource_tracker import TrackerAccess
 from nm.shell.server import ContainerManagerServer
+from nm.shell.services import ContainerManagementService
 from wire.address import Address
+from wire.caller import Caller
 from wire.channel import Channels
+from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.pack import PackTokenSecretManager, PackTrackerProtocol
+from wire.rpc import handles
 from wire.tokens import NMTokenSecretManager
 from yarn.configuration import Configuration
-from yarn.errors import YarnException
+from yarn.containers import NMTokenIdentifier, Token
+from yarn.errors import InvalidToken, YarnException
+from yarn.ids import ContainerId
+from yarn.protocols.container_management import (
+    GetContainerStatusesResponse,
+    SignalContainerRequest,
+    StartContainerRequest,
+    StartContainersResponse,
+    StopContainersResponse,
+    UpdateContainersResponse,
+)
 from yarn.protocols.pack import Pack
 from yarn.settings import nodemanager
 from yarn.settings.yarnling import PACK
@@ -106,3 +124,53 @@ def _allow_descriptors(needed: int) -> None:
         )
     if soft != resource.RLIM_INFINITY and soft < needed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+class NodesByToken:
+    """Hands each call to the node that its NM token is for; `services` {host: service of the node there}."""
+
+    def __init__(self, tokens: NMTokenSecretManager, services: Mapping[str, ContainerManagementService]) -> None:
+        self._tokens = tokens
+        self._services = services
+
+    def authenticate(self, caller: Caller[None]) -> NMTokenIdentifier:
+        """The attempt whose AM calls. Raises InvalidToken, also if its token is for a node that is not here."""
+        node_id = self._tokens.node_of(caller.token)
+        service = None if node_id is None else self._services.get(node_id.host)
+        if service is not None:
+            return service.authenticate(caller)
+        identifier = self._tokens.check(caller.token)
+        raise InvalidToken(
+            f"Given NMToken for application : {identifier.attempt_id} is not valid for any node of this process"
+        )
+
+    @handles(ContainerManagementProtocol.start_containers)
+    async def start_containers(
+        self, caller: Caller[NMTokenIdentifier], request: tuple[StartContainerRequest, ...]
+    ) -> StartContainersResponse:
+        return await self._service_for(caller).start_containers(caller, request)
+
+    @handles(ContainerManagementProtocol.stop_containers)
+    async def stop_containers(
+        self, caller: Caller[NMTokenIdentifier], request: tuple[ContainerId, ...]
+    ) -> StopContainersResponse:
+        return await self._service_for(caller).stop_containers(caller, request)
+
+    @handles(ContainerManagementProtocol.get_container_statuses)
+    async def get_container_statuses(
+        self, caller: Caller[NMTokenIdentifier], request: tuple[ContainerId, ...]
+    ) -> GetContainerStatusesResponse:
+        return await self._service_for(caller).get_container_statuses(caller, request)
+
+    @handles(ContainerManagementProtocol.update_container)
+    async def update_container(
+        self, caller: Caller[NMTokenIdentifier], request: tuple[Token, ...]
+    ) -> UpdateContainersResponse:
+        return await self._service_for(caller).update_container(caller, request)
+
+    @handles(ContainerManagementProtocol.signal_to_container)
+    async def signal_to_container(self, caller: Caller[NMTokenIdentifier], request: SignalContainerRequest) -> None:
+        await self._service_for(caller).signal_to_container(caller, request)
+
+    def _service_for(self, caller: Caller[NMTokenIdentifier]) -> ContainerManagementService:
+        return self._services[caller.verified.node_id.host]

@@ -18,9 +18,9 @@ import psutil
 from msgspec import Struct
 from msgspec.structs import replace
 
+from nm.core.container_limits import MemoryLimits, ProcessSample, check_memory
 from nm.core.effects import ChangeMonitoring, MonitorContainer
 from nm.core.events import Event, MemoryExceeded, UtilizationSampled
-from nm.core.memory_limits import MemoryLimits, ProcessSample, check_memory
 from nm.launcher.containers_launcher import Launchers
 from nm.launcher.processes import ProcessStat, all_processes
 from yarn.configuration import Configuration

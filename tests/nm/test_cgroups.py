@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from nm.core.cpu_limits import NodeCpu
+from nm.core.container_limits import NodeCpu
 from nm.launcher.cgroups import CgroupSettings, CgroupsUnusable, CpuCgroups, Mount, find_mount
 from tests.nm.nodes import container_id
 from tests.nm.waiting import until

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nm.core.cpu_limits import (
+from nm.core.container_limits import (
     ContainerCpu,
     NodeCpu,
     Quota,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nm.core.memory_limits import MemoryLimits, ProcessSample, binary, check_memory
+from nm.core.container_limits import MemoryLimits, ProcessSample, binary, check_memory
 from tests.nm.nodes import container_id
 
 MB = 1 << 20

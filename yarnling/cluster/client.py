@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
-from am.client.staging import default_staging_root
+from am.client.launching import default_staging_root
 from am.client.submission import Submission
 from wire.channel import Channels
 from wire.cluster_secret import read_client_token

@@ -27,8 +27,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from am.client.environment import AMEnvironment
-from am.client.launching import python_launch_context
-from am.client.staging import write_atomically
+from am.client.launching import python_launch_context, write_atomically
 from am.core.actions import (
     Action,
     ChangeBlacklist,

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from am.client.launching import local_file, python_launch_context
-from am.client.staging import make_staging_directory
+from am.client.launching import local_file, make_staging_directory, python_launch_context
 from am.client.submission import (
     ApplicationOptions,
     Faults,

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from am.client.staging import read_record, write_atomically, write_record
+from am.client.launching import read_record, write_atomically, write_record
 from am.programs.mapreduce.core.events import TaskReport
 from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId
 from wire.json_records import Json, from_json, to_json

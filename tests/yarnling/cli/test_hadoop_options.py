@@ -2,11 +2,9 @@
 
 import pytest
 
-from yarnling.cli.hadoop.application import APPLICATION
-from yarnling.cli.hadoop.attempt import ATTEMPT
+from yarnling.cli.hadoop.application import APPLICATION, ATTEMPT
 from yarnling.cli.hadoop.container import CONTAINER
-from yarnling.cli.hadoop.options import MissingArgument, UnrecognizedOption, parse, usage
-from yarnling.cli.hadoop.verb import execute
+from yarnling.cli.hadoop.verb import MissingArgument, UnrecognizedOption, execute, parse, usage
 from yarnling.cli.hadoop.verbs import rewritten
 
 OPTIONS = APPLICATION.options

@@ -14,8 +14,8 @@ from yarn.protocols.admin import RefreshNodesRequest
 from yarn.resource import Resource
 from yarn.states import DecommissionType
 from yarnling.cli.hadoop import rmadmin
-from yarnling.cli.hadoop.options import parse
 from yarnling.cli.hadoop.rmadmin import BAD_RESOURCES, execute, labels_of, mappings_of, names_of, size_of
+from yarnling.cli.hadoop.verb import parse
 from yarnling.cluster.client import Client
 
 

@@ -1,20 +1,22 @@
-"""`yarnling application` (or `app`): list, show, kill and change applications (Hadoop's ApplicationCLI)."""
+"""`yarnling application` (or `app`) and `yarnling applicationattempt` (Hadoop's ApplicationCLI).
+
+They list, show, kill and change applications, and list, show and fail their attempts.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-from yarn.applications import ApplicationFilter, ApplicationReport
-from yarn.errors import ApplicationNotFoundException, InvalidArgumentException
-from yarn.ids import ApplicationId
+from yarn.applications import ApplicationAttemptReport, ApplicationFilter, ApplicationReport
+from yarn.errors import ApplicationAttemptNotFoundException, ApplicationNotFoundException, InvalidArgumentException
+from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.java.values import parse_int, parse_long
 from yarn.states import FINAL_APPLICATION_STATES, YarnApplicationState
 from yarn.times import format_iso8601
 from yarnling.cli.hadoop import form
-from yarnling.cli.hadoop.options import Option
-from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
-from yarnling.cli.output import live, without_pages
+from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
+from yarnling.cli.output import NOT_AVAILABLE, live, without_pages
 
 ALL = "ALL"
 LISTED = (YarnApplicationState.SUBMITTED, YarnApplicationState.ACCEPTED, YarnApplicationState.RUNNING)
@@ -241,4 +243,69 @@ APPLICATION = Verb(
         "updateLifetime",
         "changeQueue",
     ),
+)
+
+
+ATTEMPT_WIDTHS = (30, 20, 35, 35)
+ATTEMPT_HEADER = ("ApplicationAttempt-Id", "State", "AM-Container-Id", "Tracking-URL")
+
+
+async def _run_attempt(call: Call) -> int:
+    if "status" in call.given:
+        return await _attempt_status(call) if call.given.only("status") else call.refuse()
+    if "list" in call.given:
+        return await _list_attempts(call) if call.given.only("list") else call.refuse()
+    return await _fail_attempt(call)
+
+
+async def _list_attempts(call: Call) -> int:
+    attempts = await call.client.attempts(ApplicationId.parse(call.given.one("list")))
+    rows = [(a.attempt_id, a.state.name, a.am_container_id or NOT_AVAILABLE, live(a.tracking_url)) for a in attempts]
+    title = f"Total number of application attempts :{len(attempts)}"
+    call.show(attempts, form.listing(title, ATTEMPT_WIDTHS, ATTEMPT_HEADER, rows))
+    return 0
+
+
+async def _attempt_status(call: Call) -> int:
+    text = call.given.one("status")
+    try:
+        report = await call.client.attempt(ApplicationAttemptId.parse(text))
+    except ApplicationNotFoundException:
+        call.show(None, f"Application for AppAttempt with id '{text}' doesn't exist in RM or Timeline Server.")
+        return REFUSED
+    except ApplicationAttemptNotFoundException:
+        call.show(None, f"Application Attempt with id '{text}' doesn't exist in RM or Timeline Server.")
+        return REFUSED
+    call.show(report, form.report("Application Attempt Report", _attempt_entries(report)))
+    return 0
+
+
+def _attempt_entries(report: ApplicationAttemptReport) -> list[tuple[str, object]]:
+    return [
+        ("ApplicationAttempt-Id", report.attempt_id),
+        ("State", report.state.name),
+        ("AMContainer", report.am_container_id or NOT_AVAILABLE),
+        ("Tracking-URL", live(report.tracking_url)),
+        ("RPC Port", report.rpc_port),
+        ("AM Host", report.host),
+        ("Diagnostics", without_pages(report.diagnostics)),
+    ]
+
+
+async def _fail_attempt(call: Call) -> int:
+    attempt_id = ApplicationAttemptId.parse(call.given.one("fail"))
+    call.say(f"Failing attempt {attempt_id} of application {attempt_id.application_id}")
+    await call.client.fail_attempt(attempt_id)
+    return call.done(attempt_id=attempt_id)
+
+
+ATTEMPT = Verb(
+    "applicationattempt",
+    (
+        Option("list", "list the attempts of an application", "APPLICATION_ID"),
+        Option("status", "print the report of an attempt", "ATTEMPT_ID"),
+        Option("fail", "fail an attempt; the next one may start", "ATTEMPT_ID"),
+    ),
+    _run_attempt,
+    commands=("list", "status", "fail"),
 )

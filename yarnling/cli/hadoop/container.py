@@ -12,8 +12,7 @@ from yarn.errors import (
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.states import SignalContainerCommand
 from yarnling.cli.hadoop import form
-from yarnling.cli.hadoop.options import Option
-from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
+from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
 from yarnling.cli.output import NOT_AVAILABLE, live
 
 WIDTHS = (30, 20, 20, 20, 20, 20, 35)

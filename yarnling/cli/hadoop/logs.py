@@ -15,8 +15,7 @@ from pathlib import Path
 from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, InvalidIdException
 from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli.hadoop import form
-from yarnling.cli.hadoop.options import Option
-from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
+from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
 from yarnling.cli.output import in_line, print_json
 from yarnling.cluster.containers import ContainerLog, find_logs
 from yarnling.cluster.state import ClusterState

@@ -8,8 +8,7 @@ from yarn.applications import DEFAULT_PARTITION
 from yarn.errors import InvalidArgumentException
 from yarn.queues import QueueInfo
 from yarnling.cli.hadoop import form
-from yarnling.cli.hadoop.options import Option
-from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
+from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
 
 ALL = "all"
 HEADER = (

@@ -24,8 +24,7 @@ from yarn.protocols.client import NodesToLabels
 from yarn.resource import INT32_MAX, MEMORY_MB, VCORES, Resource
 from yarn.states import DecommissionType
 from yarnling.cli.connection import connect
-from yarnling.cli.hadoop.options import OURS, Given, MissingArgument, Option, parse
-from yarnling.cli.hadoop.verb import REFUSED, user_of
+from yarnling.cli.hadoop.verb import OURS, REFUSED, Given, MissingArgument, Option, parse, user_of
 from yarnling.cli.output import print_json, shown
 from yarnling.cluster.client import Client
 from yarnling.cluster.state import DEFAULT_NAME

@@ -117,12 +117,10 @@ def _rmadmin(options: Rest = []) -> None:  # noqa: B006  typer copies it
 
 def _runner(name: str) -> Callable[[list[str]], None]:
     def run(options: Rest = []) -> None:  # noqa: B006  typer copies it
-        from yarnling.cli.hadoop.application import APPLICATION
-        from yarnling.cli.hadoop.attempt import ATTEMPT
-        from yarnling.cli.hadoop.cluster import CLUSTER
+        from yarnling.cli.hadoop.application import APPLICATION, ATTEMPT
         from yarnling.cli.hadoop.container import CONTAINER
         from yarnling.cli.hadoop.logs import LOGS
-        from yarnling.cli.hadoop.node import NODE
+        from yarnling.cli.hadoop.node import CLUSTER, NODE
         from yarnling.cli.hadoop.queue import QUEUE
         from yarnling.cli.hadoop.verb import execute
 
