@@ -27,20 +27,23 @@ from yarn.ids import ApplicationId
 from yarn.states import LocalResourceType, LocalResourceVisibility
 
 TO_LOG_FILES = "1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
-"""Redirects output to the files where an NM expects it; the NM replaces `<LOG_DIR>`."""
+"""The redirection of a command's output to the log files of its container. The NM replaces `<LOG_DIR>`."""
 
 _ARCHIVES = (".zip", ".jar", ".tar", ".tgz", ".tar.gz")
 
 
 def packages_dir() -> str:
-    """The directory that holds our packages."""
+    """The directory that contains the packages of yarnling."""
     module = am.__file__
     assert module is not None, "am is a package with a file"
     return str(Path(module).resolve().parent.parent)
 
 
 def python_command(module: str, arguments: Iterable[str] = ()) -> str:
-    """The command that runs a module of ours. -P: files in the work directory must not shadow modules."""
+    """The shell command that runs a Python module of yarnling.
+
+    The option -P keeps files in the work directory from shadowing modules.
+    """
     words = [sys.executable, "-P", "-m", module, *arguments]
     return f"exec {shlex.join(words)} {TO_LOG_FILES}"
 
@@ -52,7 +55,10 @@ def python_launch_context(
     environment: Mapping[str, str] | None = None,
     local_resources: Mapping[str, LocalResource] | None = None,
 ) -> ContainerLaunchContext:
-    """A launch context for a module of ours; `environment` is added to the variables that Python needs."""
+    """A launch context that runs a Python module of yarnling.
+
+    `environment` is added to the variables that Python needs.
+    """
     return ContainerLaunchContext(
         commands=(python_command(module, arguments),),
         environment={"PYTHONPATH": packages_dir(), **(environment or {})},
@@ -61,9 +67,10 @@ def python_launch_context(
 
 
 def local_file(path: Path, visibility: LocalResourceVisibility = LocalResourceVisibility.APPLICATION) -> LocalResource:
-    """A file as a local resource. An NM refuses it if the file is modified afterwards; archives are unpacked.
+    """Describe a file as a local resource, to be copied into work directories; archives are unpacked there.
 
-    Raises InvalidArgumentException if `path` is not a regular file.
+    An NM refuses the file if it was modified afterwards. Raises InvalidArgumentException if `path` is not a regular
+    file.
     """
     try:
         found = path.resolve(strict=True)
@@ -77,12 +84,15 @@ def local_file(path: Path, visibility: LocalResourceVisibility = LocalResourceVi
 
 
 def default_staging_root() -> Path:
-    """`<temporary directory>/yarnling-<user>/staging`."""
+    """The default root of staging directories: `<temporary directory>/yarnling-<user>/staging`."""
     return Path(tempfile.gettempdir()) / f"yarnling-{getpass.getuser()}" / "staging"
 
 
 def make_staging_directory(root: Path, application_id: ApplicationId) -> Path:
-    """Create a directory of mode 0700. Raises YarnException if it cannot be created, or exists already."""
+    """Create the staging directory of an application, with mode 0700, and return its path.
+
+    Raises YarnException if the directory exists or cannot be created.
+    """
     directory = root / str(application_id)
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -93,12 +103,12 @@ def make_staging_directory(root: Path, application_id: ApplicationId) -> Path:
 
 
 def write_record(path: Path, record: object) -> None:
-    """Write a record as JSON; readers see either all of it or the previous content."""
+    """Write a record as JSON. A concurrent reader sees either the new content or the old content, never a part."""
     write_atomically(path, json.dumps(to_json(record)).encode())
 
 
 def read_record(path: Path) -> object:
-    """The record that `write_record` wrote. Raises InvalidArgumentException if the file does not contain one."""
+    """Read a record that `write_record` wrote. Raises InvalidArgumentException if the file does not contain one."""
     try:
         data = path.read_bytes()
         return from_json(json.loads(data))
@@ -109,7 +119,7 @@ def read_record(path: Path) -> object:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file's content in one step."""
+    """Replace a file's content in one step, by renaming a temporary file."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.write_bytes(data)
     temporary.replace(path)

@@ -30,7 +30,7 @@ _HEADER = (
 
 
 class ProcessSample(Struct, frozen=True):
-    """One measurement of a process of a container. `age` counts its measurements, from 1."""
+    """One measurement of one process of a container. `age` is the number of times this process was measured, from 1."""
 
     pid: int
     parent: int
@@ -46,7 +46,7 @@ class ProcessSample(Struct, frozen=True):
 
 
 class MemoryLimits(Struct, frozen=True):
-    """How much memory a container may use, and which of the limits are checked."""
+    """How much memory a container may use, in bytes, and which of the two limits are checked."""
 
     physical_bytes: int
     virtual_bytes: int
@@ -55,7 +55,7 @@ class MemoryLimits(Struct, frozen=True):
 
 
 class MemoryViolation(Struct, frozen=True):
-    """A container exceeds a limit: the exit status and diagnostics with which it is killed."""
+    """A container exceeds a memory limit and is killed with this exit status and these diagnostics."""
 
     exit_status: int
     diagnostics: str
@@ -64,7 +64,10 @@ class MemoryViolation(Struct, frozen=True):
 def check_memory(
     container_id: ContainerId, tree: Sequence[ProcessSample], limits: MemoryLimits, page_bytes: int
 ) -> MemoryViolation | None:
-    """Check a process tree, its root first; virtual memory is checked before physical memory."""
+    """Compare the memory of a container's processes with its limits; None if no limit is exceeded.
+
+    `tree` has the root process first. Virtual memory is compared before physical memory.
+    """
     virtual = sum(process.virtual_bytes for process in tree)
     physical = sum(process.resident_pages for process in tree) * page_bytes
     aged = [process for process in tree if process.age > 1]
@@ -84,7 +87,7 @@ def check_memory(
 
 
 def binary(amount: int) -> str:
-    """An amount with a binary prefix and at most one decimal: `207.2 M`, `128 M`, `512`."""
+    """Format an amount with a binary prefix and at most one decimal: `207.2 M`, `128 M`, `512`."""
     if amount < 1024:
         return str(amount)
     power = min((amount.bit_length() - 1) // 10, len(_PREFIXES))
@@ -130,14 +133,16 @@ _LEAST_CORES = 0.01
 
 
 class Quota(Struct, frozen=True):
-    """`quota_us` of CPU time, on all cores together, in each `period_us`; NO_QUOTA: unlimited."""
+    """A CPU quota: `quota_us` microseconds of CPU time, over all cores, in each `period_us`; NO_QUOTA
+    means unlimited.
+    """
 
     period_us: int
     quota_us: int
 
 
 class NodeCpu(Struct, frozen=True):
-    """What all containers of a node share: `vcores`, and `percentage` of the machine's `cores`."""
+    """The CPU that all containers of a node share: `vcores`, which stand for `percentage` of the machine's `cores`."""
 
     vcores: int
     cores: int
@@ -156,12 +161,12 @@ class NodeCpu(Struct, frozen=True):
 
     @property
     def container_cores(self) -> float:
-        """Cores for containers (NodeManagerHardwareUtils.getContainersCPUs)."""
+        """How many cores containers may use (NodeManagerHardwareUtils.getContainersCPUs)."""
         return to_float32(self.percentage * self.cores / 100)
 
 
 class ContainerCpu(Struct, frozen=True):
-    """The CPU share of one container; without a quota it may use all idle CPU."""
+    """The CPU share of one container. Without a quota, the container may use all idle CPU."""
 
     vcores: int
     opportunistic: bool = False
@@ -169,9 +174,9 @@ class ContainerCpu(Struct, frozen=True):
 
 
 def quota_of(cores: float) -> Quota:
-    """The quota for `cores` cores (getOverallLimits); the kernel accepts periods from 1 ms to 1 s.
+    """The quota for `cores` cores (getOverallLimits). The kernel accepts periods from 1 ms to 1 s.
 
-    Raises ValueError below a hundredth of a core.
+    Raises ValueError if `cores` is less than 0.01.
     """
     if cores < to_float32(_LEAST_CORES):
         raise ValueError(f"{cores:g} cores: must be at least {_LEAST_CORES:g}")
@@ -184,14 +189,17 @@ def quota_of(cores: float) -> Quota:
 
 
 def node_quota(node: NodeCpu) -> Quota | None:
-    """The quota of all containers together; None if they may use the whole machine."""
+    """The quota for all containers of the node together; None if they may use the whole machine."""
     if node.cores == int(node.container_cores):
         return None
     return quota_of(node.container_cores)
 
 
 def container_cpu(node: NodeCpu, vcores: int, *, opportunistic: bool = False) -> ContainerCpu:
-    """The share of a container of `vcores`; one that has all vcores of the node needs no quota of its own."""
+    """The CPU share of a container with `vcores`.
+
+    A container that has all vcores of the node needs no quota of its own.
+    """
     if not node.strict or vcores == node.vcores:
         return ContainerCpu(vcores, opportunistic)
     cores = to_float32(to_float32(vcores * node.container_cores) / node.vcores)
@@ -199,7 +207,7 @@ def container_cpu(node: NodeCpu, vcores: int, *, opportunistic: bool = False) ->
 
 
 def files_of_version_1(cpu: ContainerCpu) -> dict[str, str]:
-    """{file: value} of a container's cgroup, in the order in which they are written."""
+    """The files of a container's cgroup as {file name: value}, in the order in which they are written."""
     shares = _SHARES_OPPORTUNISTIC if cpu.opportunistic else _SHARES_OF_VCORE * cpu.vcores
     return {"cpu.shares": str(shares), **quota_files_of_version_1(cpu.quota)}
 

@@ -43,11 +43,14 @@ from yarn.settings import nodemanager
 from yarn.settings.yarnling import PACK
 
 _FURTHER_DESCRIPTORS = 256
-"""Open files of a process beside one listener a node: channels, logs, pipes of the first containers."""
+"""How many files a process may have open beside one listener for each node: channels, logs, pipes of containers."""
 
 
 class NodePack:
-    """The nodes of a pack have one server, one connection to the RM, and a directory each, named after the host."""
+    """A process with many nodes: they share one server and one connection to the RM.
+
+    Each has a directory named after its host.
+    """
 
     def __init__(self, conf: Configuration) -> None:
         """Raises YarnException if there are too few loopback addresses, or the limit of open files is too low."""
@@ -59,7 +62,7 @@ class NodePack:
         _allow_descriptors(len(services) + _FURTHER_DESCRIPTORS)
 
     def connect(self, host: NodeHost, rm: TrackerAccess, channels: Channels, tasks: asyncio.TaskGroup) -> PackTracker:
-        """The calls of all nodes to the RM, many nodes in a call."""
+        """Connect all nodes to the RM; each call carries the requests of many nodes."""
         first = host.nodes[0]
         token = PackTokenSecretManager(rm.cluster_secret).create(Pack(first.node_id, len(host.nodes)))
         emulates = first.settings.emulation is not None
@@ -78,14 +81,14 @@ class NodePack:
 
 
 def pack_environment(conf: Configuration) -> HostEnvironment:
-    """The environment of a pack, whose nodes have one loopback address each, from the configured one on.
+    """The environment of a pack. Its nodes have consecutive loopback addresses, starting with the configured one.
 
-    Raises YarnException if there are too few, or if the nodes are configured to listen elsewhere.
+    Raises YarnException if there are not enough addresses, or if the nodes are configured to listen elsewhere.
     """
     bind_host = nodemanager.BIND_HOST.maybe_of(conf)
     if bind_host:
         raise YarnException(
-            f"{nodemanager.BIND_HOST.key} = {bind_host}: nodes of a pack listen where they are called "
+            f"{nodemanager.BIND_HOST.key} = {bind_host}: each node of a pack listens on its own address "
             f"(unset it, or {PACK.key})"
         )
     address = Address.read(conf, nodemanager.ADDRESS)
@@ -108,14 +111,17 @@ def _hosts(address: Address, count: int) -> list[str]:
         first = ipaddress.IPv4Address(0)
     if not first.is_loopback or not (first + (count - 1)).is_loopback:
         raise YarnException(
-            f"{PACK.key} = {count}: there are not {count} loopback addresses from that of {address.said} on, one for "
-            f"each node of the pack (set {nodemanager.HOSTNAME.key} to 127.0.0.2, for example)"
+            f"{PACK.key} = {count}: the pack needs {count} consecutive loopback addresses from {address.said} on, one "
+            f"for each node (set {nodemanager.HOSTNAME.key} to 127.0.0.2, for example)"
         )
     return [str(first + number) for number in range(count)]
 
 
 def _allow_descriptors(needed: int) -> None:
-    """Raise the process's limit of open files if it is too low. Raises YarnException if the hard limit is, too."""
+    """Raise the process's limit of open files if it is too low.
+
+    Raises YarnException if the hard limit is also too low.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
         raise YarnException(
@@ -127,14 +133,17 @@ def _allow_descriptors(needed: int) -> None:
 
 
 class NodesByToken:
-    """Hands each call to the node that its NM token is for; `services` {host: service of the node there}."""
+    """Passes each call to the node for which its NM token was issued.
+
+    `services` is {host: service of the node there}.
+    """
 
     def __init__(self, tokens: NMTokenSecretManager, services: Mapping[str, ContainerManagementService]) -> None:
         self._tokens = tokens
         self._services = services
 
     def authenticate(self, caller: Caller[None]) -> NMTokenIdentifier:
-        """The attempt whose AM calls. Raises InvalidToken, also if its token is for a node that is not here."""
+        """The identity of the calling AM. Raises InvalidToken, also if the token is for a node of another process."""
         node_id = self._tokens.node_of(caller.token)
         service = None if node_id is None else self._services.get(node_id.host)
         if service is not None:

@@ -298,7 +298,7 @@ async def test_two_nodes_cannot_share_a_directory(tmp_path: Path) -> None:
     async with lone_node(tmp_path) as node:
         container_id = await node.start(run("sleep 60"))
         await node.running(container_id)
-        with pytest.raises(DirectoriesInUse, match=r"yarn\.nodemanager\.local-dirs: another NodeManager runs over"):
+        with pytest.raises(DirectoriesInUse, match=r"yarn\.nodemanager\.local-dirs: another NodeManager uses"):
             async with lone_node(tmp_path):
                 pass
         assert tagged(node, container_id) != []
@@ -424,6 +424,6 @@ async def test_a_node_can_listen_on_another_host_than_its_name(tmp_path: Path) -
 
 async def test_nodes_of_a_pack_listen_where_they_are_called(tmp_path: Path) -> None:
     settings = {"yarn.nodemanager.bind-host": "127.0.0.9", "yarn.yarnling.pack": "2"}
-    with pytest.raises(YarnException, match=r"bind-host = 127.0.0.9: nodes of a pack listen where they are called"):
+    with pytest.raises(YarnException, match=r"bind-host = 127.0.0.9: each node of a pack listens on its own address"):
         async with lone_node(tmp_path, settings):
             pass

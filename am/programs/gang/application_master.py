@@ -1,4 +1,7 @@
-"""The AM process: python -m am.programs.gang.application_master, with its job in the work directory."""
+"""The AM of a gang: python -m am.programs.gang.application_master.
+
+Its job is in the file job.json of its work directory.
+"""
 
 from __future__ import annotations
 

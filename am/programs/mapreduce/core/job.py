@@ -19,7 +19,8 @@ from yarn.ids import ApplicationId
 from yarn.resource import Resource
 
 DEFAULT_SPLIT_BYTES = 4 << 20
-"""Small against Hadoop's 128 MB block: on one machine a task should last seconds, not minutes."""
+"""The default size of a split. It is smaller than Hadoop's 128 MB block, because tasks on one machine should last
+seconds."""
 
 REDUCES_MAX = 9_999
 SPLITS_MAX = 100_000
@@ -27,7 +28,7 @@ SPLITS_MAX = 100_000
 
 
 class TaskKind(Enum):
-    """The value is the letter in a task's id."""
+    """The kind of a task; the value is the letter in its id."""
 
     MAP = "m"
     REDUCE = "r"
@@ -50,7 +51,7 @@ class TaskId(NamedTuple):
 
 
 class TaskAttemptId(NamedTuple):
-    """`attempt_..._<m|r>_<task>_<number>`; the n-th AM attempt numbers from (n - 1) * 1000, as Hadoop does."""
+    """`attempt_..._<m|r>_<task>_<number>`. The n-th AM attempt counts from (n - 1) * 1000, as in Hadoop."""
 
     task_id: TaskId
     number: int
@@ -63,7 +64,7 @@ _ATTEMPT = re.compile(r"attempt_(\d{1,19})_(\d{1,10})_([mr])_(\d{1,10})_(\d{1,10
 
 
 def parse_attempt_id(text: str) -> TaskAttemptId:
-    """The id in `text`. Raises InvalidArgumentException if it is not the id of a task attempt."""
+    """Parse the id of a task attempt. Raises InvalidArgumentException if `text` is not such an id."""
     match = _ATTEMPT.fullmatch(text)
     if match is None:
         raise InvalidArgumentException(
