@@ -20,7 +20,7 @@ from yarnling.cli.output import NOT_AVAILABLE, live, without_pages
 
 ALL = "ALL"
 LISTED = (YarnApplicationState.SUBMITTED, YarnApplicationState.ACCEPTED, YarnApplicationState.RUNNING)
-"""The default of -list."""
+"""The states that -list shows by default."""
 
 WIDTHS = (30, 20, 20, 10, 10, 18, 18, 15, 35)
 HEADER = (
@@ -102,7 +102,7 @@ async def _status(call: Call) -> int:
     except ApplicationNotFoundException:
         call.show(None, f"Application with id '{application}' doesn't exist in RM or Timeline Server.")
         return REFUSED
-    # Hadoop ends the last line of the report, and then prints it as a line.
+    # Hadoop ends the report's last line with a newline and then prints it with println, which adds another newline.
     call.show(report, form.report("Application Report", _entries(report)) + "\n")
     return 0
 
@@ -142,7 +142,7 @@ def _entries(report: ApplicationReport) -> list[tuple[str, object]]:
 
 
 async def _kill(call: Call) -> int:
-    """Succeeds if one of the applications exists; stops at the first malformed id."""
+    """Kill applications. Succeeds if at least one of them exists; stops at the first malformed id."""
     outcomes: dict[str, str] = {}
     for application in call.given.values["kill"]:
         app_id = ApplicationId.parse(application)
@@ -227,9 +227,9 @@ APPLICATION = Verb(
         Option("status", "print the report of an application", "APPLICATION_ID"),
         Option("kill", "kill applications; ids are separated by spaces", "APPLICATION_ID", many=True),
         Option("appId", "the application for the next three options", "APPLICATION_ID"),
-        Option("changeQueue", "move it with its containers to another leaf queue", "QUEUE"),
-        Option("updatePriority", "set its priority, limited by the cluster's maximum", "PRIORITY"),
-        Option("updateLifetime", "let it time out this many seconds from now", "SECONDS"),
+        Option("changeQueue", "move the application with its containers to another leaf queue", "QUEUE"),
+        Option("updatePriority", "set the application's priority, limited by the cluster's maximum", "PRIORITY"),
+        Option("updateLifetime", "kill the application this many seconds from now", "SECONDS"),
         Option("movetoqueue", "deprecated, with -queue: same as -appId ID -changeQueue QUEUE", "APPLICATION_ID"),
         Option("queue", "with -movetoqueue: the target queue", "QUEUE"),
     ),

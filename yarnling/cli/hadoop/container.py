@@ -94,7 +94,7 @@ CONTAINER = Verb(
         Option("status", "print the report of a live container", "CONTAINER_ID"),
         Option(
             "signal",
-            "signal its processes: OUTPUT_THREAD_DUMP (QUIT, the default), GRACEFUL_SHUTDOWN (TERM) or "
+            "send a signal to a container: OUTPUT_THREAD_DUMP (QUIT, the default), GRACEFUL_SHUTDOWN (TERM) or "
             "FORCEFUL_SHUTDOWN (KILL)",
             "CONTAINER_ID [COMMAND]",
             many=True,

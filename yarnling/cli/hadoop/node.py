@@ -54,7 +54,7 @@ def _details(node: NodeReport) -> list[str]:
 
 
 async def _status(call: Call) -> int:
-    """An unknown node is not an error, as in Hadoop."""
+    """Print the report of a node. An unknown node is not an error, as in Hadoop."""
     wanted = NodeId.parse(call.given.one("status"))
     for node in await call.client.nodes():
         if node.node_id == wanted:

@@ -64,7 +64,7 @@ def _switch(*, disabled: bool) -> str:
 
 
 async def _list(call: Call) -> int:
-    """The children of a queue; `all` is every queue below the root. An unknown parent is an error."""
+    """List the children of a queue; `all` lists every queue below the root. An unknown parent is an error."""
     parent = call.given.one("list")
     if parent.lower() == ALL:
         queues = list(_below(await call.client.queue("root")))

@@ -39,8 +39,9 @@ class UnrecognizedOption(YarnException):
 
 
 class Option(Struct, frozen=True):
-    """`-name`, or `-short`. `argument`: the placeholder of its argument, "" for none; `many`: one or more arguments.
+    """An option `-name`, or `-short`.
 
+    `argument` is the placeholder of its argument, "" if it has none. `many`: it takes one or more arguments.
     `optional`: the argument may be left out.
     """
 
@@ -53,7 +54,7 @@ class Option(Struct, frozen=True):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """All spellings; two dashes work as well."""
+        """All spellings of the option. Two dashes work as well as one."""
         names = [name for name in (self.name, self.short) if name]
         return (*(f"-{name}" for name in names), *(f"--{name}" for name in names))
 
@@ -64,11 +65,11 @@ OURS = (
     Option("user", "act as this user (default: HADOOP_USER_NAME, or you)", "USER"),
     Option("help", "print this help"),
 )
-"""Options of yarnling's own that every verb has."""
+"""Options of yarnling that every verb has in addition to Hadoop's."""
 
 
 class Given(Struct, frozen=True):
-    """The parsed options: {name: arguments}; `rest`: words that belong to no option."""
+    """The parsed options as {name: arguments}. `rest` are words that belong to no option."""
 
     values: dict[str, list[str]]
     rest: tuple[str, ...] = ()
@@ -77,22 +78,22 @@ class Given(Struct, frozen=True):
         return name in self.values
 
     def only(self, *names: str) -> bool:
-        """True if no options besides these, and yarnling's own, are given."""
+        """True if only these options, and yarnling's own, are given."""
         return self.values.keys() <= {*names, *(option.name for option in OURS)}
 
     def one(self, name: str, default: str = "") -> str:
-        """The first argument of an option."""
+        """The first argument of an option, or `default`."""
         return self.values.get(name, [default])[0]
 
     def words(self, name: str) -> list[str]:
-        """The comma-separated words of an option's arguments, trimmed."""
+        """The comma-separated words in an option's arguments, without surrounding spaces."""
         return [word for part in self.values.get(name, []) for text in part.split(",") if (word := text.strip())]
 
 
 def parse(options: Sequence[Option], arguments: Sequence[str]) -> Given:
-    """Raises MissingArgument or UnrecognizedOption.
+    """Parse a command line. Raises MissingArgument or UnrecognizedOption.
 
-    An option takes words up to the next known option: `-4` is not a known option, so it is an argument.
+    An option takes all words up to the next known option. `-4` is not a known option, so it can be an argument.
     """
     known = {flag: option for option in (*options, *OURS) for flag in option.flags}
     values: dict[str, list[str]] = {}
@@ -115,7 +116,7 @@ def parse(options: Sequence[Option], arguments: Sequence[str]) -> Given:
 
 
 def _split(known: Mapping[str, Option], arguments: Sequence[str]) -> Iterator[str]:
-    """The words, with `-queue=default` split in two."""
+    """Yield the words of the command line, with `-queue=default` split in two."""
     for word in arguments:
         flag, equals, value = word.partition("=")
         if equals and flag in known and known[flag].argument:
@@ -140,11 +141,11 @@ def usage(verb: str, options: Sequence[Option]) -> str:
 
 
 REFUSED = 255
-"""-1, the exit status of Hadoop's commands for what they refuse themselves; for errors of the cluster it is 1."""
+"""The exit status (-1) of Hadoop's commands if they refuse a command line. For errors of the cluster it is 1."""
 
 
 class Call(Struct, frozen=True):
-    """One invocation: its options, the cluster, and its output."""
+    """One invocation of a verb: its options, the cluster, and its output."""
 
     given: Given
     state: ClusterState
@@ -156,35 +157,35 @@ class Call(Struct, frozen=True):
         return "json" in self.given
 
     def say(self, text: str) -> None:
-        """Print a line for people, at once: the next step may fail."""
+        """Print a line for people at once, because the next step may fail."""
         if not self.as_json:
             sys.stdout.write(shown(text) + "\n")
             sys.stdout.flush()
 
     def show(self, record: object, text: str) -> None:
-        """Print the result: as JSON, or as text for people."""
+        """Print the result, as JSON or as text for people."""
         if self.as_json:
             print_json(record)
         else:
             self.say(text)
 
     def done(self, **facts: object) -> int:
-        """Print the result of a change as JSON; for people, `say` has printed it already."""
+        """Print the result of a change as JSON. For people, `say` has printed the result already."""
         if self.as_json:
             print_json(facts)
         return 0
 
     def refuse(self) -> int:
-        """Print the usage after a wrong combination of options."""
+        """Print the usage, because the combination of options is wrong. Returns the exit status."""
         sys.stdout.write(self.usage + "\n")
         return REFUSED
 
 
 class Verb(Struct, frozen=True):
-    """`yarnling NAME -option...`. `commands`: the options of which one must be given.
+    """A verb: `yarnling NAME -option...`. One of the options in `commands` must be given.
 
-    `without_options`: the exit status if none of them is. `errors_on_stderr`: error messages go to standard error and
-    only the usage to standard output, as in LogsCLI.
+    `without_options` is the exit status if none of them is given. `errors_on_stderr`: error messages go to standard
+    error, and only the usage goes to standard output, as in LogsCLI.
     """
 
     name: str
@@ -197,7 +198,7 @@ class Verb(Struct, frozen=True):
 
 
 def execute(verb: Verb, arguments: Sequence[str]) -> int:
-    """The exit status. Raises YarnException if the cluster refuses, and for an unknown option."""
+    """Run a verb and return the exit status. Raises YarnException for an unknown option, or if the cluster refuses."""
     text = usage(verb.name, verb.options)
     try:
         given = parse(verb.options, arguments)
@@ -226,5 +227,5 @@ async def _run(verb: Verb, given: Given, text: str) -> int:
 
 
 def user_of(given: Given) -> str:
-    """The user to act as; not verified, as with Hadoop's simple authentication."""
+    """The user to act as. This is not verified, as with Hadoop's simple authentication."""
     return given.one("user") or os.environ.get("HADOOP_USER_NAME", "") or getpass.getuser()
