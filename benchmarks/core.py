@@ -1,7 +1,7 @@
-"""How many containers a second the ResourceManager's core places: no wire, no clock, one process.
+"""Measures how many containers a second the ResourceManager's core places, in one process without RPCs and clocks.
 
-10,000 containers in all, requested anywhere, so that each heartbeat places one; the nodes send heartbeats in turn. Only
-the heartbeats are timed, until the last container is placed.
+There are 10,000 containers in all. They are requested anywhere, so that each heartbeat places one. The nodes send
+heartbeats in turn. Only the heartbeats are timed, until the last container is placed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from yarn.resource import Resource
 
 CONTAINERS = 10_000
 RUNS = 3
-"""Measurements of each shape; the median is reported."""
+"""How often each shape is measured; the median is reported."""
 
 _NODE = Resource(65_536, 64)
 
 
 class Shape(NamedTuple):
-    """Applications are spread evenly over the queues; so are the containers over the applications."""
+    """The size of a cluster. Applications are spread evenly over the queues, and containers over the applications."""
 
     nodes: int
     queues: int
@@ -38,7 +38,7 @@ SHAPES = {
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
-    """{figure: containers placed a second} for each shape."""
+    """{figure: containers placed per second} for each shape."""
     figures: dict[str, float] = {}
     for name, shape in SHAPES.items():
         progress(f"{CONTAINERS:,} containers of {shape.applications:,} applications on {shape.nodes:,} nodes")
@@ -47,7 +47,7 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
 
 
 def containers_per_s(shape: Shape) -> float:
-    """One run."""
+    """Containers placed per second in one run."""
     cluster = CoreDriver(shape.nodes, queues(shape.queues), _NODE)
     each = CONTAINERS // shape.applications
     for number in range(shape.applications):

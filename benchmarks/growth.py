@@ -1,7 +1,7 @@
-"""How a heartbeat's cost grows with the cluster: one dimension grows, all others stay.
+"""Measures how the cost of a heartbeat grows with the cluster: one dimension of the cluster grows, the others stay.
 
-`idle_us`: a heartbeat that can place nothing. `place_us`: a heartbeat that places one container. In microseconds of
-CPU, through the whole core; the aim is a flat row.
+`idle_us` is the cost of a heartbeat that can place nothing, `place_us` that of a heartbeat that places one container.
+Both are in microseconds of CPU, through the whole core. Ideally, the cost does not grow.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
 
 
 def _heartbeat_us(nodes: int, queue_count: int, applications: int) -> tuple[float, float]:
-    """All applications but the youngest have what they requested; then that one requests containers."""
+    """(idle_us, place_us) of one cluster.
+
+    All applications except the youngest get what they requested. Then the youngest requests containers.
+    """
     cluster = CoreDriver(nodes, queues(queue_count), _NODE)
     for number in range(applications):
         cluster.run_application(number + 1, f"root.q{number % queue_count}", "user", 0)

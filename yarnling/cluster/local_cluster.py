@@ -169,7 +169,7 @@ class LocalCluster(RunningCluster):
 
 
 def _check(nodes: int, options: ClusterOptions) -> None:
-    """Raises InvalidArgumentException for numbers out of bounds and options that exclude one another."""
+    """Raise InvalidArgumentException for numbers out of bounds and for options that exclude one another."""
     if options.discard_state and options.directory is None:
         problem = "a temporary directory has no state of an earlier cluster"
         raise InvalidArgumentException(f"discard_state = True: {problem} (name the directory whose state it is)")
