@@ -2,9 +2,9 @@
 
     python -m benchmarks.churning_am WINDOW WARM_UP MEASURED RESULT NAME=PID ...
 
-It starts WINDOW containers, and another one for each that ends. The measurement starts when WARM_UP containers have
-ended and stops when MEASURED more have ended. It measures the time, and the CPU time of this process and of the daemons
-with the given process ids. The figures are written to RESULT.
+The AM starts WINDOW containers, and another one for each that ends. The measurement starts when WARM_UP containers have
+ended and stops when MEASURED more have ended. The figures are the elapsed time, and the CPU time of this process and of
+the daemons with the given process ids. The figures are written to RESULT.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measures how many containers a second the ResourceManager's core places, in one process without RPCs and clocks.
 
-There are 10,000 containers in all. They are requested anywhere, so that each heartbeat places one. The nodes send
-heartbeats in turn. Only the heartbeats are timed, until the last container is placed.
+There are 10,000 containers in all. The requests are for any node, so that each heartbeat places one container. The
+nodes send heartbeats in turn. Only the heartbeats are timed, until the last container is placed.
 """
 
 from __future__ import annotations

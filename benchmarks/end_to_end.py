@@ -1,8 +1,8 @@
 """Measures containers per second end to end: RM, NodeManagers and an ApplicationMaster as processes, over gRPC.
 
-`emulated`: short emulated containers, so that only the daemons and the calls are measured. It also reports the CPU time
-that each kind of daemon spends on a container. `true`: 50 containers that run `true` as real processes, from submission
-to the application's end. `dask`: no-op tasks of Dask on as many worker processes, if Dask is installed (extra `bench`).
+`emulated`: short emulated containers, so that only the daemons and the calls are measured. Also the CPU time that each
+kind of daemon spends on a container. `true`: 50 containers that run `true` as real processes, from submission to the
+application's end. `dask`: no-op tasks of Dask on as many worker processes, if Dask is installed (extra `bench`).
 """
 
 from __future__ import annotations
@@ -129,4 +129,4 @@ def dask_figures() -> dict[str, float]:
 
 
 def _nothing(_: int) -> None:
-    """Do nothing. This is the task that Dask runs."""
+    """Do nothing: the no-op task that Dask runs."""

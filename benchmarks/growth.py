@@ -1,7 +1,7 @@
 """Measures how the cost of a heartbeat grows with the cluster: one dimension of the cluster grows, the others stay.
 
 `idle_us` is the cost of a heartbeat that can place nothing, `place_us` that of a heartbeat that places one container.
-Both are in microseconds of CPU, through the whole core. Ideally, the cost does not grow.
+Both figures are microseconds of CPU time of the whole core. Ideally, the cost does not grow.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ class _Submitted:
     def rates(self) -> tuple[float, float]:
         """Submissions per second in the first and in the last tenth.
 
-        They are equal if no submission costs more than earlier ones.
+        The two rates are equal if submissions do not become slower.
         """
         tenth = max(1, len(self.replied_s) // 10)
         first, last = self.replied_s[tenth - 1], self.replied_s[-1] - self.replied_s[-1 - tenth]

@@ -1,7 +1,7 @@
 """Find import cycles between our files, including imports under TYPE_CHECKING. Exit with 1 if a cycle is not allowed.
 
 Python tolerates a cycle that only type checkers see, but the files of a cycle can only be understood together. ALLOWED
-contains the sizes of the remaining cycles, largest first. It may only shrink.
+contains the sizes of the remaining cycles, largest first; nothing may be added to it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Make a virtual environment and install the checkout into it, editable. Does nothing if nothing has changed.
 
-This runs on a bare Python 3.11, before anything is installed. A stamp file in the environment records what was
+The script runs on a bare Python 3.11, before anything is installed. A stamp file in the environment records what was
 installed: the hash of pyproject.toml, the checkout and the mode. A development environment also serves for running.
 """
 

@@ -1,6 +1,6 @@
 """Checks that ruff does not have: file sizes, banned words, paths and links in documents, raise within except*.
 
-It reads the files that git tracks or would track, except generated ones.
+The script reads the files that git tracks or would track, except generated ones.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class AMRMClient:
 
     @classmethod
     def connect(cls, environment: AMEnvironment, rack_of: RackOf | None = None) -> AMRMClient:
-        """A client of the RM that the environment names. This sends nothing yet.
+        """Make a client of the RM that the environment names. The call sends nothing to the RM yet.
 
         `rack_of` gives the racks of hosts; if it is None, the cluster's topology table does. Raises YarnException if
         the table cannot be read.
@@ -138,7 +138,7 @@ class AMRMClient:
         self._requested.set()
 
     def remove_request(self, request: ContainerRequest) -> bool:
-        """Withdraw one request equal to this one; False if none is outstanding."""
+        """Withdraw one request equal to `request`. Returns False if none is outstanding."""
         return self._state.remove_request(request)
 
     def release(self, container_id: ContainerId) -> None:
@@ -203,7 +203,7 @@ class AMRMClient:
             except CallOutcomeUnknown as error:
                 if time.monotonic() > deadline_s:
                     raise
-                _logger.warning("no answer to registerApplicationMaster, repeating: %s", error)
+                _logger.warning("no answer to registerApplicationMaster, repeating the call: %s", error)
                 await asyncio.sleep(self._interval_s)
             else:
                 return self._state.handle_registered(response)
@@ -253,7 +253,7 @@ class AMRMClient:
     async def _resync(self) -> list[Event]:
         """Register again with a restarted RM.
 
-        The answer contains NM tokens. It also contains containers of earlier attempts, but these are known already.
+        The answer contains NM tokens. The containers of earlier attempts in the answer are known already.
         """
         self._state.handle_not_registered()
         try:
@@ -280,7 +280,9 @@ class AMRMClient:
             except CallOutcomeUnknown as error:
                 if time.monotonic() > deadline_s:
                     raise
-                _logger.warning("no answer to allocate, repeating response_id=%d: %s", request.response_id, error)
+                _logger.warning(
+                    "no answer to allocate, repeating the call response_id=%d: %s", request.response_id, error
+                )
                 await asyncio.sleep(self._interval_s)
 
     async def _stop_heartbeats(self) -> None:

@@ -1,7 +1,8 @@
 """What a client prepares before it submits an application: launch contexts, local resources, the staging directory.
 
 A container inherits almost nothing from its NodeManager, so the launch context of a Python module must name the
-interpreter and the directory of our packages. Both are those of the submitting process: all nodes run on one machine.
+interpreter and the directory of our packages. It names those of the submitting process, because all nodes run on one
+machine.
 
 An application has one staging directory, readable only by its owner, where its client leaves files for its AM (Hadoop:
 /tmp/hadoop-yarn/staging). Hadoop keeps staging directories in HDFS; here all nodes share one file system.

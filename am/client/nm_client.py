@@ -55,7 +55,10 @@ class NMClient:
 
     @classmethod
     def connect(cls, environment: AMEnvironment, tokens: Mapping[NodeId, Token]) -> NMClient:
-        """A client that waits for unreachable NMs as long as the configuration says. This sends nothing yet."""
+        """Make a client that waits for unreachable NMs as long as the configuration says.
+
+        The call sends nothing yet.
+        """
         conf = environment.configuration
         return cls(tokens, RetryPolicy.read(conf, NM_CLIENT_CONNECT_MAX_WAIT, NM_CLIENT_CONNECT_RETRY_INTERVAL))
 

@@ -6,12 +6,12 @@
 
 A call whose outcome is unknown is sent again *unchanged*. The RM answers an exact repetition with the same answer as
 before, so nothing is done twice. Requests that the application makes in the meantime wait for the next call.
-(AMRMClientImpl adds them to the repeated call, but the RM drops them unread, so this is not done here.)
+(AMRMClientImpl adds them to the repeated call, but the RM would drop them unread.)
 
 After a restart of the RM (ApplicationMasterNotRegistered) everything is sent again: all outstanding resource requests,
 the whole blacklist, and the releases and updates that were not confirmed. The rules are AMRMClientImpl's.
 
-This is plain data with methods instead of a state machine of yarn.machine, because it has no timers and only one state.
+The class is plain data with methods instead of a state machine of yarn.machine, because it has no timers and one state.
 """
 
 from __future__ import annotations
@@ -153,7 +153,8 @@ class AMRMClientState:
     def next_request(self, progress: float) -> AllocateRequest:
         """The request to send now.
 
-        This is the unchanged request in flight, until one of the `handle_` methods has settled its outcome.
+        Until one of the `handle_` methods has settled the outcome of the request in flight, that request is returned
+        unchanged.
         """
         if self._in_flight is None:
             self._in_flight = self._make_request(progress)

@@ -215,7 +215,7 @@ class ApplicationAudit:
         return broken
 
     def note_completed(self, container_id: ContainerId) -> None:
-        """Record that a container completed, for an application that replaces ContainersCompleted with its own event."""
+        """Record that a container completed. Applications whose own event replaces ContainersCompleted call this."""
         self._held.pop(container_id, None)
 
     def _note_event(self, event: object) -> None:

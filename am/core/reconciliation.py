@@ -9,8 +9,8 @@ resync the AM queries the status of all containers that the old RM allocated, un
 not enough: a node may be lost after it has answered and before it has registered with the new RM.
 
 A container that its NM does not know has ended, like a container of a lost node (exit status -100). An NM that has not
-answered for the RM's NM expiry time counts as lost. Such an NM may still run, and the RM may still reach it. So its
-containers are also released, and they are stopped if the NM answers later.
+answered for the RM's NM expiry time counts as lost. Such an NM may still run, and the RM may still reach it. So the
+containers of that NM are also released, and they are stopped if the NM answers later.
 """
 
 from __future__ import annotations

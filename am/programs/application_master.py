@@ -54,7 +54,7 @@ EXIT_CRASH = 1
 ANSWER_TIMEOUT_EXPIRIES = 0.5
 """How long an NM may take to answer a query, as a fraction of the NM expiry interval.
 
-Two missed answers make one interval.
+So an NM that misses two answers has been silent for one expiry interval.
 """
 
 _logger = logging.getLogger(__name__)

@@ -1,7 +1,7 @@
 """An application on one node: its containers there, its states, and the cleanup at its end (ApplicationImpl).
 
-An application ends on a node when the RM reports its end, or when the node stops. It does not end when its last
-container ends, because its AM may start more containers.
+An application ends on a node when the RM reports its end, or when the node stops. The end of its last container does
+not end the application, because its AM may start more containers.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ApplicationInited(Struct, frozen=True):
 
 
 class FinishApplication(Struct, frozen=True):
-    """To an application: kill its containers, and put `diagnostics` into theirs.
+    """To an application: kill its containers, and append `diagnostics` to the diagnostics of each.
 
     Sent when the RM reports the end of the application, or when the node stops.
     """

@@ -105,7 +105,7 @@ class ContainerService:
     def signal(self, event: SignalToContainer) -> None:
         """Send a signal to a container for its AM.
 
-        This is stricter than Hadoop, which lets any caller with an NM token signal any container.
+        Only the container's own application may do this. Hadoop lets any caller with an NM token signal any container.
         """
         check_owner(event.caller, event.request.container_id, stop=True)
         self.order_signal(event.request.container_id, event.request.command)

@@ -1,4 +1,4 @@
-"""The texts in a container's diagnostics, which AMs and people read. They equal those of Hadoop's NM.
+"""The texts in a container's diagnostics, which AMs and people read. The texts equal those of Hadoop's NM.
 
 Each text gets a time stamp and is appended to the earlier texts; above a size limit, the oldest characters are dropped.
 The text of a failure appears twice, because ContainerImpl appends it when the event arrives and again in the transition

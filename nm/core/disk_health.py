@@ -1,7 +1,8 @@
 """Decides which directories of a node are usable, and writes the health report about the others (DirectoryCollection).
 
 A directory that cannot be written has an error. A directory whose disk is too full counts as full; its files can still
-be read. Neither is used until a later check finds it good again. A full disk must first fall below a lower threshold.
+be read. A directory with an error and a full directory are not used until a later check finds them good again. A full
+disk must first fall below a lower threshold.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class SendUnregistration(Struct, frozen=True):
 
 
 class EndNode(Struct, frozen=True):
-    """Stop the node once the effects before this one are carried out.
+    """End the node after the shell has carried out all earlier effects.
 
     `failure` says why the node cannot continue; it is empty after an orderly shutdown.
     """

@@ -1,7 +1,7 @@
 """Rules that decide which containers are emulated, and what each emulated container uses.
 
 The first matching rule decides. A rule can match what a NodeManager knows about a container: its token and its launch
-context. These do not contain the name and the type of the application.
+context. A rule cannot match the application's name or type, because the node does not know them.
 
     profile = ResourceProfile.draw(stages, resource, random.random)
     profile.ends_after_ms             2140, None if only a signal ends the container
@@ -39,7 +39,7 @@ class Amount(Struct, frozen=True):
 
 
 class Stage(Struct, frozen=True):
-    """One part of a container's run. It lasts `lasts_ms` +- `jitter_ms`; if `lasts_ms` is None, only a signal ends it.
+    """One part of a container's run. The stage lasts `lasts_ms` +- `jitter_ms`; None: until a signal.
 
     Memory use changes linearly from `memory_first` to `memory_last`. At the end of the stage the container exits with
     `exit_code`, with the probability `exit_probability`. Otherwise the next stage starts; after the last stage the

@@ -122,8 +122,8 @@ class EmulatedApplicationMaster:
     async def _register(self, rm: ApplicationMasterProtocol) -> None:
         """Register the AM.
 
-        The call is also refused if an earlier call registered the AM and its reply was lost. So a refusal is ignored
-        here: if the AM is not registered, allocate fails.
+        The call is also refused if an earlier call registered the AM and its reply was lost. So the method ignores a
+        refusal: if the AM is not registered, its first allocate call fails.
         """
         request = RegisterApplicationMasterRequest()
         with suppress(InvalidApplicationMasterRequestException):

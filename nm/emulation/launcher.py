@@ -145,7 +145,7 @@ class EmulatedLauncher:
     def _random(self, effect: LaunchContainer) -> random.Random:
         """A generator of random numbers for one launch.
 
-        Its seed leaves out the RM's start time and epoch, because these differ between runs.
+        The seed of the generator leaves out the RM's start time and epoch, because these differ between runs.
         """
         container_id = effect.container_id
         attempt_id = container_id.attempt_id

@@ -258,7 +258,7 @@ class CpuCgroups:
     def _enable_controller(self, mount: Mount) -> None:
         """Enable the cpu controller for the containers' cgroups.
 
-        Each level of the hierarchy must enable it for the next.
+        Each level of the hierarchy must enable the controller for the next level.
         """
         levels = [mount.path]
         for part in self._settings.hierarchy.split("/"):

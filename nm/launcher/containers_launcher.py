@@ -47,10 +47,11 @@ _SIGNAL_BASE = 128
 
 @dataclass(slots=True)
 class LaunchedContainer:
-    """One launch of a container's process. It is kept until KILL has been sent to all processes of the launch.
+    """One launch of a container's process.
 
-    `pid` is the process id of the session leader, None until it is known; `pending_signals` wait for it. `killed` is
-    True once KILL was sent; no other signal follows.
+    The launcher keeps this object until KILL has been sent to all processes of the launch. `pid` is the process id of
+    the session leader, None until it is known; `pending_signals` wait for it. `killed` is True once KILL was sent; no
+    other signal follows.
     """
 
     container_id: ContainerId
@@ -290,7 +291,8 @@ class ContainersLauncher:
 def _start_wrapper(effect: LaunchContainer, prepared: PreparedLaunch) -> LaunchedContainer:
     """Start the wrapper.
 
-    It gets a session of its own, so that Ctrl-C in a terminal does not reach it. Its stdin stays open.
+    The wrapper gets a session of its own, so that Ctrl-C in a terminal does not reach it. Its standard input stays
+    open.
     """
     read_fd, stdin_fd = os.pipe()
     error_fd, output_fd = os.memfd_create("wrapper-error"), os.memfd_create("wrapper-output")

@@ -116,7 +116,7 @@ def delete_tree(root: str, path: str) -> None:
 def _exists(path: str) -> bool:
     """True if the path exists.
 
-    This is called in the event loop: most paths are not on the disk in question, and a thread for each would cost more.
+    The check runs in the event loop, because most paths do not exist, and a thread for each would cost more.
     """
     return os.path.lexists(path)
 

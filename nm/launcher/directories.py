@@ -63,7 +63,7 @@ class NodeDirectories:
         """Make the caches and the private directory in each good local directory, before the first use of that
         directory.
 
-        This is not done when the node starts, because most nodes of a large cluster never use these directories. If one
+        The directories are not made when the node starts, because most nodes of a large cluster never use them. If one
         cannot be made, the error appears when it is used.
         """
         for local in self.local_health.good:
@@ -226,8 +226,8 @@ def make_dir(path: str, mode: int) -> bool:
 def make_user_dirs(directories: NodeDirectories, user: str, application_id: ApplicationId) -> None:
     """Make the directories that a localizer needs to fetch files for a user.
 
-    Their modes are stricter than those of other directories. Existing directories keep their modes. The layout is that
-    of DefaultContainerExecutor.startLocalizer and ContainerLocalizer.initDirs.
+    The modes of these directories are stricter than those of other directories. Existing directories keep their modes.
+    The layout is that of DefaultContainerExecutor.startLocalizer and ContainerLocalizer.initDirs.
     """
     for local in directories.local_health.good:
         home = f"{local}/{USERCACHE}/{user}"

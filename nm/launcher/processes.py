@@ -91,9 +91,9 @@ def signal_group(group: int, number: int) -> bool:
 def is_group_of(group: int, container_id: str) -> bool:
     """True if the processes of a group belong to the container.
 
-    Every process of the group whose environment can be read, and at least one, must carry the container's tag. This is
-    for a group whose leader has exited: the container started the other processes, and they keep their environment
-    unless they replace it.
+    Every process of the group whose environment can be read, and at least one, must carry the container's tag. The
+    check is for a group whose leader has exited: the container started the other processes of the group, which keep
+    their environment unless they replace it.
     """
     tags = {
         environment_of(process.pid).get("CONTAINER_ID") for process in all_processes() if process.group == group

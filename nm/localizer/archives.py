@@ -2,9 +2,10 @@
 
 An archive is a list of paths and contents from an unknown author. Unpackers that trust archives have been exploited
 with `../`, with absolute names, with a link that leads outside and a file written through it, and with a few kilobytes
-that unpack to a full disk. So only regular files and directories are unpacked. Their names must stay below the target,
-links are not followed, and number and size have limits. An archive that violates this is refused as a whole. Neither a
-shell, nor the system's tar, nor the extraction functions of the standard library are used.
+that unpack to a full disk. So only regular files and directories are unpacked. The names of members must stay below the
+target, links are not followed, and the number and the size of members have limits. An archive that violates this is
+refused as a whole. Neither a shell, nor the system's tar, nor the extraction functions of the standard library are
+used.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ class Limits:
     def count_entry(self) -> None:
         self.entries += 1
         if self.entries > self.entries_max:
-            raise BadArchive(f"more than {self.entries_max} members")
+            raise BadArchive(f"the archive has more than {self.entries_max} members")
 
     def count_bytes(self, number: int) -> None:
         self.bytes += number
         if self.bytes > self.bytes_max:
-            raise BadArchive(f"more than {self.bytes_max} bytes unpacked")
+            raise BadArchive(f"the archive unpacks to more than {self.bytes_max} bytes")
 
 
 class _Readable(Protocol):
@@ -144,7 +145,7 @@ def _unpacking_failed(error: Exception) -> Exception:
     """
     if isinstance(error, (BadArchive, OSError, MemoryError)):
         return error
-    return BadArchive(f"cannot be unpacked: {type(error).__name__}: {error}")
+    return BadArchive(f"the archive cannot be unpacked: {type(error).__name__}: {error}")
 
 
 class _Bounded:
@@ -157,12 +158,12 @@ class _Bounded:
 
     def read(self, size: int = -1) -> bytes:
         if size < 0 or size > _READ_BYTES_MAX:
-            raise BadArchive(f"a header claims {size} bytes")
+            raise BadArchive(f"a header of the archive claims a size of {size} bytes")
         return self._file.read(size)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         if whence == os.SEEK_SET and not 0 <= offset <= self._end:
-            raise BadArchive(f"a member ends at byte {offset}")
+            raise BadArchive(f"a member of the archive ends at byte {offset}, which is too large")
         return self._file.seek(offset, whence)
 
     def tell(self) -> int:
@@ -171,7 +172,7 @@ class _Bounded:
 
 def _write_file(root: int, parts: tuple[str, ...], content: _Readable, limits: Limits) -> None:
     if not parts:
-        raise BadArchive("a file has no name")
+        raise BadArchive("a file in the archive has no name")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     with _directory(root, parts[:-1]) as parent:
         try:

@@ -69,7 +69,7 @@ _COPY_BYTES = 1 << 20
 
 
 class DownloadFailed(Exception):
-    """A resource could not be fetched. Its AM gets `java_class` and `sentence`."""
+    """A resource could not be fetched. The container's AM gets `java_class` and `sentence`."""
 
     def __init__(self, java_class: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -122,10 +122,7 @@ def _fetch_into(final: str, resource: LocalResource, source: str) -> int:
 
 
 def diagnostics(failed: DownloadFailed, resource: LocalResource, container_id: ContainerId) -> str:
-    """The diagnostics for the container's AM.
-
-    They have one line for a public resource, which Hadoop's NM fetches itself.
-    """
+    """The diagnostics for the container's AM. Those of a public resource, which Hadoop's NM fetches, are one line."""
     if resource.visibility is LocalResourceVisibility.PUBLIC:
         request = (
             f"{{ {hadoop_path(resource.url)}, {resource.timestamp_ms}, {resource.type.name}, {resource.pattern} }}"

@@ -81,9 +81,10 @@ class NodePack:
 
 
 def pack_environment(conf: Configuration) -> HostEnvironment:
-    """The environment of a pack. Its nodes have consecutive loopback addresses, starting with the configured one.
+    """The environment of a pack.
 
-    Raises YarnException if there are not enough addresses, or if the nodes are configured to listen elsewhere.
+    The nodes of the pack have consecutive loopback addresses, starting with the configured one. Raises YarnException if
+    there are not enough addresses, or if the nodes are configured to listen elsewhere.
     """
     bind_host = nodemanager.BIND_HOST.maybe_of(conf)
     if bind_host:

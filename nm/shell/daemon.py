@@ -1,6 +1,6 @@
 """The NodeManager as a process: one server, a core for each node, and containers as child processes.
 
-`await serve(conf, ready)` runs until SIGTERM or SIGINT, or until the RM shuts the node down. It calls `ready` once,
+`await serve(conf, ready)` runs until SIGTERM or SIGINT, or until the RM shuts the node down. `ready` is called once,
 when the node has registered.
 """
 

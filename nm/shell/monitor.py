@@ -162,7 +162,7 @@ class ContainersMonitor:
     ) -> ResourceUtilization | None:
         """The usage of one container; None if it has exited.
 
-        Also None after the first measurement, because CPU usage is computed from two.
+        It is also None after the first measurement, because CPU usage is computed from two measurements.
         """
         watched = self._watched[container_id]
         watched.ages = {sample.pid: sample.age for sample in samples}
@@ -193,7 +193,7 @@ def _sum(parts: list[ResourceUtilization]) -> ResourceUtilization:
 
 
 class Processes:
-    """The machine's processes at one moment. They are read when `trees` is first called."""
+    """The machine's processes at one moment, namely when `trees` is first called."""
 
     def __init__(self) -> None:
         self._children: dict[int, list[int]] | None = None
@@ -249,7 +249,7 @@ class MonitorLoop:
                 monitor.measure(processes, self.machine)
             except Exception:
                 # One failed measurement must not end the node: the next one may succeed.
-                _logger.exception("cannot measure what the containers use")
+                _logger.exception("cannot measure the resource usage of containers")
 
 
 def node_utilization(processors: int) -> ResourceUtilization:

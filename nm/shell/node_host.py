@@ -23,7 +23,8 @@ from wire.tokens import NodeTokenSecretManager
 from yarn.configuration import Configuration
 
 _DELETIONS_WAIT_S = 5.0
-"""How long deletions may go on when the process ends. The next NodeManager with these directories deletes the rest."""
+"""How many seconds deletions may continue when the process ends. The next NodeManager with these directories deletes
+the rest."""
 
 _logger = logging.getLogger(__name__)
 
@@ -69,7 +70,8 @@ class OneNode:
 class NodeHost:
     """The nodes of this process. If the RM shuts one of them down, the others continue.
 
-    `stopped` is done when the last node has stopped. Its result is the failures if every node failed, else "".
+    `stopped` is done when the last node has stopped. The result of `stopped` is the failures if every node failed, else
+    "".
     """
 
     def __init__(self, nodes: list[NodeManager], shared: SharedServices) -> None:

@@ -285,7 +285,7 @@ def _named(outcome: Outcome) -> str:
 def _deadline(expect: Expectations, superseded_s: float, excused: Iterable[tuple[float, float]]) -> float:
     """The time until which work that was superseded at `superseded_s` may still run.
 
-    `excused` are the periods in which a fault kept it running, in order.
+    `excused` are the periods, in order, in which a fault made it impossible to stop the work.
     """
     deadline_s = superseded_s + expect.fence
     for from_s, to_s in excused:

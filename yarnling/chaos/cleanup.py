@@ -26,7 +26,7 @@ RUNNER_FILE = "runner"
 
 
 def new_directory() -> Path:
-    """Make the directory of a run. This process owns it until it calls `keep_directory` or removes it."""
+    """Make the directory of a run. This process owns the directory until it calls `keep_directory` or removes it."""
     directory = Path(tempfile.mkdtemp(prefix=PREFIX))
     runner = ProcessIdentity.of(os.getpid())
     (directory / RUNNER_FILE).write_text(f"{runner.pid} {runner.started}")

@@ -1,6 +1,6 @@
-"""Small file systems in memory that a fault can fill. They are visible only to this process and its children.
+"""Small file systems in memory, visible only to this process and its children, that a fault can fill.
 
-The file systems are mounted in a mount namespace of the run, so none is left behind, however the run ends. This
+The file systems are mounted in a mount namespace of the run, so none is left behind, however the run ends. Mounting
 requires root. A run that needs such a disk and cannot mount one ends with the verdict "cannot tell".
 """
 

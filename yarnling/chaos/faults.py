@@ -60,7 +60,7 @@ class FaultAction(ABC):
 
 
 class NodeDown(FaultAction):
-    """A NodeManager exits. It is restarted when the fault ends."""
+    """A NodeManager exits, and is restarted when the fault ends."""
 
     @abstractmethod
     async def take_down(self, number: int) -> None: ...

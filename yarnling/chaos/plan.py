@@ -27,8 +27,8 @@ machine.
 """
 RECOVER_S = 60.0
 DRAIN_S = 120.0
-"""The limits in seconds on recovery and draining. Both normally take a few seconds. The limits are generous, so that
-only a hang exceeds them, not a busy machine."""
+"""The limits in seconds on recovery and draining. Recovery and draining normally take a few seconds. The limits are
+generous, so that only a hang exceeds them, not a busy machine."""
 
 
 def _ordered(pair: tuple[float, float]) -> tuple[float, float]:

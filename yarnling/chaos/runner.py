@@ -224,7 +224,7 @@ def _unmount(disk: SmallDisk) -> None:
 class Observer:
     """Polls the cluster ten times a second, and appends changes to `history.changes`.
 
-    It calls the ResourceManager directly, not through the proxies of the network.
+    The polls call the ResourceManager directly, not through the proxies of the network.
     """
 
     def __init__(

@@ -29,8 +29,8 @@ from yarnling.cli.hadoop import verbs as hadoop_verbs
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
-"""The exit status for a wrong command line, as in Typer. Hadoop's verbs have Hadoop's statuses, `chaos` has its
-verdict's."""
+"""The exit status for a wrong command line, as in Typer. Hadoop's verbs exit as in Hadoop, and `chaos` exits with its
+verdict."""
 RECOVERY = "yarn.resourcemanager.recovery.enabled=true"
 
 app = typer.Typer(
@@ -320,7 +320,10 @@ def submit(
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
 ) -> None:
-    """Submit an application. Its own options follow its name, spelled as in Hadoop; `-help` lists them."""
+    """Submit an application.
+
+    The options of the application follow its name, spelled as in Hadoop; `-help` lists them.
+    """
     from yarnling.cli.submit import SubmitOptions
 
     context.obj = SubmitOptions(name, user, wait, as_json)
@@ -360,7 +363,10 @@ def run(
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
 ) -> None:
-    """Run a command in containers and print their output. The exit status is the largest of theirs."""
+    """Run a command in containers and print their output.
+
+    The exit status is the largest exit status of the containers.
+    """
     from yarnling.cli.run import RunOptions
     from yarnling.cli.run import run as run_command
 

@@ -1,7 +1,7 @@
 """Arguments and options that several verbs have, and the words that the shell's completion offers for them.
 
-Completion offers clusters and nodes from their state files, and applications from the ResourceManager. It must be quick
-and must not print errors: if something fails, it offers nothing.
+Completion offers clusters and nodes from their state files, and applications from the ResourceManager. Completion must
+be quick and must not print errors: if something fails, it offers nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""`yarnling config`: how each configuration key is treated. Also prints notices about keys when a cluster starts.
+"""`yarnling config`: how each configuration key is treated.
 
-On a terminal it prints a list for people. In a pipe it prints one line for each key, in a format for programs:
+The module also prints notices about keys when a cluster starts. On a terminal it prints a list for people. In a pipe it
+prints one line for each key, in a format for programs:
 
     KEY=VALUE <tab> STATE <tab> ORIGIN [<tab> perhaps NEAREST KEY]
 
@@ -124,7 +125,10 @@ def _print_lists(rows: list[_Row], console: Console) -> None:
 
 
 def _print_row(row: _Row, console: Console) -> None:
-    """Print a key and its value on one line, or each on its own line. They are never split, so they can be copied."""
+    """Print a key and its value on one line, or each on its own line.
+
+    Keys and values are never split over lines, so that they can be copied.
+    """
     key, value = in_line(row.key), in_line(row.value)
     one_line = f"  {key} = {value}"
     for line in [one_line] if len(one_line) <= console.width else [f"  {key}", f"    = {value}"]:

@@ -75,7 +75,7 @@ class CommandClient(Client):
     def _report_if_rm_is_down(self) -> None:
         """Report that the ResourceManager is down, once for each time that it goes down.
 
-        It may be restarted while a command waits; the command then continues.
+        The ResourceManager may be restarted while a command waits; the command then continues.
         """
         if self._state.rm.process() is not None:
             self._rm_down_reported = False

@@ -13,14 +13,15 @@ from yarnling.cluster.processes import kill, wait_gone
 from yarnling.cluster.state import ClusterState, clean_up, known_clusters, read_state
 
 DOWN_S = 4.0
-"""How long to wait for the supervisor, in seconds. It promises to stop in two; a busy machine may take longer."""
+"""How long to wait for the supervisor, in seconds. The supervisor normally stops within two; a busy machine may take
+longer."""
 
 
 class Stopped(Struct, frozen=True):
     """The result of stopping a cluster.
 
-    `killed` is None if the supervisor was alive. If it had died, `killed` is the number of processes that remained and
-    were killed.
+    `killed` is None if the supervisor was alive. If the supervisor had died, `killed` is the number of remaining
+    processes, which were killed.
     """
 
     name: str

@@ -27,7 +27,7 @@ from yarn.records import shown_fields
 from yarn.resource import Resource
 
 PIPE_WIDTH = 1_000_000
-"""The line width for rich in a pipe. It is longer than any line, so that no line is wrapped."""
+"""The line width that rich uses for output in a pipe: longer than any line, so that no line is wrapped."""
 INDENT = 2
 GAP = 2
 """The number of spaces between two cells of a list."""

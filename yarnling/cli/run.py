@@ -40,7 +40,7 @@ class RunOptions(Struct, frozen=True):
 def run(options: RunOptions) -> int:
     """Run the command. Returns the exit status.
 
-    This is the largest exit status of the containers; 1 if that is 0 although the application failed.
+    The exit status is the largest one of the containers; 1 if all containers exited with 0 but the application failed.
     """
     if options.timeout_s is not None and not options.timeout_s > 0:
         raise UsageException(f"--timeout {options.timeout_s:g}: must be above 0 (leave it out to wait without a limit)")

@@ -1,4 +1,4 @@
-"""`yarnling status`. Also the tables of nodes, queues and applications, which `up` shows too."""
+"""`yarnling status`, and the tables of nodes, queues and applications, which `yarnling up` shows too."""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ from yarnling.cluster.state import NoCluster
 WIDTH_MAX = 100
 """The largest width of a frame in columns; a wider frame would only have longer bars."""
 NAME_CHARS = 18
-"""The smallest width of the name column. It grows with the longest name, up to 1/NAME_SHARE of the terminal's width."""
+"""The smallest width of the name column. The column grows with the longest name, up to 1/NAME_SHARE of the terminal's
+width."""
 NAME_SHARE = 3
 BAR_CHARS_MIN = 8
 APPLICATIONS_MAX = 20

@@ -246,7 +246,7 @@ class BlockingCluster(_ClusterView, Blocking[RunningCluster]):
         return BlockingClient(self._client_of(user), self.portal)
 
     def awaited(self) -> AwaitedCluster:
-        """The same cluster, for callers with an event loop."""
+        """An awaitable view of the same cluster, for callers with an event loop."""
         return AwaitedCluster(self.original, self.portal)
 
     def until(self, condition: Callable[[], T], timeout_s: float = WAIT_S) -> T:

@@ -243,7 +243,7 @@ class Client:
     async def signal_container(self, container_id: ContainerId | str, command: SignalContainerCommand) -> None:
         """Have the NodeManager send a signal to the container's processes.
 
-        This happens after the node's next heartbeat.
+        The NodeManager sends the signal after its next heartbeat.
         """
         await self._rm.signal_to_container(SignalContainerRequest(as_id(ContainerId, container_id), command))
 

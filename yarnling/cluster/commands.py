@@ -1,8 +1,8 @@
 """The commands for a cluster of `yarnling up`: they add, remove, kill, pause and restart nodes, the RM and containers.
 
-A command is a JSON object that arrives at the control socket (yarnling.cluster.control_socket). Its answer has facts,
-for programs, and a text. While a command for a part runs, other commands for that part are refused, except those that
-kill.
+A command is a JSON object that arrives at the control socket (yarnling.cluster.control_socket). The answer to a command
+has facts, for programs, and a text, for people. While a command for a part runs, other commands for that part are
+refused, except those that kill.
 """
 
 from __future__ import annotations

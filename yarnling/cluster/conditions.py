@@ -53,7 +53,7 @@ async def until(condition: Callable[[], Any], timeout_s: float = WAIT_S) -> Any:
     except TimeoutError:
         if not scope.expired():
             raise
-        raise WaitTimeout(f"after {timeout_s:g} s still {value!r}") from None
+        raise WaitTimeout(f"the condition was not met within {timeout_s:g} s; its last value was {value!r}") from None
 
 
 def until_blocking(condition: Callable[[], T], timeout_s: float = WAIT_S) -> T:
@@ -61,7 +61,7 @@ def until_blocking(condition: Callable[[], T], timeout_s: float = WAIT_S) -> T:
     deadline = time.monotonic() + timeout_s
     while not (value := condition()):
         if time.monotonic() > deadline:
-            raise WaitTimeout(f"after {timeout_s:g} s still {value!r}")
+            raise WaitTimeout(f"the condition was not met within {timeout_s:g} s; its last value was {value!r}")
         time.sleep(POLL_S)
     return value
 

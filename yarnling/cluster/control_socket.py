@@ -1,4 +1,6 @@
-"""The control socket of a cluster's supervisor. It is beside the state file, for the user who started the cluster.
+"""The control socket of a cluster's supervisor.
+
+The socket is beside the state file, and only the user who started the cluster may use it.
 
     {"command": "remove-node", "node": "2"}       the client sends one line
     {"progress": "nm-2: waiting for ..."}         the supervisor sends any number of these lines, and then one of

@@ -66,7 +66,7 @@ class DirectoryInUse(YarnException):
 
 
 class DirectoryLock:
-    """An exclusive lock on a directory. It lasts until it is released or this process ends.
+    """An exclusive lock on a directory. The lock lasts until it is released or this process ends.
 
     The lock is a kernel lock (flock), so it does not outlive a killed process. Programs that this process starts do not
     inherit it.
@@ -106,7 +106,7 @@ class DirectoryLock:
 
 
 class ClusterDirectory:
-    """The directory of one cluster. A `temporary` one is made for the cluster and deleted with it."""
+    """The directory of one cluster. A `temporary` directory is made for the cluster and deleted with it."""
 
     def __init__(self, path: Path, *, temporary: bool, lock: DirectoryLock | None = None) -> None:
         self.path = path
@@ -124,7 +124,7 @@ class ClusterDirectory:
     def make(path: Path | None, name: str = "") -> ClusterDirectory:
         """Lock the directory `path` for the cluster `name` and leave it unchanged. None makes a temporary directory.
 
-        Raises DirectoryInUse if another cluster uses it, and YarnException if it cannot be made.
+        Raises DirectoryInUse if another cluster uses the directory, and YarnException if the directory cannot be made.
         """
         with _refusing(path or Path(tempfile.gettempdir())):
             if path is None:
@@ -245,7 +245,10 @@ def _files_of(store: Path) -> list[Path]:
 
 
 def _has_content(store: Path) -> bool:
-    """True if a ResourceManager has written to the store; one that was killed before that leaves an empty directory."""
+    """True if a ResourceManager has written to the store.
+
+    An RM that was killed before that leaves an empty directory.
+    """
     return any(file.is_file() and file.stat().st_size > 0 for file in _files_of(store))
 
 

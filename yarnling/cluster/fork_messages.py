@@ -1,4 +1,4 @@
-"""The messages between the fork server and its owner. They are JSON objects, one in each packet."""
+"""The messages between the fork server and its owner: JSON objects, one in each packet."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ The fork server is the ancestor of every process of the cluster (a child subreap
 unnoticed. When its owner closes the socket or exits, even if killed, the fork server ends all of these processes and
 exits.
 
-It is started as `python -m yarnling.cluster.fork_server SOCKET-FD DIRECTORY [--temporary]`. The directory is the
-cluster's. Orphans are found by this argument. With --temporary, the directory is deleted at the end.
+The fork server is started as `python -m yarnling.cluster.fork_server SOCKET-FD DIRECTORY [--temporary]`. The directory
+is the cluster's. Orphans are found by this argument. With --temporary, the directory is deleted at the end.
 """
 
 from __future__ import annotations
@@ -47,12 +47,13 @@ from yarnling.cluster.fork_messages import (
 from yarnling.cluster.processes import adopt_orphans, descendants, kill
 
 STOP_GRACE_S = 1.0
-"""The time in seconds between SIGTERM and SIGKILL for daemons. It makes sure that a cluster ends within two seconds."""
+"""The time in seconds between SIGTERM and SIGKILL for daemons. It is short, so that a cluster ends
+within two seconds."""
 RM_GRACE_S = 0.2
 """The minimum grace period of the ResourceManager in seconds, however long its nodes took."""
 KILL_ROUNDS_MAX = 50
-"""The limit on rounds of killing descendants. Each round kills those that the previous one missed; one is nearly always
-enough."""
+"""The limit on rounds of killing descendants. Each round kills the processes that the previous round missed; nearly
+always one round is enough."""
 STARTING_MAX = 4 * (os.cpu_count() or 1)
 """How many daemons start at the same time. The next are started when half of them are ready. On two cores, starting 300
 at the same time took four times the CPU, because the kernel serialises their first writes to shared pages."""

@@ -26,8 +26,8 @@ status=$?
 echo $status >"$1"
 exit $status
 """
-"""The script that a job's containers run. It is shipped as a file, because a command in a launch context passes through
-two shells, and the first one would expand its `$`.
+"""The script that a job's containers run. The script is shipped as a file, because a command in a launch context passes
+through two shells, and the first one would expand its `$`.
 
 The script writes the exit status of the command to $1, because a NodeManager reports the status only to the
 ApplicationMaster, which reports only how many containers failed.

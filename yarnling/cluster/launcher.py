@@ -32,7 +32,7 @@ from yarnling.cluster.processes import kill, kill_with_descendants, those_of_clu
 
 LOG_TAIL_LINES = 15
 STOP_S = 2.0
-"""How long, in seconds, the fork server may take to end all processes. After that, this process kills them."""
+"""How long, in seconds, the fork server may take to end all processes, before this process kills them."""
 KILL_TIMEOUT_S = 1.0
 LOG_FILE = "fork-server.log"
 
@@ -161,7 +161,7 @@ class Launcher:
         return self._end_of_fork_server()
 
     def _read(self) -> None:
-        """Read one packet. The event loop calls this again if there are more."""
+        """Read one packet. The event loop calls this method again if more packets have arrived."""
         try:
             packet = self._socket.recv(PACKET_BYTES_MAX)
         except BlockingIOError:

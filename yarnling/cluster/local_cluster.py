@@ -31,9 +31,9 @@ from yarnling.cluster.directory import NODES_MAX
 from yarnling.cluster.running_cluster import RunningCluster
 
 START_TIMEOUT_S = 120.0
-"""Enough for hundreds of nodes on one slow core; a daemon that fails is reported at once."""
+"""How long a cluster may take to start, in seconds: enough for hundreds of nodes on one slow core."""
 START_TIMEOUT_S_A_NODE = 0.05
-"""Added to it for each node."""
+"""The seconds that each node adds to START_TIMEOUT_S."""
 
 _logger = logging.getLogger(__name__)
 

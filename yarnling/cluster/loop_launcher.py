@@ -105,7 +105,7 @@ class LoopLauncher:
             await asyncio.wait(late)
 
     async def _run(self, request: DaemonRequest, daemon: Daemon, stop: asyncio.Event) -> None:
-        """Run a daemon. Its errors go to its log and its exit status; they are not raised."""
+        """Run a daemon. The daemon's errors are logged and set its exit status; they are not raised."""
         status, problem = 1, "cancelled"
         with daemon.log_file.open("a", buffering=1) as log:
             _log.set(log)

@@ -86,7 +86,7 @@ class Network:
         self.links: dict[str, Link] = {}
 
     async def of_node(self, place: NodePlace, values: Mapping[str, str]) -> RouteOverride:
-        """The addresses for a node. Its links are opened at its first start.
+        """The addresses for a node. The links of the node are opened at its first start.
 
         `values` is the cluster's configuration.
         """
@@ -122,7 +122,7 @@ class Network:
         return {**addresses, resourcemanager.ADDRESS.key: _text(link)}
 
     def inject(self, key: int, names: tuple[str, ...], fault: NetworkFault) -> None:
-        """Inject a fault into these links. It stays until `remove(key)`."""
+        """Inject a fault into these links. The fault stays until `remove(key)`."""
         for name in names:
             self.links[name].inject(key, fault)
 
@@ -189,7 +189,7 @@ class Link:
         return self.address
 
     def inject(self, key: int, fault: NetworkFault) -> None:
-        """Add a fault to those already on the link. It stays until `remove(key)`."""
+        """Add a fault to those already on the link. The fault stays until `remove(key)`."""
         self._faults[key] = fault
         self._apply()
         if fault.reset:
@@ -296,7 +296,7 @@ class _Connection:
             writer.transport.abort()
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, direction: Direction) -> None:
-        """Forward one direction until its sender closes it. Then send what is left, and close both sides."""
+        """Forward one direction until its sender closes it. Then send the remaining data, and close both sides."""
         chunks: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(CHUNKS_MAX)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._read(reader, chunks, direction))

@@ -91,7 +91,7 @@ class RunningCluster:
     def client_of(self, user: str) -> Client:
         """A client that acts as `user`, or as the user who runs this process if `user` is "".
 
-        It is closed with the cluster.
+        The client is closed with the cluster.
         """
         daemons = self._daemons
         assert daemons.launcher
@@ -203,7 +203,7 @@ class RunningCluster:
         await self._daemons.kill_pack(number, containers=containers)
 
     def pause_node(self, number: int) -> None:
-        """Pause a NodeManager (SIGSTOP), as if it hung. Its containers keep running."""
+        """Pause a NodeManager (SIGSTOP), as if it hung. The containers of the node keep running."""
         self._daemons.pause_node(number)
 
     def resume_node(self, number: int) -> None:
@@ -212,7 +212,7 @@ class RunningCluster:
     async def partition_node(self, number: int) -> None:
         """Block all data between a node and the other processes, until `heal_node`.
 
-        This and `slow_node` raise InvalidArgumentException unless the cluster was started with
+        `partition_node` and `slow_node` raise InvalidArgumentException unless the cluster was started with
         ClusterOptions(network_faults=True).
         """
         self._inject(number, NetworkFault(requests=True, replies=True))
@@ -245,14 +245,15 @@ class RunningCluster:
     async def restart_rm(self) -> Daemon:
         """Start a ResourceManager that has ended, at the same addresses.
 
-        It resumes its applications if `yarn.resourcemanager.recovery.enabled` is true; otherwise they are lost.
+        The ResourceManager resumes its applications if `yarn.resourcemanager.recovery.enabled` is true; otherwise they
+        are lost.
         """
         return await self._daemons.restart_rm()
 
     async def kill_container(self, container_id: ContainerId | str) -> None:
         """Wait until the container has processes, and kill all of them (SIGKILL).
 
-        Its NodeManager reports exit status 137. Raises ContainerNotFoundException if the container is unknown or has
+        The NodeManager reports exit status 137. Raises ContainerNotFoundException if the container is unknown or has
         ended.
         """
         killed = as_id(ContainerId, container_id)

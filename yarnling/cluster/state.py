@@ -5,7 +5,7 @@ identified by its id and its start time, because an id may be reused. A file who
 and `down` clean up after it.
 
 A cluster that ends by itself leaves `<name>.end`, which says why. If its directory is temporary, it also leaves
-`<name>.log` with the end of its logs. Both stay until the next cluster of that name starts.
+`<name>.log` with the end of its logs. Both files stay until the next cluster of that name starts.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def check_name(name: str) -> str:
     """Return `name` if it is usable as a file name. Raises YarnException otherwise."""
     if not _NAME.fullmatch(name):
         raise YarnException(
-            f"--name {name!r}: letters, digits, `.`, `_` and `-`, at most 64 (for example {DEFAULT_NAME})"
+            f"--name {name!r}: must be at most 64 letters, digits, `.`, `_` or `-` (for example {DEFAULT_NAME})"
         )
     return name
 
@@ -199,7 +199,7 @@ def end_log_path(name: str) -> Path:
 
 
 def write_end(name: str, reason: str, logs: str) -> None:
-    """Leave a note that the cluster has ended by itself. `logs` is the place of its logs."""
+    """Leave a note that the cluster has ended by itself. `logs` is the path of the cluster's logs."""
     first, _, _ = reason.partition("\n")
     moment = datetime.now().astimezone()
     text = f"the last one ended by itself at {moment:%Y-%m-%d %H:%M:%S}: {first} (its logs: {logs})"

@@ -157,7 +157,7 @@ def set_by_signals() -> asyncio.Event:
 
 
 def _note_end(name: str, directory: ClusterDirectory, reason: str) -> str:
-    """Leave a note for later commands of why the cluster ended. Returns the place of its logs.
+    """Leave a note for later commands of why the cluster ended. Returns the path of the cluster's logs.
 
     The end of logs that are deleted with the cluster is kept.
     """

@@ -1,6 +1,6 @@
 """The AM of the distributed shell: python -m am.programs.distributed_shell.application_master.
 
-Its job is in the file job.json of its work directory.
+The job is in the file job.json of the AM's work directory.
 """
 
 from __future__ import annotations

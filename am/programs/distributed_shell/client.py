@@ -105,7 +105,10 @@ def sleep_submission(
     resource: Resource = Resource(64, 1),  # noqa: B008  immutable
     options: ApplicationOptions = ApplicationOptions(name="Sleep"),  # noqa: B008  immutable
 ) -> DistributedShell:
-    """An application whose containers sleep for `seconds` and succeed. It is meant for tests of other parts."""
+    """An application whose containers sleep for `seconds` and succeed.
+
+    It is the smallest application, for tests of the cluster.
+    """
     return DistributedShell(f"exec sleep {seconds:g}", Width(containers, resource), options)
 
 

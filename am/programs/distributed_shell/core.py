@@ -38,7 +38,8 @@ LaunchContextOf = Callable[[int], ContainerLaunchContext]
 class Width(Struct, frozen=True):
     """The number, size and priority of the containers.
 
-    If `exact`, a size above the queue's maximum fails the application. Otherwise it is cut to the maximum.
+    If `exact`, a size above the queue's maximum fails the application. If not `exact`, a size above the maximum is cut
+    to the maximum.
     """
 
     containers: int

@@ -1,6 +1,6 @@
 """The AM of an elastic application: python -m am.programs.elastic.application_master.
 
-Its job is in the file job.json of its work directory.
+The job is in the file job.json of the AM's work directory.
 """
 
 from __future__ import annotations

@@ -258,7 +258,7 @@ class Elastic(ApplicationCore[ElasticEvent, ElasticAction]):
             self._release(worker)
 
     def _release(self, worker: ContainerId) -> None:
-        """Release a worker. It may take another task before it ends; its tasks are requeued at its end."""
+        """Release a worker. Its tasks are requeued when it ends, because it may take another task before that."""
         del self._idle_since[worker]
         self._releasing[worker] = None
         self._dispatcher.emit(ReleaseContainer(worker))

@@ -1,4 +1,4 @@
-"""The spool of an elastic application: a directory from which workers take tasks. It is in the staging directory.
+"""The spool of an elastic application: a directory in the staging directory, from which workers take tasks.
 
     spool/waiting/000007            task 7; workers take tasks in the order of their numbers
     spool/running/000007.WORKER     task 7 is run by the container WORKER

@@ -183,7 +183,7 @@ class Gang(ApplicationCore[Event, Action]):
     def _hold(self, event: ContainersAllocated) -> None:
         """Hold containers that were requested, and release those that are late or surplus.
 
-        The last one starts all members.
+        When the last member has its container, all members are started.
         """
         for allocation in event.allocations:
             container = allocation.container

@@ -76,7 +76,7 @@ class JobFiles:
         write_record(self._reports / str(attempt_id), report)
 
     def read_report(self, attempt_id: TaskAttemptId) -> TaskReport | None:
-        """The task's report, None if it left no readable one."""
+        """The report that the task left; None if there is no report, or if it cannot be read."""
         try:
             report = read_record(self._reports / str(attempt_id))
         except InvalidArgumentException:

@@ -1,6 +1,6 @@
 """`yarnling application` (or `app`) and `yarnling applicationattempt` (Hadoop's ApplicationCLI).
 
-They list, show, kill and change applications, and list, show and fail their attempts.
+The commands list, show, kill and change applications, and list, show and fail application attempts.
 """
 
 from __future__ import annotations

@@ -227,5 +227,5 @@ async def _run(verb: Verb, given: Given, text: str) -> int:
 
 
 def user_of(given: Given) -> str:
-    """The user to act as. This is not verified, as with Hadoop's simple authentication."""
+    """The user to act as. The name is not verified, as with Hadoop's simple authentication."""
     return given.one("user") or os.environ.get("HADOOP_USER_NAME", "") or getpass.getuser()

@@ -13,8 +13,8 @@ memory which the last maps need bring the job to a standstill, which is fatal. S
     headroom 4000, 4 maps run at 1000 each, half of the maps done
     limit 8000, ideal for reduces 8000 * min(0.5, 0.5) = 4000, maps want 4000 of their 4000  ->  4 reduces of 1000
 
-**The blacklist.** A host with three failures gets no more containers. If that would rule out a third of the cluster's
-nodes, the fault is more likely the job's own, and the whole blacklist is ignored until fewer hosts are bad.
+**The blacklist.** A host with three failures gets no more containers. If the blacklist covers a third of the cluster's
+nodes, the job itself is probably faulty, and the blacklist is ignored until fewer hosts are on it.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ seconds."""
 
 REDUCES_MAX = 9_999
 SPLITS_MAX = 100_000
-"""Limits for the five and six digits of a task's number, and for the memory of one AM."""
+"""The limits on reduces and splits, which keep the digits of a task's number and the memory of one AM within bounds."""
 
 
 class TaskKind(Enum):
@@ -83,7 +83,7 @@ class SplitPart(Struct, frozen=True):
 
 
 class Split(Struct, frozen=True):
-    """What one map reads."""
+    """The input of one map."""
 
     parts: tuple[SplitPart, ...]
 
@@ -137,7 +137,8 @@ class MapReduceJob(Struct, frozen=True):
 
 
 def splits_of(sizes: Iterable[tuple[str, int]], split_bytes: int = DEFAULT_SPLIT_BYTES) -> tuple[Split, ...]:
-    """Non-empty splits of at most `split_bytes` over files given as (path, size in bytes), in their order.
+    """Divide files, given as (path, size in bytes), into non-empty splits of at most `split_bytes`, in the order of the
+    files.
 
     Every byte of every file belongs to exactly one part.
     """

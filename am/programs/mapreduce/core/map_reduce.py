@@ -135,7 +135,9 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
             self._adopt(task)
 
     def progress(self) -> float:
-        """Hadoop's weights: 5 % set-up, 45 % maps, 45 % reduces, 5 % commit; 90 % if there is only one kind."""
+        """The progress from 0 to 1, with Hadoop's weights: 5 % set-up, 45 % maps, 45 % reduces, 5 % commit; 90 % for a
+        single kind.
+        """
         if not self._started:
             return 0.0
         kinds = [tasks for tasks in (self.maps, self.reduces) if tasks]
