@@ -1,4 +1,4 @@
-"""How much CPU a container gets, as cgroup values: those that Hadoop's own tests expect, and the kernel's limits."""
+"""The CPU share of a container as cgroup values: those that Hadoop's own tests expect, and the kernel's limits."""
 
 from __future__ import annotations
 

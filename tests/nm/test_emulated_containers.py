@@ -158,7 +158,7 @@ async def test_a_node_that_stops_ends_its_emulated_containers(tmp_path: Path) ->
 
 
 def test_an_event_log_contains_the_table_and_the_launches_by_it(node: Node) -> None:
-    """So the log of a node that emulates containers can be replayed."""
+    """With these, the log of a node that emulates containers can be replayed."""
     node.start(1, launch=MAP)
     for record in (SETTINGS, node.one(LaunchContainer)):
         assert from_json(to_json(record)) == record

@@ -1,4 +1,4 @@
-"""The invariants of a node: each is reported when it is broken, and the daemon stops."""
+"""Each invariant of a node is reported when it is broken, and the daemon then stops."""
 
 from __future__ import annotations
 
@@ -124,4 +124,4 @@ class _Misplaced:
 
 
 class _NoParts:
-    """Carries out nothing."""
+    """Parts that carry out no effect."""

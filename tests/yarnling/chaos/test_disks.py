@@ -10,7 +10,7 @@ from yarnling.chaos.disks import DiskUnavailable, SmallDisk
 
 
 def test_a_directory_without_a_mount_is_not_filled(tmp_path: Path) -> None:
-    """Without a mount it is on the machine's own disk."""
+    """Without a mount the directory is on the machine's own disk."""
     (tmp_path / "kept").touch()
     with pytest.raises(DiskUnavailable, match="is larger than the small disk"):
         SmallDisk(tmp_path).fill()
