@@ -39,7 +39,7 @@ STAYS = "STAYS=1"
 PROBE_INTERVAL_S = 0.02
 IDLE_S = 3.0
 LOOK_INTERVAL_S = 1.0
-"""The seconds between two counts of the ended applications. Each count reads all of them."""
+"""The seconds between two counts of the ended applications. Each count reads the reports of all applications."""
 STUCK_S = 120.0
 """The run is aborted if no application starts or ends for this many seconds."""
 FAILURES_SHOWN_MAX = 5

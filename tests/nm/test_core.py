@@ -169,10 +169,7 @@ def test_an_unexpected_answer_is_ignored(node: Node) -> None:
 
 
 def test_a_containers_end_is_reported_again_after_a_lost_answer(node: Node) -> None:
-    """The first answer after a failed heartbeat may belong to that heartbeat.
-
-    Only the second answer proves the arrival.
-    """
+    """The first answer after a failed heartbeat may belong to that one. Only the second proves the arrival."""
     launched(node, 1).step(exited(1, 0))
     node.step(NodeHeartbeatFailed("lost", unreachable=False))
     for reported in (True, True, False):
@@ -255,9 +252,7 @@ def test_the_end_of_an_application_deletes_its_directories_and_later_its_logs(
 
 
 def test_a_container_that_is_started_after_its_applications_end_is_killed(node: Node) -> None:
-    """The application still waits for the end of another container, so the diagnostics are `Application no longer
-    running.`
-    """
+    """The application has ended, but still waits for the end of another container."""
     launched(node, 1)
     node.after(1000, Tick())
     node.answer(applications_to_clean_up=(APP,))
@@ -353,10 +348,7 @@ def test_a_stopping_node_unregisters_and_then_ends_its_containers(node: Node) ->
 
 
 def test_a_stopping_node_accepts_containers_until_it_is_unregistered(node: Node) -> None:
-    """The RM considers such a container lost, and its AM requests another one.
-
-    A refused start would count as a failure.
-    """
+    """The AM requests another container for a lost one. A refused start would count as a failure."""
     launched(node, 1).step(ShutDown())
     assert node.start(2).succeeded == (container_id(2),)
     node.step(UnregisterCompleted())

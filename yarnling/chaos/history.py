@@ -71,8 +71,8 @@ class ProcessSpan(Struct, frozen=True):
 class InjectedFault(Struct, frozen=True):
     """A fault that was injected, or could not be. `recovered_s` is None if the fault has no end.
 
-    `target` is for people. `problem` says why the fault could not be injected. `skipped`: the fault was optional and
-    had no target.
+    `target` describes the target in words. `problem` says why the fault could not be injected. `skipped`: the fault was
+    optional and had no target.
     """
 
     injection: FaultInjection
