@@ -13,9 +13,10 @@ from rich.console import Console
 from rich.table import Table
 
 NAMES = ("start", "memory", "core", "reject", "growth", "preemption", "recovery", "end_to_end", "fleet", "submit")
-"""Each is a module of this package with `measure(progress) -> {figure: value}`."""
+"""The names of the benchmarks. Each is a module of this package with a function `measure(progress)
+-> {figure: value}`."""
 
-# For comparison: figures of other systems, measured on two cores of the same kind.
+# Figures of other systems for comparison, measured on two cores of the same kind.
 TO_BEAT = {
     "ready_s_4": "0.9 (Dask), 5.4 (MiniYARNCluster)",
     "ready_s_10": "1.64 (Dask), 7.3 (MiniYARNCluster)",

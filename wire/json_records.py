@@ -1,6 +1,6 @@
 """Records as JSON and back: records, enum members, ids, resources, configurations and errors of our packages.
 
-    {"$": "rm.core.events.Tick"}                                    a record: its fields beside its name
+    {"$": "yarn.machine.dispatcher.Tick"}                      a record: its fields beside its name
     {"$": "yarn.states.NodeState", "is": "RUNNING"}            an enum member
     {"$": "yarn.ids.NodeId", "of": ["127.0.0.2", 45454]}       a named tuple
     {"$": "yarn.errors.InvalidToken", "message": "..."}        an error

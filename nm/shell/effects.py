@@ -1,4 +1,4 @@
-"""Carries out the effects of a NodeManager's core, each by one call of the part that it is for."""
+"""Carries out the effects of a NodeManager's core. Each effect is one call of a part of the node."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from nm.core.effects import (
     SendUnregistration,
     SignalProcess,
 )
-from nm.core.events import Event, Tick
+from nm.core.events import Event
 from nm.launcher.containers_launcher import Launchers
 from nm.launcher.deletion import DeletionService
 from nm.localizer.fetch import Localizer
@@ -35,7 +35,7 @@ from nm.shell.resource_tracker import TrackerCalls
 from nm.shell.services import ContainerManagementService
 from wire.core_shell import Core, CoreShell
 from wire.event_log import EventLog
-from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
 
 _logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ _logger = logging.getLogger(__name__)
 class NodeParts(Struct, frozen=True):
     """The parts that carry out a node's effects.
 
-    A part sends its answer, an event, in a later turn of the event loop: never before the call has returned.
+    A part may answer with an event, but only in a later turn of the event loop: never before the call has returned.
     """
 
     tracker: TrackerCalls
@@ -55,9 +55,9 @@ class NodeParts(Struct, frozen=True):
 
 
 class NodeShell(CoreShell[Event, Effect]):
-    """Runs one core. `stopped` is done when the core has ended the node: with the failure, or "" if there is none.
+    """Runs one core. `stopped` is done when the core has ended the node; its result is the failure, or "".
 
-    Set `parts` before the first event; set `state_changed` to be called at each transition.
+    Set `parts` before the first event. `state_changed` is called at each transition.
     """
 
     def __init__(self, core: Core[Event, Effect], clock: Callable[[], int], event_log: EventLog | None = None) -> None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from nm.core import NodeManagerCore
-from nm.core.cpu_limits import NodeCpu
+from nm.core.container_limits import NodeCpu
 from nm.core.emulation import EmulationTable
 from nm.core.events import Event, ShutDown, Start
 from nm.core.launch_script import NodeEnvironment

@@ -15,6 +15,7 @@ from rm.core.stored_state import RMState, Saving
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.machine import Tick
 from yarn.machine.dispatcher import Call
 from yarn.nodes import NodeLabel
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
@@ -289,10 +290,6 @@ class AttemptSaved(Struct, frozen=True):
 
     attempt_id: ApplicationAttemptId
     saving: Saving
-
-
-class Tick(Struct, frozen=True):
-    """Time has passed: the shell sends it at `next_deadline_ms`."""
 
 
 Event: TypeAlias = (

@@ -47,7 +47,6 @@ from rm.core.events import (
     SignalContainer,
     StateLoaded,
     SubmitApplication,
-    Tick,
     UnregisterNode,
     UpdateApplicationPriority,
     UpdateApplicationTimeouts,
@@ -81,6 +80,7 @@ from rm.core.states import RMAppState
 from rm.scheduler.capacity_scheduler import CapacityScheduler
 from rm.scheduler.model.notices import Notice
 from yarn.configuration import Configuration
+from yarn.machine import Tick
 
 LIFETIME_EXCEEDED = "Application is killed by ResourceManager as it has exceeded the lifetime period."
 

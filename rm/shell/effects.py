@@ -29,13 +29,12 @@ from rm.core.events import (
     RemoveClusterNodeLabels,
     ReplaceLabelsOnNodes,
     SubmitApplication,
-    Tick,
     UpdateApplicationPriority,
     UpdateApplicationTimeouts,
 )
 from wire.core_shell import Core, CoreShell
 from yarn.errors import YarnException
-from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
 
 _logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Which containers an AM releases: the strict ones, then the cheapest that are enough."""
+"""Which containers an AM releases: the strict ones, then the cheapest others that are enough."""
 
 from __future__ import annotations
 

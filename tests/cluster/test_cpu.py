@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from nm.core.cpu_limits import NodeCpu
+from nm.core.container_limits import NodeCpu
 from nm.launcher.cgroups import CgroupsUnusable, CpuCgroups
 from tests.cluster.applications import shell, wait_tasks
 from tests.cluster.conftest import QUICK, Yarnling, eventually

@@ -26,7 +26,6 @@ from rm.core.events import (
     RemoveClusterNodeLabels,
     ReplaceLabelsOnNodes,
     SubmitApplication,
-    Tick,
     UnregisterNode,
     UpdateApplicationPriority,
     UpdateNodeResource,
@@ -44,7 +43,7 @@ from yarn.containers import ANY, ResourceRequest, UpdateContainerRequest
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
-from yarn.machine import InvariantsBroken, Refuse, Reply
+from yarn.machine import InvariantsBroken, Refuse, Reply, Tick
 from yarn.nodes import NodeLabel
 from yarn.protocols.client import GetNewApplicationResponse
 from yarn.protocols.master import (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rm.core.events import GetNewApplication, Tick, UnregisterNode
+from rm.core.events import GetNewApplication, UnregisterNode
 from rm.core.invariants import RMAudit
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.states import RMAppAttemptState
@@ -22,7 +22,7 @@ from wire.protocols.client import ApplicationClientProtocol
 from yarn.configuration import Configuration
 from yarn.containers import ANY, ResourceRequest
 from yarn.ids import ApplicationId, NodeId
-from yarn.machine import InvariantsBroken, Reply, Warn
+from yarn.machine import InvariantsBroken, Reply, Tick, Warn
 from yarn.protocols.master import AllocateResponse
 from yarn.resource import Resource
 

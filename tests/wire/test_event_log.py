@@ -24,6 +24,7 @@ from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext, ResourceRequest, Token
 from yarn.errors import InvalidArgumentException, InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.machine import Tick
 from yarn.protocols.tracker import NodeHeartbeatRequest
 from yarn.resource import Resource
 from yarn.states import NodeState, YarnApplicationState
@@ -133,7 +134,7 @@ def test_an_object_that_is_not_a_record_is_refused() -> None:
 def _steps() -> list[Step]:
     ask = ResourceRequest(1, "*", Resource(1024, 1), 2)
     return [
-        Step(5, rm.core.events.Tick(), ()),
+        Step(5, Tick(), ()),
         Step(6, rm.core.events.GetNewApplication(1), (rm.core.effects.Reply(1, (ask,)), rm.core.effects.Warn("w"))),
     ]
 
@@ -210,7 +211,7 @@ def test_a_log_that_was_moved_is_still_its_daemons_own(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "log", "now")
     with pytest.raises(YarnException, match="another daemon is writing its events to this file"):
         EventLog(tmp_path / "log", "third")
-    log.append(5, rm.core.events.Tick(), ())
+    log.append(5, Tick(), ())
     log.close()
     start, steps = read_event_log(tmp_path / "log")
     assert (start, len(list(steps))) == ("now", 1)

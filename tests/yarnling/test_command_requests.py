@@ -1,4 +1,4 @@
-"""ClusterCommands that cannot be understood; what the others do is tested on clusters."""
+"""Commands that ClusterCommands cannot understand. Other tests send the valid ones to clusters."""
 
 from __future__ import annotations
 

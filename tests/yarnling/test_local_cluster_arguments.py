@@ -45,7 +45,7 @@ def test_invalid_arguments_are_reported(arguments: dict[str, Any], message: str)
 
 
 def test_an_unknown_key_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """`${...}` may refer to it; Hadoop's own keys that are not read here are accepted."""
+    """`${...}` may refer to the key. Hadoop's own keys that yarnling does not read are accepted."""
     LocalCluster(settings={"my.directory": "/x", "yarn.http.policy": "HTTP_ONLY", "yarn.nodemanager.local-dirs": "/x"})
     (record,) = caplog.records
     assert "knows the key my.directory" in record.message

@@ -9,7 +9,7 @@ classes:
 Events are records: each carries the id of its subject and its own typed data.
 """
 
-from yarn.machine.dispatcher import Dispatcher, InvariantsBroken, Refuse, Reply, StateChanged, Warn
+from yarn.machine.dispatcher import Dispatcher, InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
 from yarn.machine.table import HISTORY_MAX, IllegalTransition, Lifecycle, Machine, Row, complement, event_name, ignored
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Reply",
     "Row",
     "StateChanged",
+    "Tick",
     "Warn",
     "complement",
     "event_name",

@@ -18,6 +18,11 @@ from msgspec import Struct
 from yarn.errors import InternalError, YarnException
 from yarn.machine.table import IllegalTransition, Lifecycle, Machine, State, Subject
 
+
+class Tick(Struct, frozen=True):
+    """An event that only lets time pass: the shell sends it to a core at the core's `next_deadline_ms`."""
+
+
 Call: TypeAlias = int
 """The shell's number for an RPC that waits for its answer."""
 

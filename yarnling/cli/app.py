@@ -1,4 +1,7 @@
-"""yarnling's verbs with their options. A verb is implemented in the module of its name, imported when it is used."""
+"""The verbs of `yarnling` with their options.
+
+Each verb is implemented in the module of its name, which is imported when the verb is used.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,8 @@ from yarnling.cli.hadoop import verbs as hadoop_verbs
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
-"""For a wrong command line, as in Typer. Hadoop's verbs exit with Hadoop's statuses, `chaos` with its verdict."""
+"""The exit status for a wrong command line, as in Typer. Hadoop's verbs exit as in Hadoop, and `chaos` exits with its
+verdict."""
 RECOVERY = "yarn.resourcemanager.recovery.enabled=true"
 
 app = typer.Typer(
@@ -52,7 +56,7 @@ User = Annotated[str, typer.Option(metavar="USER", help="Submit as this user (de
 
 
 def main() -> NoReturn:
-    """Run the command line. Errors that the user can fix are printed in one line, not as a traceback."""
+    """Run the command line. Errors that the user can fix are printed in one line, without a traceback."""
     sys.argv[1:] = hadoop_verbs.rewritten(sys.argv[1:])
     _make_output_safe()
     try:
@@ -62,12 +66,12 @@ def main() -> NoReturn:
     except YarnException as error:
         _fail(error, EXIT_FAILED)
     except BrokenPipeError:
-        # The reader of our output is gone (`| head`): exit silently.
+        # The reader of our output has exited (`| head`), so exit silently.
         sys.stderr.close()
         sys.exit(EXIT_FAILED)
     except OSError as error:
-        # An error of the machine, for example a full disk below our output. Python flushes stdout at exit; what could
-        # not be written would fail again.
+        # This is an error of the machine, for example a full disk for our output. Python flushes stdout at exit, and
+        # writing what is left would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _fail(YarnException(str(error)), EXIT_FAILED)
     sys.exit(0)
@@ -81,7 +85,7 @@ def _fail(error: YarnException, status: int) -> NoReturn:
 
 
 def _make_output_safe() -> None:
-    """Replace a closed stdout, and escape characters that its encoding lacks, as stderr does."""
+    """Replace a closed stdout, and escape characters that stdout's encoding lacks, as stderr does."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  it stays open as stdout does
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -316,7 +320,10 @@ def submit(
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
 ) -> None:
-    """Submit an application. Its own options follow its name, spelled as in Hadoop; `-help` lists them."""
+    """Submit an application.
+
+    The options of the application follow its name, spelled as in Hadoop; `-help` lists them.
+    """
     from yarnling.cli.submit import SubmitOptions
 
     context.obj = SubmitOptions(name, user, wait, as_json)
@@ -356,7 +363,10 @@ def run(
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
 ) -> None:
-    """Run a command in containers and print their output. The exit status is the largest of theirs."""
+    """Run a command in containers and print their output.
+
+    The exit status is the largest exit status of the containers.
+    """
     from yarnling.cli.run import RunOptions
     from yarnling.cli.run import run as run_command
 

@@ -1,7 +1,7 @@
 """The configuration of a local cluster: the user's files, what the cluster sets itself, and the user's settings.
 
-Each overrides those before it. The cluster sets only what must differ here: places (addresses, directories), and a few
-defaults for a machine that is not in a data centre.
+Each of these overrides the ones before it. The cluster sets only what must differ here: places (addresses,
+directories), and a few defaults for a machine that is not in a data centre.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ from yarnling.cluster.nodes import Node
 from yarnling.cluster.processes import end_orphans
 
 ADDED_MAX = 1000
-"""Nodes that can be added later. The ResourceManager reads the table of racks once, so it must list them already."""
+"""How many nodes can be added later. The ResourceManager reads the table of racks only once, so it must already list
+them."""
 PRIVATE_MODE = 0o700
 EXIT_TIMEOUT_S = 30.0
 """How long a NodeManager may take to end its containers and unregister; it needs a quarter of a second."""
@@ -159,7 +160,7 @@ class ClusterDaemons:
 
     @property
     def is_open(self) -> bool:
-        """Whether the directory has been made; stays true after the end."""
+        """True once the directory has been made, also after the cluster has ended."""
         return self._launcher is not None
 
     @property

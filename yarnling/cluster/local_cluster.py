@@ -31,9 +31,9 @@ from yarnling.cluster.directory import NODES_MAX
 from yarnling.cluster.running_cluster import RunningCluster
 
 START_TIMEOUT_S = 120.0
-"""Enough for hundreds of nodes on one slow core; a daemon that fails is reported at once."""
+"""How long a cluster may take to start, in seconds: enough for hundreds of nodes on one slow core."""
 START_TIMEOUT_S_A_NODE = 0.05
-"""Added to it for each node."""
+"""The seconds that each node adds to START_TIMEOUT_S."""
 
 _logger = logging.getLogger(__name__)
 
@@ -169,7 +169,7 @@ class LocalCluster(RunningCluster):
 
 
 def _check(nodes: int, options: ClusterOptions) -> None:
-    """Raises InvalidArgumentException for numbers out of bounds and options that exclude one another."""
+    """Raise InvalidArgumentException for numbers out of bounds and for options that exclude one another."""
     if options.discard_state and options.directory is None:
         problem = "a temporary directory has no state of an earlier cluster"
         raise InvalidArgumentException(f"discard_state = True: {problem} (name the directory whose state it is)")

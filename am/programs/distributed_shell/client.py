@@ -1,4 +1,4 @@
-"""The client of the distributed shell: Hadoop's options, and the context to submit.
+"""The client of the distributed shell: parses Hadoop's options into a submission.
 
 submission = parse(["-shell_command", "echo", "-shell_args", "hello", "-num_containers", "2"])
 """
@@ -63,9 +63,10 @@ UNSUPPORTED = {
 
 
 class DistributedShell(Struct, frozen=True):
-    """A command line for N containers.
+    """A shell command line that runs in N containers.
 
-    `files` {link name in the work directory: file}; `texts` {link name: content}, for files that are made from text.
+    `files` is {link name in the work directory: file}; `texts` is {link name: content}, for files that are made from
+    text.
     """
 
     command: str
@@ -77,7 +78,10 @@ class DistributedShell(Struct, frozen=True):
     texts: dict[str, str] = field(default_factory=dict)
 
     def check_sizes(self, maximum: Resource) -> list[str]:
-        """Hadoop's distributed shell cuts sizes to the maximum, which gives a warning. An exact size is refused."""
+        """Return a warning if the size is above `maximum`, because Hadoop's distributed shell cuts it.
+
+        Refuse an exact size.
+        """
         if self.width.exact:
             refuse_above(self.width.capability, maximum)
         above = " and ".join(sizes_above(self.width.capability, maximum))
@@ -101,7 +105,10 @@ def sleep_submission(
     resource: Resource = Resource(64, 1),  # noqa: B008  immutable
     options: ApplicationOptions = ApplicationOptions(name="Sleep"),  # noqa: B008  immutable
 ) -> DistributedShell:
-    """An application whose containers sleep that long and succeed: the smallest one, for tests of everything else."""
+    """An application whose containers sleep for `seconds` and succeed.
+
+    It is the smallest application, for tests of the cluster.
+    """
     return DistributedShell(f"exec sleep {seconds:g}", Width(containers, resource), options)
 
 
@@ -129,7 +136,7 @@ def make_parser() -> OptionParser:
 
 
 def parse(arguments: Sequence[str]) -> DistributedShell:
-    """The submission that the options describe. Raises InvalidArgumentException with all faults."""
+    """Parse the options into a submission. Raises InvalidArgumentException with all faults."""
     options = make_parser().parse_args(arguments)
     faults = Faults(PROG)
     application = read_application_options(

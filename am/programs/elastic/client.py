@@ -1,4 +1,4 @@
-"""The client of elastic applications: their options, and the context to submit.
+"""The client of elastic applications: parses options into a submission.
 
 submission = parse(["-shell_command", "work.sh $ELASTIC_TASK", "-stages", "40,2,40", "-idle_timeout", "10000"])
 """
@@ -19,13 +19,13 @@ from am.programs.shell_work import ShellSubmission, add_work_options, read_work
 PROG = "elastic"
 DEFAULT_MASTER_MEMORY_MB = 100
 DEFAULT_WORKER_MEMORY_MB = 128
-"""A worker is a Python process of 30 MB in addition to what its tasks need."""
+"""The default memory of a worker: a Python process of 30 MB, and what its tasks need."""
 TASKS_MAX = 999_999
-"""The largest number that fits the file names of the spool."""
+"""The largest task number that fits the file names of the spool."""
 
 
 class ElasticSubmission(ShellSubmission[ElasticPlan], frozen=True):
-    """A command for each task of an elastic application."""
+    """A submission of an elastic application: a command that runs once for each task."""
 
     APPLICATION_TYPE = "ELASTIC"
     AM_MODULE = "am.programs.elastic.application_master"
@@ -47,7 +47,7 @@ def make_parser() -> OptionParser:
 
 
 def parse(arguments: Sequence[str]) -> ElasticSubmission:
-    """The submission that the options describe. Raises InvalidArgumentException with all faults."""
+    """Parse the options into a submission. Raises InvalidArgumentException with all faults."""
     options = make_parser().parse_args(arguments)
     faults = Faults(PROG)
     application = read_application_options(options, faults)

@@ -1,4 +1,4 @@
-"""The client of gang applications: their options, and the context to submit.
+"""The client of gang applications: parses options into a submission.
 
 submission = parse(["-shell_command", "mpirun.sh", "-num_containers", "4", "-gang_wait", "60000"])
 """
@@ -19,11 +19,11 @@ from am.programs.shell_work import ShellSubmission, add_work_options, read_work
 PROG = "gang"
 DEFAULT_MASTER_MEMORY_MB = 100
 TRIES_MAX = 20
-"""The pause doubles with each try."""
+"""The limit on tries; the pause between tries doubles each time."""
 
 
 class GangSubmission(ShellSubmission[GangPlan], frozen=True):
-    """A command for all members of a gang."""
+    """A submission of a gang: a command that runs in each of its members."""
 
     APPLICATION_TYPE = "GANG"
     AM_MODULE = "am.programs.gang.application_master"
@@ -41,7 +41,7 @@ def make_parser() -> OptionParser:
 
 
 def parse(arguments: Sequence[str]) -> GangSubmission:
-    """The submission that the options describe. Raises InvalidArgumentException with all faults."""
+    """Parse the options into a submission. Raises InvalidArgumentException with all faults."""
     options = make_parser().parse_args(arguments)
     faults = Faults(PROG)
     application = read_application_options(options, faults)

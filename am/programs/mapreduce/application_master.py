@@ -1,7 +1,8 @@
 """The AM of a map-reduce job: python -m am.programs.mapreduce.application_master --staging DIR (in a container).
 
-It carries out the core's actions on files, and leaves those on containers to am.programs.application_master. Work on
-files is done at once, within `handle`: renames and short appends, which block for less than a heartbeat.
+The AM carries out the core's actions on files itself, and passes actions on containers to
+am.programs.application_master. Work on files is done at once, within `handle`: renames and short appends, which block
+for less than a heartbeat.
 
 status.json shows the job's tasks and attempts to people and the demo; the file is replaced as a whole:
 
@@ -27,8 +28,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from am.client.environment import AMEnvironment
-from am.client.launching import python_launch_context
-from am.client.staging import write_atomically
+from am.client.launching import python_launch_context, write_atomically
 from am.core.actions import (
     Action,
     ChangeBlacklist,
@@ -109,7 +109,7 @@ class MRAppMaster:
         return 1.0 if self._is_complete else self._core.progress()
 
     def handle(self, event: Event, now_ms: int) -> list[Action]:
-        """The actions for one event; those on files have been carried out already."""
+        """Handle one event and return its actions on containers; its actions on files have been carried out already."""
         in_charge = self._files.attempt_in_charge()
         if in_charge != self._am_attempt_id.attempt:
             reason = f"attempt {in_charge} of this application has taken over"

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from am.client.staging import read_record, write_atomically, write_record
+from am.client.launching import read_record, write_atomically, write_record
 from am.programs.mapreduce.core.events import TaskReport
 from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId
 from wire.json_records import Json, from_json, to_json
@@ -76,7 +76,7 @@ class JobFiles:
         write_record(self._reports / str(attempt_id), report)
 
     def read_report(self, attempt_id: TaskAttemptId) -> TaskReport | None:
-        """The task's report, None if it left no readable one."""
+        """The report that the task left; None if there is no report, or if it cannot be read."""
         try:
             report = read_record(self._reports / str(attempt_id))
         except InvalidArgumentException:

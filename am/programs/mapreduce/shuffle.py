@@ -1,4 +1,4 @@
-"""From a map's lines to a reduce's input: partition, sort, spill, merge. Files and bytes; no processes.
+"""From a map's lines to a reduce's input: partition, sort, spill, merge. The module starts no processes.
 
 A map's output is one file, sorted by partition and key, and an index of where each partition lies:
 

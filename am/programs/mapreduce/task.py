@@ -2,8 +2,9 @@
 
     python -m am.programs.mapreduce.task --staging DIR --attempt attempt_1700000000000_0001_m_000000_0
 
-It communicates with its AM through the staging directory: it leaves a report when it ends, and reduces read the list of
-map outputs. Exit code 0 = done; EXIT_FETCH_FAILED = the report names maps whose output is gone; else the task failed.
+A task communicates with its AM through the staging directory: each task writes a report when it ends, and reduces read
+the list of map outputs. Exit code 0 = done; EXIT_FETCH_FAILED = the report names maps whose output is gone; else the
+task failed.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class ShuffleFetchFailed(YarnException):
 
 
 class Orphaned(YarnException):
-    """This task is not needed any more."""
+    """The task is not needed any more, because its job continues under another AM or has ended."""
 
 
 def main(arguments: list[str] | None = None) -> int:

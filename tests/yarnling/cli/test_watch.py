@@ -134,7 +134,7 @@ def test_filters_of_state_changes(wanted: Filter, passes: bool) -> None:
 
 
 def beat(response_id: int, **parts: Any) -> Call:
-    """A node's heartbeat, and its reply with `parts`; `containers` are the request's."""
+    """A node's heartbeat and its reply with `parts`. `containers` are those in the request."""
     containers = parts.pop("containers", ())
     health = NodeHealth(True, "", response_id)
     measured = ResourceUtilization(response_id, response_id, 0.1)

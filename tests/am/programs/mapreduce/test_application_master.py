@@ -29,7 +29,7 @@ from yarn.states import FinalApplicationStatus, NodeState
 
 
 class JobRun:
-    """One AM after another over one staging directory, with two maps and one reduce."""
+    """Runs one AM after another with the same staging directory. The job has two maps and one reduce."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.output = tmp_path / "out"
@@ -79,7 +79,7 @@ class JobRun:
             self.deliver(ContainersAllocated((AllocatedContainer(given, ask.request),)))
 
     def succeed(self, kind: TaskKind) -> list[Action]:
-        """Every running task of that kind writes its files and its report, and ends with 0."""
+        """Let every running task of that kind write its files and its report, and end with 0."""
         actions: list[Action] = []
         for container_id, attempt_id in list(self.running.items()):
             if attempt_id.task_id.kind is kind:
@@ -220,7 +220,7 @@ def test_output_that_cannot_be_committed_is_a_failure_of_the_attempt(run: JobRun
 
 
 def test_an_output_directory_that_cannot_be_created_fails_the_job(tmp_path: Path) -> None:
-    """JobImpl: a job whose set-up fails has failed; there is no other attempt."""
+    """A job whose set-up fails has failed, and there is no other attempt (JobImpl)."""
     (tmp_path / "out").write_text("a file")
     run = JobRun(tmp_path)
     (finish,) = run.deliver(Registered(GB, "root.default"))

@@ -65,7 +65,7 @@ def test_each_line_is_read_by_exactly_one_split(tmp_path: Path, texts: list[byte
 def test_what_maps_write_is_what_reduces_read(
     tmp_path: Path, maps: list[list[bytes]], reduces: int, buffer_bytes: int
 ) -> None:
-    """With one spill, several spills and a merge in several passes."""
+    """The three cases are one spill, several spills, and a merge in several passes."""
     directory = fresh(tmp_path)
     outputs = [write(directory / f"map-{n}", lines, reduces, buffer_bytes) for n, lines in enumerate(maps)]
     for partition in range(reduces):

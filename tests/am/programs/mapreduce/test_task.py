@@ -1,4 +1,4 @@
-"""Tasks in this process: commands are real, the test acts as the AM."""
+"""Tasks run in this process with real commands; the test acts as the AM."""
 
 from __future__ import annotations
 
