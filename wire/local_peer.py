@@ -28,7 +28,7 @@ def peer_user_id(peer: tuple[str, int], server: tuple[str, int]) -> int | None:
             try:
                 with open(name, "rb") as table:
                     user_id = user_id_in(table.read(), peer, server)
-            except FileNotFoundError:
+            except OSError:
                 continue
             if user_id is not None:
                 return user_id
