@@ -93,8 +93,8 @@ async def test_each_node_of_a_pack_answers_at_its_address(tmp_path: Path) -> Non
         # The token says which node is meant, not the address.
         async with connected(str(nodes[0].node.node_id), NM_PROTOCOL, token=nm_token(nodes[2])) as am:
             assert (await am.call(STATUSES, ())).statuses == ()
+        forged = replace(nm_token(nodes[1]), password=b"x" * 32)
         with pytest.raises(HadoopError) as caught:
-            forged = replace(nm_token(nodes[1]), password=b"x" * 32)
             async with connected(str(nodes[1].node.node_id), NM_PROTOCOL, token=forged):
                 pass
         assert caught.value.seen[1] == TOKEN_REFUSED
