@@ -12,7 +12,19 @@ from functools import partial
 from rich.console import Console
 from rich.table import Table
 
-NAMES = ("start", "memory", "core", "reject", "growth", "preemption", "recovery", "end_to_end", "fleet", "submit")
+NAMES = (
+    "start",
+    "memory",
+    "core",
+    "reject",
+    "growth",
+    "preemption",
+    "recovery",
+    "end_to_end",
+    "fleet",
+    "submit",
+    "hadoop_rpc",
+)
 """The names of the benchmarks. Each is a module of this package with a function `measure(progress)
 -> {figure: value}`."""
 

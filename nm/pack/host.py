@@ -58,7 +58,7 @@ class NodePack:
         self.server = ContainerManagerServer(self.environment)
         services = dict(zip(self.environment.hosts, self.server.services, strict=True))
         router = NodesByToken(NMTokenSecretManager(self.server.nm_keys), services)
-        self.server.serve(router, router.authenticate)
+        self.server.serve(router, router.authenticate, router.token_of)
         _allow_descriptors(len(services) + _FURTHER_DESCRIPTORS)
 
     def connect(self, host: NodeHost, rm: TrackerAccess, channels: Channels, tasks: asyncio.TaskGroup) -> PackTracker:
@@ -153,6 +153,12 @@ class NodesByToken:
         raise InvalidToken(
             f"Given NMToken for application : {identifier.attempt_id} is not valid for any node of this process"
         )
+
+    def token_of(self, identifier: bytes) -> Token:
+        """The NM token with this identifier, from the keys of its node. Raises InvalidToken."""
+        node_id = self._tokens.node_of(Token(identifier, b"", self._tokens.kind, ""))
+        service = None if node_id is None else self._services.get(node_id.host)
+        return self._tokens.token_of(identifier) if service is None else service.token_of(identifier)
 
     @handles(ContainerManagementProtocol.start_containers)
     async def start_containers(
