@@ -59,11 +59,6 @@ LISTEN_BEYOND_LOOPBACK = BoolSetting(
     "false",
     "whether daemons may listen on addresses that other machines can reach; nothing is encrypted",
 )
-HADOOP_RPC_ENABLED = BoolSetting(
-    "yarn.yarnling.hadoop-rpc.enabled",
-    "false",
-    "whether daemons answer Hadoop's own clients (Spark, MapReduce, the `yarn` command) on the same ports",
-)
 EMULATION_TABLE = TextSetting(
     "yarn.yarnling.emulation.table",
     None,
