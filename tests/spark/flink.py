@@ -44,10 +44,8 @@ env.java.opts.all: "{_JAVA_17}"
 jobmanager.memory.process.size: 800m
 taskmanager.memory.process.size: 1000m
 taskmanager.numberOfTaskSlots: 2
-taskmanager.memory.network.min: 16m
-taskmanager.memory.network.max: 16m
-rest.address: 127.0.0.1
-rest.bind-address: 127.0.0.1
+taskmanager.memory.network.min: 64m
+taskmanager.memory.network.max: 64m
 """
 _LOGGING = """
 rootLogger.level = INFO
@@ -76,7 +74,8 @@ class Flink:
         if shutil.which("javac") is None:
             pytest.skip("no javac found (apt-get install openjdk-17-jdk-headless)")
         self._home = package_of(home_of("apache-flink-libraries-1.20.5"), "pyflink")
-        self._class_path = f"{self._home}/lib/*:{jars}/*"
+        # As Flink's own scripts put it together.
+        self._class_path = f"{self._home}/lib/*:{jars}/*:{cluster.hadoop_environment['HADOOP_CONF_DIR']}"
         self._environment = {
             **os.environ,
             **cluster.hadoop_environment,
@@ -112,18 +111,18 @@ class Flink:
     def _call(self, main_class: str, *arguments: str) -> str:
         log = f"-Dlog4j.configurationFile=file:{self._directory}/conf/log4j.properties"
         command = ["java", "-Xmx256m", *_JAVA_17.split(), log, "-cp", self._class_path, main_class, *arguments]
-        done = subprocess.run(
-            command,
-            env=self._environment,
-            cwd=self._directory,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout + done.stderr
+        output = self._directory / "output.txt"
+        with output.open("w") as file:
+            process = subprocess.Popen(
+                command, env=self._environment, cwd=self._directory, stdin=subprocess.DEVNULL, stdout=file, stderr=file
+            )
+        try:
+            status = process.wait(TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            status = process.wait()
+        assert status == 0, output.read_text()
+        return output.read_text()
 
     def _configure(self, conf: Path) -> None:
         conf.mkdir()
