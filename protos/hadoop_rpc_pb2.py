@@ -24,35 +24,39 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17protos/hadoop_rpc.proto\x12\rhadoop.common\"\xa2\x02\n\x15RpcRequestHeaderProto\x12,\n\x07rpcKind\x18\x01 \x01(\x0e\x32\x1b.hadoop.common.RpcKindProto\x12\x42\n\x05rpcOp\x18\x02 \x01(\x0e\x32\x33.hadoop.common.RpcRequestHeaderProto.OperationProto\x12\x0e\n\x06\x63\x61llId\x18\x03 \x02(\x11\x12\x10\n\x08\x63lientId\x18\x04 \x02(\x0c\x12\x16\n\nretryCount\x18\x05 \x01(\x11:\x02-1\"]\n\x0eOperationProto\x12\x14\n\x10RPC_FINAL_PACKET\x10\x00\x12\x1b\n\x17RPC_CONTINUATION_PACKET\x10\x01\x12\x18\n\x14RPC_CLOSE_CONNECTION\x10\x02\"\xca\x05\n\x16RpcResponseHeaderProto\x12\x0e\n\x06\x63\x61llId\x18\x01 \x02(\r\x12\x44\n\x06status\x18\x02 \x02(\x0e\x32\x34.hadoop.common.RpcResponseHeaderProto.RpcStatusProto\x12\x1b\n\x13serverIpcVersionNum\x18\x03 \x01(\r\x12\x1a\n\x12\x65xceptionClassName\x18\x04 \x01(\t\x12\x10\n\x08\x65rrorMsg\x18\x05 \x01(\t\x12L\n\x0b\x65rrorDetail\x18\x06 \x01(\x0e\x32\x37.hadoop.common.RpcResponseHeaderProto.RpcErrorCodeProto\x12\x10\n\x08\x63lientId\x18\x07 \x01(\x0c\x12\x16\n\nretryCount\x18\x08 \x01(\x11:\x02-1\"3\n\x0eRpcStatusProto\x12\x0b\n\x07SUCCESS\x10\x00\x12\t\n\x05\x45RROR\x10\x01\x12\t\n\x05\x46\x41TAL\x10\x02\"\xe1\x02\n\x11RpcErrorCodeProto\x12\x15\n\x11\x45RROR_APPLICATION\x10\x01\x12\x18\n\x14\x45RROR_NO_SUCH_METHOD\x10\x02\x12\x1a\n\x16\x45RROR_NO_SUCH_PROTOCOL\x10\x03\x12\x14\n\x10\x45RROR_RPC_SERVER\x10\x04\x12\x1e\n\x1a\x45RROR_SERIALIZING_RESPONSE\x10\x05\x12\x1e\n\x1a\x45RROR_RPC_VERSION_MISMATCH\x10\x06\x12\x11\n\rFATAL_UNKNOWN\x10\n\x12#\n\x1f\x46\x41TAL_UNSUPPORTED_SERIALIZATION\x10\x0b\x12\x1c\n\x18\x46\x41TAL_INVALID_RPC_HEADER\x10\x0c\x12\x1f\n\x1b\x46\x41TAL_DESERIALIZING_REQUEST\x10\r\x12\x1a\n\x16\x46\x41TAL_VERSION_MISMATCH\x10\x0e\x12\x16\n\x12\x46\x41TAL_UNAUTHORIZED\x10\x0f\"\xdd\x02\n\x0cRpcSaslProto\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x34\n\x05state\x18\x02 \x02(\x0e\x32%.hadoop.common.RpcSaslProto.SaslState\x12\r\n\x05token\x18\x03 \x01(\x0c\x12\x33\n\x05\x61uths\x18\x04 \x03(\x0b\x32$.hadoop.common.RpcSaslProto.SaslAuth\x1a\x64\n\x08SaslAuth\x12\x0e\n\x06method\x18\x01 \x02(\t\x12\x11\n\tmechanism\x18\x02 \x02(\t\x12\x10\n\x08protocol\x18\x03 \x01(\t\x12\x10\n\x08serverId\x18\x04 \x01(\t\x12\x11\n\tchallenge\x18\x05 \x01(\x0c\"\\\n\tSaslState\x12\x0b\n\x07SUCCESS\x10\x00\x12\r\n\tNEGOTIATE\x10\x01\x12\x0c\n\x08INITIATE\x10\x02\x12\r\n\tCHALLENGE\x10\x03\x12\x0c\n\x08RESPONSE\x10\x04\x12\x08\n\x04WRAP\x10\x05\"?\n\x14UserInformationProto\x12\x15\n\reffectiveUser\x18\x01 \x01(\t\x12\x10\n\x08realUser\x18\x02 \x01(\t\"d\n\x19IpcConnectionContextProto\x12\x35\n\x08userInfo\x18\x02 \x01(\x0b\x32#.hadoop.common.UserInformationProto\x12\x10\n\x08protocol\x18\x03 \x01(\t\"k\n\x12RequestHeaderProto\x12\x12\n\nmethodName\x18\x01 \x02(\t\x12\"\n\x1a\x64\x65\x63laringClassProtocolName\x18\x02 \x02(\t\x12\x1d\n\x15\x63lientProtocolVersion\x18\x03 \x02(\x04*J\n\x0cRpcKindProto\x12\x0f\n\x0bRPC_BUILTIN\x10\x00\x12\x10\n\x0cRPC_WRITABLE\x10\x01\x12\x17\n\x13RPC_PROTOCOL_BUFFER\x10\x02')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17protos/hadoop_rpc.proto\x12\rhadoop.common\"K\n\x11RPCTraceInfoProto\x12\x0f\n\x07traceId\x18\x01 \x01(\x03\x12\x10\n\x08parentId\x18\x02 \x01(\x03\x12\x13\n\x0bspanContext\x18\x03 \x01(\x0c\";\n\x15RPCCallerContextProto\x12\x0f\n\x07\x63ontext\x18\x01 \x02(\t\x12\x11\n\tsignature\x18\x02 \x01(\x0c\"\xc3\x03\n\x15RpcRequestHeaderProto\x12,\n\x07rpcKind\x18\x01 \x01(\x0e\x32\x1b.hadoop.common.RpcKindProto\x12\x42\n\x05rpcOp\x18\x02 \x01(\x0e\x32\x33.hadoop.common.RpcRequestHeaderProto.OperationProto\x12\x0e\n\x06\x63\x61llId\x18\x03 \x02(\x11\x12\x10\n\x08\x63lientId\x18\x04 \x02(\x0c\x12\x16\n\nretryCount\x18\x05 \x01(\x11:\x02-1\x12\x33\n\ttraceInfo\x18\x06 \x01(\x0b\x32 .hadoop.common.RPCTraceInfoProto\x12;\n\rcallerContext\x18\x07 \x01(\x0b\x32$.hadoop.common.RPCCallerContextProto\x12\x0f\n\x07stateId\x18\x08 \x01(\x03\x12\x1c\n\x14routerFederatedState\x18\t \x01(\x0c\"]\n\x0eOperationProto\x12\x14\n\x10RPC_FINAL_PACKET\x10\x00\x12\x1b\n\x17RPC_CONTINUATION_PACKET\x10\x01\x12\x18\n\x14RPC_CLOSE_CONNECTION\x10\x02\"\xf9\x05\n\x16RpcResponseHeaderProto\x12\x0e\n\x06\x63\x61llId\x18\x01 \x02(\r\x12\x44\n\x06status\x18\x02 \x02(\x0e\x32\x34.hadoop.common.RpcResponseHeaderProto.RpcStatusProto\x12\x1b\n\x13serverIpcVersionNum\x18\x03 \x01(\r\x12\x1a\n\x12\x65xceptionClassName\x18\x04 \x01(\t\x12\x10\n\x08\x65rrorMsg\x18\x05 \x01(\t\x12L\n\x0b\x65rrorDetail\x18\x06 \x01(\x0e\x32\x37.hadoop.common.RpcResponseHeaderProto.RpcErrorCodeProto\x12\x10\n\x08\x63lientId\x18\x07 \x01(\x0c\x12\x16\n\nretryCount\x18\x08 \x01(\x11:\x02-1\x12\x0f\n\x07stateId\x18\t \x01(\x03\x12\x1c\n\x14routerFederatedState\x18\n \x01(\x0c\"3\n\x0eRpcStatusProto\x12\x0b\n\x07SUCCESS\x10\x00\x12\t\n\x05\x45RROR\x10\x01\x12\t\n\x05\x46\x41TAL\x10\x02\"\xe1\x02\n\x11RpcErrorCodeProto\x12\x15\n\x11\x45RROR_APPLICATION\x10\x01\x12\x18\n\x14\x45RROR_NO_SUCH_METHOD\x10\x02\x12\x1a\n\x16\x45RROR_NO_SUCH_PROTOCOL\x10\x03\x12\x14\n\x10\x45RROR_RPC_SERVER\x10\x04\x12\x1e\n\x1a\x45RROR_SERIALIZING_RESPONSE\x10\x05\x12\x1e\n\x1a\x45RROR_RPC_VERSION_MISMATCH\x10\x06\x12\x11\n\rFATAL_UNKNOWN\x10\n\x12#\n\x1f\x46\x41TAL_UNSUPPORTED_SERIALIZATION\x10\x0b\x12\x1c\n\x18\x46\x41TAL_INVALID_RPC_HEADER\x10\x0c\x12\x1f\n\x1b\x46\x41TAL_DESERIALIZING_REQUEST\x10\r\x12\x1a\n\x16\x46\x41TAL_VERSION_MISMATCH\x10\x0e\x12\x16\n\x12\x46\x41TAL_UNAUTHORIZED\x10\x0f\"\xdd\x02\n\x0cRpcSaslProto\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x34\n\x05state\x18\x02 \x02(\x0e\x32%.hadoop.common.RpcSaslProto.SaslState\x12\r\n\x05token\x18\x03 \x01(\x0c\x12\x33\n\x05\x61uths\x18\x04 \x03(\x0b\x32$.hadoop.common.RpcSaslProto.SaslAuth\x1a\x64\n\x08SaslAuth\x12\x0e\n\x06method\x18\x01 \x02(\t\x12\x11\n\tmechanism\x18\x02 \x02(\t\x12\x10\n\x08protocol\x18\x03 \x01(\t\x12\x10\n\x08serverId\x18\x04 \x01(\t\x12\x11\n\tchallenge\x18\x05 \x01(\x0c\"\\\n\tSaslState\x12\x0b\n\x07SUCCESS\x10\x00\x12\r\n\tNEGOTIATE\x10\x01\x12\x0c\n\x08INITIATE\x10\x02\x12\r\n\tCHALLENGE\x10\x03\x12\x0c\n\x08RESPONSE\x10\x04\x12\x08\n\x04WRAP\x10\x05\"?\n\x14UserInformationProto\x12\x15\n\reffectiveUser\x18\x01 \x01(\t\x12\x10\n\x08realUser\x18\x02 \x01(\t\"d\n\x19IpcConnectionContextProto\x12\x35\n\x08userInfo\x18\x02 \x01(\x0b\x32#.hadoop.common.UserInformationProto\x12\x10\n\x08protocol\x18\x03 \x01(\t\"k\n\x12RequestHeaderProto\x12\x12\n\nmethodName\x18\x01 \x02(\t\x12\"\n\x1a\x64\x65\x63laringClassProtocolName\x18\x02 \x02(\t\x12\x1d\n\x15\x63lientProtocolVersion\x18\x03 \x02(\x04*J\n\x0cRpcKindProto\x12\x0f\n\x0bRPC_BUILTIN\x10\x00\x12\x10\n\x0cRPC_WRITABLE\x10\x01\x12\x17\n\x13RPC_PROTOCOL_BUFFER\x10\x02')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.hadoop_rpc_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RPCKINDPROTO']._serialized_start=1680
-  _globals['_RPCKINDPROTO']._serialized_end=1754
-  _globals['_RPCREQUESTHEADERPROTO']._serialized_start=43
-  _globals['_RPCREQUESTHEADERPROTO']._serialized_end=333
-  _globals['_RPCREQUESTHEADERPROTO_OPERATIONPROTO']._serialized_start=240
-  _globals['_RPCREQUESTHEADERPROTO_OPERATIONPROTO']._serialized_end=333
-  _globals['_RPCRESPONSEHEADERPROTO']._serialized_start=336
-  _globals['_RPCRESPONSEHEADERPROTO']._serialized_end=1050
-  _globals['_RPCRESPONSEHEADERPROTO_RPCSTATUSPROTO']._serialized_start=643
-  _globals['_RPCRESPONSEHEADERPROTO_RPCSTATUSPROTO']._serialized_end=694
-  _globals['_RPCRESPONSEHEADERPROTO_RPCERRORCODEPROTO']._serialized_start=697
-  _globals['_RPCRESPONSEHEADERPROTO_RPCERRORCODEPROTO']._serialized_end=1050
-  _globals['_RPCSASLPROTO']._serialized_start=1053
-  _globals['_RPCSASLPROTO']._serialized_end=1402
-  _globals['_RPCSASLPROTO_SASLAUTH']._serialized_start=1208
-  _globals['_RPCSASLPROTO_SASLAUTH']._serialized_end=1308
-  _globals['_RPCSASLPROTO_SASLSTATE']._serialized_start=1310
-  _globals['_RPCSASLPROTO_SASLSTATE']._serialized_end=1402
-  _globals['_USERINFORMATIONPROTO']._serialized_start=1404
-  _globals['_USERINFORMATIONPROTO']._serialized_end=1467
-  _globals['_IPCCONNECTIONCONTEXTPROTO']._serialized_start=1469
-  _globals['_IPCCONNECTIONCONTEXTPROTO']._serialized_end=1569
-  _globals['_REQUESTHEADERPROTO']._serialized_start=1571
-  _globals['_REQUESTHEADERPROTO']._serialized_end=1678
+  _globals['_RPCKINDPROTO']._serialized_start=2026
+  _globals['_RPCKINDPROTO']._serialized_end=2100
+  _globals['_RPCTRACEINFOPROTO']._serialized_start=42
+  _globals['_RPCTRACEINFOPROTO']._serialized_end=117
+  _globals['_RPCCALLERCONTEXTPROTO']._serialized_start=119
+  _globals['_RPCCALLERCONTEXTPROTO']._serialized_end=178
+  _globals['_RPCREQUESTHEADERPROTO']._serialized_start=181
+  _globals['_RPCREQUESTHEADERPROTO']._serialized_end=632
+  _globals['_RPCREQUESTHEADERPROTO_OPERATIONPROTO']._serialized_start=539
+  _globals['_RPCREQUESTHEADERPROTO_OPERATIONPROTO']._serialized_end=632
+  _globals['_RPCRESPONSEHEADERPROTO']._serialized_start=635
+  _globals['_RPCRESPONSEHEADERPROTO']._serialized_end=1396
+  _globals['_RPCRESPONSEHEADERPROTO_RPCSTATUSPROTO']._serialized_start=989
+  _globals['_RPCRESPONSEHEADERPROTO_RPCSTATUSPROTO']._serialized_end=1040
+  _globals['_RPCRESPONSEHEADERPROTO_RPCERRORCODEPROTO']._serialized_start=1043
+  _globals['_RPCRESPONSEHEADERPROTO_RPCERRORCODEPROTO']._serialized_end=1396
+  _globals['_RPCSASLPROTO']._serialized_start=1399
+  _globals['_RPCSASLPROTO']._serialized_end=1748
+  _globals['_RPCSASLPROTO_SASLAUTH']._serialized_start=1554
+  _globals['_RPCSASLPROTO_SASLAUTH']._serialized_end=1654
+  _globals['_RPCSASLPROTO_SASLSTATE']._serialized_start=1656
+  _globals['_RPCSASLPROTO_SASLSTATE']._serialized_end=1748
+  _globals['_USERINFORMATIONPROTO']._serialized_start=1750
+  _globals['_USERINFORMATIONPROTO']._serialized_end=1813
+  _globals['_IPCCONNECTIONCONTEXTPROTO']._serialized_start=1815
+  _globals['_IPCCONNECTIONCONTEXTPROTO']._serialized_end=1915
+  _globals['_REQUESTHEADERPROTO']._serialized_start=1917
+  _globals['_REQUESTHEADERPROTO']._serialized_end=2024
 # @@protoc_insertion_point(module_scope)

@@ -4,7 +4,7 @@ isort:skip_file
 The messages around a call of Hadoop's RPC: headers, SASL, the context of a connection.
 
 Numbers, types and names are those of Hadoop's RpcHeader.proto, IpcConnectionContext.proto and
-ProtobufRpcEngine.proto, as much of them as is used.
+ProtobufRpcEngine2.proto.
 """
 
 from collections import abc as _abc
@@ -42,6 +42,57 @@ RPC_PROTOCOL_BUFFER: RpcKindProto.ValueType  # 2
 Global___RpcKindProto: _TypeAlias = RpcKindProto  # noqa: Y015
 
 @_typing.final
+class RPCTraceInfoProto(_message.Message):
+    """The tracing span that a call belongs to; not used here."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TRACEID_FIELD_NUMBER: _builtins.int
+    PARENTID_FIELD_NUMBER: _builtins.int
+    SPANCONTEXT_FIELD_NUMBER: _builtins.int
+    traceId: _builtins.int
+    parentId: _builtins.int
+    spanContext: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        traceId: _builtins.int | None = ...,
+        parentId: _builtins.int | None = ...,
+        spanContext: _builtins.bytes | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["parentId", b"parentId", "spanContext", b"spanContext", "traceId", b"traceId"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["parentId", b"parentId", "spanContext", b"spanContext", "traceId", b"traceId"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RPCTraceInfoProto: _TypeAlias = RPCTraceInfoProto  # noqa: Y015
+
+@_typing.final
+class RPCCallerContextProto(_message.Message):
+    """What the client wants to be named as in audit logs; not used here."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTEXT_FIELD_NUMBER: _builtins.int
+    SIGNATURE_FIELD_NUMBER: _builtins.int
+    context: _builtins.str
+    signature: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        context: _builtins.str | None = ...,
+        signature: _builtins.bytes | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["context", b"context", "signature", b"signature"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["context", b"context", "signature", b"signature"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RPCCallerContextProto: _TypeAlias = RPCCallerContextProto  # noqa: Y015
+
+@_typing.final
 class RpcRequestHeaderProto(_message.Message):
     """The first message of each frame from the client."""
 
@@ -67,6 +118,10 @@ class RpcRequestHeaderProto(_message.Message):
     CALLID_FIELD_NUMBER: _builtins.int
     CLIENTID_FIELD_NUMBER: _builtins.int
     RETRYCOUNT_FIELD_NUMBER: _builtins.int
+    TRACEINFO_FIELD_NUMBER: _builtins.int
+    CALLERCONTEXT_FIELD_NUMBER: _builtins.int
+    STATEID_FIELD_NUMBER: _builtins.int
+    ROUTERFEDERATEDSTATE_FIELD_NUMBER: _builtins.int
     rpcKind: Global___RpcKindProto.ValueType
     rpcOp: Global___RpcRequestHeaderProto.OperationProto.ValueType
     callId: _builtins.int
@@ -75,6 +130,13 @@ class RpcRequestHeaderProto(_message.Message):
     """16 random bytes that identify the client process."""
     retryCount: _builtins.int
     """How often the call was sent before; -1 if it is not a call."""
+    stateId: _builtins.int
+    """These two are for HDFS."""
+    routerFederatedState: _builtins.bytes
+    @_builtins.property
+    def traceInfo(self) -> Global___RPCTraceInfoProto: ...
+    @_builtins.property
+    def callerContext(self) -> Global___RPCCallerContextProto: ...
     def __init__(
         self,
         *,
@@ -83,10 +145,14 @@ class RpcRequestHeaderProto(_message.Message):
         callId: _builtins.int | None = ...,
         clientId: _builtins.bytes | None = ...,
         retryCount: _builtins.int | None = ...,
+        traceInfo: Global___RPCTraceInfoProto | None = ...,
+        callerContext: Global___RPCCallerContextProto | None = ...,
+        stateId: _builtins.int | None = ...,
+        routerFederatedState: _builtins.bytes | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["callId", b"callId", "clientId", b"clientId", "retryCount", b"retryCount", "rpcKind", b"rpcKind", "rpcOp", b"rpcOp"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["callId", b"callId", "callerContext", b"callerContext", "clientId", b"clientId", "retryCount", b"retryCount", "routerFederatedState", b"routerFederatedState", "rpcKind", b"rpcKind", "rpcOp", b"rpcOp", "stateId", b"stateId", "traceInfo", b"traceInfo"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["callId", b"callId", "clientId", b"clientId", "retryCount", b"retryCount", "rpcKind", b"rpcKind", "rpcOp", b"rpcOp"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["callId", b"callId", "callerContext", b"callerContext", "clientId", b"clientId", "retryCount", b"retryCount", "routerFederatedState", b"routerFederatedState", "rpcKind", b"rpcKind", "rpcOp", b"rpcOp", "stateId", b"stateId", "traceInfo", b"traceInfo"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -158,6 +224,8 @@ class RpcResponseHeaderProto(_message.Message):
     ERRORDETAIL_FIELD_NUMBER: _builtins.int
     CLIENTID_FIELD_NUMBER: _builtins.int
     RETRYCOUNT_FIELD_NUMBER: _builtins.int
+    STATEID_FIELD_NUMBER: _builtins.int
+    ROUTERFEDERATEDSTATE_FIELD_NUMBER: _builtins.int
     callId: _builtins.int
     """The call's number. A negative one of the request is written as its two's complement."""
     status: Global___RpcResponseHeaderProto.RpcStatusProto.ValueType
@@ -168,6 +236,9 @@ class RpcResponseHeaderProto(_message.Message):
     errorDetail: Global___RpcResponseHeaderProto.RpcErrorCodeProto.ValueType
     clientId: _builtins.bytes
     retryCount: _builtins.int
+    stateId: _builtins.int
+    """These two are for HDFS."""
+    routerFederatedState: _builtins.bytes
     def __init__(
         self,
         *,
@@ -179,10 +250,12 @@ class RpcResponseHeaderProto(_message.Message):
         errorDetail: Global___RpcResponseHeaderProto.RpcErrorCodeProto.ValueType | None = ...,
         clientId: _builtins.bytes | None = ...,
         retryCount: _builtins.int | None = ...,
+        stateId: _builtins.int | None = ...,
+        routerFederatedState: _builtins.bytes | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["callId", b"callId", "clientId", b"clientId", "errorDetail", b"errorDetail", "errorMsg", b"errorMsg", "exceptionClassName", b"exceptionClassName", "retryCount", b"retryCount", "serverIpcVersionNum", b"serverIpcVersionNum", "status", b"status"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["callId", b"callId", "clientId", b"clientId", "errorDetail", b"errorDetail", "errorMsg", b"errorMsg", "exceptionClassName", b"exceptionClassName", "retryCount", b"retryCount", "routerFederatedState", b"routerFederatedState", "serverIpcVersionNum", b"serverIpcVersionNum", "stateId", b"stateId", "status", b"status"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["callId", b"callId", "clientId", b"clientId", "errorDetail", b"errorDetail", "errorMsg", b"errorMsg", "exceptionClassName", b"exceptionClassName", "retryCount", b"retryCount", "serverIpcVersionNum", b"serverIpcVersionNum", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["callId", b"callId", "clientId", b"clientId", "errorDetail", b"errorDetail", "errorMsg", b"errorMsg", "exceptionClassName", b"exceptionClassName", "retryCount", b"retryCount", "routerFederatedState", b"routerFederatedState", "serverIpcVersionNum", b"serverIpcVersionNum", "stateId", b"stateId", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

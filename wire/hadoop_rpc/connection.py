@@ -161,6 +161,7 @@ class HadoopConnection(asyncio.Protocol):
             text = f"Unknown method {call.method[:NAME_LENGTH_MAX]} called on {call.protocol} protocol."
             return failure(call.header, NO_SUCH_METHOD, text, _METHOD)
         caller = Caller(self._session.user, await self._token(), self.peer, None)
+        await self._until_read()
         reply = await self._service.dispatcher.answer(served, _HadoopCall(caller, call.header, self), call.request)
         return None if reply is None else success(call.header, reply)
 
@@ -180,6 +181,10 @@ class HadoopConnection(asyncio.Protocol):
         """
         if not self._transport.is_closing():
             self._transport.write(data)
+        await self._until_read()
+
+    async def _until_read(self) -> None:
+        """Wait until the client has read enough of its replies. Raises CancelledError if it closes the connection."""
         while self._readers_turn is not None:
             await asyncio.shield(self._readers_turn)
         if self._transport.is_closing():
