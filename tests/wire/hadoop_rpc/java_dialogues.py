@@ -79,7 +79,9 @@ async def serving_scene(scene: str, directory: Path) -> AsyncIterator[RpcServer]
             )
         else:
             rpcs, manager = (
-                (ContainerManagementProtocol.rpcs, NODES) if scene == "nm" else (ApplicationMasterProtocol.rpcs, MASTERS)
+                (ContainerManagementProtocol.rpcs, NODES)
+                if scene == "nm"
+                else (ApplicationMasterProtocol.rpcs, MASTERS)
             )
             serving = serving_both(
                 rpcs,
