@@ -119,12 +119,18 @@ def parse(content: bytes, name: str) -> Configuration:
 
 
 def to_xml(values: Mapping[str, str]) -> str:
-    """The text of a configuration file. Raises ValueError for characters that XML cannot represent."""
+    """The text of a configuration file. Raises ValueError for characters that XML cannot represent.
+
+    An empty value is written as an attribute: to Hadoop and to `parse`, `<value></value>` leaves the key unset.
+    """
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<configuration>"]
     for key, value in values.items():
         if re.search(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", key + value):
             raise ValueError(f"{key} = {value!r}: contains a character that XML cannot represent (remove it)")
-        lines.append(f"  <property><name>{_escaped(key)}</name><value>{_escaped(value)}</value></property>")
+        written = f"><name>{_escaped(key)}</name><value>{_escaped(value)}</value>"
+        if not value:
+            written = f' value=""><name>{_escaped(key)}</name>'
+        lines.append(f"  <property{written}</property>")
     return "\n".join([*lines, "</configuration>", ""])
 
 

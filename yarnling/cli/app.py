@@ -123,6 +123,16 @@ def up(
             metavar="TABLE", help="Emulate containers instead of running them: a YAML file, `default` or `all`."
         ),
     ] = None,
+    hadoop: Annotated[
+        bool, typer.Option("--hadoop", help="Answer Hadoop's own clients: spark-submit, the `yarn` command, MapReduce.")
+    ] = False,
+    hadoop_classpath: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JARS",
+            help="Hadoop's jars for containers, if HADOOP_HOME is not set: 'DIR/*', several with colons.",
+        ),
+    ] = None,
     recovery: Annotated[
         bool,
         typer.Option(
@@ -140,11 +150,15 @@ def up(
     """Start a cluster and show its state until Ctrl-C stops it, or leave it running with --detach."""
     from yarnling.cli.up import UpOptions, run_detached, run_foreground
     from yarnling.cluster.configuration import definitions
+    from yarnling.cluster.hadoop_clients import settings_for
 
     if discard_state and directory is None:
         raise typer.BadParameter("--discard-state needs --directory: it deletes what an earlier cluster stored there")
+    if hadoop_classpath is not None and not hadoop:
+        raise typer.BadParameter("--hadoop-classpath needs --hadoop: only Hadoop's own programs use these jars")
     with reading_arguments():
         settings = definitions([*([RECOVERY] if recovery else []), *define])
+        settings_for(hadoop, hadoop_classpath)
     options = UpOptions(
         name=name,
         nodes=nodes,
@@ -158,6 +172,8 @@ def up(
         discard_state=discard_state,
         settings=settings,
         emulated=emulate,
+        hadoop=hadoop,
+        hadoop_classpath=hadoop_classpath,
     )
     if detach:
         run_detached(options, as_json=as_json)
@@ -178,6 +194,14 @@ def down(
         stop_all(as_json=as_json)
     else:
         stop_one(name, as_json=as_json)
+
+
+@app.command(epilog='Example: eval "$(yarnling env)"')
+def env(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
+    """Print shell exports by which Hadoop's own clients find a cluster that was started with --hadoop."""
+    from yarnling.cli.env import show
+
+    show(name, as_json=as_json)
 
 
 @app.command()

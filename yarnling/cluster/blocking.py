@@ -215,6 +215,10 @@ class _ClusterView(_ClusterMethods, View[RunningCluster]):
     def addresses(self) -> dict[str, str]:
         return self.original.addresses
 
+    @property
+    def hadoop_environment(self) -> dict[str, str]:
+        return self.original.hadoop_environment
+
     def node(self, number: int) -> Node:
         return self.original.node(number)
 

@@ -17,6 +17,7 @@ from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.settings import check_settings, nodemanager, resourcemanager, with_further, yarnling
 from yarn.settings.registry import setting_of
 from yarn.settings.report import HadoopKeys, KeyUnknown, describe
+from yarnling.cluster import hadoop_clients
 from yarnling.cluster.directory import STATE_STORE, ClusterDirectory, NodePlace
 
 ORIGIN = "LocalCluster"
@@ -102,7 +103,8 @@ def _emulation_faults(conf: Configuration) -> tuple[Fault, ...]:
 
 def with_defaults(conf: Configuration) -> Configuration:
     """`conf` with the defaults of a local cluster."""
-    return conf.overridden({key: value for key, value in DEFAULTS.items() if key not in conf}, ORIGIN)
+    defaults = DEFAULTS | (hadoop_clients.SETTINGS if hadoop_clients.are_served(conf) else {})
+    return conf.overridden({key: value for key, value in defaults.items() if key not in conf}, ORIGIN)
 
 
 def node_sizes(memory_mb: int | None, vcores: int | None) -> dict[str, str]:

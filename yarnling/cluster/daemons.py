@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +16,7 @@ from msgspec import Struct
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
 from yarn.settings import resourcemanager, yarnling
+from yarnling.cluster import hadoop_clients
 from yarnling.cluster.configuration import (
     ORIGIN,
     RM_ADDRESSES,
@@ -36,6 +39,8 @@ them."""
 PRIVATE_MODE = 0o700
 EXIT_TIMEOUT_S = 30.0
 """How long a NodeManager may take to end its containers and unregister; it needs a quarter of a second."""
+
+_logger = logging.getLogger(__name__)
 
 
 class RouteOverride(Struct, frozen=True):
@@ -118,6 +123,8 @@ class ClusterDaemons:
         self._launcher: Launcher | LoopLauncher | None = None
         self._opened: ClusterDirectory | None = None
         self._ports = PortReservations()
+        self._files_of_user: hadoop_clients.Files | None = None
+        self._node_environment: dict[str, str] = {}
         self.addresses: dict[str, str] = {}
         self.log_dirs: list[Path] = []
         self.nodes: list[Node] = []
@@ -129,6 +136,11 @@ class ClusterDaemons:
         with nothing changed, if another cluster uses the directory or recovery is off and there is such state.
         """
         self.configuration: Configuration = composed(self._conf_dir, self._settings, self._sizes)
+        if hadoop_clients.are_served(self.configuration):
+            self._files_of_user = hadoop_clients.files_of_user(self._conf_dir)
+            self._node_environment |= hadoop_clients.node_environment(os.environ)
+            if notice := hadoop_clients.java_notice(os.environ):
+                _logger.info("%s", notice)
         self.directory = self._opened = ClusterDirectory.make(path, self._name)
         store = self.directory.path / (self.configuration.get(yarnling.STATE_STORE_FILE.key) or STATE_STORE)
         recovery = resourcemanager.RECOVERY_ENABLED.of(self.configuration)
@@ -336,12 +348,15 @@ class ClusterDaemons:
     ) -> Daemon:
         conf = self.directory.conf
         log_file = str(self.directory.log_file(name))
-        environment: dict[str, str | None] = {"HADOOP_CONF_DIR": str(containers_conf or conf)}
+        environment: dict[str, str | None] = {**self._node_environment, "HADOOP_CONF_DIR": str(containers_conf or conf)}
         request = DaemonRequest(name, package, str(conf), log_file, overrides, environment)
         return await self.launcher.start(request)
 
     def _write_files(self, addresses: Mapping[str, str]) -> None:
-        self.directory.write_configuration(self._file_values(addresses))
+        of_clients = None
+        if self._files_of_user is not None:
+            of_clients = hadoop_clients.files(self._files_of_user, self._settings, self.directory, os.environ)
+        self.directory.write_configuration(self._file_values(addresses), of_clients)
 
     def _file_values(self, addresses: Mapping[str, str]) -> dict[str, str]:
         return file_values(self.configuration, addresses, self.directory, racks=self._racks > 1)

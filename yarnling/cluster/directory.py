@@ -38,6 +38,8 @@ from yarn.settings.scheduler import PREFIX
 from yarnling.cluster.processes import LOCK_FILE
 
 STATE_STORE = "rm-state.sqlite"
+CLIENT_FILES = CORE_SITE, MAPRED_SITE = "core-site.xml", "mapred-site.xml"
+"""What Hadoop's own clients read besides yarn-site.xml."""
 HOLDER_BYTES_MAX = 4096
 """How many bytes of a lock file are read; it contains a process id and a name."""
 FIRST_NODE = ipaddress.IPv4Address("127.0.0.2")
@@ -207,12 +209,21 @@ class ClusterDirectory:
         """Write the table from which the RM takes the racks of hosts."""
         _replace(self.topology_table, "".join(f"{place.host} {place.rack}\n" for place in places))
 
-    def write_configuration(self, values: Mapping[str, str]) -> None:
-        """Replace both configuration files, each in one step, because daemons and AMs may be reading them."""
+    def write_configuration(
+        self, values: Mapping[str, str], of_clients: Mapping[str, Mapping[str, str]] | None = None
+    ) -> None:
+        """Write the files, each replaced in one step, because daemons and AMs may be reading them.
+
+        `of_clients` {file name: {key: value}}: CLIENT_FILES, if Hadoop's own clients are to be answered; None deletes
+        those that an earlier cluster may have left.
+        """
         queues = {key: value for key, value in values.items() if key.startswith(PREFIX)}
         site = {key: value for key, value in values.items() if key not in queues}
-        _replace(self.conf / "yarn-site.xml", to_xml(site))
-        _replace(self.conf / "capacity-scheduler.xml", to_xml(queues))
+        for name, content in {"yarn-site.xml": site, "capacity-scheduler.xml": queues, **(of_clients or {})}.items():
+            _replace(self.conf / name, to_xml(content))
+        if of_clients is None:
+            for name in CLIENT_FILES:
+                (self.conf / name).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

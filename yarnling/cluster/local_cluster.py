@@ -28,6 +28,7 @@ from yarnling.cluster.blocking import BlockingCluster, Portal
 from yarnling.cluster.configuration import emulation_setting, node_sizes, unknown_keys
 from yarnling.cluster.daemons import ClusterDaemons, RouteOverrides
 from yarnling.cluster.directory import NODES_MAX
+from yarnling.cluster.hadoop_clients import settings_for
 from yarnling.cluster.running_cluster import RunningCluster
 
 START_TIMEOUT_S = 120.0
@@ -47,8 +48,9 @@ class ClusterOptions(Struct, frozen=True):
     resuming them. `emulated`: containers are emulated by the ready-made table (True) or the one in a file
     (docs/emulated-containers.md). `loopback`: daemons run in this process's event loop, which is quicker; they cannot
     be killed or paused. `network_faults`: route connections through proxies, for `partition_node` and `slow_node`.
-    `routes`: other routes between the processes; not with `pack`. `name`: how the error of another cluster that finds
-    the directory in use names this one.
+    `routes`: other routes between the processes; not with `pack`. `hadoop_classpath`: with `hadoop=True`, where AMs of
+    MapReduce and other programs find Hadoop's jars, for example "/opt/hadoop/*"; Spark and Flink bring their own.
+    `name`: how the error of another cluster that finds the directory in use names this one.
     """
 
     racks: int = 1
@@ -59,6 +61,7 @@ class ClusterOptions(Struct, frozen=True):
     loopback: bool = False
     network_faults: bool = False
     routes: RouteOverrides | None = None
+    hadoop_classpath: str | None = None
     name: str = ""
 
 
@@ -67,7 +70,8 @@ class LocalCluster(RunningCluster):
 
     `memory_mb`, `vcores`: of each node. `conf`: a directory with Hadoop's files. `settings` {key: value} win over it,
     and over what the cluster sets itself (addresses, directories, node sizes). `fast` divides every timer by 20
-    (FAST_TIME_FACTOR).
+    (FAST_TIME_FACTOR). `hadoop`: answer Hadoop's own clients, such as spark-submit, which find the cluster through
+    `hadoop_environment` (docs/hadoop-clients.md).
     """
 
     def __init__(
@@ -79,10 +83,12 @@ class LocalCluster(RunningCluster):
         conf: Path | str | None = None,
         settings: Mapping[str, str] | None = None,
         fast: bool = False,
+        hadoop: bool = False,
         options: ClusterOptions = ClusterOptions(),  # noqa: B008  immutable
     ) -> None:
         _check(nodes, options)
         own = _checked(settings or {}) | emulation_setting(options.emulated)
+        own = settings_for(hadoop, options.hadoop_classpath) | own
         if fast:
             own.setdefault(yarnling.TIME_FACTOR.key, str(FAST_TIME_FACTOR))
         self._node_count = nodes

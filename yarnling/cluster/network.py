@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import shutil
 import socket
 import struct
 import time
@@ -30,7 +31,7 @@ from msgspec import Struct
 from wire.hadoop_xml import to_xml
 from yarn.settings import nodemanager, resourcemanager
 from yarnling.cluster.daemons import RouteOverride
-from yarnling.cluster.directory import NodePlace
+from yarnling.cluster.directory import CLIENT_FILES, NodePlace
 
 HOST = "127.0.0.1"
 NODE_NETWORK = "127.128."
@@ -107,6 +108,9 @@ class Network:
         }
         conf_dir.mkdir(exist_ok=True)
         (conf_dir / "yarn-site.xml").write_text(to_xml({**values, **own}))
+        for name in CLIENT_FILES:
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(self._directory / "conf" / name, conf_dir / name)
         return RouteOverride(
             {
                 nodemanager.ADDRESS.key: _text(front),

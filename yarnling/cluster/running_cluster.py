@@ -18,7 +18,7 @@ from yarn.nodes import NodeReport
 from yarn.protocols.inspection import Explanation
 from yarn.settings import resourcemanager, scaled
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
-from yarnling.cluster import conditions
+from yarnling.cluster import conditions, hadoop_clients
 from yarnling.cluster.client import Client
 from yarnling.cluster.conditions import WAIT_S
 from yarnling.cluster.configuration import node_sizes
@@ -116,6 +116,18 @@ class RunningCluster:
     def configuration(self) -> Configuration:
         """The configuration that all daemons share; `fast` has been applied to its intervals."""
         return scaled(self._daemons.configuration)
+
+    @property
+    def hadoop_environment(self) -> dict[str, str]:
+        """{variable: value} by which Hadoop's own clients find the cluster: HADOOP_CONF_DIR and YARN_CONF_DIR.
+
+        Raises InvalidArgumentException if the cluster does not answer them.
+        """
+        if not hadoop_clients.are_served(self._daemons.configuration):
+            raise InvalidArgumentException(
+                "the cluster does not answer Hadoop's own clients (start it with hadoop=True)"
+            )
+        return hadoop_clients.client_environment(self.directory.conf)
 
     @property
     def addresses(self) -> dict[str, str]:

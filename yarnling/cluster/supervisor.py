@@ -70,6 +70,8 @@ class UpOptions(Struct, frozen=True):
     discard_state: bool = False
     settings: dict[str, str] = field(default_factory=dict)
     emulated: str | None = None
+    hadoop: bool = False
+    hadoop_classpath: str | None = None
 
     def cluster(self) -> LocalCluster:
         return LocalCluster(
@@ -79,6 +81,7 @@ class UpOptions(Struct, frozen=True):
             conf=self.conf,
             settings=self.settings,
             fast=self.fast,
+            hadoop=self.hadoop,
             options=ClusterOptions(
                 racks=self.racks,
                 pack=self.pack,
@@ -86,6 +89,7 @@ class UpOptions(Struct, frozen=True):
                 discard_state=self.discard_state,
                 name=self.name,
                 emulated=False if self.emulated is None else self.emulated,
+                hadoop_classpath=self.hadoop_classpath,
             ),
         )
 

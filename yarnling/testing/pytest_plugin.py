@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MARKER = "yarn_cluster"
 MARKER_HELP = (
-    f"{MARKER}(nodes, memory_mb, vcores, conf, settings, fast, racks, loopback, scope): "
+    f"{MARKER}(nodes, memory_mb, vcores, conf, settings, fast, racks, loopback, hadoop, scope): "
     "the cluster of the test; conf is a directory of Hadoop's files or {key: value}, "
     "scope function, class, module or session"
 )
