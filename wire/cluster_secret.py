@@ -45,6 +45,11 @@ def read_cluster_secret(conf: Configuration) -> bytes:
         raise YarnException(f"{_said(name)}: {error.strerror} (name a file that the daemon can read)") from None
 
 
+def socket_dir(conf: Configuration) -> Path:
+    """The directory for the daemons' own Unix sockets: beside the secret, which every daemon has."""
+    return Path(CLUSTER_SECRET_FILE.of(conf)).absolute().parent / "sockets"
+
+
 def read_client_token(conf: Configuration) -> Token | None:
     """The token for the RM's client and admin ports; None if the configuration names no secret or none is needed.
 

@@ -131,8 +131,23 @@ class TokenSecretManager(Generic[Identifier]):
             raise InvalidToken(f"the call has no {self.kind}")
         if token.kind != self.kind:
             raise InvalidToken(f"the call has a token of kind {token.kind[:40]!r}, it must be {self.kind}")
+        identifier, key = self._read_with_key(token.identifier)
+        if not hmac.compare_digest(signature(key.secret, token.identifier), token.password):
+            raise InvalidToken(f"the {self.kind} has a wrong signature")
+        return identifier
+
+    def token_of(self, identifier: bytes) -> Token:
+        """The token with this identifier, as its holder has it: to check a caller who proves to know its password.
+
+        Raises InvalidToken if no token with it is accepted.
+        """
+        _, key = self._read_with_key(identifier)
+        return Token(identifier, signature(key.secret, identifier), self.kind, "")
+
+    def _read_with_key(self, data: bytes) -> tuple[Identifier, MasterKey]:
+        """The identifier, and the key that must have signed it. Raises InvalidToken."""
         try:
-            identifier = self._read(token.identifier)
+            identifier = self._read(data)
         except (DecodeError, InvalidArgumentException) as error:
             raise InvalidToken(f"the {self.kind}'s identifier cannot be read: {error}") from None
         key = self.key_for(identifier)
@@ -140,9 +155,7 @@ class TokenSecretManager(Generic[Identifier]):
             raise InvalidToken(
                 f"the {self.kind} is signed with key {identifier.master_key_id}, which is unknown or has expired"
             )
-        if not hmac.compare_digest(signature(key.secret, token.identifier), token.password):
-            raise InvalidToken(f"the {self.kind} has a wrong signature")
-        return identifier
+        return identifier, key
 
     def signing_key(self) -> MasterKey | None:
         """The key to sign with: not the next one, which some nodes may not have yet."""

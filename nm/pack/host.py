@@ -37,7 +37,7 @@ class NodePack:
         self.server = ContainerManagerServer(self.environment)
         services = dict(zip(self.environment.hosts, self.server.services, strict=True))
         router = NodesByToken(NMTokenSecretManager(self.server.nm_keys), services)
-        self.server.serve(router, router.authenticate)
+        self.server.serve(router, router.authenticate, router.token_of)
         _allow_descriptors(len(services) + _FURTHER_DESCRIPTORS)
 
     def connect(self, host: NodeHost, rm: TrackerAccess, channels: Channels, tasks: asyncio.TaskGroup) -> PackTracker:

@@ -44,6 +44,12 @@ class NodesByToken:
             f"Given NMToken for application : {identifier.attempt_id} is not valid for any node of this process"
         )
 
+    def token_of(self, identifier: bytes) -> Token:
+        """The NM token with this identifier, from the keys of its node. Raises InvalidToken."""
+        node_id = self._tokens.node_of(Token(identifier, b"", self._tokens.kind, ""))
+        service = None if node_id is None else self._services.get(node_id.host)
+        return self._tokens.token_of(identifier) if service is None else service.token_of(identifier)
+
     @handles(ContainerManagementProtocol.start_containers)
     async def start_containers(
         self, caller: Caller[NMTokenIdentifier], request: tuple[StartContainerRequest, ...]

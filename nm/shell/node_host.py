@@ -48,7 +48,7 @@ class OneNode:
         self.environment = HostEnvironment.of_one_node(conf)
         self.server = ContainerManagerServer(self.environment)
         (self._service,) = self.server.services
-        self.server.serve(self._service, self._service.authenticate)
+        self.server.serve(self._service, self._service.authenticate, self._service.token_of)
 
     def connect(
         self, host: NodeHost, rm: TrackerAccess, channels: Channels, tasks: asyncio.TaskGroup

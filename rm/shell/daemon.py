@@ -37,14 +37,15 @@ from wire.channel import Channels
 from wire.cluster_secret import read_cluster_secret
 from wire.core_shell import WallClock
 from wire.daemon import Reload, ReportReady, ended_by_signal
+from wire.dispatch import RpcObserver
 from wire.event_log import open_event_log
+from wire.hadoop_authentication import ByToken, ByUser
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.inspection import InspectionProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.protocols.tracker import ResourceTracker
-from wire.server import RpcObserver
-from wire.tokens import NodeTokenSecretManager
+from wire.tokens import ClientTokenSecretManager, NodeTokenSecretManager
 from wire.topology import Topology
 from wire.watching import CallWatch
 from yarn.configuration import Configuration
@@ -236,17 +237,20 @@ class ResourceManager:
         secret, topology = read_cluster_secret(conf), Topology.read(conf)
         node_tokens = NodeTokenSecretManager(secret)
         servers, check_client = Servers(conf, observers), client_authentication(conf, secret)
+        by_user = ByUser(ClientTokenSecretManager(secret).create())
         servers.add(
             resourcemanager.ADDRESS,
             ApplicationClientProtocol.rpcs,
             ClientService(self.core, shell, signer),
             check_client,
+            by_user,
         ).add(InspectionProtocol.rpcs, InspectionService(self.core, self._clock), check_client)
         servers.add(
             resourcemanager.SCHEDULER_ADDRESS,
             ApplicationMasterProtocol.rpcs,
             MasterService(shell, signer),
             lambda caller: keys.masters.check(caller.token),
+            ByToken(keys.masters.token_of),
         )
         tracker = servers.add(
             resourcemanager.RESOURCE_TRACKER_ADDRESS,
@@ -260,6 +264,7 @@ class ResourceManager:
             ResourceManagerAdministrationProtocol.rpcs,
             AdminService(self.core, shell, conf, _with_mapping_rules(reload)),
             check_client,
+            by_user,
         )
         return servers
 

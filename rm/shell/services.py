@@ -220,6 +220,18 @@ class ClientService:
     async def get_cluster_node_labels(self, caller: Caller[None], request: None) -> tuple[NodeLabel, ...]:
         return self._core.scheduler.labels.cluster_labels()
 
+    @handles(ApplicationClientProtocol.get_cluster_node_attributes)
+    async def get_cluster_node_attributes(self, caller: Caller[None], request: None) -> None:
+        """None: nodes have no attributes."""
+
+    @handles(ApplicationClientProtocol.get_attributes_to_nodes)
+    async def get_attributes_to_nodes(self, caller: Caller[None], request: None) -> None:
+        """None."""
+
+    @handles(ApplicationClientProtocol.get_nodes_to_attributes)
+    async def get_nodes_to_attributes(self, caller: Caller[None], request: None) -> None:
+        """None."""
+
     @handles(ApplicationClientProtocol.get_application_attempt_report)
     async def get_application_attempt_report(
         self, caller: Caller[None], request: ApplicationAttemptId

@@ -13,10 +13,10 @@ import pytest
 from tests.wire.serving import Recorder, serving, target
 from wire.caller import Caller
 from wire.channel import CALLS_MAX
+from wire.connection_limits import DESCRIPTORS_KEPT, ConnectionLimits
 from wire.daemon_process import _is_not_about_a_lost_caller
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.retry import RetryPolicy
-from wire.server import DESCRIPTORS_KEPT, ConnectionLimits
 
 HANGS_S = 60
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])

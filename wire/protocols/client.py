@@ -454,6 +454,25 @@ class ApplicationClientProtocol(Proxy):
         bulky=True,
     )
     """The nodes that have these labels; those of every label if none is named."""
+    get_cluster_node_attributes: Rpc[None, None] = Rpc(
+        "getClusterNodeAttributes",
+        empty(pb.GetClusterNodeAttributesRequestProto),
+        empty(pb.GetClusterNodeAttributesResponseProto),
+        reads=True,
+    )
+    """Nodes have no attributes here: this reply and the next two are empty."""
+    get_attributes_to_nodes: Rpc[None, None] = Rpc(
+        "getAttributesToNodes",
+        empty(pb.GetAttributesToNodesRequestProto),
+        empty(pb.GetAttributesToNodesResponseProto),
+        reads=True,
+    )
+    get_nodes_to_attributes: Rpc[None, None] = Rpc(
+        "getNodesToAttributes",
+        empty(pb.GetNodesToAttributesRequestProto),
+        empty(pb.GetNodesToAttributesResponseProto),
+        reads=True,
+    )
     get_cluster_node_labels: Rpc[None, tuple[NodeLabel, ...]] = Rpc(
         "getClusterNodeLabels",
         empty(pb.GetClusterNodeLabelsRequestProto),

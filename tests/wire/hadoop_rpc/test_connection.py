@@ -1,0 +1,496 @@
+"""Hadoop's RPC over real connections: the same services as over gRPC, its errors, and its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from protos.hadoop_rpc_pb2 import RpcResponseHeaderProto
+from tests.wire.hadoop_rpc.hadoop_client import (
+    ADMIN_PROTOCOL,
+    CLIENT_PROTOCOL,
+    MASTER_PROTOCOL,
+    NM_PROTOCOL,
+    PREAMBLE_SASL,
+    PREAMBLE_SIMPLE,
+    FrameSource,
+    HadoopError,
+    call_frame,
+    connected,
+    context_frame,
+    frame,
+)
+from tests.wire.hadoop_rpc.serving import OWN, serving_both, until
+from tests.wire.random_records import random_value, record_types
+from tests.wire.serving import Recorder, target
+from wire.caller import Caller
+from wire.connection_limits import ConnectionLimits
+from wire.hadoop_authentication import ByToken
+from wire.hadoop_rpc import connection
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.inspection import InspectionProtocol
+from wire.protocols.master import ApplicationMasterProtocol
+from wire.rpc import Proxy
+from wire.tokens import AMRMTokenSecretManager, KeyRing, new_master_key
+from yarn.applications import ApplicationFilter, ApplicationReport
+from yarn.errors import AccessControlException, ApplicationNotFoundException, InvalidToken, RemoteError, YarnException
+from yarn.faults import ConfigurationException
+from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.nodes import ClusterMetrics
+from yarn.states import YarnApplicationState
+
+HANGS_S = 60
+ATTEMPT = ApplicationAttemptId(ApplicationId(1_700_000_000_000, 1), 1)
+ERROR, FATAL = RpcResponseHeaderProto.ERROR, RpcResponseHeaderProto.FATAL
+COUNTS = ClusterMetrics(3)
+METRICS = ApplicationClientProtocol.get_cluster_metrics
+JAVA_NAMES: tuple[tuple[type[Proxy], str], ...] = (
+    (ApplicationClientProtocol, CLIENT_PROTOCOL),
+    (ApplicationMasterProtocol, MASTER_PROTOCOL),
+    (ContainerManagementProtocol, NM_PROTOCOL),
+    (ResourceManagerAdministrationProtocol, ADMIN_PROTOCOL),
+)
+
+
+@pytest.mark.parametrize(("protocol", "java_name"), JAVA_NAMES)
+async def test_every_call_brings_its_request_and_its_reply(
+    protocol: type[Proxy], java_name: str, tmp_path: Path
+) -> None:
+    rng = random.Random(7)
+    requests, replies = {}, {}
+    for rpc in protocol.rpcs:
+        requests[rpc.method], replies[rpc.method] = (random_value(rng, kind) for kind in record_types(rpc))
+    recorder = Recorder(replies)
+    async with (
+        serving_both(protocol.rpcs, recorder, tmp_path) as server,
+        connected(target(server), java_name) as client,
+    ):
+        for rpc in protocol.rpcs:
+            data = await client.send(rpc.name, rpc.request.encode(requests[rpc.method]))
+            assert data == rpc.reply.encode(replies[rpc.method])
+    assert [(name, request) for name, _, request in recorder.calls] == list(requests.items())
+    caller = recorder.calls[0][1]
+    assert caller.user == "ann"
+    assert caller.token == OWN
+    assert caller.peer.startswith("ipv4:127.0.0.1:")
+
+
+async def test_a_client_that_begins_with_sasl_is_served_too(tmp_path: Path) -> None:
+    recorder = Recorder({"get_cluster_metrics": COUNTS})
+    async with (
+        serving_both(ApplicationClientProtocol.rpcs, recorder, tmp_path) as server,
+        connected(target(server), sasl=True) as client,
+    ):
+        assert await client.call(METRICS) == COUNTS
+
+
+async def test_a_caller_is_who_its_token_says(tmp_path: Path) -> None:
+    manager = AMRMTokenSecretManager(KeyRing(new_master_key()))
+    recorder = Recorder({})
+    async with (
+        serving_both(
+            ApplicationMasterProtocol.rpcs,
+            recorder,
+            tmp_path,
+            authentication=ByToken(manager.token_of),
+            authenticate=lambda caller: manager.check(caller.token),
+        ) as server,
+        connected(target(server), MASTER_PROTOCOL, token=manager.create(ATTEMPT)) as client,
+    ):
+        with pytest.raises(HadoopError):  # the recorder has no reply
+            await client.send("finishApplicationMaster", b"\x18\x01")
+        manager.keys.current = new_master_key()
+        with pytest.raises(HadoopError, match="unknown or has expired"):
+            await client.send("finishApplicationMaster", b"\x18\x01")
+    ((_, caller, _),) = recorder.calls
+    assert caller.verified.attempt_id == ATTEMPT
+
+
+async def test_a_wrong_token_is_refused_with_the_connection(tmp_path: Path) -> None:
+    manager = AMRMTokenSecretManager(KeyRing(new_master_key()))
+    other = AMRMTokenSecretManager(KeyRing(new_master_key()))
+    async with serving_both(
+        ApplicationMasterProtocol.rpcs, Recorder({}), tmp_path, authentication=ByToken(manager.token_of)
+    ) as server:
+        with pytest.raises(HadoopError) as caught:
+            async with connected(target(server), MASTER_PROTOCOL, token=other.create(ATTEMPT)):
+                pass
+    status, java_class, _, detail = caught.value.seen
+    assert (status, detail) == (FATAL, RpcResponseHeaderProto.FATAL_UNAUTHORIZED)
+    assert java_class == "org.apache.hadoop.security.token.SecretManager$InvalidToken"
+
+
+async def test_simple_at_a_port_for_tokens_is_refused_before_the_connection_is_closed(tmp_path: Path) -> None:
+    """The client has sent its context and a call already: closing at once would take the refusal away from it."""
+    by_token = ByToken(AMRMTokenSecretManager(KeyRing(new_master_key())).token_of)
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving_both(ApplicationMasterProtocol.rpcs, Recorder({}), tmp_path, authentication=by_token) as server,
+    ):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        call = call_frame(0, MASTER_PROTOCOL, "allocate", b"x" * 100_000)
+        writer.write(PREAMBLE_SIMPLE + context_frame("ann") + call)
+        header, _ = await FrameSource(reader).next()
+        assert header.errorMsg == "SIMPLE authentication is not enabled.  Available:[TOKEN]"
+        assert await reader.read() == b""
+        writer.close()
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("error", "java_class", "text"),
+    [
+        (
+            ApplicationNotFoundException("no application_1_0001"),
+            "org.apache.hadoop.yarn.exceptions.ApplicationNotFoundException",
+            "no application_1_0001",
+        ),
+        (AccessControlException("not you\né"), "org.apache.hadoop.security.AccessControlException", "not you\né"),
+        (InvalidToken("old"), "org.apache.hadoop.security.token.SecretManager$InvalidToken", "old"),
+        (ConfigurationException("wrong"), ConfigurationException.java_class, "wrong"),
+        (YarnException("so"), "org.apache.hadoop.yarn.exceptions.YarnException", "so"),
+        (
+            ZeroDivisionError("oops"),
+            "java.io.IOException",
+            "ZeroDivisionError in getClusterMetrics; the server's log has the traceback",
+        ),
+        (RemoteError("a bug below"), "java.io.IOException", "a bug below"),
+    ],
+)
+async def test_an_error_has_its_java_class_and_keeps_the_connection(
+    error: Exception, java_class: str, text: str, tmp_path: Path
+) -> None:
+    recorder = Recorder({"get_cluster_metrics": error})
+    async with (
+        serving_both(ApplicationClientProtocol.rpcs, recorder, tmp_path) as server,
+        connected(target(server)) as client,
+    ):
+        for _ in range(2):
+            with pytest.raises(HadoopError) as caught:
+                await client.call(METRICS)
+            assert caught.value.seen == (ERROR, java_class, text, RpcResponseHeaderProto.ERROR_APPLICATION)
+
+
+async def test_what_is_not_served_is_refused_in_hadoops_words(tmp_path: Path) -> None:
+    async with (
+        serving_both(InspectionProtocol.rpcs, Recorder({}), tmp_path) as server,
+        connected(target(server)) as client,
+    ):
+        with pytest.raises(HadoopError) as caught:
+            await client.send("getClusterMetrics", b"")
+        assert caught.value.seen == (
+            ERROR,
+            "org.apache.hadoop.ipc.RpcNoSuchProtocolException",
+            f"Unknown protocol: {CLIENT_PROTOCOL}",
+            RpcResponseHeaderProto.ERROR_NO_SUCH_PROTOCOL,
+        )
+    recorder = Recorder({"get_cluster_metrics": COUNTS})
+    async with (
+        serving_both(ApplicationClientProtocol.rpcs, recorder, tmp_path) as server,
+        connected(target(server)) as client,
+    ):
+        with pytest.raises(HadoopError) as caught:
+            await client.send("getDelegationToken", b"")
+        assert caught.value.seen == (
+            ERROR,
+            "org.apache.hadoop.ipc.RpcNoSuchMethodException",
+            f"Unknown method getDelegationToken called on {CLIENT_PROTOCOL} protocol.",
+            RpcResponseHeaderProto.ERROR_NO_SUCH_METHOD,
+        )
+        with pytest.raises(HadoopError, match="Unknown protocol: x"):
+            await client.send("m", b"", "x")
+        await client.call(METRICS)
+
+
+async def test_a_request_that_cannot_be_read_is_an_illegal_argument(tmp_path: Path) -> None:
+    recorder = Recorder({"get_cluster_metrics": COUNTS})
+    async with (
+        serving_both(ApplicationClientProtocol.rpcs, recorder, tmp_path) as server,
+        connected(target(server)) as client,
+    ):
+        with pytest.raises(HadoopError) as caught:
+            await client.send("getApplicationReport", b"\xff\xff\xff")
+        status, java_class, text, detail = caught.value.seen
+        assert (status, java_class, detail) == (ERROR, "java.lang.IllegalArgumentException", 1)
+        assert text == "3 bytes cannot be read as GetApplicationReportRequestProto"
+        await client.call(METRICS)
+    assert [call[0] for call in recorder.calls] == ["get_cluster_metrics"]
+
+
+async def test_callers_are_checked_before_their_message_is_read(tmp_path: Path) -> None:
+    def refuse(caller: Caller[None]) -> None:
+        raise InvalidToken("nobody")
+
+    async with (
+        serving_both(ApplicationClientProtocol.rpcs, Recorder({}), tmp_path, authenticate=refuse) as server,
+        connected(target(server)) as client,
+    ):
+        with pytest.raises(HadoopError, match="nobody"):
+            await client.send("getApplicationReport", b"\xff\xff\xff")
+
+
+# Who calls
+
+
+@pytest.mark.parametrize(("user_id", "token"), [(0, OWN), (os.geteuid(), OWN), (54321, None), (None, None)])
+async def test_only_the_owners_processes_need_no_token(
+    user_id: int | None, token: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up = []
+
+    def peer_user_id(peer: tuple[str, int], server: tuple[str, int]) -> int | None:
+        looked_up.append((peer, server))
+        return user_id
+
+    monkeypatch.setattr(connection, "peer_user_id", peer_user_id)
+    recorder = Recorder({"get_cluster_metrics": COUNTS})
+    async with (
+        serving_both(ApplicationClientProtocol.rpcs, recorder, tmp_path) as server,
+        connected(target(server)) as client,
+    ):
+        here = client.writer.get_extra_info("sockname")
+        await asyncio.gather(*(client.call(METRICS) for _ in range(5)))
+    assert looked_up == [(here, ("127.0.0.1", server.port))], "once per connection"
+    assert {call[1].token for call in recorder.calls} == {token}
+
+
+# Many calls, and clients that do not behave
+
+
+class Waiting:
+    """A service that answers only when `go` is set; `running` calls wait."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.running = 0
+
+    async def get_cluster_metrics(self, caller: Caller[None], request: None) -> ClusterMetrics:
+        self.running += 1
+        await self.go.wait()
+        return COUNTS
+
+    def __getattr__(self, name: str) -> Any:
+        return self.get_cluster_metrics
+
+
+async def test_a_thousand_calls_run_at_once_and_are_answered_as_they_come(tmp_path: Path) -> None:
+    service = Waiting()
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving_both((METRICS, ApplicationClientProtocol.get_new_application), service, tmp_path) as server,
+        connected(target(server)) as client,
+    ):
+        calls = [asyncio.get_running_loop().create_task(client.call(METRICS)) for _ in range(1000)]
+        await until(lambda: service.running == 1000)
+        with pytest.raises(HadoopError, match="Unknown method"):
+            await client.send("other", b"")
+        assert not any(call.done() for call in calls)
+        service.go.set()
+        assert await asyncio.gather(*calls) == [COUNTS] * 1000
+
+
+async def test_calls_beyond_the_limit_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "UNANSWERED_MAX", 10)
+    service = Waiting()
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving_both((METRICS,), service, tmp_path) as server,
+        connected(target(server)) as client,
+        connected(target(server)) as other,
+    ):
+        calls = [asyncio.get_running_loop().create_task(client.call(METRICS)) for _ in range(25)]
+        await until(lambda: service.running == 10)
+        # Another connection is served meanwhile; after its reply ours would have been read, too.
+        for _ in range(20):
+            with pytest.raises(HadoopError, match="Unknown method"):
+                await other.send("other", b"")
+        assert service.running == 10
+        service.go.set()
+        await asyncio.gather(*calls)
+        assert service.running == 25
+
+
+def _report(number: int) -> ApplicationReport:
+    app_id = ApplicationId(1, number)
+    attempt_id = ApplicationAttemptId(app_id, 1)
+    return ApplicationReport(app_id, "ann", "root.default", "x" * 1000, YarnApplicationState.RUNNING, attempt_id)
+
+
+async def test_a_reader_that_stops_gets_no_further_replies(tmp_path: Path) -> None:
+    """Its replies do not pile up in memory: it is not read on until it reads."""
+    big = "x" * 100_000
+    answered = 0
+
+    class Service:
+        async def get_groups_for_user(self, caller: Caller[None], request: str) -> tuple[str, ...]:
+            nonlocal answered
+            answered += 1
+            return (big,)
+
+    rpc = ResourceManagerAdministrationProtocol.get_groups_for_user
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving_both((rpc,), Service(), tmp_path) as server,
+    ):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1000)
+        writer.write(PREAMBLE_SIMPLE + context_frame("ann"))
+        request = rpc.request.encode("ann")
+        for number in range(1000):
+            writer.write(call_frame(number, ADMIN_PROTOCOL, rpc.name, request))
+        seen = -1
+        while seen != answered:
+            seen = answered
+            await asyncio.sleep(0.1)
+        assert 0 < answered < 900
+        source = FrameSource(reader)
+        numbers = {(await source.next())[0].callId for _ in range(1000)}
+        assert numbers == set(range(1000))
+        writer.close()
+
+
+async def test_a_connection_gets_one_bulky_reply_at_a_time(tmp_path: Path) -> None:
+    reports = tuple(map(_report, range(1, 1500)))
+    asked = 0
+
+    class Service:
+        async def get_applications(
+            self, caller: Caller[None], request: ApplicationFilter
+        ) -> tuple[ApplicationReport, ...]:
+            nonlocal asked
+            asked += 1
+            return reports
+
+    rpc = ApplicationClientProtocol.get_applications
+    async with asyncio.timeout(HANGS_S), serving_both((rpc,), Service(), tmp_path) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1000)
+        writer.write(PREAMBLE_SIMPLE + context_frame("ann"))
+        for number in range(20):
+            writer.write(call_frame(number, CLIENT_PROTOCOL, rpc.name, b""))
+        async with connected(target(server)) as other:
+            for _ in range(3):
+                assert len(await other.call(rpc, ApplicationFilter())) == len(reports)
+        assert asked < 3 + 10, "what the sockets' buffers hold, not all"
+        source = FrameSource(reader)
+        assert {(await source.next())[0].callId for _ in range(20)} == set(range(20))
+        writer.close()
+
+
+@pytest.mark.parametrize("said", [b"", b"hr", b"hrpc\x09", PREAMBLE_SASL, PREAMBLE_SIMPLE, PREAMBLE_SIMPLE + b"\0"])
+async def test_a_handshake_that_is_not_finished_in_time_is_closed(said: bytes, tmp_path: Path) -> None:
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving_both((METRICS,), Recorder({}), tmp_path, limits=ConnectionLimits(handshake_ms=200)) as server,
+        connected(target(server)) as in_time,
+    ):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(said)
+        assert await reader.read() == b""
+        with pytest.raises(HadoopError, match="Unknown method"):
+            await in_time.send("other", b"")
+        writer.close()
+
+
+async def test_an_idle_connection_is_closed(tmp_path: Path) -> None:
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving_both((METRICS,), Recorder({}), tmp_path, limits=ConnectionLimits(idle_ms=200)) as server,
+    ):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(PREAMBLE_SIMPLE + context_frame("ann"))
+        for _ in range(4):
+            await asyncio.sleep(0.1)
+            writer.write(frame(-4))
+        assert not reader.at_eof()
+        with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+            await reader.readexactly(1)
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (b"hrpc\x08\x00\x00", "version 8"),
+        (PREAMBLE_SIMPLE + b"\x7f\xff\xff\xff", "a frame of 2147483647 bytes"),
+        (PREAMBLE_SIMPLE + context_frame("ann") + b"\0\0\0\x02\x01\x00", "cannot be read as RpcRequestHeaderProto"),
+    ],
+)
+async def test_what_is_not_hadoops_rpc_is_closed_with_one_line(
+    said: bytes, text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with asyncio.timeout(HANGS_S), serving_both((METRICS,), Recorder({}), tmp_path) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(said)
+        with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+            await reader.readexactly(1)
+        writer.close()
+    (line,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert line.startswith("closed a connection of Hadoop's RPC peer=ipv4:127.0.0.1:")
+    assert text in line
+
+
+async def test_connections_beyond_the_limit_are_closed(tmp_path: Path) -> None:
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving_both(
+            (METRICS,),
+            Recorder({"get_cluster_metrics": COUNTS}),
+            tmp_path,
+            limits=ConnectionLimits(count=2),
+        ) as server,
+        connected(target(server)) as first,
+    ):
+        async with connected(target(server)) as second:
+            await asyncio.gather(first.call(METRICS), second.call(METRICS))
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+                await reader.readexactly(1)
+            writer.close()
+        # A place is free again once the server has seen the end of the second.
+        while True:
+            try:
+                async with connected(target(server)) as third:
+                    await third.call(METRICS)
+                    break
+            except* ConnectionError:
+                await asyncio.sleep(0.01)
+
+
+async def test_stop_lets_running_calls_finish_and_leaves_nothing(tmp_path: Path) -> None:
+    service = Waiting()
+    before = asyncio.all_tasks()
+    async with asyncio.timeout(HANGS_S):
+        async with serving_both((METRICS,), service, tmp_path) as server, connected(target(server)) as client:
+            call = asyncio.get_running_loop().create_task(client.call(METRICS))
+            await until(lambda: service.running)
+            stopping = asyncio.get_running_loop().create_task(server.stop(HANGS_S))
+            await asyncio.sleep(0)
+            with pytest.raises(OSError, match=r"refused|Connect call failed"):
+                await asyncio.open_connection("127.0.0.1", server.port)
+            service.go.set()
+            assert await call == COUNTS
+            await stopping
+        await until(lambda: not asyncio.all_tasks() - before)
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_stop_cancels_calls_that_do_not_finish(tmp_path: Path) -> None:
+    service = Waiting()
+    before = asyncio.all_tasks()
+    async with asyncio.timeout(HANGS_S):
+        async with serving_both((METRICS,), service, tmp_path) as server, connected(target(server)) as client:
+            call = asyncio.get_running_loop().create_task(client.call(METRICS))
+            await until(lambda: service.running)
+            await server.stop(0)
+            with pytest.raises(ConnectionError):
+                await call
+        await until(lambda: not asyncio.all_tasks() - before)
