@@ -1,6 +1,7 @@
 package scenes;
 
 import java.io.File;
+import java.io.OutputStream;
 import java.lang.reflect.Field;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
@@ -42,6 +43,10 @@ final class MiniCluster implements Cluster {
         conf.set(YarnConfiguration.FS_RM_STATE_STORE_URI, "file://" + directory.resolve("store"));
         conf.set(YarnConfiguration.RM_NODES_EXCLUDE_FILE_PATH, excludeFile().toString());
         exclude("");
+        // A refresh reads the site's file anew: it stands first on the class path, which begins with this directory.
+        try (OutputStream site = Files.newOutputStream(directory.resolve("yarn-site.xml"))) {
+            conf.writeXml(site);
+        }
         cluster = new MiniYARNCluster("mini", 1, 0, 1, 1);
         cluster.init(conf);
         cluster.start();
@@ -78,6 +83,10 @@ final class MiniCluster implements Cluster {
 
     @Override
     public void startNode(int number) throws Exception {
+        if (nodes[number - 1] != null) {
+            nodes[number - 1].stop();
+            nodes[number - 1].waitForServiceToStop(60_000);
+        }
         Configuration own = new YarnConfiguration(conf);
         String host = "127.0.0." + (number + 1);
         if (ports[number - 1] == 0) {

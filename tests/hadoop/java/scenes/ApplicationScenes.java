@@ -70,6 +70,9 @@ public final class ApplicationScenes extends Scenes {
         submit(Contexts.managed(id, "root.parent.x", "sleep 60"));
         await("the AM to run", () -> alice.getContainerReport(GetContainerReportRequest.newInstance(ContainerId.newContainerId(
             ApplicationAttemptId.newInstance(id, 1), 1))).getContainerReport().getContainerState().toString().equals("RUNNING"));
+        await("the RM to know", () -> alice.getApplicationAttemptReport(GetApplicationAttemptReportRequest.newInstance(
+            ApplicationAttemptId.newInstance(id, 1))).getApplicationAttemptReport().getYarnApplicationAttemptState()
+            == YarnApplicationAttemptState.LAUNCHED);
         reports("launched", id);
         kill(alice, id, "no longer needed");
         reports("killed", id);
@@ -181,7 +184,7 @@ public final class ApplicationScenes extends Scenes {
         for (String queue : new String[] {"nosuch", "parent", "stopped", "private", "other", "default", "parent.y", "y", "root.parent.x"}) {
             move(id, queue);
         }
-        seen.call("allocate", () -> am.allocate());
+        seen.call("headroom", () -> am.allocate().getAvailableResources());
         am.finish(FinalApplicationStatus.SUCCEEDED, "");
         awaitEnd(id);
         move(id, "default");

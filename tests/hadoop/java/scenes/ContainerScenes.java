@@ -246,9 +246,6 @@ public final class ContainerScenes extends Scenes {
         badResource(am, "another timestamp", changed);
         Path bad = Files.write(directory.resolve("bad.zip"), "words\n".getBytes(StandardCharsets.UTF_8));
         badResource(am, "an archive that is none", resource(bad, LocalResourceType.ARCHIVE));
-        LocalResource noUrl = resource(file, LocalResourceType.FILE);
-        noUrl.setResource(null);
-        badResource(am, "no URL", noUrl);
     }
 
     @Scene

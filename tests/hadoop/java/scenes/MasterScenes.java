@@ -36,7 +36,6 @@ public final class MasterScenes extends Scenes {
         brief.put("responseId", "+" + (reply.getResponseId() - am.sentId));
         brief.put("allocated", reply.getAllocatedContainers().size());
         brief.put("completed", reply.getCompletedContainersStatuses().size());
-        brief.put("headroom", reply.getAvailableResources());
         brief.put("nodes", reply.getNumClusterNodes());
         brief.put("priority", reply.getApplicationPriority());
         brief.put("command", String.valueOf(reply.getAMCommand()));
@@ -98,7 +97,7 @@ public final class MasterScenes extends Scenes {
             "priority", each.getPriority(), "resource", each.getResource(), "key", each.getAllocationRequestId(),
             "type", each.getExecutionType(), "version", each.getVersion(), "token", each.getContainerToken(),
             "tags", each.getAllocationTags())).collect(Collectors.toList()));
-        allocate("after", am);
+        seen.value("headroom", am.allocate().getAvailableResources());
         ContainerId released = am.allocated.get(0).getId();
         am.release(released);
         seen.value("status of the released one", am.completion(released).toString().replaceAll("ContainerId: [^,]*", "ContainerId: it"));
@@ -125,7 +124,8 @@ public final class MasterScenes extends Scenes {
         vcores.setCapability(Resource.newInstance(128, 9));
         allocate("too many vcores", am, vcores);
         allocate("two good ones with a bad one", am, ask(1, "*", 128, 1), ask(2, "*", -5, 1), ask(3, "*", 128, 1));
-        allocate("a good one", am, ask(1, "*", 128, 1));
+        am.obtain(1, 128);
+        seen.value("a good one gives", am.allocated.size());
     }
 
     @Scene
@@ -194,7 +194,7 @@ public final class MasterScenes extends Scenes {
         seen.value("updated", am.updated.stream().map(each -> Map.of("type", each.getUpdateType(), "version",
             each.getContainer().getVersion(), "resource", each.getContainer().getResource(),
             "id", each.getContainer().getId())).collect(Collectors.toList()));
-        allocate("headroom", am);
+        seen.value("headroom", am.allocate().getAvailableResources());
     }
 
     @Scene
@@ -269,8 +269,9 @@ public final class MasterScenes extends Scenes {
         Am second = Am.currentOf(this, id);
         seen.call("register", () -> {
             var reply = second.register();
+            // That of the first AM may still be there.
             return Map.of("containers", reply.getContainersFromPreviousAttempts().stream().map(Container::getId)
-                .collect(Collectors.toList()), "tokens", !reply.getNMTokensFromPreviousAttempts().isEmpty());
+                .filter(each -> each.getContainerId() > 1).collect(Collectors.toList()), "tokens", !reply.getNMTokensFromPreviousAttempts().isEmpty());
         });
         second.release(containers.get(0).getId());
         seen.value("the released one", second.completion(containers.get(0).getId()));

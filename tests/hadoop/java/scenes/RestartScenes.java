@@ -56,7 +56,8 @@ public final class RestartScenes extends Scenes {
         seen.value("its end", am.completion(containers.get(0).getId()).getExitStatus());
         await("unregistered", () -> am.finish(FinalApplicationStatus.SUCCEEDED, "survived"));
         awaitEnd(id);
-        seen.value("final report", report(id));
+        seen.value("final status", report(id).getFinalApplicationStatus());
+        seen.value("diagnostics", report(id).getDiagnostics());
     }
 
     @Scene

@@ -6,6 +6,7 @@ import java.lang.reflect.Modifier;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -23,9 +24,11 @@ final class Shown {
         "getClass", "getProto", "getBuilder", "getMemory", "getRpcPort", "getNMVersion", "getNodeUtilization",
         "getAggregatedContainersUtilization", "getLastHealthReportTime", "getStringVersion", "getHttpAddress",
         "getNodeHttpAddress", "getLogUrl");
+    private static final List<String> IDS = List.of("ApplicationAttemptId", "ApplicationId", "ContainerId", "NodeId", "QueueName", "Name");
     private static final Set<String> USAGE = Set.of(
         "getMemorySeconds", "getVcoreSeconds", "getPreemptedMemorySeconds", "getPreemptedVcoreSeconds",
-        "getRemainingTime", "getDecommissioningTimeout");
+        "getResourceSecondsMap", "getPreemptedResourceSecondsMap");
+    private static final Set<String> REMAINING = Set.of("getRemainingTime", "getDecommissioningTimeout");
 
     /** The address of a container, which a node finds some time after the start. */
     private static final Set<String> SKIPPED_OF_STATUS = Set.of("getHost", "getIPs");
@@ -63,11 +66,23 @@ final class Shown {
         if (value instanceof Collection) {
             List<Object> shown = new ArrayList<>();
             ((Collection<?>) value).forEach(element -> shown.add(of(element)));
-            shown.sort((one, other) -> Json.write(one).compareTo(Json.write(other)));
+            shown.sort(Comparator.comparing(Shown::name));
             return shown;
         }
         boolean isRecord = value.getClass().getName().endsWith("PBImpl");
         return isRecord && !isId(value) ? record(value) : mask.of(value.toString());
+    }
+
+    /** What a list is sorted by: the record's id or name, else all of it. */
+    private static String name(Object shown) {
+        if (shown instanceof Map) {
+            for (String key : IDS) {
+                if (((Map<?, ?>) shown).containsKey(key)) {
+                    return ((Map<?, ?>) shown).get(key).toString();
+                }
+            }
+        }
+        return Json.write(shown);
     }
 
     /** The class and message of an exception, as a caller would see them. */
@@ -108,7 +123,9 @@ final class Shown {
             if (isGetter && !isSkipped && !Modifier.isStatic(method.getModifiers())) {
                 Object element = call(method, value);
                 if (USAGE.contains(name)) {
-                    element = element instanceof Number && ((Number) element).longValue() > 0 ? "<used>" : element;
+                    element = "<used>";
+                } else if (REMAINING.contains(name) && element != null && ((Number) element).longValue() > 0) {
+                    element = "<seconds>";
                 }
                 if (element != null) {
                     shown.put(name.startsWith("get") ? name.substring(3) : name, of(element));
