@@ -13,7 +13,7 @@ from msgspec import Struct
 from nm.core.container import ApplicationContainerFinished, InitContainer, KillContainer
 from nm.core.context import NodeContext
 from nm.core.diagnostics import APPLICATION_NOT_RUNNING, application_finished
-from nm.core.effects import DeleteApplicationFiles, DeleteApplicationLogs, ForgetApplicationKeys
+from nm.core.effects import DeleteApplicationFiles, DeleteApplicationLogs, ForgetApplicationKeys, StopAuxiliaryServices
 from yarn.ids import ApplicationId, ContainerId
 from yarn.machine import Lifecycle, Machine, Row
 from yarn.states import ContainerExitStatus
@@ -134,7 +134,9 @@ class NMApplication:
             self.send(KillContainer(container_id, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, text))
 
     def clean_up(self) -> None:
-        """Delete the application's directories and drop its cache."""
+        """Delete the application's directories, and have the auxiliary services and the cache forget it."""
+        if self._context.settings.auxiliary_services:
+            self._context.dispatcher.emit(StopAuxiliaryServices(self.id))
         self._context.resources.forget_application(self.id)
         self._context.delete_later(DeleteApplicationFiles(self.id, self.user))
         self.send(ApplicationResourcesCleanedup(self.id))

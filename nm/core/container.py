@@ -11,6 +11,7 @@ from nm.core.diagnostics import TERMINATED_BEFORE_LAUNCH, time_stamp
 from nm.core.effects import (
     ChangeMonitoring,
     DeleteContainerFiles,
+    InitAuxiliaryService,
     LaunchContainer,
     MonitorContainer,
     Signal,
@@ -215,10 +216,12 @@ class NMContainer:
         self._diagnostics = (self._diagnostics + stamp + text)[-settings.diagnostics_max_chars :]
 
     def request_resources(self) -> bool:
-        """Request every file from the caches; False if there are none. An emulated container needs no files.
+        """Pass its service data on, then request every file; False if there are none. An emulated one needs none.
 
         A file under two link names gets one link, the last one (ResourceSet is keyed by the file).
         """
+        for service, data in self.launch_context.service_data.items():
+            self._context.dispatcher.emit(InitAuxiliaryService(service, self.id.application_id, self.user, data.data))
         if self.emulation:
             return False
         self._pending = {

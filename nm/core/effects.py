@@ -145,6 +145,23 @@ class DeleteApplicationLogs(Struct, frozen=True):
     application_id: ApplicationId
 
 
+class InitAuxiliaryService(SecretRecord, frozen=True):
+    """Pass service data of a container to an auxiliary service: its application uses the service on this node."""
+
+    secret_fields: ClassVar = ("data",)
+
+    service: str
+    application_id: ApplicationId
+    user: str
+    data: bytes = b""
+
+
+class StopAuxiliaryServices(Struct, frozen=True):
+    """Have the auxiliary services forget an application: it has ended on this node."""
+
+    application_id: ApplicationId
+
+
 class ForgetApplicationKeys(Struct, frozen=True):
     """Drop the keys that NM tokens of the application's attempts are checked with: it has ended on this node."""
 
@@ -167,6 +184,8 @@ Effect: TypeAlias = (
     | DeleteContainerFiles
     | DeleteApplicationFiles
     | DeleteApplicationLogs
+    | InitAuxiliaryService
+    | StopAuxiliaryServices
     | ForgetApplicationKeys
     | StateChanged
     | Warn

@@ -25,7 +25,7 @@ from yarn.settings import nodemanager
 from yarn.settings.yarnling import PACK
 
 _FURTHER_DESCRIPTORS = 256
-"""Open files of a process beside one listener a node: channels, logs, pipes of the first containers."""
+"""Open files of a process beside the listeners of its nodes: channels, logs, pipes of the first containers."""
 
 
 class NodePack:
@@ -38,7 +38,8 @@ class NodePack:
         services = dict(zip(self.environment.hosts, self.server.services, strict=True))
         router = NodesByToken(NMTokenSecretManager(self.server.nm_keys), services)
         self.server.serve(router, router.authenticate)
-        _allow_descriptors(len(services) + _FURTHER_DESCRIPTORS)
+        listeners = 1 + len(nodemanager.AUX_SERVICES.of(conf))
+        _allow_descriptors(len(services) * listeners + _FURTHER_DESCRIPTORS)
 
     def connect(self, host: NodeHost, rm: TrackerAccess, channels: Channels, tasks: asyncio.TaskGroup) -> PackTracker:
         """The calls of all nodes to the RM, many nodes in a call."""
@@ -101,8 +102,8 @@ def _allow_descriptors(needed: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
         raise YarnException(
-            f"{PACK.key}: the process needs {needed} file descriptors, one for each node among them, and may open "
-            f"{hard} (use a smaller pack, or raise `ulimit -Hn`)"
+            f"{PACK.key}: the process needs {needed} file descriptors, the listeners of each node among them, and "
+            f"may open {hard} (use a smaller pack, or raise `ulimit -Hn`)"
         )
     if soft != resource.RLIM_INFINITY and soft < needed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -19,17 +19,20 @@ from nm.core.effects import (
     EndNode,
     FetchResource,
     ForgetApplicationKeys,
+    InitAuxiliaryService,
     LaunchContainer,
     MonitorContainer,
     SendHeartbeat,
     SendRegistration,
     SendUnregistration,
     SignalProcess,
+    StopAuxiliaryServices,
 )
 from nm.core.events import Event, Tick
 from nm.launcher.containers_launcher import Launchers
 from nm.launcher.deletion import DeletionService
 from nm.localizer.fetch import Localizer
+from nm.shell.auxiliary_services import AuxiliaryServices
 from nm.shell.monitor import ContainersMonitor
 from nm.shell.resource_tracker import TrackerCalls
 from nm.shell.services import ContainerManagementService
@@ -52,6 +55,7 @@ class NodeParts(Struct, frozen=True):
     monitor: ContainersMonitor
     deletion: DeletionService
     service: ContainerManagementService
+    auxiliary: AuxiliaryServices
 
 
 class NodeShell(CoreShell[Event, Effect]):
@@ -93,6 +97,10 @@ class NodeShell(CoreShell[Event, Effect]):
                 parts.launcher.change_cpu(effect)
             case DeleteResource() | DeleteContainerFiles() | DeleteApplicationFiles() | DeleteApplicationLogs():
                 parts.deletion.delete(effect)
+            case InitAuxiliaryService(service, application_id, user, data):
+                parts.auxiliary.init_application(service, application_id, user, data)
+            case StopAuxiliaryServices(application_id):
+                parts.auxiliary.stop_application(application_id)
             case ForgetApplicationKeys(application_id):
                 parts.service.forget_keys(application_id)
             case StateChanged():

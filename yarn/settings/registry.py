@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from yarn.configuration import Configuration, find_variable
 from yarn.faults import DEFAULT, Fault, Severity
-from yarn.settings import applicationmaster, nodemanager, preemption, resourcemanager, scheduler, yarnling
+from yarn.settings import applicationmaster, nodemanager, preemption, resourcemanager, scheduler, shuffle, yarnling
 from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting, key_pattern
 
 _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
     value
-    for module in (yarnling, resourcemanager, scheduler, preemption, nodemanager, applicationmaster)
+    for module in (yarnling, resourcemanager, scheduler, preemption, nodemanager, shuffle, applicationmaster)
     for value in vars(module).values()
     if isinstance(value, Setting)
 )
@@ -31,9 +31,9 @@ _SWITCHES = {
     "yarn.timeline-service.enabled": "there is no timeline service",
     "yarn.nodemanager.container-log-monitor.enable": "the size of container logs is not monitored",
 }
-_PATHS = {
-    "yarn.nodemanager.aux-services": "auxiliary services are not supported",
-}
+_WITHOUT_SPARK_SHUFFLE = (
+    "remove it from the list; Spark needs none with spark.dynamicAllocation.shuffleTracking.enabled=true"
+)
 
 
 def setting_of(key: str) -> Setting[Any] | None:
@@ -63,6 +63,7 @@ def check_settings(conf: Configuration) -> list[Fault]:
         _check_node,
         _check_recovery,
         _check_access,
+        _check_auxiliary_services,
     ):
         faults += check(sound)
     return [*faults, *_check_absent(conf), *_unbound(conf)]
@@ -211,14 +212,29 @@ def _check_recovery(sound: _Sound) -> list[Fault]:
     return faults
 
 
+def _check_auxiliary_services(sound: _Sound) -> list[Fault]:
+    """A job that needs a service fails on a node without it; so a node with an unknown service does not start."""
+    setting, conf = nodemanager.AUX_SERVICES, sound.conf
+    return [
+        Fault(
+            setting.key,
+            name,
+            conf.origin(setting.key),
+            f"is not a supported auxiliary service: yarnling has {nodemanager.MAPREDUCE_SHUFFLE}",
+            _WITHOUT_SPARK_SHUFFLE if "spark" in name else "remove it from the list",
+        )
+        for name in setting.of(conf)
+        if name != nodemanager.MAPREDUCE_SHUFFLE
+    ]
+
+
 def _check_absent(conf: Configuration) -> list[Fault]:
     """A warning for each feature of Hadoop that is enabled but not supported.
 
     What the scheduler does not support is an error instead (rm.scheduler.config.checks): queues would behave otherwise.
     """
     switched = [(key, reason, "set it to false") for key, reason in _SWITCHES.items() if conf.get_bool(key, False)]
-    named = [(key, reason, "remove it") for key, reason in _PATHS.items() if conf.get_trimmed(key)]
     return [
         Fault(key, conf.get(key), conf.origin(key), f"has no effect: {reason}", remedy, Severity.WARNING)
-        for key, reason, remedy in (*switched, *named)
+        for key, reason, remedy in switched
     ]
