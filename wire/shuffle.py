@@ -41,8 +41,6 @@ VARIABLE_PREFIX = "NM_AUX_SERVICE_"
 _RECORD = struct.Struct(">qqq")
 _CHECKSUM = struct.Struct(">q")
 _PORT = struct.Struct(">i")
-HEADER_ID_BYTES_MAX = 1000
-"""ShuffleHeader.MAX_ID_LENGTH."""
 INDEX_BYTES_MAX = 24 << 20
 """The index of a map for a million reduces."""
 

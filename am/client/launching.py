@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import am
-from yarn.containers import ContainerLaunchContext, LocalResource
+from yarn.containers import ContainerLaunchContext, LocalResource, ServiceData
 from yarn.errors import InvalidArgumentException
 from yarn.states import LocalResourceType, LocalResourceVisibility
 
@@ -42,12 +42,14 @@ def python_launch_context(
     *,
     environment: Mapping[str, str] | None = None,
     local_resources: Mapping[str, LocalResource] | None = None,
+    service_data: Mapping[str, ServiceData] | None = None,
 ) -> ContainerLaunchContext:
     """A launch context for a module of ours; `environment` is added to the variables that Python needs."""
     return ContainerLaunchContext(
         commands=(python_command(module, arguments),),
         environment={"PYTHONPATH": packages_dir(), **(environment or {})},
         local_resources=dict(local_resources or {}),
+        service_data=dict(service_data or {}),
     )
 
 

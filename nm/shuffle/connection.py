@@ -6,16 +6,15 @@ Every wait has a limit: a reader that stops costs a descriptor for SEND_TIMEOUT_
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import IO
 
 import h11
-from msgspec import Struct
 
 from nm.launcher.directories import NodeDirectories
-from nm.shuffle.map_outputs import MapOutput, MapOutputMissing, opened
+from nm.shuffle.map_outputs import MapOutput, MapOutputMissing, Reply, opened
 from nm.shuffle.requests import TARGET_CHARS_MAX, Refusal
 from wire.shuffle import VERSION_HEADERS
 
@@ -33,19 +32,8 @@ LINGER_S = 1
 READ_BYTES = 16 << 10
 
 
-class Reply(Struct, frozen=True):
-    """What to send; the connection stays open for `keep_alive_s` if that is not 0."""
-
-    outputs: list[MapOutput]
-    headers: list[tuple[str, str]]
-    keep_alive_s: int = 0
-
-
-Answer = Callable[[h11.Request], Awaitable[Reply]]
-
-
-class ReaderStopped(Exception):
-    """The other side did not send or read in time."""
+Answer = Callable[[str, str, Mapping[str, str]], Awaitable[Reply]]
+"""Answers a request by its method, target and headers {name in lower case: value}; raises Refusal."""
 
 
 class ShuffleConnection:
@@ -65,11 +53,11 @@ class ShuffleConnection:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
 
     async def serve(self) -> None:
-        """Answer requests. Raises OSError or ReaderStopped if the other side goes away or stops."""
+        """Answer requests. Raises OSError if the other side goes away, TimeoutError if it stops."""
         timeout_s: float = REQUEST_TIMEOUT_S
         try:
             while (request := await self._next_request(timeout_s)) is not None:
-                reply = await self._answer(request)
+                reply = await self._answer(*_parts(request))
                 await self._send(reply)
                 if not reply.keep_alive_s or self._http.our_state is not h11.DONE:
                     return
@@ -157,7 +145,7 @@ class ShuffleConnection:
                 async with asyncio.timeout(SEND_TIMEOUT_S):
                     sent = await loop.sendfile(self._writer.transport, file, start, count)
             except TimeoutError:
-                raise ReaderStopped(f"the reader took nothing for {SEND_TIMEOUT_S} s") from None
+                raise TimeoutError(f"the reader took nothing for {SEND_TIMEOUT_S} s") from None
             if not sent:
                 raise OSError("a map output became shorter while it was sent")
             start += sent
@@ -167,10 +155,16 @@ class ShuffleConnection:
             async with asyncio.timeout(SEND_TIMEOUT_S):
                 await self._writer.drain()
         except TimeoutError:
-            raise ReaderStopped(f"the reader took nothing for {SEND_TIMEOUT_S} s") from None
+            raise TimeoutError(f"the reader took nothing for {SEND_TIMEOUT_S} s") from None
 
     def _response(self, status: int, headers: Sequence[tuple[str, str]]) -> h11.Response:
         return h11.Response(status_code=status, headers=list(headers), reason=HTTPStatus(status).phrase)
+
+
+def _parts(request: h11.Request) -> tuple[str, str, dict[str, str]]:
+    """Of several headers of one name the first counts, as in Netty."""
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(list(request.headers))}
+    return request.method.decode("latin-1"), request.target.decode("latin-1"), headers
 
 
 class _Bytes:

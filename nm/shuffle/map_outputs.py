@@ -34,6 +34,14 @@ class MapOutput(Struct, frozen=True):
     start: int
 
 
+class Reply(Struct, frozen=True):
+    """What to send to a reduce; the connection stays open for `keep_alive_s` if that is not 0."""
+
+    outputs: list[MapOutput]
+    headers: list[tuple[str, str]]
+    keep_alive_s: int = 0
+
+
 def find_outputs(
     directories: NodeDirectories, user: str, application_id: ApplicationId, request: MapOutputRequest
 ) -> list[MapOutput]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import ClassVar
 
-import h11
 from msgspec import Struct
 
 from nm.launcher.directories import NodeDirectories
-from nm.shuffle.connection import READ_BYTES, SEND_TIMEOUT_S, ReaderStopped, Reply, ShuffleConnection
-from nm.shuffle.map_outputs import MapOutputMissing, find_outputs
+from nm.shuffle.map_outputs import MapOutputMissing, Reply, find_outputs
 from nm.shuffle.requests import Refusal, read_request
 from wire.address import Address, resolve
 from wire.shuffle import REPLY_HASH, URL_HASH, is_url_hash, job_id, port_bytes, reply_hash, token_in
@@ -24,6 +23,8 @@ from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
 
 CONNECTIONS_MAX = 400
 """Connections if the configuration says 0, which is no limit in Hadoop: a process may have 1,024 open files."""
+CLOSE_TIMEOUT_S = 60
+"""How long a reduce may take to read the end of a reply."""
 RETRY_AFTER = {"Retry-After": "1000"}
 """ShuffleHandler.FETCH_RETRY_DELAY, in ms; Hadoop's reduces wait so long and do not count it as a failure."""
 
@@ -81,7 +82,7 @@ class ShuffleHandler:
         address = Address(host, self._settings.port, shuffle.PORT.key)
         ip = await resolve(address, beyond_loopback=self._settings.beyond_loopback)
         try:
-            self._server = await asyncio.start_server(self._connected, ip, address.port, limit=READ_BYTES)
+            self._server = await asyncio.start_server(self._connected, ip, address.port)
         except OSError as error:
             raise YarnException(
                 f"cannot listen on {address.said}: {error.strerror} "
@@ -118,6 +119,10 @@ class ShuffleHandler:
         task.add_done_callback(self._connections.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Imported with the first connection: most nodes never have one, and h11 takes longer to import than a node to
+        # start.
+        from nm.shuffle.connection import ShuffleConnection
+
         connection = ShuffleConnection(reader, writer, self._answer, self._directories)
         try:
             if len(self._connections) > self._settings.connections_max:
@@ -126,20 +131,17 @@ class ShuffleHandler:
             else:
                 await connection.serve()
             writer.close()
-            async with asyncio.timeout(SEND_TIMEOUT_S):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await writer.wait_closed()
-        except (OSError, ReaderStopped) as error:
-            _logger.info("closed a shuffle connection: %s", error or "the reader stopped")
+        except OSError as error:
+            _logger.info("closed a shuffle connection: %s", error or type(error).__name__)
         except Exception:
             _logger.exception("closed a shuffle connection: internal error")
         finally:
             writer.transport.abort()
 
-    async def _answer(self, request: h11.Request) -> Reply:
-        # Of several headers of one name the first counts, as in Netty.
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(list(request.headers))}
-        target = request.target.decode("latin-1")
-        wanted = read_request(request.method.decode("latin-1"), target, headers)
+    async def _answer(self, method: str, target: str, headers: Mapping[str, str]) -> Reply:
+        wanted = read_request(method, target, headers)
         job = self._jobs.get(wanted.job)
         if job is None:
             # Hadoop answers 401 with this text; it is not the caller's proof that is wrong.

@@ -17,12 +17,12 @@ MAX_CONNECTIONS = IntSetting(
 KEEP_ALIVE_ENABLED = BoolSetting(
     "mapreduce.shuffle.connection-keep-alive.enable",
     "false",
-    "whether mapreduce_shuffle keeps every connection for further requests, not only where a reduce asks for it",
+    "whether every connection of a reduce is kept, not only where the reduce asks for it",
 )
 KEEP_ALIVE_TIMEOUT = IntSetting(
     "mapreduce.shuffle.connection-keep-alive.timeout",
     "5",
-    "how long such a connection waits for the next request",
+    "how long a kept connection waits for the next request",
     unit="s",
     minimum=1,
 )

@@ -36,7 +36,8 @@ LIVE = frozenset({AttemptState.RUNNING, AttemptState.COMMITTING, AttemptState.SU
 
 
 class AttemptRecord(Struct, frozen=True):
-    """What the journal and status.json say of an attempt. A map's `output` is the directory of its output.
+    """What the journal and status.json say of an attempt. A map's `output` is host:port of the service
+    that sends it to reduces.
 
     FAILED counts against the task, KILLED does not; both may follow SUCCEEDED for a map whose output was lost.
     """
