@@ -13,10 +13,16 @@ from msgspec import Struct
 from nm.core.container import ApplicationContainerFinished, InitContainer, KillContainer
 from nm.core.context import NodeContext
 from nm.core.diagnostics import APPLICATION_NOT_RUNNING, application_finished
-from nm.core.effects import DeleteApplicationFiles, DeleteApplicationLogs, ForgetApplicationKeys, StopAuxiliaryServices
+from nm.core.effects import (
+    AggregateLogs,
+    DeleteApplicationFiles,
+    DeleteApplicationLogs,
+    ForgetApplicationKeys,
+    StopAuxiliaryServices,
+)
 from yarn.ids import ApplicationId, ContainerId
-from yarn.machine import Lifecycle, Machine, Row
-from yarn.states import ContainerExitStatus
+from yarn.machine import Lifecycle, Machine, Row, Warn
+from yarn.states import ApplicationAccessType, ContainerExitStatus
 
 
 class NMApplicationState(Enum):
@@ -78,7 +84,7 @@ class ApplicationResourcesCleanedup(Struct, frozen=True):
 
 
 class ApplicationLogHandlingFinished(Struct, frozen=True):
-    """The deletion of its logs is scheduled."""
+    """Its logs are aggregated, or their deletion is scheduled."""
 
     application_id: ApplicationId
 
@@ -90,14 +96,18 @@ class ApplicationForgotten(Struct, frozen=True):
 
 
 class NMApplication:
-    """In the node's applications from its first accepted container until the deletion of its logs is scheduled.
+    """In the node's applications from its first accepted container until its logs are aggregated, or their deletion
+    is scheduled.
 
     `containers` are the ids of its containers that are not DONE, in the order of their starts.
     """
 
-    def __init__(self, application_id: ApplicationId, user: str, context: NodeContext) -> None:
+    def __init__(
+        self, application_id: ApplicationId, user: str, acls: dict[ApplicationAccessType, str], context: NodeContext
+    ) -> None:
         self.id = application_id
         self.user = user
+        self.acls = acls
         self.containers: dict[ContainerId, None] = {}
         self.machine = Machine(NMApplicationState.NEW)
         self._context = context
@@ -142,8 +152,27 @@ class NMApplication:
         self.send(ApplicationResourcesCleanedup(self.id))
 
     def finish_logs(self) -> None:
-        """Schedule the deletion of its logs, after the configured retention (NonAggregatingLogHandler)."""
+        """Have its logs aggregated, or schedule their deletion after the configured retention."""
         self._context.dispatcher.emit(ForgetApplicationKeys(self.id))
+        if self._context.settings.aggregate_logs:
+            self._context.dispatcher.emit(AggregateLogs(self.id, self.user, self.acls))
+        else:
+            self._retain_logs()
+
+    def logs_aggregated(self, problem: str) -> None:
+        """Delete its logs, which are in the remote directory now; if aggregation failed, keep them for a while.
+
+        Hadoop deletes them then, too (AppLogAggregatorImpl.doAppLogAggregationPostCleanUp).
+        """
+        if problem:
+            self._context.dispatcher.emit(Warn(f"Log aggregation failed for application {self.id}: {problem}"))
+            self._retain_logs()
+        else:
+            self._context.delete_later(DeleteApplicationLogs(self.id))
+            self.send(ApplicationLogHandlingFinished(self.id))
+
+    def _retain_logs(self) -> None:
+        """Schedule the deletion of its logs (NonAggregatingLogHandler)."""
         self._context.emit_after(self._context.settings.log_retain_ms, DeleteApplicationLogs(self.id))
         self.send(ApplicationLogHandlingFinished(self.id))
 

@@ -11,7 +11,7 @@ from nm.core.emulation import EmulationTable
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException
 from yarn.resource import Resource
-from yarn.settings import nodemanager, resourcemanager, yarnling
+from yarn.settings import logs, nodemanager, resourcemanager, yarnling
 
 _BYTES_PER_MB = 1 << 20
 _SHUTDOWN_SLACK_MS = 1000
@@ -28,8 +28,9 @@ class CoreSettings(Struct, frozen=True):
 
     `utc_offset_ms`: the time zone of the times in diagnostics. `shutdown_wait_ms`: how long a stopping node waits for
     its containers to end. `deletion_delay_ms` negative: nothing is deleted. `work_preserving`: a resync keeps the
-    containers. `auxiliary_services`: ((name, what startContainers returns for it), ...). `emulation` None: every
-    container runs as a process. `check_invariants`: check nm.core.invariants after each step.
+    containers. `aggregate_logs`: an application's logs are collected in the remote log directory when it ends.
+    `auxiliary_services`: ((name, what startContainers returns for it), ...). `emulation` None: every container runs
+    as a process. `check_invariants`: check nm.core.invariants after each step.
     """
 
     utc_offset_ms: int = 0
@@ -46,6 +47,7 @@ class CoreSettings(Struct, frozen=True):
     cache_target_bytes: int = 10_240 * _BYTES_PER_MB
     cache_cleanup_interval_ms: int = 600_000
     work_preserving: bool = True
+    aggregate_logs: bool = False
     auxiliary_services: tuple[tuple[str, bytes], ...] = ()
     emulation: EmulationTable | None = None
     check_invariants: bool = False
@@ -76,6 +78,7 @@ def core_settings(conf: Configuration, utc_offset_ms: int, emulation: EmulationT
         log_retain_ms=nodemanager.LOG_RETAIN.of(conf),
         cache_target_bytes=nodemanager.LOCALIZER_CACHE_TARGET_SIZE_MB.of(conf) * _BYTES_PER_MB,
         cache_cleanup_interval_ms=nodemanager.LOCALIZER_CACHE_CLEANUP_INTERVAL.of(conf),
+        aggregate_logs=logs.AGGREGATION_ENABLED.of(conf),
         work_preserving=resourcemanager.WORK_PRESERVING_RECOVERY_ENABLED.of(conf),
         emulation=emulation,
         check_invariants=yarnling.CHECK_INVARIANTS.of(conf),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from msgspec import Struct
 
 from nm.core.effects import (
+    AggregateLogs,
     ChangeMonitoring,
     DeleteApplicationFiles,
     DeleteApplicationLogs,
@@ -43,6 +44,12 @@ from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
 _logger = logging.getLogger(__name__)
 
 
+class LogAggregation(Protocol):
+    """Collects logs in the remote log directory (nm.launcher.log_aggregation.LogAggregator)."""
+
+    def aggregate(self, effect: AggregateLogs) -> None: ...
+
+
 class NodeParts(Struct, frozen=True):
     """The parts that carry out a node's effects.
 
@@ -56,6 +63,7 @@ class NodeParts(Struct, frozen=True):
     deletion: DeletionService
     service: ContainerManagementService
     auxiliary: AuxiliaryServices
+    logs: LogAggregation | None = None
 
 
 class NodeShell(CoreShell[Event, Effect]):
@@ -97,6 +105,9 @@ class NodeShell(CoreShell[Event, Effect]):
                 parts.launcher.change_cpu(effect)
             case DeleteResource() | DeleteContainerFiles() | DeleteApplicationFiles() | DeleteApplicationLogs():
                 parts.deletion.delete(effect)
+            case AggregateLogs():
+                assert parts.logs is not None, "the core aggregates only if this is configured"
+                parts.logs.aggregate(effect)
             case InitAuxiliaryService(service, application_id, user, data):
                 parts.auxiliary.init_application(service, application_id, user, data)
             case StopAuxiliaryServices(application_id):

@@ -27,7 +27,7 @@ from nm.launcher.directories import NodeDirectories
 from nm.localizer.fetch import Localizer
 from nm.shell.auxiliary_services import AuxiliaryServices
 from nm.shell.disks import DiskChecker, DiskSettings, SharedSamples
-from nm.shell.effects import NodeParts, NodeShell
+from nm.shell.effects import LogAggregation, NodeParts, NodeShell
 from nm.shell.host_environment import HostEnvironment, hardware, java_version
 from nm.shell.monitor import ContainersMonitor, MonitorSettings
 from nm.shell.resource_tracker import TrackerCalls
@@ -118,6 +118,7 @@ class NodeManager:
         )
         self._localizer = Localizer(directories, send, nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(shared.conf))
         self._deletion = DeletionService(directories, environment.deleter)
+        self._directories, self._conf = directories, shared.conf
         self._started_before = environment.started_before(node_id.host)
 
     def start(self, calls: TrackerCalls, tasks: asyncio.TaskGroup, masters: EmulatedApplicationMasters | None) -> None:
@@ -125,7 +126,14 @@ class NodeManager:
         self.launcher.emulated.masters = masters
         self._localizer.use(tasks)
         self.shell.parts = NodeParts(
-            calls, self._localizer, self.launcher, self.monitor, self._deletion, self.service, self._auxiliary
+            calls,
+            self._localizer,
+            self.launcher,
+            self.monitor,
+            self._deletion,
+            self.service,
+            self._auxiliary,
+            self._log_aggregation(tasks),
         )
         self.service.open(self.node_id, self.shell)
         self.disks.check()
@@ -153,6 +161,14 @@ class NodeManager:
         """Refuse calls from now on, and stop the core's timers."""
         self.service.close()
         self.shell.close()
+
+    def _log_aggregation(self, tasks: asyncio.TaskGroup) -> LogAggregation | None:
+        if not self.settings.aggregate_logs:
+            return None
+        # Imported here: without aggregation a NodeManager is as small as before.
+        from nm.launcher.log_aggregation import LogAggregator, RemoteLogs
+
+        return LogAggregator(self.node_id, self._directories, RemoteLogs.read(self._conf), self.shell.send, tasks)
 
     def _make_launcher(self, shared: SharedServices, directories: NodeDirectories) -> ContainersLauncher:
         conf = shared.conf

@@ -8,12 +8,21 @@ from typing import Any, Final
 
 from yarn.configuration import Configuration, find_variable
 from yarn.faults import DEFAULT, Fault, Severity
-from yarn.settings import applicationmaster, nodemanager, preemption, resourcemanager, scheduler, shuffle, yarnling
+from yarn.settings import (
+    applicationmaster,
+    logs,
+    nodemanager,
+    preemption,
+    resourcemanager,
+    scheduler,
+    shuffle,
+    yarnling,
+)
 from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting, key_pattern
 
 _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
     value
-    for module in (yarnling, resourcemanager, scheduler, preemption, nodemanager, shuffle, applicationmaster)
+    for module in (yarnling, resourcemanager, scheduler, preemption, nodemanager, logs, shuffle, applicationmaster)
     for value in vars(module).values()
     if isinstance(value, Setting)
 )
@@ -27,7 +36,6 @@ _PATTERNS: Final = tuple((re.compile(key_pattern(key)), BY_KEY[key]) for key in 
 _SWITCHES = {
     "yarn.resourcemanager.ha.enabled": "there is one ResourceManager; failover is not supported yet",
     "yarn.nodemanager.recovery.enabled": "recovery of containers is not supported yet; they are killed",
-    "yarn.log-aggregation-enable": "log aggregation is not supported yet; logs stay on their nodes",
     "yarn.timeline-service.enabled": "there is no timeline service",
     "yarn.nodemanager.container-log-monitor.enable": "the size of container logs is not monitored",
 }
@@ -64,6 +72,7 @@ def check_settings(conf: Configuration) -> list[Fault]:
         _check_recovery,
         _check_access,
         _check_auxiliary_services,
+        _check_log_aggregation,
     ):
         faults += check(sound)
     return [*faults, *_check_absent(conf), *_unbound(conf)]
@@ -226,6 +235,27 @@ def _check_auxiliary_services(sound: _Sound) -> list[Fault]:
         for name in setting.of(conf)
         if name != nodemanager.MAPREDUCE_SHUFFLE
     ]
+
+
+def _check_log_aggregation(sound: _Sound) -> list[Fault]:
+    """Aggregated logs are TFiles in a directory of this machine, whose names come from the configuration."""
+    conf = sound.conf
+    if not logs.AGGREGATION_ENABLED.of(conf):
+        return []
+    faults = []
+    formats, directory = logs.FILE_FORMATS, logs.remote_log_dir(conf)
+    if formats.of(conf)[:1] != (logs.TFILE,):
+        problem = f"yarnling writes {logs.TFILE} only, the format of Hadoop's default"
+        faults.append(Fault(formats.key, formats.text(conf), conf.origin(formats.key), problem, "write TFile first"))
+    if not directory.startswith("/"):
+        setting = logs.REMOTE_APP_LOG_DIR
+        problem = "is not a local directory: an absolute path or a file: URI"
+        faults.append(Fault(setting.key, directory, conf.origin(setting.key), problem, "name a local directory"))
+    if "/" in logs.log_dir_suffix(conf):
+        setting = logs.REMOTE_APP_LOG_DIR_SUFFIX
+        problem = "has a slash, but is part of a name"
+        faults.append(Fault(setting.key, setting.text(conf), conf.origin(setting.key), problem, "remove the slash"))
+    return faults
 
 
 def _check_absent(conf: Configuration) -> list[Fault]:
