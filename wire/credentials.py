@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from msgspec import field
 
+from wire.writables import WritableReader, put_block, put_token, put_vint
 from yarn.containers import Token
 from yarn.errors import InvalidArgumentException
 from yarn.records import SecretRecord
@@ -36,14 +37,14 @@ class Credentials(SecretRecord, frozen=True):
         """The file's content; 7 bytes if there are no entries."""
         out = bytearray(MAGIC)
         out.append(VERSION)
-        _put_vint(out, len(self.tokens))
+        put_vint(out, len(self.tokens))
         for alias, token in self.tokens.items():
-            for part in (alias.encode(), token.identifier, token.password, token.kind.encode(), token.service.encode()):
-                _put_bytes(out, part)
-        _put_vint(out, len(self.secrets))
+            put_block(out, alias.encode())
+            put_token(out, token)
+        put_vint(out, len(self.secrets))
         for alias, secret in self.secrets.items():
-            _put_bytes(out, alias.encode())
-            _put_bytes(out, secret)
+            put_block(out, alias.encode())
+            put_block(out, secret)
         return bytes(out)
 
     @staticmethod
@@ -54,18 +55,18 @@ class Credentials(SecretRecord, frozen=True):
         """
         if not data:
             return Credentials()
-        reader = _Reader(data)
+        reader = WritableReader(data, "credentials")
         if reader.take(len(MAGIC)) != MAGIC:
             raise InvalidArgumentException(f"credentials start with {data[:4]!r}, must be {MAGIC!r}")
         version = reader.take(1)[0]
         if version != VERSION:
             raise InvalidArgumentException(f"credentials have format version {version}, only {VERSION} is supported")
         tokens = {}
-        for _ in range(reader.count()):
-            alias, identifier, password = reader.text(), reader.block(), reader.block()
-            tokens[alias] = Token(identifier, password, reader.text(), reader.text())
+        for _ in range(_count(reader)):
+            alias = reader.text()
+            tokens[alias] = reader.token()
         secrets = {}
-        for _ in range(reader.count()):
+        for _ in range(_count(reader)):
             alias = reader.text()
             secrets[alias] = reader.block()
         return Credentials(tokens, secrets)
@@ -78,60 +79,8 @@ class Credentials(SecretRecord, frozen=True):
         return Credentials({**self.tokens, alias: token}, self.secrets)
 
 
-class _Reader:
-    """Reads bytes from front to back; each read checks that enough bytes are left."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def take(self, size: int) -> bytes:
-        part = self._data[self._at : self._at + size]
-        if size < 0 or len(part) < size:
-            raise InvalidArgumentException(
-                f"credentials end after {len(self._data)} bytes where {size} more should follow byte {self._at}"
-            )
-        self._at += size
-        return part
-
-    def vint(self) -> int:
-        """A variable-length integer (WritableUtils.readVLong).
-
-        -112..127 are one byte; for other numbers the first byte gives sign and length.
-        """
-        first = int.from_bytes(self.take(1), "big", signed=True)
-        if first >= -112:
-            return first
-        negative = first < -120
-        value = int.from_bytes(self.take(-120 - first if negative else -112 - first), "big")
-        return ~value if negative else value
-
-    def count(self) -> int:
-        count = self.vint()
-        if not 0 <= count <= ENTRIES_MAX:
-            raise InvalidArgumentException(f"credentials claim {count} entries, at most {ENTRIES_MAX} are accepted")
-        return count
-
-    def block(self) -> bytes:
-        return self.take(self.vint())
-
-    def text(self) -> str:
-        try:
-            return self.block().decode()
-        except UnicodeDecodeError:
-            raise InvalidArgumentException("a text in the credentials is not UTF-8") from None
-
-
-def _put_vint(out: bytearray, value: int) -> None:
-    """Append a number that is not negative (WritableUtils.writeVLong)."""
-    if value <= 127:
-        out.append(value)
-        return
-    data = value.to_bytes((value.bit_length() + 7) // 8, "big")
-    out.append(256 - 112 - len(data))
-    out += data
-
-
-def _put_bytes(out: bytearray, data: bytes) -> None:
-    _put_vint(out, len(data))
-    out += data
+def _count(reader: WritableReader) -> int:
+    count = reader.vint()
+    if not 0 <= count <= ENTRIES_MAX:
+        raise InvalidArgumentException(f"credentials claim {count} entries, at most {ENTRIES_MAX} are accepted")
+    return count

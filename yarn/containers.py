@@ -121,10 +121,18 @@ class ContainerRetryContext(Struct, frozen=True):
     failures_validity_interval_ms: int = -1
 
 
+class ServiceData(SecretRecord, frozen=True):
+    """What an AM passes to an auxiliary service of a node; for mapreduce_shuffle it contains the job's secret."""
+
+    secret_fields: ClassVar = ("data",)
+
+    data: bytes
+
+
 class ContainerLaunchContext(SecretRecord, frozen=True):
     """What a container runs. The commands are joined with blanks and passed to bash unchanged.
 
-    `local_resources` {link name below the work directory: resource}. `service_data` {auxiliary service: bytes}.
+    `local_resources` {link name below the work directory: resource}. `service_data` {auxiliary service: data}.
     `tokens`: the serialised credentials for the container. `application_acls`: in the context of an AM, who else may
     view or change the application (users, a blank, groups).
     """
@@ -135,7 +143,7 @@ class ContainerLaunchContext(SecretRecord, frozen=True):
     environment: dict[str, str] = field(default_factory=dict)
     local_resources: dict[str, LocalResource] = field(default_factory=dict)
     tokens: bytes = b""
-    service_data: dict[str, bytes] = field(default_factory=dict)
+    service_data: dict[str, ServiceData] = field(default_factory=dict)
     retry: ContainerRetryContext = ContainerRetryContext()
     application_acls: dict[ApplicationAccessType, str] = field(default_factory=dict)
 

@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 import am
 from wire.json_records import from_json, to_json
-from yarn.containers import ContainerLaunchContext, LocalResource
+from yarn.containers import ContainerLaunchContext, LocalResource, ServiceData
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationId
 from yarn.states import LocalResourceType, LocalResourceVisibility
@@ -55,6 +55,7 @@ def python_launch_context(
     *,
     environment: Mapping[str, str] | None = None,
     local_resources: Mapping[str, LocalResource] | None = None,
+    service_data: Mapping[str, ServiceData] | None = None,
 ) -> ContainerLaunchContext:
     """A launch context that runs a Python module of yarnling.
 
@@ -64,6 +65,7 @@ def python_launch_context(
         commands=(python_command(module, arguments),),
         environment={"PYTHONPATH": packages_dir(), **(environment or {})},
         local_resources=dict(local_resources or {}),
+        service_data=dict(service_data or {}),
     )
 
 

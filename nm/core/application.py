@@ -13,10 +13,15 @@ from msgspec import Struct
 from nm.core.container import ApplicationContainerFinished, InitContainer, KillContainer
 from nm.core.context import NodeContext
 from nm.core.diagnostics import APPLICATION_NOT_RUNNING, application_finished
-from nm.core.effects import DeleteApplicationFiles, DeleteApplicationLogs, ForgetApplicationKeys
+from nm.core.effects import (
+    AggregateLogs,
+    DeleteApplicationFiles,
+    DeleteApplicationLogs,
+    ForgetApplicationKeys,
+)
 from yarn.ids import ApplicationId, ContainerId
-from yarn.machine import Lifecycle, Machine, Row
-from yarn.states import ContainerExitStatus
+from yarn.machine import Lifecycle, Machine, Row, Warn
+from yarn.states import ApplicationAccessType, ContainerExitStatus
 
 
 class NMApplicationState(Enum):
@@ -81,7 +86,7 @@ class ApplicationResourcesCleanedup(Struct, frozen=True):
 
 
 class ApplicationLogHandlingFinished(Struct, frozen=True):
-    """To an application: the deletion of its logs is scheduled."""
+    """To an application: its logs are aggregated, or their deletion is scheduled."""
 
     application_id: ApplicationId
 
@@ -95,13 +100,17 @@ class ApplicationForgotten(Struct, frozen=True):
 class NMApplication:
     """An application that has, or had, containers on this node.
 
-    The node keeps it from its first accepted container until the deletion of its logs is scheduled. `containers` are
+    The node keeps it from its first accepted container until its logs are aggregated or their
+    deletion is scheduled. `containers` are
     the ids of its containers that are not DONE, in the order in which they were started.
     """
 
-    def __init__(self, application_id: ApplicationId, user: str, context: NodeContext) -> None:
+    def __init__(
+        self, application_id: ApplicationId, user: str, acls: dict[ApplicationAccessType, str], context: NodeContext
+    ) -> None:
         self.id = application_id
         self.user = user
+        self.acls = acls
         self.containers: dict[ContainerId, None] = {}
         self.machine = Machine(NMApplicationState.NEW)
         self._context = context
@@ -138,14 +147,33 @@ class NMApplication:
             self.send(KillContainer(container_id, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, text))
 
     def clean_up(self) -> None:
-        """Delete the application's local directories and drop its cache of files."""
+        """Delete the application's local directories, stop its auxiliary services, and drop its cache of files."""
         self._context.resources.forget_application(self.id)
         self._context.delete_later(DeleteApplicationFiles(self.id, self.user))
         self.send(ApplicationResourcesCleanedup(self.id))
 
     def finish_logs(self) -> None:
-        """Schedule the deletion of the application's logs after the configured retention (NonAggregatingLogHandler)."""
+        """Have the application's logs aggregated, or schedule their deletion after the configured retention."""
         self._context.dispatcher.emit(ForgetApplicationKeys(self.id))
+        if self._context.settings.aggregate_logs:
+            self._context.dispatcher.emit(AggregateLogs(self.id, self.user, self.acls))
+        else:
+            self._retain_logs()
+
+    def logs_aggregated(self, problem: str) -> None:
+        """Delete its logs, which are in the remote directory now; if aggregation failed, keep them for a while.
+
+        Hadoop deletes them then, too (AppLogAggregatorImpl.doAppLogAggregationPostCleanUp).
+        """
+        if problem:
+            self._context.dispatcher.emit(Warn(f"Log aggregation failed for application {self.id}: {problem}"))
+            self._retain_logs()
+        else:
+            self._context.delete_later(DeleteApplicationLogs(self.id))
+            self.send(ApplicationLogHandlingFinished(self.id))
+
+    def _retain_logs(self) -> None:
+        """Schedule the deletion of its logs (NonAggregatingLogHandler)."""
         self._context.emit_after(self._context.settings.log_retain_ms, DeleteApplicationLogs(self.id))
         self.send(ApplicationLogHandlingFinished(self.id))
 

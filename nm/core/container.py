@@ -11,6 +11,7 @@ from nm.core.diagnostics import TERMINATED_BEFORE_LAUNCH, time_stamp
 from nm.core.effects import (
     ChangeMonitoring,
     DeleteContainerFiles,
+    InitAuxiliaryService,
     LaunchContainer,
     MonitorContainer,
     Signal,
@@ -217,11 +218,13 @@ class NMContainer:
         self._diagnostics = (self._diagnostics + stamp + text)[-settings.diagnostics_max_chars :]
 
     def request_resources(self) -> bool:
-        """Request every file of the launch context from the caches; False if there are none.
+        """Pass the service data on and request every file of the launch context from the caches; False if there are none.
 
         An emulated container needs no files. If one file has two link names, only the last link is created, because
         Hadoop's ResourceSet is keyed by the file.
         """
+        for service, data in self.launch_context.service_data.items():
+            self._context.dispatcher.emit(InitAuxiliaryService(service, self.id.application_id, self.user, data.data))
         if self.emulation:
             return False
         self._pending = {

@@ -135,7 +135,9 @@ class ContainerService:
             raise YarnException("Container start failed as the NodeManager is in the process of shutting down")
         self._containers[container_id] = NMContainer(token, request.launch_context, context)
         if application_id not in self._applications:
-            self._applications[application_id] = NMApplication(application_id, token.user, context)
+            self._applications[application_id] = NMApplication(
+                application_id, token.user, request.launch_context.application_acls, context
+            )
             context.dispatcher.send(InitApplication(application_id))
         context.dispatcher.send(ApplicationContainerInit(container_id))
         self._started.add(token)

@@ -13,6 +13,7 @@ from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.records import SecretRecord
 from yarn.resource import Resource
+from yarn.states import ApplicationAccessType
 
 
 class Signal(Enum):
@@ -154,6 +155,34 @@ class DeleteApplicationLogs(Struct, frozen=True):
     application_id: ApplicationId
 
 
+class AggregateLogs(Struct, frozen=True):
+    """Write an application's logs into its file in the remote log directory; answer with LogsAggregated.
+
+    `acls` {access: users, a blank, groups}, of the application's first container here, go into the file.
+    """
+
+    application_id: ApplicationId
+    user: str
+    acls: dict[ApplicationAccessType, str]
+
+
+class InitAuxiliaryService(SecretRecord, frozen=True):
+    """Pass service data of a container to an auxiliary service: its application uses the service on this node."""
+
+    secret_fields: ClassVar = ("data",)
+
+    service: str
+    application_id: ApplicationId
+    user: str
+    data: bytes = b""
+
+
+class StopAuxiliaryServices(Struct, frozen=True):
+    """Have the auxiliary services forget an application: it has ended on this node."""
+
+    application_id: ApplicationId
+
+
 class ForgetApplicationKeys(Struct, frozen=True):
     """Forget the keys for the NM tokens of an application's attempts, because the application has
     ended on this node.
@@ -178,6 +207,9 @@ Effect: TypeAlias = (
     | DeleteContainerFiles
     | DeleteApplicationFiles
     | DeleteApplicationLogs
+    | AggregateLogs
+    | InitAuxiliaryService
+    | StopAuxiliaryServices
     | ForgetApplicationKeys
     | StateChanged
     | Warn

@@ -14,7 +14,7 @@ from msgspec import Struct
 from nm.core.effects import Signal
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.errors import YarnException
-from yarn.ids import ContainerId
+from yarn.ids import ApplicationId, ContainerId
 from yarn.machine import Tick
 from yarn.machine.dispatcher import Call
 from yarn.nodes import NodeHealth, ResourceUtilization
@@ -73,6 +73,13 @@ class SignalToContainer(Struct, frozen=True):
     call: Call
     caller: NMTokenIdentifier
     request: SignalContainerRequest
+
+
+class LogsAggregated(Struct, frozen=True):
+    """The answer to AggregateLogs: `problem` says why the logs could not be aggregated, empty if they are."""
+
+    application_id: ApplicationId
+    problem: str = ""
 
 
 class Start(Struct, frozen=True):
@@ -225,6 +232,7 @@ Event: TypeAlias = (
     | GetContainerStatuses
     | UpdateContainers
     | SignalToContainer
+    | LogsAggregated
     | Start
     | NodeRegistered
     | RegistrationFailed

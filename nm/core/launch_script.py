@@ -14,11 +14,12 @@ The rules are those of Hadoop's ContainerLaunch and ContainerExecutor.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from nm.core.shell_text import literal, quote, quote_in_command, quote_value, references
 from yarn.ids import ContainerId, NodeId
@@ -33,6 +34,8 @@ DIRECTORY_INFO = "directory.info"
 LS_TITLE = "ls -l:"
 TREE_TITLE = "find -L . -maxdepth 5 -ls:"
 BROKEN_LINKS_TITLE = "broken symlinks(find -L . -maxdepth 5 -type l -ls):"
+AUXILIARY_SERVICE_PREFIX = "NM_AUX_SERVICE_"
+"""With a service's name: the variable that has its data in base 64 (AuxiliaryServiceHelper)."""
 JVM_PID = "JVM_PID"
 """The variable that contains the process id of the script. The container's command keeps this process id."""
 JAVA_17_OPTIONS = (
@@ -74,7 +77,8 @@ class NodeEnvironment(Struct, frozen=True):
 
     `inherited` is {variable: value} of the NM's own variables that are whitelisted. `admin_env` is
     yarn.nodemanager.admin-env; `nm_variables` are all variables of the NM, which replace `$X` in it. `java_version` is
-    the major version of the node's Java, 0 if the node has none.
+    the major version of the node's Java, 0 if the node has none. `auxiliary_services` is {name: data that
+    startContainers returns for it}.
     """
 
     node_id: NodeId
@@ -84,6 +88,7 @@ class NodeEnvironment(Struct, frozen=True):
     admin_env: str
     nm_variables: Mapping[str, str]
     java_version: int = 0
+    auxiliary_services: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class Environment(Struct, frozen=True):
@@ -136,6 +141,10 @@ def environment(
         "HOME": node.home,
         "PWD": directories.work_dir,
         "LOCALIZATION_COUNTERS": localization_counters,
+        **{
+            f"{AUXILIARY_SERVICE_PREFIX}{name}": base64.b64encode(data).decode()
+            for name, data in node.auxiliary_services.items()
+        },
     }
     of_others = {name: value for name, value in other.items() if name not in of_node and name != JVM_PID}
     return Environment(of_node, of_others)

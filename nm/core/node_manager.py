@@ -48,6 +48,7 @@ from nm.core.events import (
     HealthChecked,
     LaunchCancelled,
     LaunchFailed,
+    LogsAggregated,
     MemoryExceeded,
     NodeHeartbeatAnswered,
     NodeHeartbeatFailed,
@@ -152,6 +153,7 @@ class NodeManagerCore:
         on(HealthChecked, self._health_checked)
         on(ContainerDone, lambda _: self.status.send_soon())
         on(ContainerRelaunchDue, self._relaunch)
+        on(LogsAggregated, self._logs_aggregated)
         on(ApplicationForgotten, lambda event: self.applications.pop(event.application_id, None))
         on(ShrinkCaches, self._shrink_caches)
         on(Tick, lambda _: None)
@@ -184,6 +186,11 @@ class NodeManagerCore:
             self._dispatcher.emit(Warn(f"Event {name} sent to absent application {application_id}"))
         else:
             self._dispatcher.transition(APPLICATION_LIFECYCLE, application, application.machine, event)
+
+    def _logs_aggregated(self, event: LogsAggregated) -> None:
+        application = self.applications.get(event.application_id)
+        if application is not None:
+            application.logs_aggregated(event.problem)
 
     def _start(self, event: Start) -> None:
         self.service.note_started_before(event.started_before)

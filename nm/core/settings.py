@@ -11,7 +11,7 @@ from nm.core.emulation import EmulationTable
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException
 from yarn.resource import Resource
-from yarn.settings import nodemanager, resourcemanager, yarnling
+from yarn.settings import logs, nodemanager, resourcemanager, yarnling
 
 _BYTES_PER_MB = 1 << 20
 _SHUTDOWN_SLACK_MS = 1000
@@ -30,8 +30,9 @@ class CoreSettings(Struct, frozen=True):
 
     `utc_offset_ms` is the time zone for times in diagnostics. `shutdown_wait_ms` is how long a stopping node waits for
     its containers to end. If `deletion_delay_ms` is negative, nothing is deleted. If `work_preserving`, a resync keeps
-    the containers. `auxiliary_services` is ((name, data that startContainers returns for it), ...). If `emulation` is
-    None, every container runs as a process. If `check_invariants`, nm.core.invariants are checked after each step.
+    the containers. If `aggregate_logs`, the logs of an application are collected in the remote log directory when it
+    ends. `auxiliary_services` is ((name, data that startContainers returns for it), ...). If `emulation` is None, every
+    container runs as a process. If `check_invariants`, nm.core.invariants are checked after each step.
     """
 
     utc_offset_ms: int = 0
@@ -48,6 +49,7 @@ class CoreSettings(Struct, frozen=True):
     cache_target_bytes: int = 10_240 * _BYTES_PER_MB
     cache_cleanup_interval_ms: int = 600_000
     work_preserving: bool = True
+    aggregate_logs: bool = False
     auxiliary_services: tuple[tuple[str, bytes], ...] = ()
     emulation: EmulationTable | None = None
     check_invariants: bool = False
@@ -78,6 +80,7 @@ def core_settings(conf: Configuration, utc_offset_ms: int, emulation: EmulationT
         log_retain_ms=nodemanager.LOG_RETAIN.of(conf),
         cache_target_bytes=nodemanager.LOCALIZER_CACHE_TARGET_SIZE_MB.of(conf) * _BYTES_PER_MB,
         cache_cleanup_interval_ms=nodemanager.LOCALIZER_CACHE_CLEANUP_INTERVAL.of(conf),
+        aggregate_logs=logs.AGGREGATION_ENABLED.of(conf),
         work_preserving=resourcemanager.WORK_PRESERVING_RECOVERY_ENABLED.of(conf),
         emulation=emulation,
         check_invariants=yarnling.CHECK_INVARIANTS.of(conf),

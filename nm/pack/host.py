@@ -43,7 +43,7 @@ from yarn.settings import nodemanager
 from yarn.settings.yarnling import PACK
 
 _FURTHER_DESCRIPTORS = 256
-"""How many files a process may have open beside one listener for each node: channels, logs, pipes of containers."""
+"""How many files a process may have open beside the listeners of its nodes: channels, logs, pipes of containers."""
 
 
 class NodePack:
@@ -59,7 +59,8 @@ class NodePack:
         services = dict(zip(self.environment.hosts, self.server.services, strict=True))
         router = NodesByToken(NMTokenSecretManager(self.server.nm_keys), services)
         self.server.serve(router, router.authenticate, router.token_of)
-        _allow_descriptors(len(services) + _FURTHER_DESCRIPTORS)
+        listeners = 1 + len(nodemanager.AUX_SERVICES.of(conf))
+        _allow_descriptors(len(services) * listeners + _FURTHER_DESCRIPTORS)
 
     def connect(self, host: NodeHost, rm: TrackerAccess, channels: Channels, tasks: asyncio.TaskGroup) -> PackTracker:
         """Connect all nodes to the RM; each call carries the requests of many nodes."""
@@ -126,8 +127,8 @@ def _allow_descriptors(needed: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
         raise YarnException(
-            f"{PACK.key}: the process needs {needed} file descriptors, one for each node among them, and may open "
-            f"{hard} (use a smaller pack, or raise `ulimit -Hn`)"
+            f"{PACK.key}: the process needs {needed} file descriptors, the listeners of each node among them, and "
+            f"may open {hard} (use a smaller pack, or raise `ulimit -Hn`)"
         )
     if soft != resource.RLIM_INFINITY and soft < needed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, Protocol
 
 from nm.emulation.application_master import EmulatedApplicationMasters
 from nm.launcher.processes import kill_orphans
+from nm.shell.auxiliary_services import AuxiliaryServices
 from nm.shell.disks import DiskLoop
 from nm.shell.host_environment import HostEnvironment
 from nm.shell.monitor import MonitorLoop
@@ -95,14 +96,18 @@ class NodeHost:
         Set `stopping` to shut the nodes down; `stopped` is done when they have stopped. Raises YarnException, and
         leaves nothing behind, if the nodes cannot start.
         """
-        environment, server = hosting.environment, hosting.server
+        environment, server, services = hosting.environment, hosting.server, AsyncExitStack()
         try:
             environment.lock_directories()
             node_ids = await server.listen()
             shared = SharedServices(environment, environ)
+            auxiliary = [
+                await services.enter_async_context(AuxiliaryServices.opened(environment, node_id.host))
+                for node_id in node_ids
+            ]
             nodes = [
-                NodeManager(shared, node_id, service)
-                for node_id, service in zip(node_ids, server.services, strict=True)
+                NodeManager(shared, node_id, service, own_services)
+                for node_id, service, own_services in zip(node_ids, server.services, auxiliary, strict=True)
             ]
             for node in nodes:
                 node.shell.state_changed = partial(server.send_change, node.node_id)
@@ -115,6 +120,7 @@ class NodeHost:
                     yield host
                 shutting_down.cancel()
         finally:
+            await services.aclose()
             await server.close()
             environment.close()
 

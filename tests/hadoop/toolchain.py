@@ -57,7 +57,17 @@ def compiled(source: str, target: Path, *class_path: Path | str) -> Path:
     """The classes of java/SOURCE, in `target`."""
     sources = sorted((HERE / "java" / source).glob("*.java"))
     subprocess.run(
-        ["javac", "--release", str(OLDEST_JAVA), "-Xlint:-options", "-cp", class_path_of(*class_path), "-d", target, *sources],
+        [
+            "javac",
+            "--release",
+            str(OLDEST_JAVA),
+            "-Xlint:-options",
+            "-cp",
+            class_path_of(*class_path),
+            "-d",
+            target,
+            *sources,
+        ],
         check=True,
         stdin=subprocess.DEVNULL,
     )

@@ -16,7 +16,7 @@ from nm.core.events import (
 )
 from nm.core.settings import CoreSettings
 from tests.nm.nodes import ATTEMPT, NOW_MS, OTHER_ATTEMPT, Node, container_id, container_token, nm_token
-from yarn.containers import ContainerLaunchContext, LocalResource, NMTokenIdentifier
+from yarn.containers import ContainerLaunchContext, LocalResource, NMTokenIdentifier, ServiceData
 from yarn.errors import InvalidAuxServiceException, InvalidContainerException, InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.machine import Refuse, Reply, Tick
@@ -105,7 +105,7 @@ def test_a_container_of_an_earlier_rm_is_refused(node: Node) -> None:
 
 
 def test_an_unknown_auxiliary_service_is_refused(node: Node) -> None:
-    launch = ContainerLaunchContext(("true",), service_data={"nosuch_service": b""})
+    launch = ContainerLaunchContext(("true",), service_data={"nosuch_service": ServiceData(b"")})
     error = refusal(node, tokens=(container_token(1),), launch=launch)
     assert isinstance(error, InvalidAuxServiceException)
     assert error.message == "The auxService:nosuch_service does not exist"
@@ -113,7 +113,7 @@ def test_an_unknown_auxiliary_service_is_refused(node: Node) -> None:
 
 def test_a_known_auxiliary_service_answers_with_its_data() -> None:
     node = Node(CoreSettings(auxiliary_services=(("mapreduce_shuffle", b"\0\0\x34\xfa"),))).register()
-    launch = ContainerLaunchContext(("true",), service_data={"mapreduce_shuffle": b""})
+    launch = ContainerLaunchContext(("true",), service_data={"mapreduce_shuffle": ServiceData(b"")})
     response = node.start(1, launch=launch)
     assert response.succeeded == (container_id(1),)
     assert response.services_metadata == {"mapreduce_shuffle": b"\0\0\x34\xfa"}

@@ -47,6 +47,7 @@ from yarn.containers import (
     LocalResource,
     NMContainerStatus,
     NMTokenIdentifier,
+    ServiceData,
     Token,
 )
 from yarn.errors import InvalidArgumentException
@@ -262,7 +263,7 @@ def write_launch_context(context: ContainerLaunchContext, out: pb.ContainerLaunc
     if context.tokens:
         out.tokens = context.tokens
     for service, data in context.service_data.items():
-        out.service_data.add(key=service, value=data)
+        out.service_data.add(key=service, value=data.data)
     for name, value in context.environment.items():
         out.environment.add(key=name, value=value)
     out.command.extend(context.commands)
@@ -285,7 +286,7 @@ def read_launch_context(proto: pb.ContainerLaunchContextProto) -> ContainerLaunc
         {text(entry, "key"): text(entry, "value") for entry in proto.environment},
         {text(entry, "key"): _read_local_resource(required(entry, "value")) for entry in proto.localResources},
         proto.tokens,
-        {text(entry, "key"): entry.value for entry in proto.service_data},
+        {text(entry, "key"): ServiceData(entry.value) for entry in proto.service_data},
         _read_retry(proto.container_retry_context),
         read_acls(proto.application_ACLs),
     )

@@ -224,6 +224,13 @@ LOG_CONTAINER_DEBUG_INFO = BoolSetting(
     "whether launch scripts are copied to the log directory",
 )
 
+MAPREDUCE_SHUFFLE = "mapreduce_shuffle"
+AUX_SERVICES = ListSetting(
+    "yarn.nodemanager.aux-services",
+    "",
+    f"auxiliary services of the node; {MAPREDUCE_SHUFFLE} sends map outputs to reduces",
+)
+
 ENV_WHITELIST = ListSetting(
     "yarn.nodemanager.env-whitelist",
     "JAVA_HOME,HADOOP_COMMON_HOME,HADOOP_HDFS_HOME,HADOOP_CONF_DIR,CLASSPATH_PREPEND_DISTCACHE,"

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from yarn.configuration import Configuration, find_variable
 from yarn.faults import DEFAULT, Fault, Severity
-from yarn.settings import nodemanager, preemption, resourcemanager, scheduler, yarnling
+from yarn.settings import logs, nodemanager, preemption, resourcemanager, scheduler, shuffle, yarnling
 from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting, key_pattern
 
 _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
     value
-    for module in (yarnling, resourcemanager, scheduler, preemption, nodemanager)
+    for module in (yarnling, resourcemanager, scheduler, preemption, nodemanager, logs, shuffle)
     for value in vars(module).values()
     if isinstance(value, Setting)
 )
@@ -28,13 +28,12 @@ _PATTERNS: Final = tuple((re.compile(key_pattern(key)), BY_KEY[key]) for key in 
 _SWITCHES = {
     "yarn.resourcemanager.ha.enabled": "there is one ResourceManager; failover is not supported yet",
     "yarn.nodemanager.recovery.enabled": "recovery of containers is not supported yet; they are killed",
-    "yarn.log-aggregation-enable": "log aggregation is not supported yet; logs stay on their nodes",
     "yarn.timeline-service.enabled": "there is no timeline service",
     "yarn.nodemanager.container-log-monitor.enable": "the size of container logs is not monitored",
 }
-_PATHS = {
-    "yarn.nodemanager.aux-services": "auxiliary services are not supported",
-}
+_WITHOUT_SPARK_SHUFFLE = (
+    "remove it from the list; Spark needs none with spark.dynamicAllocation.shuffleTracking.enabled=true"
+)
 
 
 def setting_of(key: str) -> Setting[Any] | None:
@@ -64,6 +63,8 @@ def check_settings(conf: Configuration) -> list[Fault]:
         _check_node,
         _check_recovery,
         _check_access,
+        _check_auxiliary_services,
+        _check_log_aggregation,
     ):
         faults += check(sound)
     return [*faults, *_check_absent(conf), *_unbound(conf)]
@@ -216,14 +217,50 @@ def _check_recovery(sound: _Sound) -> list[Fault]:
     return faults
 
 
+def _check_auxiliary_services(sound: _Sound) -> list[Fault]:
+    """A job that needs a service fails on a node without it; so a node with an unknown service does not start."""
+    setting, conf = nodemanager.AUX_SERVICES, sound.conf
+    return [
+        Fault(
+            setting.key,
+            name,
+            conf.origin(setting.key),
+            f"is not a supported auxiliary service: yarnling has {nodemanager.MAPREDUCE_SHUFFLE}",
+            _WITHOUT_SPARK_SHUFFLE if "spark" in name else "remove it from the list",
+        )
+        for name in setting.of(conf)
+        if name != nodemanager.MAPREDUCE_SHUFFLE
+    ]
+
+
+def _check_log_aggregation(sound: _Sound) -> list[Fault]:
+    """Aggregated logs are TFiles in a directory of this machine, whose names come from the configuration."""
+    conf = sound.conf
+    if not logs.AGGREGATION_ENABLED.of(conf):
+        return []
+    faults = []
+    formats, directory = logs.FILE_FORMATS, logs.remote_log_dir(conf)
+    if formats.of(conf)[:1] != (logs.TFILE,):
+        problem = f"yarnling writes {logs.TFILE} only, the format of Hadoop's default"
+        faults.append(Fault(formats.key, formats.text(conf), conf.origin(formats.key), problem, "write TFile first"))
+    if not directory.startswith("/"):
+        setting = logs.REMOTE_APP_LOG_DIR
+        problem = "is not a local directory: an absolute path or a file: URI"
+        faults.append(Fault(setting.key, directory, conf.origin(setting.key), problem, "name a local directory"))
+    if "/" in logs.log_dir_suffix(conf):
+        setting = logs.REMOTE_APP_LOG_DIR_SUFFIX
+        problem = "has a slash, but is part of a name"
+        faults.append(Fault(setting.key, setting.text(conf), conf.origin(setting.key), problem, "remove the slash"))
+    return faults
+
+
 def _check_absent(conf: Configuration) -> list[Fault]:
     """Warn of each feature of Hadoop that is enabled but not supported.
 
     Features of the scheduler are refused instead (rm.scheduler.config.checks), because queues would behave differently.
     """
     switched = [(key, reason, "set it to false") for key, reason in _SWITCHES.items() if conf.get_bool(key, False)]
-    named = [(key, reason, "remove it") for key, reason in _PATHS.items() if conf.get_trimmed(key)]
     return [
         Fault(key, conf.get(key), conf.origin(key), f"has no effect: {reason}", remedy, Severity.WARNING)
-        for key, reason, remedy in (*switched, *named)
+        for key, reason, remedy in switched
     ]

@@ -46,6 +46,8 @@ DEFAULTS = {
     # Because of the stacks of gRPC's threads and allocator arenas an AM reserves half a GB and touches 45 MB.
     # Distributions of Hadoop disable this check too.
     nodemanager.VMEM_CHECK_ENABLED.key: "false",
+    # Hadoop's default is none, but every Hadoop that runs map-reduce has it, and so does our own map-reduce.
+    nodemanager.AUX_SERVICES.key: nodemanager.MAPREDUCE_SHUFFLE,
     # Relative to the cluster's directory.
     yarnling.STATE_STORE_FILE.key: STATE_STORE,
 }

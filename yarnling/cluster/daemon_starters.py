@@ -21,6 +21,7 @@ from wire.daemon_process import EXIT_REFUSED, start_logging
 from wire.hadoop_xml import load_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
+from yarn.settings.nodemanager import AUX_SERVICES, MAPREDUCE_SHUFFLE
 from yarnling.cluster.fork_messages import NM, RM, DaemonRequest
 from yarnling.cluster.processes import die_with_parent, thread_count
 
@@ -64,7 +65,7 @@ class ForkStarter:
         self._started.add(request.package)
         conf = load_configuration(Path(request.conf_dir), request.overrides)
         if request.package == NM:
-            _read_emulation_table(conf)
+            _prepare_nodes(conf)
         threads = _threads_left()
         assert threads == 1, f"{threads} threads before a fork: an import started some (YARNLING_START=plain avoids it)"
         return partial(_forked, request, conf, os.getpid())
@@ -146,12 +147,16 @@ def _forked(request: DaemonRequest, conf: Configuration, parent: int, ready_fd: 
     return pid
 
 
-def _read_emulation_table(conf: Configuration) -> None:
-    """Read the table of emulated containers once for all NodeManagers; each would need 20 ms of CPU for it.
+def _prepare_nodes(conf: Configuration) -> None:
+    """Read and import once what every NodeManager of this configuration needs; each would need 20 ms of CPU for it.
 
-    Raises ConfigurationException with every fault of the table.
+    Raises ConfigurationException with every fault of the table of emulated containers.
     """
-    if importlib.import_module("nm.shell.node_manager").emulation_of(conf) is not None:
+    emulates = importlib.import_module("nm.shell.node_manager").emulation_of(conf) is not None
+    shuffles = MAPREDUCE_SHUFFLE in AUX_SERVICES.of(conf)
+    if shuffles:
+        importlib.import_module("nm.shuffle.server")
+    if emulates or shuffles:
         gc.freeze()
 
 
