@@ -104,9 +104,9 @@ def _recover_attempts(app: RMApp) -> None:
 
 
 def note_launch(app: RMApp, _: AttemptLaunched) -> None:
-    """The application was launched when its first AM was."""
+    """The application was launched when its first AM was; -1 if nobody launches its AM, as in Hadoop."""
     if app.launch_ms == 0:
-        app.launch_ms = app.context.now_ms
+        app.launch_ms = -1 if app.submission.unmanaged_am else app.context.now_ms
         app.context.store.change_application(app.state_data())
 
 

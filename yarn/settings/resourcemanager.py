@@ -40,7 +40,7 @@ ADMIN_ADDRESS = AddressSetting(
 WEBAPP_ADDRESS = AddressSetting(
     "yarn.resourcemanager.webapp.address",
     "${yarn.resourcemanager.hostname}:8088",
-    "address in links to the RM's web pages (there are none yet)",
+    "address of the RM's web services, which links to it use",
     refers=(HOSTNAME,),
 )
 

@@ -127,6 +127,9 @@ def up(
             "stored in the directory.",
         ),
     ] = False,
+    web: Annotated[
+        bool, typer.Option("--web/--no-web", help="Serve Hadoop's REST API, JMX and metrics over HTTP.")
+    ] = True,
     detach: Annotated[
         bool, typer.Option("--detach", help="Return when the cluster is ready; stop it with `down`.")
     ] = False,
@@ -154,6 +157,7 @@ def up(
         discard_state=discard_state,
         settings=settings,
         emulated=emulate,
+        web=web,
     )
     if detach:
         run_detached(options, as_json=as_json)

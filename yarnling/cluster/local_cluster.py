@@ -47,7 +47,8 @@ class ClusterOptions(Struct, frozen=True):
     resuming them. `emulated`: containers are emulated by the ready-made table (True) or the one in a file
     (docs/emulated-containers.md). `loopback`: daemons run in this process's event loop, which is quicker; they cannot
     be killed or paused. `network_faults`: route connections through proxies, for `partition_node` and `slow_node`.
-    `routes`: other routes between the processes; not with `pack`. `name`: how the error of another cluster that finds
+    `routes`: other routes between the processes; not with `pack`. `web_port`: the first port tried for the web services
+    (yarn.yarnling.web.enabled); 0: any free one. `name`: how the error of another cluster that finds
     the directory in use names this one.
     """
 
@@ -59,6 +60,7 @@ class ClusterOptions(Struct, frozen=True):
     loopback: bool = False
     network_faults: bool = False
     routes: RouteOverrides | None = None
+    web_port: int = 0
     name: str = ""
 
 
@@ -98,6 +100,7 @@ class LocalCluster(RunningCluster):
                 pack=1 if options.network_faults else options.pack,
                 routes=options.routes,
                 loopback=options.loopback,
+                web_port=options.web_port,
                 name=options.name,
             )
         )

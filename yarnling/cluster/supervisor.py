@@ -49,6 +49,8 @@ from yarnling.cluster.state import (
     write_private,
 )
 
+WEB_PORT = 8088
+"""Hadoop's port of the ResourceManager's web services; the next free one is used if it is taken."""
 END_LOG_BYTES_MAX = 64 * 1024
 """Kept of each log when a cluster ends by itself: a few hundred lines, in a directory that may be in memory."""
 
@@ -68,6 +70,7 @@ class UpOptions(Struct, frozen=True):
     discard_state: bool = False
     settings: dict[str, str] = field(default_factory=dict)
     emulated: str | None = None
+    web: bool = True
 
     def cluster(self) -> LocalCluster:
         return LocalCluster(
@@ -75,13 +78,14 @@ class UpOptions(Struct, frozen=True):
             memory_mb=self.memory_mb,
             vcores=self.vcores,
             conf=self.conf,
-            settings=self.settings,
+            settings={yarnling.WEB_ENABLED.key: "true" if self.web else "false"} | self.settings,
             fast=self.fast,
             options=ClusterOptions(
                 racks=self.racks,
                 pack=self.pack,
                 directory=self.directory,
                 discard_state=self.discard_state,
+                web_port=WEB_PORT,
                 name=self.name,
                 emulated=False if self.emulated is None else self.emulated,
             ),
