@@ -104,7 +104,9 @@ class WebApplication:
         by_path: dict[str, dict[str, Row]] = {}
         for row in rows:
             by_path.setdefault(row.path, {})[row.method] = row
-        routes: list[BaseRoute] = [Route(path, self._endpoint(of_path)) for path, of_path in by_path.items()]
+        # The first that matches is taken: /apps/new-application before /apps/{appid}.
+        ordered = sorted(by_path, key=lambda path: [part.startswith("{") for part in path.split("/")])
+        routes: list[BaseRoute] = [Route(path, self._endpoint(by_path[path])) for path in ordered]
         self._router: ASGIApp = Router(routes, redirect_slashes=False, default=_not_found)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -43,6 +43,11 @@ WEBAPP_ADDRESS = AddressSetting(
     "address of the RM's web services, which links to it use",
     refers=(HOSTNAME,),
 )
+REST_SUBMISSIONS_ENABLED = BoolSetting(
+    "yarn.webapp.enable-rest-app-submissions",
+    "true",
+    "whether applications may be submitted by REST",
+)
 
 NM_HEARTBEAT_INTERVAL = TimeSetting(
     "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms",

@@ -8,6 +8,7 @@ from rm.core.resource_manager import ResourceManagerCore
 from rm.shell.admin_service import AdminService
 from rm.shell.services import ClientService
 from rm.shell.web.service import ReadService
+from rm.shell.web.writes import WriteService
 from wire.address import Address
 from wire.web.access import AccessCheck
 from wire.web.application import WebApplication
@@ -29,7 +30,10 @@ class ResourceManagerWeb:
         admins: AdminService,
     ) -> None:
         address = Address.read(conf, resourcemanager.WEBAPP_ADDRESS)
-        rows = [*ReadService(core, conf, clock).rows()]
+        rows = [
+            *ReadService(core, conf, clock).rows(),
+            *WriteService(core, conf, clock, clients, admins).rows(),
+        ]
         self._application = WebApplication(rows, AccessCheck(conf, [address.host]))
         self._address = address
         self._server = WebServer(address, beyond_loopback=LISTEN_BEYOND_LOOPBACK.of(conf))

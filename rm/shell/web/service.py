@@ -4,29 +4,22 @@ that answer RPCs."""
 from __future__ import annotations
 
 import getpass
-import re
 from collections.abc import Callable, Iterator
 
 from rm.core.applications import RMApp
 from rm.core.context import RMContext
-from rm.core.events import Asker
 from rm.core.reports import applications as reports
 from rm.core.resource_manager import ResourceManagerCore
-from rm.shell.groups import groups_of
 from rm.shell.web import applications, attempts, cluster, filters, labels, nodes, queues
 from rm.shell.web.applications import LIFETIME, AppView
+from rm.shell.web.paths import APP, ATTEMPT, BASE, asker_of, node_or_host
 from wire.web.application import Answer, Handler, ListAnswer, Row
 from wire.web.document import Document
-from wire.web.errors import PlainRefusal, bad_request, illegal_argument
+from wire.web.errors import PlainRefusal, bad_request
 from wire.web.request import WebRequest
 from yarn.configuration import Configuration
-from yarn.errors import InvalidIdException
-from yarn.ids import NodeId
 from yarn.settings import resourcemanager
 
-BASE = "/ws/v1/cluster"
-APP = f"{BASE}/apps/{{appid}}"
-ATTEMPT = f"{APP}/appattempts/{{appattemptid}}"
 IMMUTABLE = {
     "/scheduler-conf": (
         "This API only supports to retrieve scheduler configuration from a mutable-conf scheduler, underneath "
@@ -36,7 +29,6 @@ IMMUTABLE = {
     "/scheduler-conf/format": "Scheduler Configuration format only supported by MutableConfScheduler",
 }
 """{path: what is answered where the scheduler's configuration is a file}."""
-_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@$-]{0,127}")
 
 
 class ReadService:
@@ -150,14 +142,6 @@ class ReadService:
         return Document("timeout", applications.timeout_element(app, self._clock()))
 
 
-def node_or_host(text: str) -> NodeId:
-    """A node, or with port 0 all nodes of a host (ConverterUtils.toNodeIdWithDefaultPort). Raises WebException."""
-    try:
-        return NodeId.parse(text if ":" in text else f"{text}:0")
-    except InvalidIdException:
-        raise illegal_argument(f"Invalid NodeId [{text}]. Expected host:port") from None
-
-
 def _refused_rows() -> Iterator[Row]:
     """What Hadoop refuses with a file as the store of the scheduler's configuration, and without reservations."""
     for path, text in IMMUTABLE.items():
@@ -174,8 +158,3 @@ def _refusing(text: str) -> Handler:
 
 async def _no_reservations(request: WebRequest) -> Answer:
     raise bad_request("Reservation is not enabled. Please enable & try again")
-
-
-def asker_of(request: WebRequest) -> Asker:
-    """The user of a request; a name that is not valid has no groups."""
-    return request.user, groups_of(request.user) if _USER.fullmatch(request.user) else ()
