@@ -19,9 +19,11 @@ from nm.shell.node_manager import NodeManager, SharedServices
 from nm.shell.resource_tracker import ResourceTrackerCalls, TrackerAccess, TrackerConnection
 from nm.shell.server import ContainerManagerServer
 from wire.channel import Channels
+from wire.core_shell import WallClock
 from wire.protocols.tracker import ResourceTracker
 from wire.tokens import NodeTokenSecretManager
 from yarn.configuration import Configuration
+from yarn.settings.yarnling import WEB_ENABLED
 
 _DELETIONS_WAIT_S = 5.0
 """How many seconds deletions may continue when the process ends. The next NodeManager with these directories deletes
@@ -97,10 +99,13 @@ class NodeHost:
         leaves nothing behind, if the nodes cannot start.
         """
         environment, server, services = hosting.environment, hosting.server, AsyncExitStack()
+        web, http_port = _web_services(environment), 0
         try:
             environment.lock_directories()
             node_ids = await server.listen()
-            shared = SharedServices(environment, environ)
+            if web is not None:
+                http_port = await web.bind()
+            shared = SharedServices(environment, environ, http_port)
             auxiliary = [
                 await services.enter_async_context(AuxiliaryServices.opened(environment, node_id.host))
                 for node_id in node_ids
@@ -111,6 +116,8 @@ class NodeHost:
             ]
             for node in nodes:
                 node.shell.state_changed = partial(server.send_change, node.node_id)
+            if web is not None:
+                await web.start(nodes[0], tuple(environment.directories[node_ids[0].host].log_dirs))
             host, rm = NodeHost(nodes, shared), TrackerAccess.read(environment.conf)
             async with Channels() as channels, asyncio.TaskGroup() as tasks:
                 connection = hosting.connect(host, rm, channels, tasks)
@@ -121,6 +128,8 @@ class NodeHost:
                 shutting_down.cancel()
         finally:
             await services.aclose()
+            if web is not None:
+                await web.stop()
             await server.close()
             environment.close()
 
@@ -181,6 +190,25 @@ class NodeHost:
         await asyncio.gather(*(node.kill_processes() for node in self.nodes))
         if any(node.launcher.has_launched for node in self.nodes):
             await asyncio.to_thread(kill_orphans, self._environment.local_dirs)
+
+
+class WebServices(Protocol):
+    """The web services of one node (nm.shell.web), which a process imports only if it serves them."""
+
+    async def bind(self) -> int: ...
+
+    async def start(self, manager: NodeManager, log_dirs: tuple[str, ...]) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+def _web_services(environment: HostEnvironment) -> WebServices | None:
+    """None if they are off, or for a pack: its nodes share a port, and would need one more socket each."""
+    if not WEB_ENABLED.of(environment.conf) or environment.is_pack:
+        return None
+    from nm.shell.web.server import NodeManagerWeb
+
+    return NodeManagerWeb(environment.conf, WallClock())
 
 
 def _emulated_masters(

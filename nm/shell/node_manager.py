@@ -56,14 +56,15 @@ class NodeCoreStart(Struct, frozen=True):
 class SharedServices:
     """What the nodes of a process share: settings, clock, what the machine has, the NM's variables.
 
-    `notice` is added to the nodes' health reports, `inherited` {variable: value} to their containers' environments.
+    `http_port`: that of the node's web services, 0 without any. `notice` is added to the nodes' health reports,
+    `inherited` {variable: value} to their containers' environments.
     """
 
-    def __init__(self, environment: HostEnvironment, environ: Mapping[str, str]) -> None:
+    def __init__(self, environment: HostEnvironment, environ: Mapping[str, str], http_port: int = 0) -> None:
         conf, machine = environment.conf, hardware()
         self.environment = environment
         self.clock: Callable[[], int] = WallClock()
-        self.facts = NodeFacts(node_resource(conf, machine), physical_resource(machine))
+        self.facts = NodeFacts(node_resource(conf, machine), physical_resource(machine), http_port)
         zone_ms = (time.localtime().tm_gmtoff or 0) * 1000
         self.settings = core_settings(conf, zone_ms, emulation_of(conf))
         self.disk_settings = DiskSettings.read(conf)

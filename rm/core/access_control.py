@@ -57,6 +57,10 @@ class QueueAcls:
             for acl in QueueACL:
                 self._lists[path, acl] = self._list(path, acl, queue)
 
+    def list_of(self, path: str, acl: QueueACL) -> AccessControlList:
+        """The queue's own list; nobody if it has none."""
+        return self._lists.get((path, acl), _NOBODY)
+
     def may_submit(self, path: str, user: str, groups: tuple[str, ...], *, missing: Sequence[str] = ()) -> bool:
         """True if the user may submit to the queue or administer it.
 

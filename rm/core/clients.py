@@ -23,7 +23,7 @@ from rm.core.states import COMPLETED_APP_STATES, SCHEDULED_APP_STATES, STORED_AP
 from yarn.errors import ApplicationAttemptNotFoundException, ApplicationNotFoundException, YarnException
 from yarn.ids import ApplicationId
 from yarn.protocols.client import GetNewApplicationResponse, KillApplicationResponse
-from yarn.resource import INT32_MAX
+from yarn.resource import INT64_MAX
 from yarn.times import format_iso8601
 
 FAILED_BY_USER = "Attempt failed by user."
@@ -112,7 +112,7 @@ class ClientRMService:
                 f"Expire time is less than current time, current-time={format_iso8601(context.now_ms)} "
                 f"expire-time={format_iso8601(expiry_ms)}"
             )
-        longest_s = context.scheduler.application_lifetime(app.queue, INT32_MAX)
+        longest_s = context.scheduler.application_lifetime(app.queue, INT64_MAX)
         expiry_ms = min(expiry_ms, app.submit_ms + longest_s * 1000)
         app.end_lifetime_at(expiry_ms)
         context.store.change_application(app.state_data())

@@ -107,9 +107,12 @@ def _recover_attempts(app: RMApp) -> None:
 
 
 def note_launch(app: RMApp, _: AttemptLaunched) -> None:
-    """Note the time of the first launch of an AM as the launch time of the application."""
+    """Note the time of the first launch of an AM as the launch time of the application.
+
+    It is -1 for an unmanaged AM, which the RM does not launch, as in Hadoop.
+    """
     if app.launch_ms == 0:
-        app.launch_ms = app.context.now_ms
+        app.launch_ms = -1 if app.submission.unmanaged_am else app.context.now_ms
         app.context.store.change_application(app.state_data())
 
 

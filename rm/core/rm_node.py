@@ -44,6 +44,7 @@ class RMNode:
         self.rack = rack
         self.http_port = request.http_port
         self.capability: Resource = request.resource
+        self.physical: Resource | None = request.physical_resource
         self.capability_changed = False
         self.original_capability: Resource | None = None
         self.decommissioning_timeout_s = NO_TIMEOUT

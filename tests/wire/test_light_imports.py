@@ -19,6 +19,10 @@ HEAVY = {
     "typer",
     "urllib.request",
     "xml.sax",
+    "starlette",
+    "uvicorn",
+    "prometheus_client",
+    "wire.web",
     "yaml",
 }
 
@@ -45,3 +49,7 @@ def test_a_node_manager_imports_its_protocols_and_nothing_heavy() -> None:
     modules = imported("nm.shell.daemon")
     assert spoken(modules) == {"container_management", "master", "tracker"}
     assert HEAVY & modules == set()
+
+
+def test_a_resource_manager_without_web_services_does_not_import_them() -> None:
+    assert {"starlette", "uvicorn", "prometheus_client", "wire.web"} & imported("rm.shell.daemon") == set()

@@ -113,6 +113,7 @@ def test_a_packed_process_has_the_host_of_its_first_node_and_a_directory_for_eac
     assert overrides == {
         nodemanager.HOSTNAME.key: "127.0.0.6",
         nodemanager.ADDRESS.key: "127.0.0.6:0",
+        nodemanager.WEBAPP_ADDRESS.key: "127.0.0.6:0",
         nodemanager.LOCAL_DIRS.key: str(tmp_path / "nm-5-to-7" / "local"),
         nodemanager.LOG_DIRS.key: "/logs/nm-5-to-7",
         yarnling.PACK.key: "3",

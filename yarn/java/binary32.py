@@ -67,3 +67,14 @@ def shortest(number: float) -> str:
         return repr(value)
     mantissa, exponent = f"{value:.8e}".split("e")
     return f"{float(mantissa)!r}E{int(exponent)}"
+
+
+def double_text(number: float) -> str:
+    """The decimal that Java prints for a 64-bit float (`1.0`, `1.9900000095367432`, `1.0E-4`)."""
+    if not math.isfinite(number):
+        return "NaN" if number != number else ("Infinity" if number > 0 else "-Infinity")
+    if number == 0 or 1e-3 <= abs(number) < 1e7:
+        return repr(number)
+    short = next(text for n in range(1, 18) if float(text := f"{number:.{n - 1}e}") == number)
+    mantissa, _, exponent = short.partition("e")
+    return f"{float(mantissa)!r}E{int(exponent)}"

@@ -17,6 +17,12 @@ HOSTNAME = TextSetting("yarn.nodemanager.hostname", "127.0.0.1", "host of the no
 ADDRESS = AddressSetting(
     "yarn.nodemanager.address", "${yarn.nodemanager.hostname}:0", "address for ApplicationMasters", refers=(HOSTNAME,)
 )
+WEBAPP_ADDRESS = AddressSetting(
+    "yarn.nodemanager.webapp.address",
+    "${yarn.nodemanager.hostname}:8042",
+    "address of the NM's web services",
+    refers=(HOSTNAME,),
+)
 BIND_HOST = TextSetting(
     "yarn.nodemanager.bind-host",
     None,

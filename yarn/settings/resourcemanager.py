@@ -40,8 +40,13 @@ ADMIN_ADDRESS = AddressSetting(
 WEBAPP_ADDRESS = AddressSetting(
     "yarn.resourcemanager.webapp.address",
     "${yarn.resourcemanager.hostname}:8088",
-    "address in links to the RM's web pages (there are none yet)",
+    "address of the RM's web services, which links to it use",
     refers=(HOSTNAME,),
+)
+REST_SUBMISSIONS_ENABLED = BoolSetting(
+    "yarn.webapp.enable-rest-app-submissions",
+    "true",
+    "whether applications may be submitted by REST",
 )
 
 NM_HEARTBEAT_INTERVAL = TimeSetting(

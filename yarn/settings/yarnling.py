@@ -49,6 +49,11 @@ PACK = IntSetting(
     minimum=1,
     maximum=PACK_MAX,
 )
+WEB_ENABLED = BoolSetting(
+    "yarn.yarnling.web.enabled",
+    "false",
+    "whether the RM and the NMs serve Hadoop's REST API, JMX and metrics over HTTP (`yarnling up`: true)",
+)
 CHECK_INVARIANTS = BoolSetting(
     "yarn.yarnling.check-invariants",
     "false",

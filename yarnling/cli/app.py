@@ -141,6 +141,9 @@ def up(
             "stored in the directory.",
         ),
     ] = False,
+    web: Annotated[
+        bool, typer.Option("--web/--no-web", help="Serve Hadoop's REST API, JMX and metrics over HTTP.")
+    ] = True,
     detach: Annotated[
         bool, typer.Option("--detach", help="Return when the cluster is ready; stop it with `down`.")
     ] = False,
@@ -174,6 +177,7 @@ def up(
         emulated=emulate,
         hadoop=hadoop,
         hadoop_classpath=hadoop_classpath,
+        web=web,
     )
     if detach:
         run_detached(options, as_json=as_json)

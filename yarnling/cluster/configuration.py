@@ -15,6 +15,7 @@ from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.settings import check_settings, nodemanager, resourcemanager, with_further, yarnling
+from yarn.settings.kinds import AddressSetting
 from yarn.settings.registry import setting_of
 from yarn.settings.report import HadoopKeys, KeyUnknown, describe
 from yarnling.cluster import hadoop_clients
@@ -34,7 +35,14 @@ RM_ADDRESSES = (
     resourcemanager.ADMIN_ADDRESS.key,
 )
 
-PLACES = (*RM_ADDRESSES, nodemanager.ADDRESS.key, nodemanager.LOCAL_DIRS.key, nodemanager.LOG_DIRS.key)
+PLACES = (
+    *RM_ADDRESSES,
+    resourcemanager.WEBAPP_ADDRESS.key,
+    nodemanager.ADDRESS.key,
+    nodemanager.WEBAPP_ADDRESS.key,
+    nodemanager.LOCAL_DIRS.key,
+    nodemanager.LOG_DIRS.key,
+)
 """Keys whose values in files belong to other machines: only this cluster's `settings` can set them."""
 
 # Used unless the user's files or settings have the key.
@@ -120,6 +128,14 @@ def first_addresses(settings: Mapping[str, str]) -> dict[str, str]:
     return {key: settings.get(key, ANY_PORT) for key in RM_ADDRESSES}
 
 
+def web_address(settings: Mapping[str, str], first_port: int) -> str:
+    """host:port where the RM's web services are to be: the next free port from `first_port` on, 0 for any free one.
+
+    An address in the settings is taken as it is.
+    """
+    return settings.get(resourcemanager.WEBAPP_ADDRESS.key, f"127.0.0.1:{first_port}")
+
+
 def file_values(
     conf: Configuration, addresses: Mapping[str, str], directory: ClusterDirectory, *, racks: bool
 ) -> dict[str, str]:
@@ -152,14 +168,19 @@ def node_overrides(places: Sequence[NodePlace], settings: Mapping[str, str]) -> 
     Each process, and in a pack each node, gets its own subdirectory of the directories in the settings.
     """
     first = places[0]
-    port = nodemanager.ADDRESS.parse(settings[nodemanager.ADDRESS.key])[1] if nodemanager.ADDRESS.key in settings else 0
     return {
         nodemanager.HOSTNAME.key: first.host,
-        nodemanager.ADDRESS.key: f"{first.host}:{port}",
+        nodemanager.ADDRESS.key: f"{first.host}:{_port(nodemanager.ADDRESS, settings)}",
+        nodemanager.WEBAPP_ADDRESS.key: f"{first.host}:{_port(nodemanager.WEBAPP_ADDRESS, settings)}",
         nodemanager.LOCAL_DIRS.key: ",".join(map(str, _process_dirs(first, local_dirs(first, settings)))),
         nodemanager.LOG_DIRS.key: ",".join(map(str, _process_dirs(first, log_dirs(first, settings)))),
         yarnling.PACK.key: str(len(places)),
     }
+
+
+def _port(setting: AddressSetting, settings: Mapping[str, str]) -> int:
+    """The port in the settings; 0 if they name none."""
+    return setting.parse(settings[setting.key])[1] if setting.key in settings else 0
 
 
 def local_dirs(place: NodePlace, settings: Mapping[str, str]) -> list[Path]:

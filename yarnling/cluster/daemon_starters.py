@@ -22,6 +22,7 @@ from wire.hadoop_xml import load_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.settings.nodemanager import AUX_SERVICES, MAPREDUCE_SHUFFLE
+from yarn.settings.yarnling import WEB_ENABLED
 from yarnling.cluster.fork_messages import NM, RM, DaemonRequest
 from yarnling.cluster.processes import die_with_parent, thread_count
 
@@ -66,6 +67,8 @@ class ForkStarter:
         conf = load_configuration(Path(request.conf_dir), request.overrides)
         if request.package == NM:
             _prepare_nodes(conf)
+            if WEB_ENABLED.of(conf):
+                self._import_module("nm.shell.web.server")
         threads = _threads_left()
         assert threads == 1, f"{threads} threads before a fork: an import started some (YARNLING_START=plain avoids it)"
         return partial(_forked, request, conf, os.getpid())
@@ -85,6 +88,12 @@ class ForkStarter:
             importlib.import_module(name)
         self._imported.add(package)
         gc.freeze()
+
+    def _import_module(self, name: str) -> None:
+        """Import and freeze what only some clusters use."""
+        if name not in sys.modules:
+            importlib.import_module(name)
+            gc.freeze()
 
 
 class ProgramStarter:

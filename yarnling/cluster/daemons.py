@@ -19,12 +19,12 @@ from yarn.settings import resourcemanager, yarnling
 from yarnling.cluster import hadoop_clients
 from yarnling.cluster.configuration import (
     ORIGIN,
-    RM_ADDRESSES,
     composed,
     file_values,
     first_addresses,
     log_dirs,
     node_overrides,
+    web_address,
 )
 from yarnling.cluster.directory import NODES_MAX, STATE_STORE, ClusterDirectory, NodePlace
 from yarnling.cluster.fork_messages import NM, RM, DaemonRequest
@@ -37,6 +37,9 @@ ADDED_MAX = 1000
 """How many nodes can be added later. The ResourceManager reads the table of racks only once, so it must already list
 them."""
 PRIVATE_MODE = 0o700
+PORTS_TRIED_MAX = 100
+"""Ports that are tried for the web services, each used by another cluster or program."""
+PORT_MAX = 65535
 EXIT_TIMEOUT_S = 30.0
 """How long a NodeManager may take to end its containers and unregister; it needs a quarter of a second."""
 
@@ -86,6 +89,27 @@ class PortReservations:
         self._sockets.append(bound)
         return f"{host}:{bound.getsockname()[1]}"
 
+    def reserve_from(self, address: str) -> str:
+        """`host:port` with the first free port from that of the address on, reserved from now on.
+
+        Raises InvalidArgumentException if none of the next PORTS_TRIED_MAX is free.
+        """
+        host, _, first = address.rpartition(":")
+        for port in range(int(first), min(int(first) + PORTS_TRIED_MAX, PORT_MAX + 1)):
+            bound = socket.socket()
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                bound.bind((host, port))
+            except OSError:
+                bound.close()
+                continue
+            self._sockets.append(bound)
+            return f"{host}:{port}"
+        raise InvalidArgumentException(
+            f"the web services: no port from {first} on is free, {PORTS_TRIED_MAX} were tried "
+            f"(name one: {resourcemanager.WEBAPP_ADDRESS.key}; or leave them out: yarnling up --no-web)"
+        )
+
     def close(self) -> None:
         while self._sockets:
             self._sockets.pop().close()
@@ -95,7 +119,9 @@ class ClusterDaemons:
     """What a cluster runs. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`.
 
     `pack`: nodes that share a process; None: as configured. `loopback`: daemons are tasks of the running event loop
-    instead of processes. `name`: how the error of another cluster that finds the directory in use names this one.
+    instead of processes. `web_port`: the first port tried for the RM's web services, if they are enabled and have no
+    address in the settings; 0: any free one. `name`: how the error of another cluster that finds the directory in
+    use names this one.
     """
 
     def __init__(
@@ -109,6 +135,7 @@ class ClusterDaemons:
         pack: int | None = None,
         routes: RouteOverrides | None = None,
         loopback: bool = False,
+        web_port: int = 0,
         name: str = "",
     ) -> None:
         self._conf_dir = conf_dir
@@ -118,6 +145,7 @@ class ClusterDaemons:
         self._pack = pack
         self.routes = routes
         self._loopback = loopback
+        self._web_port = web_port
         self._name = name
         self.nodes_max = min(nodes + ADDED_MAX, NODES_MAX)
         self._launcher: Launcher | LoopLauncher | None = None
@@ -191,10 +219,19 @@ class ClusterDaemons:
     async def start_rm(self) -> None:
         """Start the first ResourceManager and write its addresses into the cluster's files."""
         first = first_addresses(self._settings)
-        self._write_files({key: self._ports.reserve(address) for key, address in first.items()})
+        reserved = {key: self._ports.reserve(address) for key, address in first.items()}
+        if yarnling.WEB_ENABLED.of(self.configuration):
+            reserved[resourcemanager.WEBAPP_ADDRESS.key] = self._reserved_web_address()
+        self._write_files(reserved)
         rm = await self._launch("rm", RM, {})
-        self.addresses |= {key: rm.facts["addresses"][key] for key in RM_ADDRESSES}
+        self.addresses |= {key: rm.facts["addresses"][key] for key in reserved}
         self._write_files(self.addresses)
+
+    def _reserved_web_address(self) -> str:
+        key, address = resourcemanager.WEBAPP_ADDRESS.key, web_address(self._settings, self._web_port)
+        if key in self._settings or not self._web_port:
+            return self._ports.reserve(address)
+        return self._ports.reserve_from(address)
 
     async def restart_rm(self) -> Daemon:
         """Start a ResourceManager at the same addresses. Raises InvalidArgumentException if one is running."""

@@ -50,7 +50,8 @@ class ClusterOptions(Struct, frozen=True):
     be killed or paused. `network_faults`: route connections through proxies, for `partition_node` and `slow_node`.
     `routes`: other routes between the processes; not with `pack`. `hadoop_classpath`: with `hadoop=True`, where AMs of
     MapReduce and other programs find Hadoop's jars, for example "/opt/hadoop/*"; Spark and Flink bring their own.
-    `name`: how the error of another cluster that finds the directory in use names this one.
+    `web_port`: the first port tried for the web services (yarn.yarnling.web.enabled); 0: any free one. `name`: how the
+    error of another cluster that finds the directory in use names this one.
     """
 
     racks: int = 1
@@ -62,6 +63,7 @@ class ClusterOptions(Struct, frozen=True):
     network_faults: bool = False
     routes: RouteOverrides | None = None
     hadoop_classpath: str | None = None
+    web_port: int = 0
     name: str = ""
 
 
@@ -104,6 +106,7 @@ class LocalCluster(RunningCluster):
                 pack=1 if options.network_faults else options.pack,
                 routes=options.routes,
                 loopback=options.loopback,
+                web_port=options.web_port,
                 name=options.name,
             )
         )

@@ -50,6 +50,8 @@ from yarnling.cluster.state import (
     write_private,
 )
 
+WEB_PORT = 8088
+"""Hadoop's port of the ResourceManager's web services; the next free one is used if it is taken."""
 END_LOG_BYTES_MAX = 64 * 1024
 """How many bytes of each log are kept when a cluster ends by itself: a few hundred lines, in a directory that may be in
 memory."""
@@ -72,6 +74,7 @@ class UpOptions(Struct, frozen=True):
     emulated: str | None = None
     hadoop: bool = False
     hadoop_classpath: str | None = None
+    web: bool = True
 
     def cluster(self) -> LocalCluster:
         return LocalCluster(
@@ -79,7 +82,7 @@ class UpOptions(Struct, frozen=True):
             memory_mb=self.memory_mb,
             vcores=self.vcores,
             conf=self.conf,
-            settings=self.settings,
+            settings={yarnling.WEB_ENABLED.key: "true" if self.web else "false"} | self.settings,
             fast=self.fast,
             hadoop=self.hadoop,
             options=ClusterOptions(
@@ -87,6 +90,7 @@ class UpOptions(Struct, frozen=True):
                 pack=self.pack,
                 directory=self.directory,
                 discard_state=self.discard_state,
+                web_port=WEB_PORT,
                 name=self.name,
                 emulated=False if self.emulated is None else self.emulated,
                 hadoop_classpath=self.hadoop_classpath,

@@ -25,8 +25,6 @@ from yarn.states import ApplicationsRequestScope, QueueACL, YarnApplicationState
 
 ROOT = "root"
 
-_PENDING = (YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnApplicationState.SUBMITTED)
-
 
 def queue_info(context: RMContext, request: QueueInfoRequest, asker: Asker | None = None) -> QueueInfo | None:
     """The queue with that path or unambiguous short name; None if there is none.
@@ -70,7 +68,7 @@ def _queue_info(context: RMContext, queue: CSQueue, depth: int) -> QueueInfo:
         absolute_capacity=shares.absolute_capacity,
         absolute_maximum_capacity=shares.absolute_maximum_capacity,
         absolute_used_capacity=shares.absolute_used_capacity,
-        statistics=_statistics(context, queue),
+        statistics=queue_statistics(context, queue),
         children=tuple(_queue_info(context, child, depth - 1) for child in below),
         accessible_labels=frozenset(queue.configuration.accessible_labels),
         default_label_expression=queue.configuration.default_label or DEFAULT_PARTITION,
@@ -111,10 +109,11 @@ def _applications_below(context: RMContext, queue: CSQueue, asker: Asker | None)
     return tuple(report for report in found if report.application_id in live)
 
 
-def _statistics(context: RMContext, queue: CSQueue) -> QueueStatistics:
-    """The queue's statistics.
+def queue_statistics(context: RMContext, queue: CSQueue) -> QueueStatistics:
+    """The queue's statistics, as QueueMetrics counts them.
 
-    Applications are counted as long as the RM remembers them; amounts are those of nodes without a label.
+    Finished applications are counted as long as the RM remembers them. Running ones are those that the scheduler has
+    activated. Amounts are those of nodes without a label.
     """
     leaves = list(_leaves(queue))
     states = _states(context, frozenset(leaf.path for leaf in leaves))
@@ -123,12 +122,12 @@ def _statistics(context: RMContext, queue: CSQueue) -> QueueStatistics:
     available = queue.effective_minimum(NO_LABEL) - used
     return QueueStatistics(
         apps_submitted=states.total(),
-        apps_running=states[YarnApplicationState.RUNNING],
-        apps_pending=states[YarnApplicationState.ACCEPTED] + sum(states[state] for state in _PENDING),
+        apps_running=sum(leaf.active_count for leaf in leaves),
+        apps_pending=sum(leaf.pending_count + len(leaf.held_back) for leaf in leaves),
         apps_completed=states[YarnApplicationState.FINISHED],
         apps_killed=states[YarnApplicationState.KILLED],
         apps_failed=states[YarnApplicationState.FAILED],
-        active_users=len({attempt.user for attempt in attempts if _asks_for(attempt)}),
+        active_users=len({attempt.user for attempt in attempts if requested_containers(attempt)}),
         available_memory_mb=max(0, available.memory_mb),
         allocated_memory_mb=used.memory_mb - reserved.memory_mb,
         pending_memory_mb=pending.memory_mb,
@@ -138,7 +137,7 @@ def _statistics(context: RMContext, queue: CSQueue) -> QueueStatistics:
         pending_vcores=pending.vcores,
         reserved_vcores=reserved.vcores,
         allocated_containers=_sum(attempts, lambda attempt: len(attempt.live_containers)),
-        pending_containers=_sum(attempts, _asks_for),
+        pending_containers=_sum(attempts, requested_containers),
         reserved_containers=_sum(attempts, lambda attempt: len(attempt.reserved)),
     )
 
@@ -158,7 +157,7 @@ def _leaves(queue: CSQueue) -> Iterable[LeafQueue]:
     return (below for below in _with_all_below(queue) if isinstance(below, LeafQueue))
 
 
-def _asks_for(attempt: FiCaSchedulerApp) -> int:
+def requested_containers(attempt: FiCaSchedulerApp) -> int:
     """The number of containers that the attempt requests and does not have."""
     return sum(row.count for _, row in attempt.requests.rows() if row.terms.resource_name == ANY)
 

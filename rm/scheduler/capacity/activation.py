@@ -161,11 +161,15 @@ def activate_applications(leaf: LeafQueue) -> None:
         limit = user_limits.get(partition)
         if limit is None:
             limit = user_limits[partition] = user_am_limit(leaf, partition, user.weight)
+            leaf.usage.booked(partition).user_am_limit = (
+                limit if user.weight == 1 else user_am_limit(leaf, partition, 1.0)
+            )
         refusal = _user_refusal(leaf, application, user, limit)
         if refusal is not None:
             leaf.pending.refuse_user(application, refusal)
             continue
         _activate(leaf, application, user)
+        user.usage.booked(partition).am_limit = limit
 
 
 def change_am_used(leaf: LeafQueue, user: User, partition: str, amount: Resource) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from rm.scheduler.config.reader import Reader
+from yarn.java.hash_order import hash_order, string_hash
 
 
 class AccessControlList(Struct, frozen=True):
@@ -38,6 +39,16 @@ class AccessControlList(Struct, frozen=True):
 
     def allows(self, user: str, groups: tuple[str, ...]) -> bool:
         return self.everybody or user in self.users or not self.groups.isdisjoint(groups)
+
+    def __str__(self) -> str:
+        """Write the list as AccessControlList.getAclString does, in the order of Java's sets."""
+        if self.everybody:
+            return "*"
+        return f"{_joined(self.users)} {_joined(self.groups)}"
+
+
+def _joined(names: frozenset[str]) -> str:
+    return ",".join(hash_order(sorted(names), string_hash))
 
 
 def _names(text: str) -> frozenset[str]:

@@ -58,6 +58,11 @@ class QueueTemplate:
                 for name, entry in _entries_below(configuration, queue_key(pattern, prefix)).items():
                     found.setdefault(name, entry)
 
+    @property
+    def parts(self) -> tuple[dict[str, Entry], dict[str, Entry], dict[str, Entry]]:
+        """{key without a path: entry} of the templates for all queues, for parents and for leaves."""
+        return self._common, self._parent, self._leaf
+
     def properties(self, *, is_leaf: bool) -> dict[str, Entry]:
         """{key without a path: entry} for a leaf, or for a parent."""
         return {**self._common, **(self._leaf if is_leaf else self._parent)}

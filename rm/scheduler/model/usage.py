@@ -16,9 +16,13 @@ NO_LABEL = ""
 
 
 class PartitionUsage:
-    """The amounts on one partition. `am_limit`: as last computed. `pending`: requested and not placed."""
+    """The amounts on one partition.
 
-    __slots__ = ("am_limit", "am_used", "pending", "reserved", "used")
+    `am_limit` is the limit as last computed. `pending` is what is requested and not placed. `user_am_limit` is, in a
+    leaf, the limit of one user as last computed, before the user's weight; reports show it.
+    """
+
+    __slots__ = ("am_limit", "am_used", "pending", "reserved", "used", "user_am_limit")
 
     def __init__(self, none: Resource) -> None:
         self.used = none
@@ -26,6 +30,7 @@ class PartitionUsage:
         self.reserved = none
         self.am_used = none
         self.am_limit = none
+        self.user_am_limit = none
 
     def change_pending(self, amount: Resource) -> bool:
         """Add to what is requested; True if the sum was miscounted, as in Hadoop.
@@ -104,6 +109,10 @@ class ResourceUsage:
             return self.default.am_limit
         part = self._parts.get(partition)
         return part.am_limit if part is not None else self._none
+
+    def user_am_limit(self, partition: str) -> Resource:
+        part = self._parts.get(partition)
+        return part.user_am_limit if part is not None else self._none
 
     def copy_used(self, other: ResourceUsage) -> None:
         """Copy what `other` uses, on every partition (copyAllUsed)."""

@@ -232,7 +232,7 @@ class UsersManager:
         """Recompute each user's share of the partition, after a change of the cluster."""
         whole = self.context.partition_resource(partition)
         consumed = 0.0
-        for name in self._users_in_hash_order():
+        for name in self.in_hash_order():
             user = self.users[name]
             ratio = self.context.calculator.ratio(user.usage.used(partition), whole)
             user.ratios[partition] = ratio
@@ -255,7 +255,7 @@ class UsersManager:
     def _all_weights_now(self) -> float:
         if not self.shape.weights:
             return float(len(self.users))
-        return self._weights_of(self._users_in_hash_order())
+        return self._weights_of(self.in_hash_order())
 
     def _active_weights_now(self) -> float:
         if not self.shape.weights:
@@ -269,7 +269,8 @@ class UsersManager:
             total = f32(total + self.users[name].weight)
         return total
 
-    def _users_in_hash_order(self) -> list[str]:
+    def in_hash_order(self) -> list[str]:
+        """The names of the users, in the order of Java's map."""
         return hash_order(self.users, string_hash, peak=self._users_peak, concurrent=True)
 
 
