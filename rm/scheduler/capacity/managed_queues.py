@@ -62,7 +62,7 @@ class AutoCreatedLeafQueue(LeafQueue):
         return self.parent
 
     def configured_minimum(self, partition: str) -> Resource:
-        """The configured minimum; zero once its guarantee was taken."""
+        """The leaf's configured minimum; zero once the leaf has lost its guarantee."""
         own = self._minimum.get(partition)
         return super().configured_minimum(partition) if own is None else own
 

@@ -344,7 +344,7 @@ LIFECYCLE: Lifecycle[RMContainer, RMContainerState] = Lifecycle(
         Row(_S.RUNNING, RMContainerReleased, _S.RELEASED, RMContainer.on_killed, "given back by its AM"),
         Row(_S.RUNNING, RMContainerKill, _S.KILLED, RMContainer.on_killed, "node lost, attempt over or preempted"),
         *(
-            Row(state, event, state, None, "late: it is over already")
+            Row(state, event, state, None, "ignored: the container is over already")
             for state, events in (
                 (_S.COMPLETED, (RMContainerExpire, RMContainerReleased, RMContainerKill)),
                 (_S.EXPIRED, (RMContainerReleased, RMContainerKill)),

@@ -232,7 +232,7 @@ class PreemptionRound:
 
 
 def _leaf_paths(root: TempQueuePerPartition) -> list[str]:
-    """The leaves in the order of Java's hash sets, nested up the tree (getLeafQueueNames)."""
+    """The paths of the leaves, in the order in which Hadoop's nested hash sets iterate (getLeafQueueNames)."""
     if not root.children and not isinstance(root.queue, ParentQueue):
         return [root.path]
     return hash_order([path for child in root.children for path in _leaf_paths(child)], string_hash)
