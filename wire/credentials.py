@@ -119,7 +119,7 @@ class _Reader:
         try:
             return self.block().decode()
         except UnicodeDecodeError:
-            raise InvalidArgumentException("a text in the credentials is not UTF-8") from None
+            raise InvalidArgumentException("the credentials contain a text that is not UTF-8") from None
 
 
 def _put_vint(out: bytearray, value: int) -> None:

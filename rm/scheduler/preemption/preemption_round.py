@@ -1,4 +1,4 @@
-"""The state that the selectors of one round share: copies of the queues, what may still be taken, the victims."""
+"""The state that the selectors of one round share: copies of the queues, what may still be preempted, the victims."""
 
 from __future__ import annotations
 
