@@ -14,9 +14,9 @@ from yarn.containers import Token
 from yarn.errors import InvalidArgumentException, InvalidToken
 
 USER_KEY = "yarn-user"
-"""Metadata key of the user's name, which the server does not check, as in Hadoop's simple authentication."""
+"""The metadata key of the user's name, which the server does not check, as in Hadoop's simple authentication."""
 TOKEN_KEY = "yarn-token-bin"
-"""Metadata key of a serialised TokenProto."""
+"""The metadata key of a serialised TokenProto."""
 USER_LENGTH_MAX = 256
 RM_CALLER = "ResourceManager"
 """The user name that the RM sends when it calls an NM with an attempt's token, to start its AM. It proves nothing."""

@@ -276,7 +276,7 @@ class ClusterSecretManager(Generic[Proven]):
         return Token(data, self._signature(data), self._kind, "")
 
     def check(self, token: Token | None) -> Proven:
-        """Who calls. Raises InvalidToken."""
+        """The caller that the token proves. Raises InvalidToken."""
         if token is None or token.kind != self._kind:
             raise InvalidToken(f"the call has no {self._kind} (does the NodeManager have the cluster's secret?)")
         if not hmac.compare_digest(self._signature(token.identifier), token.password):

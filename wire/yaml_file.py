@@ -78,7 +78,7 @@ class Section(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _explain_faults(cls, value: Any, handler: ModelWrapValidatorHandler[S]) -> S:
-        """Replace pydantic's descriptions by ours here, where the valid keys are known."""
+        """Replace pydantic's descriptions of faults, at the place where the valid keys are known."""
         try:
             return handler(value)
         except ValidationError as error:

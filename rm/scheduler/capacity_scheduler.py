@@ -261,7 +261,7 @@ class CapacityScheduler:
         blacklist_removals: Sequence[str],
         now_ms: int,
     ) -> None:
-        """Raises YarnException if the attempt would exceed a limit on what one application may keep."""
+        """Raises YarnException if the attempt would exceed one of the limits on what one application keeps here."""
         self._context.now_ms = now_ms
         self._allocate.check_limits(attempt_id, asks, releases, blacklist_additions, blacklist_removals)
 

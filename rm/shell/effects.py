@@ -39,7 +39,7 @@ from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Wa
 _logger = logging.getLogger(__name__)
 
 SETTLED = frozenset({"FINISHED", "FAILED", "KILLED"})
-"""Names of the final states of an attempt."""
+"""The names of the final states of an attempt."""
 
 STALL_CHECKS_PER_THRESHOLD = 3
 """How many times per stall threshold the process checks whether it was stalled."""

@@ -1,4 +1,4 @@
-"""The state store's file: a SQLite database that notices when what it holds is not what was written last.
+"""The state store's file: a SQLite database that detects any change that it did not make itself.
 
     file = StoreFile.open(path, said="yarn.yarnling.state-store-file = /var/...", tables=TABLES)
     with file.writing() as group:                        one transaction

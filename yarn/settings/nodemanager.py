@@ -188,7 +188,7 @@ PROCESS_KILL_WAIT = TimeSetting(
 CONTAINER_RETRY_MINIMUM_INTERVAL = TimeSetting(
     "yarn.nodemanager.container-retry-minimum-interval-ms",
     "1000",
-    "shortest wait before a container's retry policy restarts it",
+    "minimum time before a failed container is restarted by its retry policy",
     minimum=0,
 )
 DURATION_TO_TRACK_STOPPED_CONTAINERS = TimeSetting(

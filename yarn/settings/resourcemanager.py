@@ -194,7 +194,7 @@ SQLITE_STORE = "SQLiteRMStateStore"
 STORE_CLASS = TextSetting(
     "yarn.resourcemanager.store.class",
     "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
-    f"the state store; Hadoop's stores on local disks stand for ours, {SQLITE_STORE}",
+    f"the state store; Hadoop's stores on local disks select yarnling's own, {SQLITE_STORE}",
 )
 STORED_COMPLETED_APPLICATIONS_MAX = IntSetting(
     "yarn.resourcemanager.state-store.max-completed-applications",

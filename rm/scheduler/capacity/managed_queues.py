@@ -62,14 +62,14 @@ class AutoCreatedLeafQueue(LeafQueue):
         return self.parent
 
     def configured_minimum(self, partition: str) -> Resource:
-        """The configured minimum; zero once its guarantee was taken."""
+        """The leaf's configured minimum; zero once the leaf has lost its guarantee."""
         own = self._minimum.get(partition)
         return super().configured_minimum(partition) if own is None else own
 
     def take(self, entitlement: Entitlement) -> None:
-        """Set these shares, and the amounts computed from them (mergeCapacities).
+        """Set the leaf's shares, and the amounts computed from them (mergeCapacities).
 
-        Its used capacity stays as last computed; whether it has a guarantee affects its order among siblings at once.
+        The used capacity is not recomputed. Whether the leaf has a guarantee affects its order among siblings at once.
         """
         own, whole = self.capacities.default, self.context.partition_resource(NO_LABEL)
         own.capacity, own.maximum_capacity = entitlement.capacity, entitlement.maximum_capacity
@@ -312,7 +312,10 @@ def check_managed(queue: CSQueue, new: QueueConfiguration, configuration: Config
         return
     configured = [child.name for child in queue.children if not isinstance(child, AutoCreatedLeafQueue)]
     if configured != list(new.children):
-        fault(f"{queue.path} is a managed parent: its configured queues cannot change", "keep its list of queues")
+        fault(
+            f"{queue.path} is a managed parent: its configured queues cannot change",
+            "leave the list of queues unchanged",
+        )
     _check_sum(queue, new, fault)
 
 

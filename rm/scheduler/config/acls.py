@@ -116,5 +116,8 @@ def _group(reader: Reader, key: str, text: str, highest: int) -> PriorityAcl | N
 
 
 def _list_of(names: list[str]) -> AccessControlList:
-    """The first value is a list of users and the second of groups, whatever their keys (createACLStringForPriority)."""
+    """The access list: the first value names users, the second one groups, whatever their keys are.
+
+    Source: createACLStringForPriority.
+    """
     return AccessControlList.parse("*" if names[0] == "*" else " ".join(names[:2]))

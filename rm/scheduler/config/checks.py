@@ -112,7 +112,7 @@ def _check_vectors(reader: Reader, queue: QueueConfiguration) -> None:
             problem = (
                 f"Unknown resource '{own.vector.unknown[0]}'. Known resources are {', '.join(own.minimum.amounts())}"
             )
-            remedy = "take it out, or name it in yarn.resource-types"
+            remedy = "remove the resource, or add it to yarn.resource-types"
             reader.fault(capacity_key(queue.path, partition), problem, remedy)
         weights = [name for name, entry in own.maximum_vector.entries.items() if entry.unit is CapacityUnit.WEIGHT]
         key = capacity_key(queue.path, partition, "maximum-")
@@ -132,11 +132,11 @@ def _check_amounts(
         if not ceiling.is_none() and calculator.greater(cluster, own.maximum, ceiling):
             problem = f"Max resource configuration {own.maximum} is greater than parents max value:{ceiling} "
             key = capacity_key(queue.path, partition, "maximum-")
-            reader.fault(key, f"{problem}in queue:{queue.path}", "lower it, or raise the parent's")
+            reader.fault(key, f"{problem}in queue:{queue.path}", "lower this maximum, or raise the parent's")
         if not own.maximum.is_none() and calculator.greater(cluster, own.minimum, own.maximum):
             problem = f"Min resource configuration {own.minimum} is greater than its max value:{own.maximum} "
             key = capacity_key(queue.path, partition)
-            reader.fault(key, f"{problem}in queue:{queue.path}", "lower it, or raise the maximum")
+            reader.fault(key, f"{problem}in queue:{queue.path}", "lower the capacity, or raise the queue's maximum")
 
 
 def _check_notation(reader: Reader, queue: QueueConfiguration) -> None:
@@ -186,7 +186,9 @@ def _warn_of_maximums(reader: Reader, queues: Mapping[str, QueueConfiguration], 
             shares[path, partition] = capacity, maximum
             if (maximum > 0 or legacy) and maximum < capacity - CAPACITY_SUM_PRECISION:
                 problem = f"the maximum is {maximum:.1%} of the cluster, below the queue's capacity of {capacity:.1%}"
-                reader.warn(capacity_key(path, partition, "maximum-"), problem, "raise it, or lower the capacity")
+                reader.warn(
+                    capacity_key(path, partition, "maximum-"), problem, "raise the maximum, or lower the capacity"
+                )
 
 
 def capacity_key(path: str, partition: str, prefix: str = "") -> str:
@@ -222,7 +224,7 @@ def _type_of(
             f"Parent queue '{parent.path}' have children queue used mixed of  weight mode, percentage and absolute "
             f"mode, it is not allowed, please double check, details:{''.join(details)}"
         )
-        reader.fault(queue_key(parent.path, "queues"), problem, "write all their capacities in one notation")
+        reader.fault(queue_key(parent.path, "queues"), problem, "write the capacities of all children in one notation")
         return None
     if weight or not queues:
         return CapacityType.WEIGHT
@@ -252,7 +254,9 @@ def _check_amounts_below(
             f"Parent={parent.path}: When absolute minResource is used, we must make sure both parent and child all use "
             "absolute minResource"
         )
-        reader.fault(key, problem, "write the capacities of both in brackets, or of neither")
+        reader.fault(
+            key, problem, "write the capacities of the parent and of its children in brackets, or none of them"
+        )
         return
     for partition, own in parent.capacities.items():
         given = [child.capacities[partition].minimum for child in children if partition in child.capacities]

@@ -206,7 +206,11 @@ def _extra_types(reader: Reader) -> tuple[str, ...]:
     listed = reader.words(_TYPES)
     for number, name in enumerate(listed):
         if not name:
-            reader.fault(_TYPES, f"Incomplete configuration for resource type {name!r}", "name it, or remove its comma")
+            reader.fault(
+                _TYPES,
+                f"Incomplete configuration for resource type {name!r}",
+                "write a name, or remove the extra comma",
+            )
         elif name in listed[:number]:
             reader.fault(_TYPES, f"Error in config, key {name!r} specified twice", "list it once")
     names = dict.fromkeys((*filter(None, listed), MEMORY_MB, VCORES))

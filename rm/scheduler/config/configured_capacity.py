@@ -226,7 +226,7 @@ class CapacityReader:
             return vector if vector.entries else default
         except ValueError as error:
             if key not in {fault.key for fault in self._reader.faults}:
-                self._reader.fault(key, str(error), "write numbers, with % or w after them or nothing")
+                self._reader.fault(key, str(error), "write numbers, each alone or followed by % or w")
             return default
 
     def _capacity(self, key: str) -> float:

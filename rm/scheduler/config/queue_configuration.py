@@ -46,7 +46,7 @@ def read_lifetime(reader: Reader, prefix: str, above: ApplicationLifetime | None
         reader.fault(
             prefix + "default-application-lifetime",
             f"Default lifetime {default_s} can't exceed maximum lifetime {maximum_s}",
-            "lower it, or raise the maximum",
+            "lower the default lifetime, or raise the maximum",
             value=str(default_s),
         )
     return ApplicationLifetime(maximum_s, default_s if default_s > 0 else maximum_s, specified)

@@ -232,7 +232,7 @@ class QueueReader:
             reader.fault(
                 prefix + "capacity",
                 f"Managed Parent Queue {path} config type is different from leaf queue template config type",
-                "write a percentage, or give the parent amounts too",
+                "write a percentage, or configure the parent in amounts, too",
             )
         return ManagedCreation(
             queues_max=reader.integer(queue_key(path, MANAGED_CREATION + "max-queues"), 1000),
@@ -247,7 +247,7 @@ class QueueReader:
             reader.fault(key, "managed parents are not supported without legacy queue mode", "set it to false")
         if queue.creation.enabled:
             problem = "a parent can create queues in one way only"
-            reader.fault(key, problem, "set it to false, or auto-queue-creation-v2.enabled")
+            reader.fault(key, problem, "set this key or auto-queue-creation-v2.enabled to false")
         for name in (path, path + "." + LEAF_TEMPLATE[:-1]):
             for label in configured_labels(reader, name):
                 labelled = queue_key(name, f"accessible-node-labels.{label}.capacity")
@@ -275,7 +275,7 @@ class QueueReader:
                 key if reader.text(key) else key + "-mb",
                 f"Queue maximum allocation cannot be larger than the cluster setting for queue {path} "
                 f"max allocation per queue: {own} cluster setting: {ceiling}",
-                "lower it, or raise yarn.scheduler.maximum-allocation-mb and -vcores",
+                "lower the value, or raise yarn.scheduler.maximum-allocation-mb and -vcores",
                 value=str(own),
             )
             return inherited
@@ -311,10 +311,10 @@ def _accessible_labels(reader: Reader, path: str, parent: QueueConfiguration | N
         more = [label for label in labels if label not in inherited]
         if ANY in labels:
             problem = f"Parent's accessible queue is not ANY(*), but child's accessible queue is {ANY}"
-            reader.fault(key, problem, "name the labels, or give the parent all")
+            reader.fault(key, problem, "name the labels, or allow the parent all labels")
         elif more:
             problem = f"Some labels of child queue is not a subset of parent queue, these labels=[{','.join(more)}]"
-            reader.fault(key, problem, "remove them, or give them to the parent too")
+            reader.fault(key, problem, "remove these labels, or add them to the parent's")
     return labels
 
 

@@ -126,7 +126,7 @@ def configured_labels(reader: Reader, path: str) -> tuple[str, ...]:
 
 
 def _entries_below(configuration: Configuration, prefix: str) -> dict[str, Entry]:
-    """{key without the prefix: entry}."""
+    """The entries whose keys start with the prefix: {rest of the key: entry}."""
     found = ((key[len(prefix) :], configuration.entry(key)) for key in configuration.keys(prefix))
     return {name: entry for name, entry in found if entry is not None}
 

@@ -235,7 +235,7 @@ class FiCaSchedulerApp:
         places.difference_update(removals)
 
     def note_ordered_usage(self) -> None:
-        """Update the numbers that the fair policy orders by to what the attempt holds and requests now."""
+        """Store what the attempt holds and requests now as the numbers by which the fair policy orders."""
         partitions = list(self.usage.partitions())
         self.ordered_used_mb = sum(self.usage.used(partition).memory_mb for partition in partitions)
         self.ordered_pending_mb = sum(self.usage.pending(partition).memory_mb for partition in partitions)

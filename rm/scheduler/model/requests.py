@@ -213,7 +213,7 @@ class AppSchedulingInfo:
         return changes
 
     def restore(self, key: SchedulerKey, terms: Iterable[RequestTerms]) -> list[Change]:
-        """Request a lost container again that its AM never saw."""
+        """Request again a container that was lost before its AM saw it."""
         return self.put(key, [(row, self.count(key, row.resource_name) + 1) for row in terms])
 
     def allocate(

@@ -267,7 +267,7 @@ def divided(a: int, b: int) -> float:
 
 
 def divide_up(a: int, b: int) -> int:
-    """ResourceCalculator.divideAndCeil of two longs."""
+    """The quotient of two longs, rounded up (ResourceCalculator.divideAndCeil)."""
     return 0 if b == 0 else quotient(a + b - 1, b)
 
 

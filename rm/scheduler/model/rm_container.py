@@ -299,13 +299,13 @@ LIFECYCLE: Lifecycle[RMContainer, RMContainerState] = Lifecycle(
             RMContainer.on_recovered,
             "its NM reported it after a restart of the RM",
         ),
-        Row(_S.NEW, RMContainerKill, _S.KILLED, None, "given up before it was placed"),
+        Row(_S.NEW, RMContainerKill, _S.KILLED, None, "killed before it was placed"),
         Row(_S.RESERVED, RMContainerReserved, _S.RESERVED, None, "checked again, it still does not fit"),
         Row(_S.RESERVED, RMContainerStart, _S.ALLOCATED, RMContainer.on_started, "it fits now"),
         Row(_S.RESERVED, RMContainerKill, _S.KILLED, None, "its node or its attempt is gone"),
         Row(_S.RESERVED, RMContainerReleased, _S.RELEASED, None, "no longer requested, or placed on another node"),
         Row(_S.ALLOCATED, RMContainerAcquired, _S.ACQUIRED, RMContainer.on_acquired, "handed to its AM"),
-        Row(_S.ALLOCATED, RMContainerExpire, _S.EXPIRED, RMContainer.on_finished, "never fetched"),
+        Row(_S.ALLOCATED, RMContainerExpire, _S.EXPIRED, RMContainer.on_finished, "never acquired"),
         Row(
             _S.ALLOCATED,
             RMContainerKill,
@@ -326,10 +326,10 @@ LIFECYCLE: Lifecycle[RMContainer, RMContainerState] = Lifecycle(
             RMContainerFinished,
             _S.COMPLETED,
             RMContainer.on_finished,
-            "ran and ended between two heartbeats",
+            "it ran and ended between two heartbeats",
         ),
         Row(_S.ACQUIRED, RMContainerReleased, _S.RELEASED, RMContainer.on_killed, "given back by its AM"),
-        Row(_S.ACQUIRED, RMContainerExpire, _S.EXPIRED, RMContainer.on_killed, "not started by its AM in time"),
+        Row(_S.ACQUIRED, RMContainerExpire, _S.EXPIRED, RMContainer.on_killed, "its AM did not start it in time"),
         Row(_S.ACQUIRED, RMContainerKill, _S.KILLED, RMContainer.on_killed, "node lost, attempt over or preempted"),
         Row(_S.RUNNING, RMContainerAcquired, _S.RUNNING, None, "fetched again"),
         Row(
@@ -337,14 +337,14 @@ LIFECYCLE: Lifecycle[RMContainer, RMContainerState] = Lifecycle(
             AcquireUpdatedContainer,
             _S.RUNNING,
             RMContainer.on_change_acquired,
-            "its AM has its new size",
+            "its AM received its new size",
         ),
-        Row(_S.RUNNING, NMDoneChangeResource, _S.RUNNING, RMContainer.on_change_done, "its NM has its new size"),
+        Row(_S.RUNNING, NMDoneChangeResource, _S.RUNNING, RMContainer.on_change_done, "its NM reported its new size"),
         Row(_S.RUNNING, RMContainerFinished, _S.COMPLETED, RMContainer.on_finished, "its NM reported its end"),
         Row(_S.RUNNING, RMContainerReleased, _S.RELEASED, RMContainer.on_killed, "given back by its AM"),
         Row(_S.RUNNING, RMContainerKill, _S.KILLED, RMContainer.on_killed, "node lost, attempt over or preempted"),
         *(
-            Row(state, event, state, None, "late: it is over already")
+            Row(state, event, state, None, "ignored: the container is over already")
             for state, events in (
                 (_S.COMPLETED, (RMContainerExpire, RMContainerReleased, RMContainerKill)),
                 (_S.EXPIRED, (RMContainerReleased, RMContainerKill)),

@@ -236,7 +236,7 @@ class ResourceLimits:
         return self.limit if self.blocked_headroom is None else self.limit - self.blocked_headroom
 
     def add_blocked_headroom(self, amount: Resource) -> None:
-        """Reserve `amount` more for an earlier child."""
+        """Reserve `amount` more of the limit for an earlier child."""
         self.blocked_headroom = amount if self.blocked_headroom is None else self.blocked_headroom + amount
 
 

@@ -45,7 +45,7 @@ def last_first(application: FiCaSchedulerApp) -> list[RMContainer]:
 
 
 class _LeafCandidates:
-    """The victims in one leaf. `wanted` {partition: what is still to be taken}."""
+    """Chooses victims in one leaf. `wanted` {partition: the amount still to preempt}."""
 
     __slots__ = ("_ams", "_ams_size", "_chosen", "_leaf", "_reason", "_round", "_wanted")
 

@@ -58,7 +58,10 @@ def _under_served(the_round: PreemptionRound) -> list[tuple[TempQueuePerPartitio
 
 
 class _IntraQueueCandidates:
-    """The victims in one leaf. `wanted` {partition: still to be taken}; `usage` {user: usage without the victims}."""
+    """Chooses victims in one leaf.
+
+    `wanted` {partition: the amount still to preempt}; `usage` {user: usage without the victims}.
+    """
 
     __slots__ = ("_chosen", "_leaf", "_queue", "_round", "_usage", "_wanted")
 

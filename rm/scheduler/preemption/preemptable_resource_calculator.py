@@ -76,9 +76,10 @@ class PreemptableResourceCalculator:
                 self._assign_below(child)
 
     def _distribute(self, queues: Sequence[TempQueuePerPartition], total: Resource) -> None:
-        """One level of the tree (computeIdealResourceDistribution).
+        """Distribute what a parent should have among its children, on one level (computeIdealResourceDistribution).
 
-        Equally served queues come in the order of their objects' addresses in Hadoop, here in the order of `queues`.
+        Equally served queues come in the order of their objects' addresses in Hadoop, and in the order of `queues`
+        here.
         """
         calculator, none = self._calculator, self._none
         guaranteed = [queue for queue in queues if calculator.is_some(total, queue.guaranteed)]

@@ -1,4 +1,4 @@
-"""The state that the selectors of one round share: copies of the queues, what may still be taken, the victims."""
+"""The state that the selectors of one round share: copies of the queues, what may still be preempted, the victims."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ class PreemptionRound:
 
 
 def _leaf_paths(root: TempQueuePerPartition) -> list[str]:
-    """The leaves in the order of Java's hash sets, nested up the tree (getLeafQueueNames)."""
+    """The paths of the leaves, in the order in which Hadoop's nested hash sets iterate (getLeafQueueNames)."""
     if not root.children and not isinstance(root.queue, ParentQueue):
         return [root.path]
     return hash_order([path for child in root.children for path in _leaf_paths(child)], string_hash)

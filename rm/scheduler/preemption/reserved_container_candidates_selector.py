@@ -33,7 +33,7 @@ def select_for_reservations(the_round: PreemptionRound) -> Victims:
 
 
 class _NodeCandidates:
-    """A node with a reservation. `quotas` {leaf: {partition: what may be taken from it}}."""
+    """A node with a reservation. `quotas` {leaf: {partition: the amount that may be preempted in it}}."""
 
     __slots__ = ("_node", "_partition", "_quotas", "_required", "_round")
 
