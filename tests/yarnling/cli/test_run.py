@@ -1,6 +1,6 @@
 """The output of containers: complete lines as they appear, the rest at the end.  The ApplicationMaster's is left out.
 
-The ResourceManager has been restarted in these tests, so the id of the ApplicationMaster's container follows no pattern.
+The ResourceManager has been restarted here, so the id of the ApplicationMaster's container follows no pattern.
 """
 
 from __future__ import annotations
