@@ -89,8 +89,9 @@ class PortReservations:
 class ClusterDaemons:
     """What a cluster runs. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`.
 
-    `pack`: nodes that share a process; None: as configured. `loopback`: daemons are tasks of the running event loop
-    instead of processes. `name`: how the error of another cluster that finds the directory in use names this one.
+    `pack` is the number of nodes that share a process; None: as configured. `loopback`: daemons are tasks of the
+    running event loop instead of processes. `name` is the cluster's name in the error that another cluster reports if
+    the directory is in use.
     """
 
     def __init__(

@@ -47,8 +47,8 @@ class ClusterOptions(Struct, frozen=True):
     resuming them. `emulated`: containers are emulated by the ready-made table (True) or the one in a file
     (docs/emulated-containers.md). `loopback`: daemons run in this process's event loop, which is quicker; they cannot
     be killed or paused. `network_faults`: route connections through proxies, for `partition_node` and `slow_node`.
-    `routes`: other routes between the processes; not with `pack`. `name`: how the error of another cluster that finds
-    the directory in use names this one.
+    `routes`: other routes between the processes; not with `pack`. `name` is the cluster's name in the error that
+    another cluster reports if the directory is in use.
     """
 
     racks: int = 1
@@ -193,7 +193,7 @@ def _checked(settings: Mapping[str, str]) -> dict[str, str]:
     `${...}` in values may refer to any key.
     """
     problems = [
-        f"{key} = {value!r}: must be a text (write {str(value)!r})"
+        f"{key} = {value!r}: must be a string (write {str(value)!r})"
         for key, value in settings.items()
         if not isinstance(value, str)
     ]

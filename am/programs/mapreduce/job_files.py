@@ -26,7 +26,10 @@ from yarn.errors import InvalidArgumentException
 
 
 class MapOutput(Struct, frozen=True):
-    """Where a map's output is; a later line for the same map replaces it. An empty `directory` = it is lost."""
+    """Where a map's output is; a later line for the same map replaces it.
+
+    An empty `directory` means that the output is lost.
+    """
 
     map_number: int
     attempt_id: TaskAttemptId

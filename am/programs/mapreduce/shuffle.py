@@ -1,12 +1,13 @@
-"""From a map's lines to a reduce's input: partition, sort, spill, merge. The module starts no processes.
+"""The shuffle: partitions, sorts, spills and merges the output lines of maps into the input of reduces.
 
-A map's output is one file, sorted by partition and key, and an index of where each partition lies:
+The module starts no processes. A map's output is one file, sorted by partition and key, and an index of where each
+partition lies:
 
-    file.out         a\\t1 b\\t1 ... | c\\t1 d\\t1 ...
+    file.out         a\t1 b\t1 ... | c\t1 d\t1 ...
     file.out.index   {"partitions": [[0, 8], [8, 8]]}        (offset, length) in bytes
 
-The key of a line is the text before the first tab (the whole line if there is none). A partition is the CRC-32 of
-the key modulo the number of reduces: the same in every process and every run, which Python's hash() is not.
+The key of a line is the text before the first tab (the whole line if there is none). A partition is the CRC-32 of the
+key modulo the number of reduces: the same in every process and every run, which Python's hash() is not.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ LINE_OVERHEAD_BYTES = 100
 """The memory of a line in addition to its bytes: the object, its place in a list, its sort key."""
 
 MERGE_FILES_MAX = 64
-"""Files that are merged at once (mapreduce.task.io.sort.factor); more take another pass."""
+"""How many files are merged at once (mapreduce.task.io.sort.factor); more files need another pass."""
 
 OUTPUT = "file.out"
 INDEX = "file.out.index"
@@ -39,7 +40,7 @@ def partition_of(key: bytes, reduces: int) -> int:
 
 
 def sort_key(line: bytes) -> tuple[bytes, bytes, bytes]:
-    """By key, then by value, so that the same input gives the same bytes in every run."""
+    """Sorts lines by key, then by value, so that the same input gives the same bytes in every run."""
     return line.partition(b"\t")
 
 
