@@ -52,7 +52,7 @@ def main() -> None:
     arguments = parser.parse_args()
     unknown = [name for name in arguments.names if name not in NAMES]
     if unknown:
-        parser.error(f"no benchmark {', '.join(unknown)} (there are {', '.join(NAMES)})")
+        parser.error(f"unknown benchmark {', '.join(unknown)} (known: {', '.join(NAMES)})")
     results = {}
     console = Console(stderr=True)
     for name in arguments.names or NAMES:

@@ -259,7 +259,7 @@ class AMRMClient:
         except InvalidApplicationMasterRequestException as error:
             # An earlier call may have registered the attempt, with its answer lost. If it did not, the next heartbeat
             # fails.
-            _logger.warning("already registered: %s", error.message)
+            _logger.warning("the ResourceManager says that this attempt is registered already: %s", error.message)
             await asyncio.sleep(self._interval_s)
         except YarnException as error:
             return [AllocateFailed(error)]

@@ -202,7 +202,7 @@ class ResourceRequestTable:
     def resend(self, rows: Iterable[ResourceRequest]) -> None:
         """Send these rows again, because the call that contained them had no effect.
 
-        Rows that changed since keep their new count.
+        Rows that have changed since that call keep their new count.
         """
         for row in rows:
             key = row_key(row)

@@ -218,7 +218,7 @@ class NMContainer:
         self._diagnostics = (self._diagnostics + stamp + text)[-settings.diagnostics_max_chars :]
 
     def request_resources(self) -> bool:
-        """Pass the service data on and request every file of the launch context from the caches; False if there are none.
+        """Pass the service data on, and request every file of the launch context; False if there are no files.
 
         An emulated container needs no files. If one file has two link names, only the last link is created, because
         Hadoop's ResourceSet is keyed by the file.

@@ -281,7 +281,7 @@ class CpuCgroups:
         return {} if not before or before[0] == none else {name: none}
 
     def _sweep(self) -> None:
-        """Remove cgroups that killed NMs left. The kernel keeps those that have processes."""
+        """Remove cgroups that killed NMs left. The kernel does not remove cgroups that have processes."""
         for name in os.listdir(self.directory):
             path = f"{self.directory}/{name}"
             try:

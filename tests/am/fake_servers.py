@@ -46,7 +46,11 @@ Reply = AllocateResponse | YarnException
 
 @dataclass
 class FakeResourceManager:
-    """The RM's service for AMs, with Hadoop's rules for response ids. Each heartbeat gets the next of `replies`."""
+    """The RM's service for AMs, with Hadoop's rules for response ids. Each heartbeat gets the next of `replies`.
+
+    The service sets the response ids of the replies. An exception among `replies` is raised. After the last of them,
+    replies are empty.
+    """
 
     replies: list[Reply] = field(default_factory=list)
     finishes_needed: int = 1

@@ -281,8 +281,10 @@ def test_a_reply_without_a_request_is_a_bug() -> None:
 
 
 class Manager:
-    """What an RM knows: rows as sent and as lowered by allocations, the blacklist, and the releases
-    that it has seen.
+    """What an RM knows: rows as sent and as lowered by allocations, the blacklist, the releases that it has seen.
+
+    It answers a repeated call as it did before. The containers that it allocates are part of the answer to the next
+    call, after it has read the rows of that call.
     """
 
     def __init__(self) -> None:

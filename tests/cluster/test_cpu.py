@@ -127,7 +127,9 @@ def test_without_strict_usage_vcores_are_weights(spin: str, tmp_path: Path) -> N
 
 
 def test_a_node_without_usable_cgroups_reports_the_reason(yarnling: Yarnling, tmp_path: Path) -> None:
-    """With a remedy: when the cluster starts, in its status, in the node's report and in its log."""
+    """The reason and a remedy are printed when the cluster starts, in its status, in the node's
+    report and in its log.
+    """
     nowhere = tmp_path / "cgroup"
     nowhere.mkdir()
     define = ["-D", "yarn.nodemanager.resource.cpu.enabled=true", "-D", f"{CGROUPS}.mount-path={nowhere}"]

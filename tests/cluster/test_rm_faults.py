@@ -30,7 +30,7 @@ async def submitted(cluster: LocalCluster, directory: Path, command: str, contai
 
 
 def limit_files(cluster: LocalCluster, bytes_max: int) -> None:
-    """No file of the ResourceManager may grow beyond: what it writes fails as on a full disk."""
+    """Limit the size of the ResourceManager's files, so that its writes fail as on a full disk."""
     psutil.Process(cluster.rm.pid).rlimit(resource.RLIMIT_FSIZE, (bytes_max, resource.RLIM_INFINITY))
 
 

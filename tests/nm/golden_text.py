@@ -1,4 +1,11 @@
-"""Removes what differs between two runs from a text: times, ids, process ids, directories, Java's stack traces."""
+"""Removes what differs between two runs from a text: times, ids, process ids, directories, Java's stack traces.
+
+[2026-11-21 00:54:50.945]                      [T]
+container_1795222023200_0008_01_000002         <container>
+pid 13120, line 2: 10638 Segmentation fault    pid <pid>, line 2: <pid> Segmentation fault
+"2026-11-21T00:48:58.381+0000"                 "<time>" (not the time that a resource should have)
+a line `\\tat ...` of a Java stack              nothing: there is no Java here, and the sentence before it stays
+"""
 
 from __future__ import annotations
 

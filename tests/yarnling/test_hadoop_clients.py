@@ -68,7 +68,6 @@ def test_the_option_is_a_setting_which_a_setting_of_the_user_overrides() -> None
 def test_the_shuffle_service_is_on_unless_the_configuration_says_otherwise() -> None:
     assert composed(None, ON, {}).get(AUX_SERVICES) == "mapreduce_shuffle"
     assert composed(None, {**ON, AUX_SERVICES: ""}, {}).get(AUX_SERVICES) == ""
-    assert AUX_SERVICES not in composed(None, {}, {})
 
 
 def test_the_class_path_is_that_of_yarn_and_of_mapreduce(jars: Path) -> None:

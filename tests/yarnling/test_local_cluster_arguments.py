@@ -25,7 +25,7 @@ from yarnling.cluster.nodes import Node
     [
         ({"nodes": -1}, "nodes = -1: must be 0 to "),
         ({"nodes": 2, "options": ClusterOptions(racks=3)}, "racks = 3: must be 1 to 2"),
-        ({"settings": {"a.key": 1}}, r"settings: a.key = 1: must be a text \(write '1'\)"),
+        ({"settings": {"a.key": 1}}, r"settings: a.key = 1: must be a string \(write '1'\)"),
         (
             {
                 "settings": {

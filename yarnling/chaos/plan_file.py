@@ -112,7 +112,9 @@ class _Fault(Section):
     def _check_count(cls, count: int, info: ValidationInfo[dict[str, Any]]) -> int:
         kind, cluster = info.data.get("fault"), info.context.get("cluster")
         if kind and cluster and kind.scope is Scope.NODE and count > cluster.nodes:
-            raise refusal(f"is more than the {cluster.nodes} nodes", "write fewer, or more nodes")
+            raise refusal(
+                f"is more than the {cluster.nodes} nodes", "write a smaller count, or give the cluster more nodes"
+            )
         return count
 
     @field_validator("containers", "timeout", "lost", "how", "delay", "loss", "breaks", "kilobytes")

@@ -248,7 +248,7 @@ def watch(
         list[str], typer.Option(metavar="NAME", help="Only calls of this RPC; may contain * (nodeHeart*).")
     ] = [],  # noqa: B006
     errors: Annotated[bool, typer.Option("--errors", help="Only calls that failed.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Also heartbeats without news.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also show heartbeats without news.")] = False,
     count: Annotated[
         int | None, typer.Option("--count", "-n", metavar="N", help="Stop after this many lines.", min=1)
     ] = None,
@@ -271,7 +271,7 @@ def watch(
 @app.command()
 def top(
     interval: Annotated[float, typer.Option(metavar="S", help="Seconds between updates.", min=0.1)] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="Print one frame, as in a pipe.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print one frame and exit, as in a pipe.")] = False,
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
 ) -> None:
@@ -310,7 +310,9 @@ def config(
     conf: Conf = None,
     define: Define = [],  # noqa: B006  typer copies it
     name: OptionalName = None,
-    every: Annotated[bool, typer.Option("--all", help="Also keys that are not set and have their default.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also show keys that are not set and have their default.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show for each configuration key whether it is read, defaulted, ignored or unknown, and where it was set."""
@@ -327,7 +329,8 @@ def logs(
         list[str], typer.Option(metavar="NAME", help="Only files with this name, for example stdout.")
     ] = [],  # noqa: B006
     every: Annotated[
-        bool, typer.Option("--all", help="Also the NodeManager's own files: launch_container.sh, directory.info...")
+        bool,
+        typer.Option("--all", help="Also print the NodeManager's own files: launch_container.sh, directory.info..."),
     ] = False,
     name: Name = DEFAULT_NAME,
     as_json: Json = False,

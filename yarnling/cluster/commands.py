@@ -282,7 +282,7 @@ class _Arguments:
     def text(self, name: str) -> str:
         value = self._request.get(name)
         if not isinstance(value, str):
-            raise InvalidArgumentException(f"{name} = {value!r}: must be a text")
+            raise InvalidArgumentException(f"{name} = {value!r}: must be a string")
         return value
 
     def number(self, name: str) -> int | None:

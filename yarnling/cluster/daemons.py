@@ -118,10 +118,10 @@ class PortReservations:
 class ClusterDaemons:
     """What a cluster runs. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`.
 
-    `pack`: nodes that share a process; None: as configured. `loopback`: daemons are tasks of the running event loop
-    instead of processes. `web_port`: the first port tried for the RM's web services, if they are enabled and have no
-    address in the settings; 0: any free one. `name`: how the error of another cluster that finds the directory in
-    use names this one.
+    `pack` is the number of nodes that share a process; None: as configured. `loopback`: daemons are tasks of the
+    running event loop instead of processes. `web_port` is the first port tried for the RM's web services, if they are
+    enabled and have no address in the settings; 0: any free one. `name` is the cluster's name in the error that another
+    cluster reports if the directory is in use.
     """
 
     def __init__(

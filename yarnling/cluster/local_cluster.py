@@ -50,8 +50,8 @@ class ClusterOptions(Struct, frozen=True):
     be killed or paused. `network_faults`: route connections through proxies, for `partition_node` and `slow_node`.
     `routes`: other routes between the processes; not with `pack`. `hadoop_classpath`: with `hadoop=True`, where AMs of
     MapReduce and other programs find Hadoop's jars, for example "/opt/hadoop/*"; Spark and Flink bring their own.
-    `web_port`: the first port tried for the web services (yarn.yarnling.web.enabled); 0: any free one. `name`: how the
-    error of another cluster that finds the directory in use names this one.
+    `web_port`: the first port tried for the web services (yarn.yarnling.web.enabled); 0: any free one. `name` is the
+    cluster's name in the error that another cluster reports if the directory is in use.
     """
 
     racks: int = 1
@@ -202,7 +202,7 @@ def _checked(settings: Mapping[str, str]) -> dict[str, str]:
     `${...}` in values may refer to any key.
     """
     problems = [
-        f"{key} = {value!r}: must be a text (write {str(value)!r})"
+        f"{key} = {value!r}: must be a string (write {str(value)!r})"
         for key, value in settings.items()
         if not isinstance(value, str)
     ]

@@ -113,7 +113,7 @@ def _faults(request: ClusterRequest) -> list[str]:
 
 def _setting_faults(name: str, settings: Mapping[Any, Any]) -> list[str]:
     return [
-        f"{name}: {key!r} = {value!r}: must be texts (write {str(key)!r}: {str(value)!r})"
+        f"{name}: {key!r} = {value!r}: must be strings (write {str(key)!r}: {str(value)!r})"
         for key, value in settings.items()
         if not (isinstance(key, str) and isinstance(value, str))
     ]

@@ -37,11 +37,13 @@ def make_parser() -> OptionParser:
     add_work_options(parser)
     parser.set_defaults(container_memory=DEFAULT_WORKER_MEMORY_MB)
     parser.option("stages", "the number of tasks of each stage, separated by commas", default="10")
-    parser.option("tasks_per_worker", "how many tasks a worker runs at once", type=int, default=1)
-    parser.option("min_workers", "workers that are kept even without tasks", type=int, default=0)
-    parser.option("max_workers", "the most workers", type=int, default=1000)
+    parser.option("tasks_per_worker", "number of tasks that a worker runs at once", type=int, default=1)
+    parser.option("min_workers", "number of workers that are kept even without tasks", type=int, default=0)
+    parser.option("max_workers", "maximum number of workers", type=int, default=1000)
     parser.option("backlog_timeout", "ms that tasks must wait before workers are added", type=int, default=1_000)
-    parser.option("sustained_timeout", "ms before more are added, twice as many", type=int, default=1_000)
+    parser.option(
+        "sustained_timeout", "ms until more workers are added, twice as many each time", type=int, default=1_000
+    )
     parser.option("idle_timeout", "ms after which a worker without a task is released", type=int, default=60_000)
     return parser
 

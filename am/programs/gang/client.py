@@ -33,10 +33,12 @@ def make_parser() -> OptionParser:
     parser = OptionParser(PROG, "Run a shell command in containers that are useful only together: all of them or none.")
     add_application_options(parser, name=PROG, master_memory_mb=DEFAULT_MASTER_MEMORY_MB)
     add_work_options(parser)
-    parser.option("num_containers", "how many members", type=int, default=2)
+    parser.option("num_containers", "number of members", type=int, default=2)
     parser.option("gang_wait", "ms after which an incomplete gang releases its containers", type=int, default=60_000)
-    parser.option("gang_pause", "ms before the second try; doubles with each further one", type=int, default=5_000)
-    parser.option("gang_tries", "how often the gang tries, or starts again when it loses a member", type=int, default=5)
+    parser.option(
+        "gang_pause", "ms before the second try; the pause doubles with each further try", type=int, default=5_000
+    )
+    parser.option("gang_tries", "how often the gang may try, or start again after losing a member", type=int, default=5)
     return parser
 
 

@@ -164,7 +164,9 @@ def make_parser() -> OptionParser:
     parser.option("mapper", "shell command: input lines to lines `key<TAB>value`", default="")
     parser.option("reducer", "shell command: sorted lines `key<TAB>value` to output lines", default="")
     parser.option("wordcount", "count words, instead of -mapper and -reducer", action="store_true")
-    parser.option("numReduceTasks", "how many reduces; 0: the maps' output is the output", type=int, default=1)
+    parser.option(
+        "numReduceTasks", "number of reduces; 0: the output of the maps is the output of the job", type=int, default=1
+    )
     parser.option("files", "files to ship to the tasks, separated by commas", default="")
     parser.option(
         "cmdenv", "variable for the commands: NAME=value; may be given several times", action="append", default=[]

@@ -33,7 +33,7 @@ SECRET_BYTES = 32
 class MapOutput(Struct, frozen=True):
     """Where a map's output is: host:port of its node's shuffle service. A later line for the same map replaces it.
 
-    An empty `address`: it is lost.
+    An empty `address` means that the output is lost.
     """
 
     map_number: int

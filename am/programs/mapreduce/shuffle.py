@@ -1,13 +1,14 @@
-"""From a map's lines to a reduce's input: partition, sort, spill, merge. The module starts no processes.
+"""The shuffle: partitions, sorts, spills and merges the output lines of maps into the input of reduces.
 
-A map's output is one file, sorted by partition and key, and an index of where each partition lies, as Hadoop writes
-it: the node's mapreduce_shuffle sends a reduce its partition (am.programs.mapreduce.fetcher).
+The module starts no processes. A map's output is one file, sorted by partition and key, and an index of where each
+partition lies, as Hadoop writes them. The node's mapreduce_shuffle service sends a reduce its partition
+(am.programs.mapreduce.fetcher).
 
     file.out         a\\t1 b\\t1 ... | c\\t1 d\\t1 ...
     file.out.index   (start, length, length)* checksum
 
-The key of a line is the text before the first tab (the whole line if there is none). A partition is the CRC-32 of
-the key modulo the number of reduces: the same in every process and every run, which Python's hash() is not.
+The key of a line is the text before the first tab (the whole line if there is none). A partition is the CRC-32 of the
+key modulo the number of reduces: the same in every process and every run, which Python's hash() is not.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ LINE_OVERHEAD_BYTES = 100
 """The memory of a line in addition to its bytes: the object, its place in a list, its sort key."""
 
 MERGE_FILES_MAX = 64
-"""Files that are merged at once (mapreduce.task.io.sort.factor); more take another pass."""
+"""How many files are merged at once (mapreduce.task.io.sort.factor); more files need another pass."""
 
 _Segment = tuple[int, int]
 
@@ -38,7 +39,7 @@ def partition_of(key: bytes, reduces: int) -> int:
 
 
 def sort_key(line: bytes) -> tuple[bytes, bytes, bytes]:
-    """By key, then by value, so that the same input gives the same bytes in every run."""
+    """Sorts lines by key, then by value, so that the same input gives the same bytes in every run."""
     return line.partition(b"\t")
 
 

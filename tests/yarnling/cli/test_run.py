@@ -1,4 +1,7 @@
-"""The output of containers: complete lines as they appear, the rest at the end. The ApplicationMaster's is left out."""
+"""The output of containers: complete lines as they appear, the rest at the end.  The ApplicationMaster's is left out.
+
+The ResourceManager has been restarted here, so the id of the ApplicationMaster's container follows no pattern.
+"""
 
 from __future__ import annotations
 

@@ -129,9 +129,10 @@ class NodeBlacklist:
 
 
 class Demand(Struct, frozen=True):
-    """Numbers of tasks by state, and memory. `scheduled` = requested; `assigned` = in a container.
+    """The numbers of tasks in each state, and the memory that the job has and needs.
 
-    `stopping_mb` is held by containers that are being stopped and have not ended yet.
+    `scheduled` = requested; `assigned` = in a container. `stopping_mb` is held by containers that are being stopped and
+    have not ended yet.
     """
 
     total_maps: int

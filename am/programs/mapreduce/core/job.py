@@ -108,7 +108,7 @@ class JobConf(Struct, frozen=True):
 class MapReduceJob(Struct, frozen=True):
     """A map-reduce job. The commands are shell commands that read lines and write `key<TAB>value` lines.
 
-    `reduces` 0: the maps' output is the output. `output` is an absolute path that does not exist yet.
+    With `reduces` 0, the maps write the output of the job. `output` is an absolute path that does not exist yet.
     """
 
     name: str

@@ -41,8 +41,8 @@ LIVE = frozenset({AttemptState.RUNNING, AttemptState.COMMITTING, AttemptState.SU
 class AttemptRecord(Struct, frozen=True):
     """The fields of an attempt that the journal and status.json contain.
 
-    A map's `output` is host:port of the service that sends its output to the reduces. FAILED counts against the task, KILLED does not. Both may follow
-    SUCCEEDED for a map whose output was lost.
+    A map's `output` is host:port of the service that sends its output to the reduces. FAILED counts against the task,
+    KILLED does not. Both may follow SUCCEEDED for a map whose output was lost.
     """
 
     id: TaskAttemptId

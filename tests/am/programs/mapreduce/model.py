@@ -1,4 +1,7 @@
-"""A model cluster that carries out the actions of a map-reduce core at once; it has nodes with slots."""
+"""A model cluster that carries out the actions of a map-reduce core at once; it has nodes with slots.
+
+The model keeps the resource requests as the RM would. It allocates containers and ends tasks when the test says so.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +136,10 @@ class Model:
         return self.deliver(HeartbeatDone(room, len(self.hosts) - len(self.lost)))
 
     def place(self, count: int | None = None) -> None:
-        """Allocate the containers wanted now, lowest priority number first, while there are slots (at most `count`)."""
+        """Allocate the containers wanted now, lowest priority number first, while there are slots (at most `count`).
+
+        Requests that the core makes in answer have to wait for the next heartbeat.
+        """
         for _ in range(min(len(self.wanted), len(self.wanted) if count is None else count)):
             host = next((h for h, free in self.free_slots().items() if free and h not in self.blacklist), None)
             if host is None:
