@@ -2,8 +2,8 @@
 
     python -m tests.wire.hadoop_rpc.java_dialogues 'DIR/*'
 
-DIR has the jars of hadoop-client-api and hadoop-client-runtime. recordings/Talk.java talks to a server whose keys, nonce
-and replies are fixed, so that the bytes of the client decide those of the server; recordings/NAME.json has both.
+DIR has the jars of hadoop-client-api and hadoop-client-runtime. recordings/Talk.java talks to a server whose keys,
+nonce and replies are fixed, so that the bytes of the client decide those of the server; recordings/NAME.json has both.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from tests.wire.hadoop_rpc.serving import BY_USER, serving_both
@@ -24,8 +25,9 @@ from wire.hadoop_authentication import ByToken
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.master import ApplicationMasterProtocol
+from wire.rpc import Proxy
 from wire.server import RpcServer
-from wire.tokens import AMRMTokenSecretManager, KeyRing, NMTokenSecretManager
+from wire.tokens import AMRMTokenSecretManager, KeyRing, NMTokenSecretManager, TokenSecretManager
 from yarn.containers import Token
 from yarn.errors import ApplicationNotFoundException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
@@ -72,14 +74,16 @@ def token_of(scene: str) -> Token | None:
 @asynccontextmanager
 async def serving_scene(scene: str, directory: Path) -> AsyncIterator[RpcServer]:
     recorder = Recorder(ANSWERS)
-    with mock.patch("wire.hadoop_rpc.connection.secrets.token_urlsafe", lambda count: NONCE):
+    with mock.patch("wire.hadoop_rpc.connection.secrets.token_urlsafe", return_value=NONCE):
         if scene.startswith("client"):
             serving = serving_both(
                 ApplicationClientProtocol.rpcs, recorder, directory, authentication=BY_USER, authenticate=anybody
             )
         else:
             rpcs, manager = (
-                (ContainerManagementProtocol.rpcs, NODES) if scene == "nm" else (ApplicationMasterProtocol.rpcs, MASTERS)
+                (ContainerManagementProtocol.rpcs, NODES)
+                if scene == "nm"
+                else (ApplicationMasterProtocol.rpcs, MASTERS)
             )
             serving = serving_both(
                 rpcs,

@@ -6,6 +6,8 @@ import asyncio
 import logging
 import os
 import random
+import socket
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -248,11 +250,11 @@ async def test_only_the_owners_processes_need_no_token(
 ) -> None:
     looked_up = []
 
-    def peer_user_id(peer: tuple[str, int], server: tuple[str, int]) -> int | None:
-        looked_up.append((peer, server))
+    def user_id_of_peer(ours: socket.socket) -> int | None:
+        looked_up.append((ours.getpeername(), ours.getsockname()))
         return user_id
 
-    monkeypatch.setattr(connection, "peer_user_id", peer_user_id)
+    monkeypatch.setattr(connection, "user_id_of_peer", user_id_of_peer)
     recorder = Recorder({"get_cluster_metrics": COUNTS})
     async with (
         serving_both(ApplicationClientProtocol.rpcs, recorder, tmp_path) as server,
@@ -463,6 +465,23 @@ async def test_connections_beyond_the_limit_are_closed(tmp_path: Path) -> None:
                     break
             except* ConnectionError:
                 await asyncio.sleep(0.01)
+
+
+async def test_a_client_that_is_gone_before_it_is_accepted_does_no_harm(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving_both((METRICS,), Recorder({"get_cluster_metrics": COUNTS}), tmp_path) as server,
+    ):
+        for _ in range(20):
+            gone = socket.create_connection(("127.0.0.1", server.port))
+            gone.sendall(PREAMBLE_SIMPLE + context_frame("ann") + call_frame(0, CLIENT_PROTOCOL, METRICS.name, b""))
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            gone.close()
+        async with connected(target(server)) as client:
+            assert await client.call(METRICS) == COUNTS
+    assert caplog.records == []
 
 
 async def test_stop_lets_running_calls_finish_and_leaves_nothing(tmp_path: Path) -> None:
