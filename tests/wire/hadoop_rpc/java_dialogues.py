@@ -16,7 +16,6 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 from tests.wire.hadoop_rpc.serving import BY_USER, serving_both
@@ -25,9 +24,8 @@ from wire.hadoop_authentication import ByToken
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.master import ApplicationMasterProtocol
-from wire.rpc import Proxy
 from wire.server import RpcServer
-from wire.tokens import AMRMTokenSecretManager, KeyRing, NMTokenSecretManager, TokenSecretManager
+from wire.tokens import AMRMTokenSecretManager, KeyRing, NMTokenSecretManager
 from yarn.containers import Token
 from yarn.errors import ApplicationNotFoundException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
