@@ -22,7 +22,7 @@ from wire.hadoop_authentication import ByUser, HadoopAuthentication
 from wire.hadoop_rpc.framing import failure, success
 from wire.hadoop_rpc.running_calls import RunningCalls
 from wire.hadoop_rpc.session import Call, Closed, Refused, Send, Session
-from wire.local_peer import peer_user_id
+from wire.local_peer import user_id_of_peer
 from yarn.containers import Token
 from yarn.errors import RemoteError, YarnException
 
@@ -202,9 +202,9 @@ class HadoopConnection(asyncio.Protocol):
         self._timer.cancel()
         self._watch_idle()
         if isinstance(self._service.authentication, ByUser):
-            peer, server = (self._transport.get_extra_info(name)[:2] for name in ("peername", "sockname"))
             # In a thread: the kernel's table is long on a machine with thousands of connections.
-            self._user_id = self._loop.run_in_executor(None, peer_user_id, peer, server)
+            ours = self._transport.get_extra_info("socket")
+            self._user_id = self._loop.run_in_executor(None, user_id_of_peer, ours)
 
     def _watch_idle(self) -> None:
         idle_s = self._service.limits.idle_ms / 1000

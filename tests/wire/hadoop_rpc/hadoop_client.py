@@ -170,7 +170,8 @@ class HadoopClient:
     async def send(self, method: str, request: bytes, protocol: str = "") -> bytes:
         """The reply's bytes. Raises HadoopError."""
         number, self._next_id = self._next_id, self._next_id + 1
-        waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = waiting
         self.writer.write(call_frame(number, protocol or self._protocol, method, request))
         return await waiting
 

@@ -2,8 +2,8 @@
 
     python -m tests.wire.hadoop_rpc.java_dialogues 'DIR/*'
 
-DIR has the jars of hadoop-client-api and hadoop-client-runtime. recordings/Talk.java talks to a server whose keys, nonce
-and replies are fixed, so that the bytes of the client decide those of the server; recordings/NAME.json has both.
+DIR has the jars of hadoop-client-api and hadoop-client-runtime. recordings/Talk.java talks to a server whose keys,
+nonce and replies are fixed, so that the bytes of the client decide those of the server; recordings/NAME.json has both.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def token_of(scene: str) -> Token | None:
 @asynccontextmanager
 async def serving_scene(scene: str, directory: Path) -> AsyncIterator[RpcServer]:
     recorder = Recorder(ANSWERS)
-    with mock.patch("wire.hadoop_rpc.connection.secrets.token_urlsafe", lambda count: NONCE):
+    with mock.patch("wire.hadoop_rpc.connection.secrets.token_urlsafe", return_value=NONCE):
         if scene.startswith("client"):
             serving = serving_both(
                 ApplicationClientProtocol.rpcs, recorder, directory, authentication=BY_USER, authenticate=anybody

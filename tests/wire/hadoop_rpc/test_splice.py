@@ -7,9 +7,11 @@ import os
 import stat
 import subprocess
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import grpc.aio
 import pytest
 
 from tests.wire.hadoop_rpc.hadoop_client import ADMIN_PROTOCOL, CLIENT_PROTOCOL, connected
@@ -53,16 +55,23 @@ async def test_large_messages_pass_both_ways(tmp_path: Path) -> None:
         assert replies == [(name,) for name in names]
 
 
-async def test_a_thousand_calls_at_once_over_many_connections(tmp_path: Path) -> None:
+async def test_a_thousand_calls_at_once(tmp_path: Path) -> None:
+    """500 over one connection, which sends them in turns, and 10 over each of 50 connections of their own."""
+    own_connection = (("grpc.use_local_subchannel_pool", 1),)
     async with (
         asyncio.timeout(HANGS_S),
         serving_both((METRICS,), Recorder({"get_cluster_metrics": COUNTS}), tmp_path) as server,
+        ApplicationClientProtocol(target(server), timeout_s=HANGS_S) as proxy,
+        AsyncExitStack() as stack,
     ):
-        proxies = [ApplicationClientProtocol(target(server)) for _ in range(50)]
-        replies = await asyncio.gather(*(proxy.get_cluster_metrics() for proxy in proxies for _ in range(20)))
-        assert replies == [COUNTS] * 1000
-        for proxy in proxies:
-            await proxy.close()
+        calls: list[Any] = [proxy.get_cluster_metrics() for _ in range(500)]
+        for _ in range(50):
+            channel = grpc.aio.insecure_channel(target(server), options=own_connection)
+            await stack.enter_async_context(channel)
+            call: Any = channel.unary_unary(METRICS.path)
+            calls += [call(b"") for _ in range(10)]
+        replies = await asyncio.gather(*calls)
+    assert replies == [COUNTS] * 500 + [METRICS.reply.encode(COUNTS)] * 500
 
 
 async def test_the_service_sees_the_callers_own_address(tmp_path: Path) -> None:
