@@ -18,7 +18,6 @@ from yarn.settings import check_settings, nodemanager, resourcemanager, with_fur
 from yarn.settings.kinds import AddressSetting
 from yarn.settings.registry import setting_of
 from yarn.settings.report import HadoopKeys, KeyUnknown, describe
-from yarnling.cluster import hadoop_clients
 from yarnling.cluster.directory import STATE_STORE, ClusterDirectory, NodePlace
 
 ORIGIN = "LocalCluster"
@@ -113,8 +112,7 @@ def _emulation_faults(conf: Configuration) -> tuple[Fault, ...]:
 
 def with_defaults(conf: Configuration) -> Configuration:
     """`conf` with the defaults of a local cluster."""
-    defaults = DEFAULTS | (hadoop_clients.SETTINGS if hadoop_clients.are_served(conf) else {})
-    return conf.overridden({key: value for key, value in defaults.items() if key not in conf}, ORIGIN)
+    return conf.overridden({key: value for key, value in DEFAULTS.items() if key not in conf}, ORIGIN)
 
 
 def node_sizes(memory_mb: int | None, vcores: int | None) -> dict[str, str]:

@@ -24,7 +24,6 @@ MAPREDUCE_CLASS_PATH = "mapreduce.application.classpath"
 MAPREDUCE_PREFIXES = ("mapreduce.", "mapred.", "yarn.app.mapreduce.")
 
 # Used unless the user's files or settings have the key.
-SETTINGS = {"yarn.nodemanager.aux-services": "mapreduce_shuffle"}
 _CORE_DEFAULTS = {"fs.defaultFS": "file:///", "hadoop.security.authentication": "simple"}
 _HADOOP_HOME = "HADOOP_HOME"
 _PARTS_OF_HADOOP = ("HADOOP_COMMON_HOME", "HADOOP_HDFS_HOME", "HADOOP_YARN_HOME")
