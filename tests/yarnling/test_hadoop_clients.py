@@ -27,7 +27,6 @@ from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.running_cluster import RunningCluster
 
 ON = {yarnling.HADOOP_RPC_ENABLED.key: "true"}
-AUX_SERVICES = "yarn.nodemanager.aux-services"
 
 
 @pytest.fixture
@@ -63,11 +62,6 @@ def test_the_option_is_a_setting_which_a_setting_of_the_user_overrides() -> None
     assert settings_for(True, None) == ON
     assert not are_served(composed(None, {}, {}))
     assert are_served(composed(None, settings_for(True, None), {}))
-
-
-def test_the_shuffle_service_is_on_unless_the_configuration_says_otherwise() -> None:
-    assert composed(None, ON, {}).get(AUX_SERVICES) == "mapreduce_shuffle"
-    assert composed(None, {**ON, AUX_SERVICES: ""}, {}).get(AUX_SERVICES) == ""
 
 
 def test_the_class_path_is_that_of_yarn_and_of_mapreduce(jars: Path) -> None:
