@@ -27,7 +27,7 @@ class FetchFailed(Exception):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="scripts/hadoop-jars", description="Fetch Hadoop's jars for tests/hadoop, once.")
+    parser = argparse.ArgumentParser(prog="scripts/hadoop-jars", description="Fetch Hadoop's jars, once.")
     parser.add_argument("set", choices=SETS, help="which jars")
     parser.add_argument("--offline", action="store_true", help="fail if they are not there yet")
     arguments = parser.parse_args()
@@ -83,10 +83,25 @@ def fetch(name: str, target: Path, seconds: float) -> None:
         raise FetchFailed("no mvn found (apt-get install openjdk-17-jdk-headless maven)")
     shutil.rmtree(target, ignore_errors=True)
     print(f"fetching Hadoop's jars ({name}) into {target} ...", file=sys.stderr)
-    command = ["mvn", "-B", "-q", "-f", str(POM), "-P", name, "dependency:copy-dependencies", f"-DoutputDirectory={target}"]
+    command = [
+        "mvn",
+        "-B",
+        "-q",
+        "-f",
+        str(POM),
+        "-P",
+        name,
+        "dependency:copy-dependencies",
+        f"-DoutputDirectory={target}",
+    ]
     # A session of its own, so that a Maven that takes too long is killed together with its JVM.
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     ) as maven:
         try:
             output, _ = maven.communicate(timeout=seconds)

@@ -9,6 +9,7 @@ from msgspec import Struct
 from yarn.asks import ResourceRequest
 from yarn.containers import ContainerLaunchContext, Token
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.java.values import LONG_MAX
 from yarn.records import SecretRecord
 from yarn.resource import NONE, Resource
 from yarn.states import (
@@ -158,8 +159,21 @@ class ContainerReport(Struct, frozen=True):
         return f"<ContainerReport {self.container_id} {self.state.name} on {self.node_id}, {self.resource}{status}>"
 
 
+class TimeRange(Struct, frozen=True):
+    """Times from `begin_ms` to `end_ms`, both included."""
+
+    begin_ms: int = 0
+    end_ms: int = LONG_MAX
+
+    def __contains__(self, time_ms: int) -> bool:
+        return self.begin_ms <= time_ms <= self.end_ms
+
+
 class ApplicationFilter(Struct, frozen=True):
-    """Which applications to list: AND over the fields, OR inside each; an empty field does not filter."""
+    """Which applications to list: AND over the fields, OR inside each; an empty field does not filter.
+
+    An application that has not finished has finished at 0.
+    """
 
     types: frozenset[str] = frozenset()
     states: frozenset[YarnApplicationState] = frozenset()
@@ -168,3 +182,6 @@ class ApplicationFilter(Struct, frozen=True):
     tags: frozenset[str] = frozenset()
     limit: int | None = None
     scope: ApplicationsRequestScope = ApplicationsRequestScope.ALL
+    name: str | None = None
+    started: TimeRange | None = None
+    finished: TimeRange | None = None

@@ -39,6 +39,9 @@ from yarn.machine import Lifecycle, Row, ignored
 S = RMAppState
 
 
+NO_LAUNCH_TIME = -1
+"""The launch time of an application whose AM is unmanaged (the timestamp of an event without one)."""
+
 # Submission
 
 
@@ -104,9 +107,9 @@ def _recover_attempts(app: RMApp) -> None:
 
 
 def note_launch(app: RMApp, _: AttemptLaunched) -> None:
-    """The application was launched when its first AM was."""
+    """The application was launched when its first AM was; an unmanaged AM was launched at no known time."""
     if app.launch_ms == 0:
-        app.launch_ms = app.context.now_ms
+        app.launch_ms = NO_LAUNCH_TIME if app.submission.unmanaged_am else app.context.now_ms
         app.context.store.change_application(app.state_data())
 
 

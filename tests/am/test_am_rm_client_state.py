@@ -27,7 +27,7 @@ from yarn.asks import Preemption, ResourceRequest, UpdateContainerRequest
 from yarn.containers import Container, Token
 from yarn.errors import InternalError
 from yarn.protocols.master import AllocateRequest, AllocateResponse, NMToken, RegisterApplicationMasterResponse
-from yarn.states import ContainerUpdateType, NodeState
+from yarn.states import ContainerUpdateType, NodeState, SchedulerResourceTypes
 
 
 def rack_of(host: str) -> str:
@@ -238,7 +238,7 @@ def test_registration_brings_tokens_and_containers_of_earlier_attempts() -> None
         "root.default",
         containers_from_previous_attempts=(container(2),),
         nm_tokens=(NMToken(node_id("n1"), token),),
-        resource_types=("MEMORY",),
+        scheduler_resource_types=(SchedulerResourceTypes.MEMORY,),
     )
     assert state.handle_registered(response) == [
         Registered(GB, "root.default", ("MEMORY",)),

@@ -15,11 +15,10 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape
 
 from tests.hadoop import toolchain
-from yarn.states import DecommissionType
 from yarn.settings.resourcemanager import NODES_EXCLUDE_PATH
+from yarn.states import DecommissionType
 from yarnling.cluster.blocking import BlockingCluster
 from yarnling.cluster.local_cluster import LocalCluster
 
@@ -28,10 +27,16 @@ RECORDINGS = HERE / "recordings"
 NODES = 2
 TOPICS = {
     "base": (
-        "SubmissionScenes", "ApplicationScenes", "ClusterScenes", "MasterScenes", "ContainerScenes", "NodeScenes", "RestartScenes",
+        "SubmissionScenes",
+        "ApplicationScenes",
+        "ClusterScenes",
+        "MasterScenes",
+        "ContainerScenes",
+        "NodeScenes",
+        "RestartScenes",
     ),
     "preemption": ("PreemptionScenes",),
-}  # fmt: skip
+}
 """Which topics are played with which configuration, in this order: those that disturb the cluster last."""
 
 Steps = list[tuple[str, Any]]
@@ -50,7 +55,9 @@ def record(work: Path, configuration: str, topics: Iterable[str]) -> dict[str, S
         (run / file.name).write_bytes(file.read_bytes())
     (work / "log4j.properties").write_text(LOG4J)
     path = toolchain.class_path_of(run, work, classes, mini, servers / "*")
-    command = toolchain.command(path, "scenes.Driver", "mini", conf, work / "saw.jsonl", *topics, flags=toolchain.OPENED)
+    command = toolchain.command(
+        path, "scenes.Driver", "mini", conf, work / "saw.jsonl", *topics, flags=toolchain.OPENED
+    )
     with (work / "driver.log").open("w") as log:
         played = subprocess.run(command, cwd=run, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)
     if played.returncode != 0:
@@ -81,7 +88,7 @@ def client_configuration(directory: Path, conf: Path, addresses: Mapping[str, st
     directory.mkdir()
     (directory / "yarn-site.xml").write_bytes((conf / "yarn-site.xml").read_bytes())
     properties = "".join(
-        f"<property><name>{escape(key)}</name><value>{escape(value)}</value></property>\n" for key, value in addresses.items()
+        f"<property><name>{key}</name><value>{value}</value></property>\n" for key, value in addresses.items()
     )
     (directory / "core-site.xml").write_text(f"<configuration>\n{properties}</configuration>\n")
     return directory
@@ -91,7 +98,9 @@ def _drive(command: list[str], work: Path, act: Callable[[list[str]], str]) -> i
     """Run the driver; each line that it prints is an act on the cluster, and is answered."""
     with (
         (work / "driver.log").open("w") as log,
-        subprocess.Popen(command, cwd=work, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True) as driver,
+        subprocess.Popen(
+            command, cwd=work, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+        ) as driver,
     ):
         assert driver.stdin
         assert driver.stdout
@@ -187,7 +196,7 @@ def main() -> None:
             scenes = record(Path(work), configuration, chosen)
         failed = [name for name, steps in scenes.items() if any(step == "the scene failed" for step, _ in steps)]
         for name in failed:
-            toolchain.log(f"{name} failed: {scenes[name][-1][1]}")
+            sys.stderr.write(f"{name} failed: {scenes[name][-1][1]}\n")
         if wanted:
             write(Path("/dev/stdout"), scenes)
         elif failed:

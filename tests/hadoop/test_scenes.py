@@ -57,8 +57,8 @@ def test_every_listed_difference_belongs_to_a_recorded_step() -> None:
 def test_a_change_is_found_wherever_it_stands() -> None:
     recorded: scenes.Steps = [("one", {"a": [1, {"b": "x"}]}), ("two", 2)]
     assert differences(recorded, recorded) == []
-    assert [(each.step, each.path) for each in differences(recorded, [("one", {"a": [1, {"b": "y"}]}), ("two", 2)])] == [
-        ("one", "a.1.b")
-    ]
+    assert [
+        (each.step, each.path) for each in differences(recorded, [("one", {"a": [1, {"b": "y"}]}), ("two", 2)])
+    ] == [("one", "a.1.b")]
     assert [each.step for each in differences(recorded, recorded[:1])] == ["two"]
     assert [(each.step, each.path) for each in differences(recorded, [("one", {}), ("two", 2)])] == [("one", "a")]

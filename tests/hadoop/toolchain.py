@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -57,7 +56,17 @@ def compiled(source: str, target: Path, *class_path: Path | str) -> Path:
     """The classes of java/SOURCE, in `target`."""
     sources = sorted((HERE / "java" / source).glob("*.java"))
     subprocess.run(
-        ["javac", "--release", str(OLDEST_JAVA), "-Xlint:-options", "-cp", class_path_of(*class_path), "-d", target, *sources],
+        [
+            "javac",
+            "--release",
+            str(OLDEST_JAVA),
+            "-Xlint:-options",
+            "-cp",
+            class_path_of(*class_path),
+            "-d",
+            target,
+            *sources,
+        ],
         check=True,
         stdin=subprocess.DEVNULL,
     )
@@ -71,7 +80,3 @@ def class_path_of(*parts: Path | str) -> str:
 def command(class_path: str, main: str, *arguments: object, flags: tuple[str, ...] = ()) -> list[str]:
     """The command line of a JVM."""
     return [java(), *FLAGS, *flags, "-cp", class_path, main, *map(str, arguments)]
-
-
-def log(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
