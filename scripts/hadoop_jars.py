@@ -27,9 +27,7 @@ class FetchFailed(Exception):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="scripts/hadoop-jars", description="Fetch Hadoop's jars for tests/hadoop, once."
-    )
+    parser = argparse.ArgumentParser(prog="scripts/hadoop-jars", description="Fetch Hadoop's jars, once.")
     parser.add_argument("set", choices=SETS, help="which jars")
     parser.add_argument("--offline", action="store_true", help="fail if they are not there yet")
     arguments = parser.parse_args()

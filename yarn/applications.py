@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from yarn.containers import ContainerLaunchContext, ResourceRequest, Token
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.java.values import LONG_MAX
 from yarn.records import SecretRecord
 from yarn.resource import NONE, Resource
 from yarn.states import (
@@ -156,10 +157,20 @@ class ContainerReport(Struct, frozen=True):
         return f"<ContainerReport {self.container_id} {self.state.name} on {self.node_id}, {self.resource}{status}>"
 
 
+class TimeRange(Struct, frozen=True):
+    """Times from `begin_ms` to `end_ms`, both included."""
+
+    begin_ms: int = 0
+    end_ms: int = LONG_MAX
+
+    def __contains__(self, time_ms: int) -> bool:
+        return self.begin_ms <= time_ms <= self.end_ms
+
+
 class ApplicationFilter(Struct, frozen=True):
     """Which applications to list. An application must match every field, by one of the field's values.
 
-    An empty field matches every application.
+    An empty field matches every application. The finish time of an application that has not finished is 0.
     """
 
     types: frozenset[str] = frozenset()
@@ -169,3 +180,6 @@ class ApplicationFilter(Struct, frozen=True):
     tags: frozenset[str] = frozenset()
     limit: int | None = None
     scope: ApplicationsRequestScope = ApplicationsRequestScope.ALL
+    name: str | None = None
+    started: TimeRange | None = None
+    finished: TimeRange | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from yarn.applications import ApplicationReport
-from yarn.resource import Resource
+from yarn.resource import NONE, Resource
 from yarn.states import QueueState
 
 
@@ -42,6 +42,9 @@ class QueuePartition(Struct, frozen=True):
     absolute_maximum_capacity: float
     effective_minimum: Resource
     effective_maximum: Resource
+    maximum_am_percent: float = 0.0
+    configured_minimum: Resource = NONE
+    configured_maximum: Resource = NONE
 
 
 class QueueInfo(Struct, frozen=True):
@@ -68,5 +71,10 @@ class QueueInfo(Struct, frozen=True):
     intra_queue_preemption_disabled: bool = True
     weight: float = -1.0
     max_parallel_apps: int = 2147483647
+    maximum_am_percent: float = 0.0
+    configured_minimum: Resource = NONE
+    configured_maximum: Resource = NONE
+    effective_minimum: Resource = NONE
+    effective_maximum: Resource = NONE
     scheduler: str = "CapacityScheduler"
     partitions: tuple[QueuePartition, ...] = ()

@@ -163,6 +163,13 @@ class ContainerType(Enum):
     TASK = 2
 
 
+class SchedulerResourceTypes(Enum):
+    """What the scheduler counts when it compares amounts."""
+
+    MEMORY = 0
+    CPU = 1
+
+
 class ContainerUpdateType(Enum):
     """How an AM wants to update a running container."""
 

@@ -143,7 +143,11 @@ class AMRMClientState:
         """The events in the RM's answer to a first or repeated registration."""
         self._store_nm_tokens(response.nm_tokens)
         events: list[Event] = [
-            Registered(response.maximum_capability, response.queue, response.resource_types),
+            Registered(
+                response.maximum_capability,
+                response.queue,
+                tuple(kind.name for kind in response.scheduler_resource_types),
+            ),
         ]
         if response.containers_from_previous_attempts:
             events.append(ContainersFromPreviousAttempts(response.containers_from_previous_attempts))

@@ -150,8 +150,7 @@ class ApplicationAcls:
         """Raises YarnException unless the caller may change the application."""
         if not self.may(asker, MODIFY, app):
             raise YarnException(
-                f"org.apache.hadoop.security.AccessControlException: User {asker[0]} cannot perform operation "
-                f"{MODIFY.name} on {app}"
+                f"java.security.AccessControlException: User {asker[0]} cannot perform operation {MODIFY.name} on {app}"
             )
 
     def check_view(self, asker: Asker, app: RMApp, what: str) -> None:

@@ -16,6 +16,7 @@ from rm.core.applications import RMApp, RMAppAttempt
 from rm.core.context import RMContext
 from rm.core.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster
 from rm.core.lifecycle_events import RMAppAttemptRegistered, RMAppAttemptStatusUpdate, RMAppAttemptUnregistered
+from rm.core.reports.applications import resource_types
 from rm.core.reports.nodes import node_update_report
 from rm.core.service_context import AMSession, next_response_id
 from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES
@@ -73,8 +74,9 @@ class ApplicationMasterService:
             queue=app.queue,
             containers_from_previous_attempts=kept,
             nm_tokens=_new_tokens(session, kept),
-            resource_types=("memory-mb", "vcores", *context.scheduler.resource_types.extra_names),
+            resource_types=resource_types(context),
             application_acls=app.submission.am_container.application_acls,
+            scheduler_resource_types=context.scheduler.scheduling_resource_types,
         )
 
     def allocate(self, event: Allocate) -> AllocateResponse:
@@ -95,8 +97,8 @@ class ApplicationMasterService:
             return session.response
         if request.response_id != session.response_id:
             raise InvalidApplicationMasterRequestException(
-                f"Invalid responseId in AllocateRequest from application attempt: {attempt_id}, "
-                f"expect responseId to be {session.response_id}, but get {request.response_id}"
+                f"Invalid responseId in AllocateRequest from application attempt: {attempt_id} "
+                f"expect responseId to be {session.response_id} but get {request.response_id}"
             )
         session.response = self._exchange(attempt_id, request, session)
         session.response_id = session.response.response_id

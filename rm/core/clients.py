@@ -65,7 +65,7 @@ class ClientRMService:
         user, groups = asker_of(event)
         if not context.queue_acls.may_submit(context.scheduler.queue_path(queue), user, groups):
             raise YarnException(
-                f"org.apache.hadoop.security.AccessControlException: User {user} cannot submit applications to target "
+                f"java.security.AccessControlException: User {user} cannot submit applications to target "
                 f"queue or the target queue doesn't exist: {queue} while moving {application_id}"
             )
         if app.state not in SCHEDULED_APP_STATES:

@@ -39,6 +39,9 @@ from yarn.machine import Lifecycle, Row, ignored
 S = RMAppState
 
 
+NO_LAUNCH_TIME = -1
+"""The launch time of an application whose AM is unmanaged (the timestamp of an event without one)."""
+
 # Submission
 
 
@@ -109,10 +112,10 @@ def _recover_attempts(app: RMApp) -> None:
 def note_launch(app: RMApp, _: AttemptLaunched) -> None:
     """Note the time of the first launch of an AM as the launch time of the application.
 
-    It is -1 for an unmanaged AM, which the RM does not launch, as in Hadoop.
+    It is NO_LAUNCH_TIME for an unmanaged AM, which the RM does not launch.
     """
     if app.launch_ms == 0:
-        app.launch_ms = -1 if app.submission.unmanaged_am else app.context.now_ms
+        app.launch_ms = NO_LAUNCH_TIME if app.submission.unmanaged_am else app.context.now_ms
         app.context.store.change_application(app.state_data())
 
 

@@ -24,6 +24,7 @@ from rm.scheduler.model.node import NodeTracker, SchedulerNode
 from rm.scheduler.model.node_labels import LabelChanges, NodeLabels
 from rm.scheduler.model.notices import Notice
 from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.resource_calculator import DefaultResourceCalculator
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.placement.visit import Placement
 from rm.scheduler.preemption.monitor import SchedulingMonitor
@@ -38,6 +39,7 @@ from yarn.configuration import Configuration
 from yarn.containers import Container, ContainerStatus, ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource, ResourceTypes
+from yarn.states import SchedulerResourceTypes
 
 
 class CapacityScheduler:
@@ -321,6 +323,13 @@ class CapacityScheduler:
     def resource_types(self) -> ResourceTypes:
         """The resource types of the cluster."""
         return self._context.settings.resource_types
+
+    @property
+    def scheduling_resource_types(self) -> tuple[SchedulerResourceTypes, ...]:
+        """What the calculator compares (CapacityScheduler.getSchedulingResourceTypes)."""
+        if isinstance(self._context.calculator, DefaultResourceCalculator):
+            return (SchedulerResourceTypes.MEMORY,)
+        return (SchedulerResourceTypes.MEMORY, SchedulerResourceTypes.CPU)
 
     @property
     def minimum_allocation(self) -> Resource:

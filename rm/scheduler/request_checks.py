@@ -158,8 +158,7 @@ def check_labels_enabled(request: ResourceRequest, labels: NodeLabels) -> None:
     """Raises InvalidLabelResourceRequestException for a label if node labels are disabled."""
     if request.label and not labels.enabled:
         raise InvalidLabelResourceRequestException(
-            f"Invalid resource request, node label not enabled but request contains label expression {request.label!r} "
-            "(request without a label)"
+            "Invalid resource request, node label not enabled but request contains label expression"
         )
 
 

@@ -26,7 +26,7 @@ from tests.am.builders import GB, container, container_id, ended, node_id, node_
 from yarn.containers import Container, Preemption, ResourceRequest, Token, UpdateContainerRequest
 from yarn.errors import InternalError
 from yarn.protocols.master import AllocateRequest, AllocateResponse, NMToken, RegisterApplicationMasterResponse
-from yarn.states import ContainerUpdateType, NodeState
+from yarn.states import ContainerUpdateType, NodeState, SchedulerResourceTypes
 
 
 def rack_of(host: str) -> str:
@@ -237,7 +237,7 @@ def test_registration_brings_tokens_and_containers_of_earlier_attempts() -> None
         "root.default",
         containers_from_previous_attempts=(container(2),),
         nm_tokens=(NMToken(node_id("n1"), token),),
-        resource_types=("MEMORY",),
+        scheduler_resource_types=(SchedulerResourceTypes.MEMORY,),
     )
     assert state.handle_registered(response) == [
         Registered(GB, "root.default", ("MEMORY",)),

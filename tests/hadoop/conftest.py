@@ -1,4 +1,4 @@
-"""Tests in this directory run Hadoop's own classes in a JVM. Where that cannot be, each is skipped with one line that says why."""
+"""Tests that run Hadoop's own classes in a JVM. Where that cannot be, each is skipped with one line that says why."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Where yarnling shows a client of Hadoop's something else than Hadoop does, scene by scene, and why.
 
-docs/fidelity.md has the same for readers. A difference that is not listed fails its scene; a listed one that is gone, too.
+docs/fidelity.md has the same for readers. A scene fails if it has a difference that is not listed, or a listed
+one is gone.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class Difference:
     yarnling: object
 
     def __str__(self) -> str:
-        return f"{self.step}, {self.path or 'value'}:\n  Hadoop   {_short(self.hadoop)}\n  yarnling {_short(self.yarnling)}"
+        where = f"{self.step}, {self.path or 'value'}"
+        return f"{where}:\n  Hadoop   {_short(self.hadoop)}\n  yarnling {_short(self.yarnling)}"
 
     def is_in(self, listed: Listed) -> bool:
         return any(

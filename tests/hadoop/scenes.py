@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape
 
 from tests.hadoop import toolchain
 from yarn.settings.resourcemanager import NODES_EXCLUDE_PATH
@@ -28,10 +27,16 @@ RECORDINGS = HERE / "recordings"
 NODES = 2
 TOPICS = {
     "base": (
-        "SubmissionScenes", "ApplicationScenes", "ClusterScenes", "MasterScenes", "ContainerScenes", "NodeScenes", "RestartScenes",
+        "SubmissionScenes",
+        "ApplicationScenes",
+        "ClusterScenes",
+        "MasterScenes",
+        "ContainerScenes",
+        "NodeScenes",
+        "RestartScenes",
     ),
     "preemption": ("PreemptionScenes",),
-}  # fmt: skip
+}
 """Which topics are played with which configuration, in this order: those that disturb the cluster last."""
 
 Steps = list[tuple[str, Any]]
@@ -83,8 +88,7 @@ def client_configuration(directory: Path, conf: Path, addresses: Mapping[str, st
     directory.mkdir()
     (directory / "yarn-site.xml").write_bytes((conf / "yarn-site.xml").read_bytes())
     properties = "".join(
-        f"<property><name>{escape(key)}</name><value>{escape(value)}</value></property>\n"
-        for key, value in addresses.items()
+        f"<property><name>{key}</name><value>{value}</value></property>\n" for key, value in addresses.items()
     )
     (directory / "core-site.xml").write_text(f"<configuration>\n{properties}</configuration>\n")
     return directory
@@ -192,7 +196,7 @@ def main() -> None:
             scenes = record(Path(work), configuration, chosen)
         failed = [name for name, steps in scenes.items() if any(step == "the scene failed" for step, _ in steps)]
         for name in failed:
-            toolchain.log(f"{name} failed: {scenes[name][-1][1]}")
+            sys.stderr.write(f"{name} failed: {scenes[name][-1][1]}\n")
         if wanted:
             write(Path("/dev/stdout"), scenes)
         elif failed:

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -81,7 +80,3 @@ def class_path_of(*parts: Path | str) -> str:
 def command(class_path: str, main: str, *arguments: object, flags: tuple[str, ...] = ()) -> list[str]:
     """The command line of a JVM."""
     return [java(), *FLAGS, *flags, "-cp", class_path, main, *map(str, arguments)]
-
-
-def log(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -242,7 +242,8 @@ def write_container_report(report: ContainerReport, out: pb.ContainerReportProto
     out.creation_time = report.creation_time_ms
     out.finish_time = report.finish_time_ms
     out.container_exit_status = report.exit_status
-    out.diagnostics_info = report.diagnostics
+    if report.state is ContainerState.COMPLETE:
+        out.diagnostics_info = report.diagnostics
     out.log_url = report.log_url
     out.node_http_address = report.node_http_address
     out.executionType = number(report.execution_type)

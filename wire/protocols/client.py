@@ -52,6 +52,7 @@ from yarn.applications import (
     ApplicationReport,
     ApplicationSubmissionContext,
     ContainerReport,
+    TimeRange,
 )
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
@@ -101,6 +102,12 @@ def _write_filter(wanted: ApplicationFilter, out: pb.GetApplicationsRequestProto
         out.limit = wanted.limit
     if wanted.scope is not ApplicationsRequestScope.ALL:
         out.scope = number(wanted.scope)
+    if wanted.name is not None:
+        out.name = wanted.name
+    if wanted.started is not None:
+        out.start_begin, out.start_end = wanted.started.begin_ms, wanted.started.end_ms
+    if wanted.finished is not None:
+        out.finish_begin, out.finish_end = wanted.finished.begin_ms, wanted.finished.end_ms
 
 
 def _read_filter(proto: pb.GetApplicationsRequestProto) -> ApplicationFilter:
@@ -114,7 +121,20 @@ def _read_filter(proto: pb.GetApplicationsRequestProto) -> ApplicationFilter:
         frozenset(texts(proto, "applicationTags")),
         proto.limit if proto.HasField("limit") else None,
         _SCOPES[proto.scope],
+        text(proto, "name") if proto.HasField("name") else None,
+        _read_range(proto, "start_begin", "start_end"),
+        _read_range(proto, "finish_begin", "finish_end"),
     )
+
+
+def _read_range(proto: pb.GetApplicationsRequestProto, begin: str, end: str) -> TimeRange | None:
+    """None without either bound."""
+    given = {
+        name: int(getattr(proto, field))
+        for name, field in (("begin_ms", begin), ("end_ms", end))
+        if proto.HasField(field)
+    }
+    return TimeRange(**given) if given else None
 
 
 def _write_kill(request: KillApplicationRequest, out: pb.KillApplicationRequestProto) -> None:

@@ -15,8 +15,14 @@ from yarn.containers import (
 )
 from yarn.ids import ContainerId, NodeId
 from yarn.nodes import NodeReport
+from yarn.protocols.client import ResourceTypeInfo
 from yarn.resource import Resource
-from yarn.states import ApplicationAccessType, ContainerUpdateType, FinalApplicationStatus
+from yarn.states import (
+    ApplicationAccessType,
+    ContainerUpdateType,
+    FinalApplicationStatus,
+    SchedulerResourceTypes,
+)
 
 
 class NMToken(Struct, frozen=True):
@@ -40,15 +46,16 @@ class RegisterApplicationMasterRequest(Struct, frozen=True):
 class RegisterApplicationMasterResponse(Struct, frozen=True):
     """What an AM needs for its requests: the largest container, its queue, and the containers of earlier attempts.
 
-    `application_acls`: those of its submission.
+    `application_acls` are those of its submission; `scheduler_resource_types` are what the scheduler compares and limits.
     """
 
     maximum_capability: Resource
     queue: str
     containers_from_previous_attempts: tuple[Container, ...] = ()
     nm_tokens: tuple[NMToken, ...] = ()
-    resource_types: tuple[str, ...] = ()
+    resource_types: tuple[ResourceTypeInfo, ...] = ()
     application_acls: dict[ApplicationAccessType, str] = field(default_factory=dict)
+    scheduler_resource_types: tuple[SchedulerResourceTypes, ...] = ()
 
 
 class AllocateRequest(Struct, frozen=True):

@@ -127,7 +127,6 @@ def _application_report(context: RMContext, app: RMApp, asker: Asker | None) -> 
         current_attempt_id=ApplicationAttemptId(app.application_id, NO_ATTEMPT),
         tracking_url=f"http://{context.settings.web_address}/proxy/{app}/" if is_shown else UNAVAILABLE,
         diagnostics=app.diagnostics if is_shown else UNAVAILABLE,
-        submit_time_ms=app.submit_ms,
         start_time_ms=app.submit_ms,
         launch_time_ms=app.launch_ms,
         finish_time_ms=app.finish_ms,
@@ -201,6 +200,12 @@ def _passes(app: RMApp, wanted: ApplicationFilter) -> bool:
     if wanted.users and app.user not in wanted.users:
         return False
     if wanted.queues and app.queue not in wanted.queues and app.queue.rpartition(".")[2] not in wanted.queues:
+        return False
+    if wanted.name is not None and app.submission.name != wanted.name:
+        return False
+    if wanted.started is not None and app.submit_ms not in wanted.started:
+        return False
+    if wanted.finished is not None and app.finish_ms not in wanted.finished:
         return False
     return not wanted.tags or any(tag.lower() in wanted.tags for tag in app.submission.tags)
 

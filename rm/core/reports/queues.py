@@ -17,7 +17,7 @@ from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.usage import NO_LABEL
-from yarn.applications import DEFAULT_PARTITION, ApplicationFilter, ApplicationReport
+from yarn.applications import ApplicationFilter, ApplicationReport
 from yarn.containers import ANY
 from yarn.protocols.client import QueueInfoRequest, QueueUserAcls
 from yarn.queues import QueueInfo, QueuePartition, QueueStatistics
@@ -71,11 +71,16 @@ def _queue_info(context: RMContext, queue: CSQueue, depth: int) -> QueueInfo:
         statistics=queue_statistics(context, queue),
         children=tuple(_queue_info(context, child, depth - 1) for child in below),
         accessible_labels=frozenset(queue.configuration.accessible_labels),
-        default_label_expression=queue.configuration.default_label or DEFAULT_PARTITION,
+        default_label_expression=queue.configuration.default_label or "",
         preemption_disabled=queue.configuration.preemption_disabled,
         intra_queue_preemption_disabled=queue.configuration.intra_queue_preemption_disabled,
         weight=shares.weight,
         max_parallel_apps=queue.configuration.max_parallel_apps,
+        maximum_am_percent=shares.maximum_am_percent,
+        configured_minimum=queue.configured_minimum(NO_LABEL),
+        configured_maximum=queue.configured_maximum(NO_LABEL),
+        effective_minimum=shares.effective_minimum,
+        effective_maximum=shares.effective_maximum,
         partitions=tuple(_partition(queue, label) for label in _labels_of(context, queue)),
     )
 
@@ -96,6 +101,9 @@ def _partition(queue: CSQueue, label: str) -> QueuePartition:
         shares.absolute_maximum_capacity,
         shares.effective_minimum,
         shares.effective_maximum,
+        shares.maximum_am_percent,
+        queue.configured_minimum(label),
+        queue.configured_maximum(label),
     )
 
 
