@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from google.protobuf.message import Message
 
 from protos import yarn_protos_pb2 as yarn_pb
@@ -127,8 +129,12 @@ def _read_filter(proto: pb.GetApplicationsRequestProto) -> ApplicationFilter:
     )
 
 
-def _read_range(proto: pb.GetApplicationsRequestProto, begin: str, end: str) -> TimeRange | None:
-    """None without either bound."""
+def _read_range(
+    proto: pb.GetApplicationsRequestProto,
+    begin: Literal["start_begin", "finish_begin"],
+    end: Literal["start_end", "finish_end"],
+) -> TimeRange | None:
+    """The range of times between two fields; None if neither is set."""
     given = {
         name: int(getattr(proto, field))
         for name, field in (("begin_ms", begin), ("end_ms", end))
