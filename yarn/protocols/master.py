@@ -8,8 +8,7 @@ from yarn.asks import Preemption, ResourceRequest, UpdateContainerError, UpdateC
 from yarn.containers import Container, ContainerStatus, Token
 from yarn.ids import ContainerId, NodeId
 from yarn.nodes import NodeReport
-from yarn.protocols.client import ResourceTypeInfo
-from yarn.resource import Resource
+from yarn.resource import Resource, ResourceTypeInfo
 from yarn.states import (
     ApplicationAccessType,
     ContainerUpdateType,
