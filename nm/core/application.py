@@ -18,6 +18,7 @@ from nm.core.effects import (
     DeleteApplicationFiles,
     DeleteApplicationLogs,
     ForgetApplicationKeys,
+    StopAuxiliaryServices,
 )
 from yarn.ids import ApplicationId, ContainerId
 from yarn.machine import Lifecycle, Machine, Row, Warn

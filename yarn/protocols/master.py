@@ -15,8 +15,7 @@ from yarn.containers import (
 )
 from yarn.ids import ContainerId, NodeId
 from yarn.nodes import NodeReport
-from yarn.protocols.client import ResourceTypeInfo
-from yarn.resource import Resource
+from yarn.resource import Resource, ResourceTypeInfo
 from yarn.states import (
     ApplicationAccessType,
     ContainerUpdateType,
