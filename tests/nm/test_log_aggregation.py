@@ -130,7 +130,7 @@ def test_the_files_of_all_containers_and_directories_are_in_one_file(logs: Logs)
 
 
 def test_the_modes_are_hadoops(logs: Logs) -> None:
-    """golden-runs/logs-aggregated.json; the umask of the NodeManager does not matter."""
+    """The modes are those that Hadoop's NodeManager gives; the umask of the NodeManager does not matter."""
     logs.write(1, "stdout", b"one")
     before = os.umask(0o077)
     try:
