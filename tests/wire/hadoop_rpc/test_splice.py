@@ -233,8 +233,20 @@ async def test_a_socket_left_by_a_killed_process_is_replaced_and_paths_may_be_lo
 async def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"")
-    with pytest.raises(YarnException, match=r"cannot listen on a Unix socket in .*file: .*make the directory writable"):
+    with pytest.raises(
+        YarnException, match=r"cannot listen on a Unix socket in .*file: .*make it a directory of your own"
+    ):
         async with serving_both((METRICS,), Recorder({}), file):
+            pass
+
+
+async def test_a_directory_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
+    """Another user could put a socket of theirs in the place of ours, and would receive tokens."""
+    directory = tmp_path / "open"
+    directory.mkdir()
+    directory.chmod(0o777)
+    with pytest.raises(YarnException, match="others may write to it"):
+        async with serving_both((METRICS,), Recorder({}), directory):
             pass
 
 
