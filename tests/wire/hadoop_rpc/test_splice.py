@@ -113,6 +113,7 @@ async def test_a_reader_that_stops_holds_up_its_server_and_not_our_memory(tmp_pa
             await writer.drain()
             sent += 100_000
         writer.close()
+        await writer.wait_closed()
         done.set()
 
     async with asyncio.timeout(HANGS_S), await asyncio.start_unix_server(behind, path):
@@ -129,12 +130,14 @@ async def test_a_reader_that_stops_holds_up_its_server_and_not_our_memory(tmp_pa
         while data := await reader.read(MEGABYTE):
             received += len(data)
         assert received == 40_000_000
+        await done.wait()
         writer.close()
+        await writer.wait_closed()
         front.close()
 
 
 async def test_a_server_that_stops_reading_holds_up_its_caller(tmp_path: Path) -> None:
-    go = asyncio.Event()
+    go, done = asyncio.Event(), asyncio.Event()
     total = 0
     path = str(tmp_path / "behind.sock")
 
@@ -143,8 +146,9 @@ async def test_a_server_that_stops_reading_holds_up_its_caller(tmp_path: Path) -
         await go.wait()
         while data := await reader.read(MEGABYTE):
             total += len(data)
-        writer.write(b"end")
         writer.close()
+        await writer.wait_closed()
+        done.set()
 
     async with asyncio.timeout(HANGS_S), await asyncio.start_unix_server(behind, path, limit=1000):
         front = await _spliced_listener(path)
@@ -157,7 +161,9 @@ async def test_a_server_that_stops_reading_holds_up_its_caller(tmp_path: Path) -
         assert left > 20_000_000
         go.set()
         writer.close()
-        await until(lambda: total == 40_000_000)
+        await done.wait()
+        assert total == 40_000_000
+        await writer.wait_closed()
         front.close()
 
 
