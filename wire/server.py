@@ -138,7 +138,7 @@ class RpcServer:
             await listener.stop(0)
             await server.stop(None)
             raise YarnException(
-                f"cannot listen on a Unix socket in {socket_dir}: {error} (make the directory writable)"
+                f"cannot listen on a Unix socket in {socket_dir}: {error} (make it a directory of your own)"
             ) from None
         self._server, self._listener, self.port = server, listener, listener.port
         return self.port
