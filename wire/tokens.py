@@ -105,6 +105,10 @@ class KeyRing:
         return None
 
 
+class WrongSignature(InvalidToken):
+    """The token is readable, but not signed by us."""
+
+
 class TokenSecretManager(Generic[Identifier]):
     """Signs and checks tokens of one kind."""
 
@@ -134,7 +138,7 @@ class TokenSecretManager(Generic[Identifier]):
             raise InvalidToken(f"the call has a token of kind {token.kind[:40]!r}, it must be {self.kind}")
         identifier, key = self._read_with_key(token.identifier)
         if not hmac.compare_digest(signature(key.secret, token.identifier), token.password):
-            raise InvalidToken(f"the {self.kind} has a wrong signature")
+            raise WrongSignature(f"the {self.kind} has a wrong signature")
         return identifier
 
     def token_of(self, identifier: bytes) -> Token:
@@ -171,7 +175,8 @@ class AMRMTokenSecretManager(TokenSecretManager[AMRMTokenIdentifier]):
     """Tokens of AMs.
 
     A token outlives its attempt: Hadoop checks it once per connection, and the AM of a finished attempt then gets its
-    error from ApplicationMasterService. Here each call is checked, and the core returns the same error.
+    error from ApplicationMasterService. Here each call is checked, and the core returns the same error. Only a new
+    connection of Hadoop's RPC is refused (rm.shell.daemon).
     """
 
     def __init__(self, keys: KeyRing) -> None:
@@ -222,7 +227,10 @@ class NMTokenSecretManager(TokenSecretManager[NMTokenIdentifier]):
         """The identifier that the token proves at this node. Raises InvalidToken also if it is for another node."""
         identifier = self.check(token)
         if identifier.node_id != node_id:
-            raise InvalidToken(f"Given NMToken for application : {identifier.attempt_id} is not valid for {node_id}")
+            raise InvalidToken(
+                f"Given NMToken for application : {identifier.attempt_id} is not valid for current node manager."
+                f"expected : {node_id} found : {identifier.node_id}"
+            )
         return identifier
 
     def key_for(self, identifier: NMTokenIdentifier) -> MasterKey | None:
@@ -244,10 +252,14 @@ class ContainerTokenSecretManager(TokenSecretManager[ContainerTokenIdentifier]):
 
     def check_for(self, token: Token | None, node_id: NodeId) -> ContainerTokenIdentifier:
         """The identifier that the token proves at this node. Raises InvalidToken also if it is for another node."""
-        identifier = self.check(token)
+        try:
+            identifier = self.check(token)
+        except WrongSignature:
+            raise InvalidToken(f"Invalid container token used for starting container on : {node_id}") from None
         if identifier.node_id != node_id:
             raise InvalidToken(
-                f"the token of {identifier.container_id} is for {identifier.node_id}, this NodeManager is {node_id}"
+                f"Given Container {identifier.container_id} identifier is not valid for current Node manager. "
+                f"Expected : {node_id} Found : {identifier.node_id}"
             )
         return identifier
 

@@ -84,13 +84,16 @@ class HeartbeatDone(Struct, frozen=True):
 
 
 class ShutdownOrdered(Struct, frozen=True):
-    """The RM no longer knows this attempt. The application must exit without unregistering; this is the last event."""
+    """The RM no longer knows this attempt.
+
+    The application must exit without unregistering; no event follows this one.
+    """
 
     reason: str
 
 
 class AllocateFailed(Struct, frozen=True):
-    """The RM refused a call, or did not answer within the time limit. This is the last event."""
+    """The RM refused a call, or did not answer within the time limit. No event follows this one."""
 
     error: Exception
 

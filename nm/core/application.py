@@ -18,6 +18,7 @@ from nm.core.effects import (
     DeleteApplicationFiles,
     DeleteApplicationLogs,
     ForgetApplicationKeys,
+    StopAuxiliaryServices,
 )
 from yarn.ids import ApplicationId, ContainerId
 from yarn.machine import Lifecycle, Machine, Row, Warn
@@ -148,6 +149,8 @@ class NMApplication:
 
     def clean_up(self) -> None:
         """Delete the application's local directories, stop its auxiliary services, and drop its cache of files."""
+        if self._context.settings.auxiliary_services:
+            self._context.dispatcher.emit(StopAuxiliaryServices(self.id))
         self._context.resources.forget_application(self.id)
         self._context.delete_later(DeleteApplicationFiles(self.id, self.user))
         self.send(ApplicationResourcesCleanedup(self.id))

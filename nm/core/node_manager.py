@@ -5,9 +5,9 @@
     effects = core.handle(NodeRegistered(...), now_ms)  SendHeartbeat
     effects = core.handle(StartContainers(...), now_ms) FetchResource or LaunchContainer, Reply
 
-One step handles one event, and then the events that the node's own objects send one another, first in, first out. Time
-is in milliseconds of a wall clock that never goes back (the shell's WallClock). Timers use it, and so does the expiry
-of tokens.
+One step handles one event, and then the events that the node's own objects send one another, first in, first out. The
+time is in milliseconds of a wall clock that never goes back (the shell's WallClock). Timers and the expiry of tokens
+use this clock.
 """
 
 from __future__ import annotations

@@ -197,7 +197,10 @@ def _is_readable_by_all(path: str) -> bool:
 
 
 def _copy(resource: LocalResource, source: str, copy: str) -> None:
-    """Copy a file or unpack an archive. PATTERN does both with a jar. An archive of unknown type is copied."""
+    """Copy a file or unpack an archive. A jar of type PATTERN is both copied and unpacked.
+
+    An archive of unknown type is copied.
+    """
     if os.path.isdir(source):
         shutil.copytree(source, copy)
         return

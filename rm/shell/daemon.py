@@ -49,7 +49,8 @@ from wire.tokens import ClientTokenSecretManager, NodeTokenSecretManager
 from wire.topology import Topology
 from wire.watching import CallWatch
 from yarn.configuration import Configuration
-from yarn.errors import YarnException
+from yarn.containers import Token
+from yarn.errors import InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId
 from yarn.machine import StateChanged
 from yarn.settings import resourcemanager
@@ -236,6 +237,17 @@ class ResourceManager:
         self.exit_status = STORE_FAILED
         self.give_up()
 
+    def _master_token_of(self, identifier: bytes) -> Token:
+        """The AMRM token with this identifier.
+
+        Raises InvalidToken also if its attempt has ended (AMRMTokenSecretManager.retrievePassword).
+        """
+        token = self.keys.masters.token_of(identifier)
+        attempt_id = self.keys.masters.check(token).attempt_id
+        if attempt_id not in self.core.context.sessions:
+            raise InvalidToken(f"{attempt_id} not found in AMRMTokenSecretManager.")
+        return token
+
     def _make_servers(self, reload: Reload | None, observers: tuple[RpcObserver, ...]) -> Servers:
         conf, shell, signer, keys = self._conf, self._shell, self._signer, self.keys
         secret, topology = read_cluster_secret(conf), Topology.read(conf)
@@ -256,7 +268,7 @@ class ResourceManager:
             ApplicationMasterProtocol.rpcs,
             MasterService(shell, signer),
             lambda caller: keys.masters.check(caller.token),
-            ByToken(keys.masters.token_of),
+            ByToken(self._master_token_of),
         )
         tracker = servers.add(
             resourcemanager.RESOURCE_TRACKER_ADDRESS,

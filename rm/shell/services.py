@@ -66,7 +66,6 @@ from yarn.protocols.client import (
     NodesToLabels,
     QueueInfoRequest,
     QueueUserAcls,
-    ResourceTypeInfo,
     UpdatePriorityRequest,
     UpdateTimeoutsRequest,
 )
@@ -87,7 +86,7 @@ from yarn.protocols.tracker import (
     RegisterNodeManagerResponse,
 )
 from yarn.queues import QueueInfo
-from yarn.resource import Resource
+from yarn.resource import Resource, ResourceTypeInfo
 from yarn.states import NodeState
 from yarn.times import format_iso8601, parse_iso8601
 

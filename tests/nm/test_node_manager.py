@@ -224,7 +224,7 @@ async def test_tokens_are_required_and_must_be_signed_by_the_rm(tmp_path: Path) 
                 with pytest.raises(InvalidToken):
                     await am.start_containers((request,))
         forged = ContainerTokenSecretManager(forger).sign(node.rm.container_tokens.check(request.token))
-        with pytest.raises(InvalidToken):
+        with pytest.raises(InvalidToken, match=f"Invalid container token used for starting container on : {name}"):
             await node.start_all((StartContainerRequest(request.launch_context, forged),))
         assert node.node.core.containers == {}
         other = ApplicationAttemptId(attempt.application_id._replace(id=99), 1)

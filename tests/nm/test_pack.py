@@ -42,7 +42,7 @@ async def test_a_token_is_valid_only_for_the_node_that_it_names(tmp_path: Path) 
     """A container token for another node is refused, and so is an NM token for a node in another process."""
     async with lone_nodes(tmp_path, PACK_OF_3) as (first, second, _):
         promise = first.request(ContainerLaunchContext(("true",)), first.container_id())
-        with pytest.raises(InvalidToken, match=rf"is for {first.node.node_id}, this NodeManager is"):
+        with pytest.raises(InvalidToken, match=rf"Expected : {second.node.node_id} Found : {first.node.node_id}"):
             await second.start_all((promise,))
         elsewhere = first.node.node_id._replace(host="127.0.0.99")
         token = first.rm.nm_tokens.create(first.attempt, elsewhere, "alice")

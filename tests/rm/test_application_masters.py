@@ -17,12 +17,12 @@ from yarn.errors import (
     InvalidResourceRequestException,
 )
 from yarn.ids import ApplicationAttemptId, ApplicationId
-from yarn.protocols.client import ResourceTypeInfo
 from yarn.protocols.master import (
     AllocateRequest,
     FinishApplicationMasterRequest,
     RegisterApplicationMasterRequest,
 )
+from yarn.resource import ResourceTypeInfo
 from yarn.states import FinalApplicationStatus, SchedulerResourceTypes
 
 RESPONSE_ID_MAX = 0x7FFFFFFF

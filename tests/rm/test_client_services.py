@@ -16,11 +16,11 @@ from yarn.protocols.client import (
     MoveApplicationRequest,
     QueueInfoRequest,
     QueueUserAcls,
-    ResourceTypeInfo,
     UpdatePriorityRequest,
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest
+from yarn.resource import ResourceTypeInfo
 from yarn.states import ApplicationAccessType, NodeState, QueueACL, SignalContainerCommand
 from yarn.times import format_iso8601, parse_iso8601
 

@@ -196,8 +196,7 @@ class _Arrival(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport), "stream sockets have this kind of transport"
         limits = self._address.limits
-        has_gone = transport.get_extra_info("peername") is None
-        if has_gone or self._address.connections >= limits.count:
+        if self._address.connections >= limits.count:
             transport.abort()
             return
         self._address.connections += 1

@@ -55,6 +55,7 @@ from yarn.applications import (
     TimeRange,
 )
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.java.values import LONG_MAX
 from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
 from yarn.protocols.client import (
     GetNewApplicationResponse,
@@ -65,13 +66,12 @@ from yarn.protocols.client import (
     NodesToLabels,
     QueueInfoRequest,
     QueueUserAcls,
-    ResourceTypeInfo,
     UpdatePriorityRequest,
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest
 from yarn.queues import QueueInfo
-from yarn.resource import Resource
+from yarn.resource import Resource, ResourceTypeInfo
 from yarn.states import ApplicationsRequestScope, NodeState, QueueACL
 
 FILTER_ENTRIES_MAX = 1000
@@ -122,19 +122,21 @@ def _read_filter(proto: pb.GetApplicationsRequestProto) -> ApplicationFilter:
         proto.limit if proto.HasField("limit") else None,
         _SCOPES[proto.scope],
         text(proto, "name") if proto.HasField("name") else None,
-        _read_range(proto, "start_begin", "start_end"),
-        _read_range(proto, "finish_begin", "finish_end"),
+        _started(proto),
+        _finished(proto),
     )
 
 
-def _read_range(proto: pb.GetApplicationsRequestProto, begin: str, end: str) -> TimeRange | None:
-    """None without either bound."""
-    given = {
-        name: int(getattr(proto, field))
-        for name, field in (("begin_ms", begin), ("end_ms", end))
-        if proto.HasField(field)
-    }
-    return TimeRange(**given) if given else None
+def _started(proto: pb.GetApplicationsRequestProto) -> TimeRange | None:
+    if not proto.HasField("start_begin") and not proto.HasField("start_end"):
+        return None
+    return TimeRange(proto.start_begin, proto.start_end if proto.HasField("start_end") else LONG_MAX)
+
+
+def _finished(proto: pb.GetApplicationsRequestProto) -> TimeRange | None:
+    if not proto.HasField("finish_begin") and not proto.HasField("finish_end"):
+        return None
+    return TimeRange(proto.finish_begin, proto.finish_end if proto.HasField("finish_end") else LONG_MAX)
 
 
 def _write_kill(request: KillApplicationRequest, out: pb.KillApplicationRequestProto) -> None:

@@ -38,7 +38,6 @@ from wire.codec.requests import (
     write_update_error,
 )
 from wire.rpc import Proxy, Rpc
-from yarn.protocols.client import ResourceTypeInfo
 from yarn.protocols.master import (
     AllocateRequest,
     AllocateResponse,
@@ -49,6 +48,7 @@ from yarn.protocols.master import (
     RegisterApplicationMasterResponse,
     UpdatedContainer,
 )
+from yarn.resource import ResourceTypeInfo
 from yarn.states import FinalApplicationStatus, SchedulerResourceTypes
 
 ASKS_MAX = 100_000

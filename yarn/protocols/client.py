@@ -68,13 +68,6 @@ class QueueUserAcls(Struct, frozen=True):
     acls: frozenset[QueueACL]
 
 
-class ResourceTypeInfo(Struct, frozen=True):
-    """A resource type of the cluster. `units`: `Mi` for memory-mb, otherwise as configured."""
-
-    name: str
-    units: str = ""
-
-
 NodesToLabels: TypeAlias = tuple[tuple[NodeId, tuple[str, ...]], ...]
 """Pairs (node, its labels); port 0 stands for a whole host."""
 

@@ -15,8 +15,7 @@ from yarn.containers import (
 )
 from yarn.ids import ContainerId, NodeId
 from yarn.nodes import NodeReport
-from yarn.protocols.client import ResourceTypeInfo
-from yarn.resource import Resource
+from yarn.resource import Resource, ResourceTypeInfo
 from yarn.states import (
     ApplicationAccessType,
     ContainerUpdateType,
@@ -46,7 +45,7 @@ class RegisterApplicationMasterRequest(Struct, frozen=True):
 class RegisterApplicationMasterResponse(Struct, frozen=True):
     """What an AM needs for its requests: the largest container, its queue, and the containers of earlier attempts.
 
-    `application_acls` are those of its submission; `scheduler_resource_types` are what the scheduler compares and limits.
+    `application_acls` are those of the submission; `scheduler_resource_types` are those that the scheduler compares.
     """
 
     maximum_capability: Resource

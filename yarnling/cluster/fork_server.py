@@ -10,7 +10,8 @@ unnoticed. When its owner closes the socket or exits, even if killed, the fork s
 exits.
 
 The fork server is started as `python -m yarnling.cluster.fork_server SOCKET-FD DIRECTORY [--temporary]`. The directory
-is the cluster's. Orphans are found by this argument. With --temporary, the directory is deleted at the end.
+is the cluster's. A later cluster in this directory finds an orphaned fork server by this argument. With --temporary,
+the directory is deleted at the end.
 """
 
 from __future__ import annotations

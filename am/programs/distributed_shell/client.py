@@ -78,9 +78,9 @@ class DistributedShell(Struct, frozen=True):
     texts: dict[str, str] = field(default_factory=dict)
 
     def check_sizes(self, maximum: Resource) -> list[str]:
-        """Return a warning if the size is above `maximum`, because Hadoop's distributed shell cuts it.
+        """Return a warning if the containers are larger than `maximum`: Hadoop's distributed shell cuts their size.
 
-        Refuse an exact size.
+        Raises InvalidResourceRequestException instead if their size is `exact`.
         """
         if self.width.exact:
             refuse_above(self.width.capability, maximum)

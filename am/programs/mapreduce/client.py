@@ -59,7 +59,7 @@ class MapReduceSubmission(Struct, frozen=True):
     conf: JobConf = JobConf()
 
     def check_sizes(self, maximum: Resource) -> list[str]:
-        """No warnings: the AM fails the job with Hadoop's message if a task is too large (JobImpl)."""
+        """Return no warnings: if a task is too large, the AM fails the job with Hadoop's message (JobImpl)."""
         return []
 
     def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:

@@ -32,12 +32,12 @@ from yarn.errors import (
     ContainerNotFoundException,
 )
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarn.protocols.client import ResourceTypeInfo
-from yarn.resource import MEMORY_MB, VCORES, Resource
+from yarn.resource import MEMORY_MB, VCORES, Resource, ResourceTypeInfo
 from yarn.states import (
     ApplicationsRequestScope,
     ContainerState,
     FinalApplicationStatus,
+    LogAggregationStatus,
     YarnApplicationAttemptState,
     YarnApplicationState,
 )
@@ -137,7 +137,7 @@ def _application_report(context: RMContext, app: RMApp, asker: Asker | None) -> 
         unmanaged=app.submission.unmanaged_am,
         priority=app.priority,
         label_expression=_label_expression(app.submission.node_label_expression),
-        am_label_expression=_label_expression(app.am_requests[0].label or "") if app.am_requests else None,
+        am_label_expression=_label_expression(app.am_requests[0].label) if app.am_requests else None,
         lifetime_ends=UNLIMITED if app.lifetime_ends_ms is None else format_iso8601(app.lifetime_ends_ms),
         lifetime_remaining_s=_remaining_lifetime_s(app),
     )
@@ -167,6 +167,7 @@ def _with_attempt(report: ApplicationReport, attempt: RMAppAttempt) -> Applicati
         original_tracking_url=attempt.original_tracking_url,
         diagnostics=report.diagnostics or attempt_diagnostics(attempt),
         progress=attempt.progress,
+        log_aggregation=LogAggregationStatus.DISABLED,
     )
 
 

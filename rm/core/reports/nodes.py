@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rm.core.context import RMContext
-from rm.core.rm_node import RMNode
+from rm.core.rm_node import NO_TIMEOUT, RMNode
 from yarn.nodes import ClusterMetrics, NodeReport
 from yarn.states import NodeState, NodeUpdateType
 
@@ -55,5 +55,13 @@ def _node_report(context: RMContext, node: RMNode, update: NodeUpdateType | None
         node_utilization=node.node_utilization,
         labels=frozenset({label} if (label := context.scheduler.labels.label_of(node.node_id)) else ()),
         update_type=update,
-        decommissioning_timeout_s=node.decommissioning_timeout_s if node.state is NodeState.DECOMMISSIONING else None,
+        decommissioning_timeout_s=_decommissioning_timeout_s(node),
     )
+
+
+def _decommissioning_timeout_s(node: RMNode) -> int | None:
+    """A node that was decommissioned gracefully keeps its timeout; one that was decommissioned at once has none."""
+    if node.state is NodeState.DECOMMISSIONING:
+        return node.decommissioning_timeout_s
+    was_graceful = node.state is NodeState.DECOMMISSIONED and node.decommissioning_timeout_s != NO_TIMEOUT
+    return node.decommissioning_timeout_s if was_graceful else None

@@ -123,19 +123,21 @@ async def test_a_wrong_token_is_refused_with_the_connection(tmp_path: Path) -> N
 
 
 async def test_simple_at_a_port_for_tokens_is_refused_before_the_connection_is_closed(tmp_path: Path) -> None:
-    """The client has sent its context and a call already: closing at once would take the refusal away from it."""
+    """The client is still sending its context and a call: closing at once would fail that, and hide the refusal."""
     by_token = ByToken(AMRMTokenSecretManager(KeyRing(new_master_key())).token_of)
+    call = call_frame(0, MASTER_PROTOCOL, "allocate", b"x" * 10_000_000)
     async with (
         asyncio.timeout(HANGS_S),
         serving_both(ApplicationMasterProtocol.rpcs, Recorder({}), tmp_path, authentication=by_token) as server,
     ):
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        call = call_frame(0, MASTER_PROTOCOL, "allocate", b"x" * 100_000)
-        writer.write(PREAMBLE_SIMPLE + context_frame("ann") + call)
-        header, _ = await FrameSource(reader).next()
-        assert header.errorMsg == "SIMPLE authentication is not enabled.  Available:[TOKEN]"
-        assert await reader.read() == b""
-        writer.close()
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            await asyncio.to_thread(client.sendall, PREAMBLE_SIMPLE + context_frame("ann") + call)
+            client.setblocking(False)
+            reader, writer = await asyncio.open_connection(sock=client)
+            header, _ = await FrameSource(reader).next()
+            assert header.errorMsg == "SIMPLE authentication is not enabled.  Available:[TOKEN]"
+            assert await reader.read() == b""
+            writer.close()
 
 
 # Errors

@@ -129,7 +129,7 @@ def _entries(report: ApplicationReport) -> list[tuple[str, object]]:
             "Aggregate Resource Preempted",
             f"{used.preempted_memory_seconds} MB-seconds, {used.preempted_vcore_seconds} vcore-seconds",
         ),
-        ("Log Aggregation Status", report.log_aggregation.name),
+        ("Log Aggregation Status", "N/A" if report.log_aggregation is None else report.log_aggregation.name),
         ("Diagnostics", without_pages(report.diagnostics)),
         ("Unmanaged Application", str(report.unmanaged).lower()),
         ("Application Node Label Expression", report.label_expression),

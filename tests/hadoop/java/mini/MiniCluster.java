@@ -89,9 +89,7 @@ final class MiniCluster implements Cluster {
         }
         Configuration own = new YarnConfiguration(conf);
         String host = "127.0.0." + (number + 1);
-        if (ports[number - 1] == 0) {
-            ports[number - 1] = freePort();
-        }
+        ports[number - 1] = freePort();
         own.set(YarnConfiguration.NM_ADDRESS, host + ":" + ports[number - 1]);
         own.set(YarnConfiguration.NM_BIND_HOST, host);
         own.set(YarnConfiguration.NM_LOCALIZER_ADDRESS, host + ":" + freePort());

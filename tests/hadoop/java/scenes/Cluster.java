@@ -16,7 +16,7 @@ public interface Cluster extends AutoCloseable {
     /** The node stops and unregisters. */
     void stopNode(int number) throws Exception;
 
-    /** The node starts again at its old address. */
+    /** A node starts on the host of the old one, at another port. */
     void startNode(int number) throws Exception;
 
     /** The node is excluded, with so many seconds for its containers (0: none). */

@@ -155,6 +155,7 @@ public final class ContainerScenes extends Scenes {
         seen.call("unreadable container token", () -> brief(am.node(second).startContainers(Am.startRequest(sleep, garbled))));
         am.obtain(8, 128);
         Container elsewhere = am.allocated.stream().filter(each -> !each.getNodeId().equals(second.getNodeId())).findFirst().orElseThrow();
+        seen.mask.text(elsewhere.getId().toString(), "its container");
         seen.call("at another node", () -> brief(am.node(second).startContainers(
             Am.startRequest(sleep, elsewhere.getContainerToken()))));
         seen.call("two, one of them forged", () -> brief(am.node(second).startContainers(StartContainersRequest.newInstance(List.of(

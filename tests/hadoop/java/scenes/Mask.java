@@ -18,6 +18,7 @@ final class Mask {
     private static final Pattern APPLICATION = Pattern.compile("application_(\\d+_\\d+)");
     private static final Pattern NODE = Pattern.compile("(?:localhost|vm|127\\.0\\.0\\.\\d+)(?:/127\\.0\\.0\\.\\d+)?:\\d+");
     private static final Pattern LOCAL_DIRECTORY = Pattern.compile("/[^ ':]*/(?=usercache/|nmPrivate/|filecache/)");
+    private static final Pattern DOWNLOAD = Pattern.compile("\\b\\d+_tmp\\b");
     private static final Pattern HOST = Pattern.compile("\\b(?:localhost/)?127\\.0\\.0\\.\\d+\\b");
     private static final Pattern DATE =
         Pattern.compile("\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d\\.\\d{3}|\\w{3} \\w{3} \\d{2} \\d{2}:\\d{2}:\\d{2} [-+]\\d{4} \\d{4}|\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}[-+]\\d{4}");
@@ -50,6 +51,7 @@ final class Mask {
         text = replace(NODE, text, m -> "node");
         text = replace(HOST, text, m -> "host");
         text = replace(LOCAL_DIRECTORY, text, m -> "<local>/");
+        text = replace(DOWNLOAD, text, m -> "<number>_tmp");
         text = replace(DATE, text, m -> "<date>");
         text = replace(PROCESS, text, m -> "pid <pid>");
         text = replace(STACK, text, m -> "");

@@ -11,11 +11,13 @@ import org.apache.hadoop.security.token.Token;
 import org.apache.hadoop.security.token.TokenIdentifier;
 import org.apache.hadoop.yarn.api.protocolrecords.AllocateRequest;
 import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
+import org.apache.hadoop.yarn.api.protocolrecords.GetContainerReportRequest;
 import org.apache.hadoop.yarn.api.protocolrecords.RegisterApplicationMasterRequest;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.ContainerState;
 import org.apache.hadoop.yarn.api.records.ContainerUpdateType;
 import org.apache.hadoop.yarn.api.records.ExecutionType;
 import org.apache.hadoop.yarn.api.records.ExecutionTypeRequest;
@@ -262,6 +264,8 @@ public final class MasterScenes extends Scenes {
         List<Container> containers = first.obtain(2, 128);
         for (Container container : containers) {
             first.start(container, "sleep 60");
+            await("it to run", () -> alice.getContainerReport(GetContainerReportRequest.newInstance(container.getId()))
+                .getContainerReport().getContainerState() == ContainerState.RUNNING);
         }
         alice.failApplicationAttempt(
             org.apache.hadoop.yarn.api.protocolrecords.FailApplicationAttemptRequest.newInstance(first.attempt));

@@ -23,7 +23,9 @@ final class Shown {
     private static final Set<String> SKIPPED = Set.of(
         "getClass", "getProto", "getBuilder", "getMemory", "getRpcPort", "getNMVersion", "getNodeUtilization",
         "getAggregatedContainersUtilization", "getLastHealthReportTime", "getStringVersion", "getHttpAddress",
-        "getNodeHttpAddress", "getLogUrl");
+        "getNodeHttpAddress", "getLogUrl",
+        // Counters of all scenes before.
+        "getNumAppsSubmitted", "getNumAppsCompleted", "getNumAppsKilled", "getNumAppsFailed");
     private static final List<String> IDS = List.of("ApplicationAttemptId", "ApplicationId", "ContainerId", "NodeId", "QueueName", "Name");
     private static final Set<String> USAGE = Set.of(
         "getMemorySeconds", "getVcoreSeconds", "getPreemptedMemorySeconds", "getPreemptedVcoreSeconds",
