@@ -17,7 +17,7 @@ from nm.launcher.log_aggregation import RemoteLogs, aggregate_logs
 from tests.nm.lone_node import LoneNode, lone_node
 from tests.nm.nodes import APP, NODE, Node, container_id
 from tests.nm.waiting import until
-from wire.aggregated_logs import read_aggregated_logs
+from wire.aggregated_logs import read_aggregated_logs, read_content
 from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ContainerId
@@ -109,7 +109,7 @@ def logs(tmp_path: Path) -> Logs:
 
 def contents(path: Path) -> list[tuple[ContainerId, str, bytes]]:
     with path.open("rb") as file:
-        return [(log.container_id, log.name, b"".join(log.content)) for log in read_aggregated_logs(file)]
+        return [(log.container_id, log.name, b"".join(read_content(file, log))) for log in read_aggregated_logs(file)]
 
 
 def test_the_files_of_all_containers_and_directories_are_in_one_file(logs: Logs) -> None:

@@ -38,6 +38,7 @@ from yarn.settings.scheduler import PREFIX
 from yarnling.cluster.processes import LOCK_FILE
 
 STATE_STORE = "rm-state.sqlite"
+REMOTE_LOGS = "remote-logs"
 HOLDER_BYTES_MAX = 4096
 """Bytes read of a lock file, which has a process id and a name."""
 FIRST_NODE = ipaddress.IPv4Address("127.0.0.2")
