@@ -105,15 +105,18 @@ def _print_files(logs: Iterable[tuple[str, ContainerLog]], running: frozenset[Co
         sys.stdout.write(f"{head}\nLogAggregationType: {_kind(log)}\n{'=' * len(head)}\nLogType:{name}\n")
         sys.stdout.write(f"LogLastModifiedTime:{form.moment(log.modified_ms)}\n")
         sys.stdout.write(f"LogLength:{log.size}\nLogContents:\n")
-        text = log.text()
+        text, end = log.text(), f"End of LogType:{name}"
+        stars = "*" * (len(end) + STARS)
+        if log.is_aggregated:
+            sys.stdout.write(f"{text}\n{end}\n{stars}\n\n")
+            continue
         sys.stdout.write(text if not text or text.endswith("\n") else text + "\n")
-        end = f"End of LogType:{name}"
         if log.container_id in running:
             owner = f"a running container ({log.container_id})"
             sys.stdout.write(f"{end}.This log file belongs to {owner} and so may not be complete.\n")
         else:
             sys.stdout.write(f"{end}\n")
-        sys.stdout.write("*" * (len(end) + STARS) + "\n\n\n")
+        sys.stdout.write(f"{stars}\n\n\n")
 
 
 def _print_table(logs: Iterable[tuple[str, ContainerLog]]) -> None:
