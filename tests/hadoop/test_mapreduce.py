@@ -1,4 +1,4 @@
-"""Hadoop's own MapReduce on yarnling: its reduces fetch from our shuffle service, and its `yarn logs` reads our logs."""
+"""Hadoop's own MapReduce on yarnling: reduces fetch from our shuffle service, and `yarn logs` reads our logs."""
 
 from __future__ import annotations
 

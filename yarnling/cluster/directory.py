@@ -9,6 +9,7 @@
     rm-state.sqlite               applications, with recovery; the next cluster with recovery resumes them
     logs/rm.log, logs/nm-1.log    the daemons' logs
     staging                       files that clients ship with applications
+    remote-logs                   aggregated logs, if aggregation is on
     nm-1/local, nm-1/userlogs     work directories and logs of containers
     conf-nm-1                     configuration of one node's containers, with network faults
 
