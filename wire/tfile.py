@@ -138,8 +138,13 @@ class TFileReader:
             raise _damaged("it does not end as one")
         self._seek(_LONG.unpack_from(tail)[0], size)
         for _ in range(self._number()):
-            name, compression, offset = self._text(), self._text(), self._number()
-            self._number(), self._number()
+            name, compression, offset, _, _ = (
+                self._text(),
+                self._text(),
+                self._number(),
+                self._number(),
+                self._number(),
+            )
             if name == f"data:{_BLOCKS}":
                 break
         else:

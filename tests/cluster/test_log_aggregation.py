@@ -12,6 +12,7 @@ import pytest
 from tests.cluster.applications import shell
 from tests.cluster.conftest import DEFINITIONS, QUICK, Yarnling, eventually
 from yarn.ids import ApplicationId
+from yarn.states import LogAggregationStatus
 from yarnling.cluster.blocking import BlockingCluster
 from yarnling.cluster.local_cluster import LocalCluster
 
@@ -58,6 +59,10 @@ def test_the_client_reads_aggregated_logs(cluster: BlockingCluster, application:
     assert stdout.size == sum(len(f"{number}\n") for number in range(1, LINES + 1))
     assert stdout.text(14) == f"{LINES - 1}\n{LINES}\n"
     assert stdout.read(0, 4) == b"1\n2\n"
+
+
+def test_the_rm_reports_that_the_logs_are_aggregated(cluster: BlockingCluster, application: ApplicationId) -> None:
+    eventually(lambda: cluster.client.report(application).log_aggregation is LogAggregationStatus.SUCCEEDED)
 
 
 def test_commands_show_aggregated_logs(yarnling: Yarnling, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nm.core.effects import AggregateLogs, DeleteApplicationLogs, ForgetApplicationKeys
-from nm.core.events import ContainerExited, ContainerLaunched, LogsAggregated, Tick
+from nm.core.effects import AggregateLogs, DeleteApplicationLogs, ForgetApplicationKeys, SendHeartbeat
+from nm.core.events import ContainerExited, ContainerLaunched, LogsAggregated, NodeHeartbeatFailed, Tick
 from nm.core.settings import CoreSettings
 from nm.launcher.directories import NodeDirectories
 from nm.launcher.log_aggregation import RemoteLogs, aggregate_logs
@@ -22,8 +22,9 @@ from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ContainerId
 from yarn.machine import Warn
+from yarn.protocols.tracker import LogAggregationReport
 from yarn.settings.logs import log_dir_suffix, remote_log_dir
-from yarn.states import ApplicationAccessType
+from yarn.states import ApplicationAccessType, LogAggregationStatus
 
 RETAIN_MS = 10_000
 ACLS = {ApplicationAccessType.VIEW_APP: "bob"}
@@ -68,6 +69,31 @@ def test_logs_that_could_not_be_aggregated_are_retained_as_without_aggregation()
     assert APP not in node.core.applications
     node.after(RETAIN_MS, Tick())
     assert node.one(DeleteApplicationLogs) == DeleteApplicationLogs(APP)
+
+
+def reports_after(node: Node) -> tuple[LogAggregationReport, ...]:
+    """What the next heartbeat reports."""
+    node.after(1000, Tick())
+    return node.one(SendHeartbeat).request.log_aggregation_reports
+
+
+def test_the_outcome_is_reported_until_a_heartbeat_is_answered() -> None:
+    node = ended(CoreSettings(aggregate_logs=True))
+    node.step(LogsAggregated(APP))
+    expected = (LogAggregationReport(APP, LogAggregationStatus.SUCCEEDED),)
+    assert reports_after(node) == expected
+    node.step(NodeHeartbeatFailed("lost", unreachable=False))
+    assert reports_after(node) == expected
+    node.answer()
+    assert reports_after(node) == expected, "the answer may be that to the lost one"
+    node.answer()
+    assert reports_after(node) == ()
+
+
+def test_a_failure_is_reported_with_its_reason() -> None:
+    node = ended(CoreSettings(aggregate_logs=True))
+    node.step(LogsAggregated(APP, "No space left on device"))
+    assert reports_after(node) == (LogAggregationReport(APP, LogAggregationStatus.FAILED, "No space left on device"),)
 
 
 def test_a_late_answer_changes_nothing() -> None:
@@ -130,7 +156,7 @@ def test_the_files_of_all_containers_and_directories_are_in_one_file(logs: Logs)
 
 
 def test_the_modes_are_hadoops(logs: Logs) -> None:
-    """golden-runs/logs-aggregated.json; the umask of the NodeManager does not matter."""
+    """As recorded on a Hadoop cluster; the umask of the NodeManager does not matter."""
     logs.write(1, "stdout", b"one")
     before = os.umask(0o077)
     try:
