@@ -273,7 +273,8 @@ async def test_a_node_that_stops_aggregates_first(tmp_path: Path) -> None:
     async with lone_node(tmp_path, settings_of(tmp_path)) as node:
         number = await node.start(ContainerLaunchContext(("echo out 0 ><LOG_DIR>/stdout; sleep 300",)))
         await node.running(number)
-        await until((node.logs_of(number) / "stdout").read_bytes, "the container has written")
+        stdout = node.logs_of(number) / "stdout"
+        await until(lambda: stdout.exists() and stdout.read_bytes(), "the container has written")
     (path,) = [path for path in (tmp_path / "remote").rglob("*") if path.is_file()]
     assert (number, "stdout", b"out 0\n") in contents(path)
 
