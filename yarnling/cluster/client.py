@@ -54,7 +54,7 @@ from yarn.states import (
     YarnApplicationState,
 )
 from yarn.times import UNLIMITED
-from yarnling.cluster.containers import ContainerLog, find_logs
+from yarnling.cluster.containers import ContainerLog, find_all_logs
 
 NOT_YET_ACCEPTED = frozenset(
     {YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnApplicationState.SUBMITTED}
@@ -113,6 +113,7 @@ class Client:
         )
         self._poll_s = resourcemanager.CLIENT_POLL_INTERVAL.of(configuration) / 1000
         self._log_dirs = log_dirs
+        self._configuration = configuration
         self.staging_root = staging_root or default_staging_root()
 
     def __repr__(self) -> str:
@@ -302,7 +303,7 @@ class Client:
 
         Files of running containers may grow.
         """
-        return find_logs(self._log_dirs, as_id(ApplicationId, app_id))
+        return find_all_logs(self._log_dirs, self._configuration, as_id(ApplicationId, app_id))
 
 
 def leaf_queue_names(root: QueueInfo) -> list[str]:
