@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from rm.core.applications import RMApp
 from rm.core.context import RMContext
 from rm.core.reports import applications as reports
+from rm.core.reports.queues import ROOT
 from rm.core.resource_manager import ResourceManagerCore
 from rm.shell.web import applications, attempts, cluster, filters, labels, nodes, queues
 from rm.shell.web.applications import LIFETIME, AppView
+from rm.shell.web.counters import AppCounters
 from rm.shell.web.paths import APP, ATTEMPT, BASE, asker_of, node_or_host
 from wire.web.application import Answer, Handler, ListAnswer, Row
 from wire.web.document import Document
@@ -32,10 +34,13 @@ IMMUTABLE = {
 
 
 class ReadService:
-    """Everything that only reads. `clock`: the core's."""
+    """Everything that only reads. `clock`: the core's; `counters`: of applications since the start."""
 
-    def __init__(self, core: ResourceManagerCore, conf: Configuration, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, core: ResourceManagerCore, conf: Configuration, clock: Callable[[], int], counters: AppCounters
+    ) -> None:
         self._core = core
+        self._counters = counters
         self._clock = clock
         self._store_class = resourcemanager.STORE_CLASS.of(conf)
 
@@ -44,7 +49,7 @@ class ReadService:
         for path in (BASE, f"{BASE}/info"):
             yield self._get(path, lambda _: cluster.cluster_info(self._context, self._store_class))
         yield self._get(f"{BASE}/userinfo", lambda request: cluster.user_info(getpass.getuser(), request.user))
-        yield self._get(f"{BASE}/metrics", lambda _: cluster.metrics(self._context))
+        yield self._get(f"{BASE}/metrics", lambda _: cluster.metrics(self._context, self._counters.below(ROOT)))
         yield self._get(f"{BASE}/scheduler", lambda _: queues.scheduler_document(self._context))
         yield self._get(f"{BASE}/scheduler-overview", lambda _: cluster.scheduler_overview(self._context))
         yield Row("GET", f"{BASE}/nodes", self._nodes)

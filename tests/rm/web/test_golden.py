@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rm.core.resource_manager import ResourceManagerCore
+from rm.shell.web.counters import AppCounters
 from rm.shell.web.service import ReadService
 from tests.rm.web import scene
 from tests.rm.web.comparison import MASKED, OF_HISTORY, differences, pairs, renamed
@@ -45,7 +46,7 @@ def application(played: scene.Scene) -> WebApplication:
 
 def served(core: ResourceManagerCore, clock: Any) -> WebApplication:
     conf = Configuration.of(scene.SETTINGS)
-    return WebApplication(ReadService(core, conf, clock).rows(), NoCheck())  # type: ignore[arg-type]
+    return WebApplication(ReadService(core, conf, clock, AppCounters(core.context)).rows(), NoCheck())  # type: ignore[arg-type]
 
 
 def recorded(entries: list[dict[str, Any]]) -> list[Any]:
