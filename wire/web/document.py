@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from yarn.java.binary32 import double_text, shortest
+from yarn.java.binary32 import double_text, f32, shortest
 
 XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
 _XSI = ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
@@ -187,7 +187,7 @@ def _plain(value: int | float | JavaDouble | None) -> str:
         return "true" if value else "false"
     if isinstance(value, JavaDouble):
         return double_text(value.number)
-    return shortest(value) if isinstance(value, float) else str(value)
+    return shortest(f32(value)) if isinstance(value, float) else str(value)
 
 
 # XML

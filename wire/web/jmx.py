@@ -20,7 +20,7 @@ from wire.bulky_replies import in_parts
 from wire.web.application import TextAnswer
 from wire.web.document import JavaDouble
 from wire.web.request import WebRequest
-from yarn.java.binary32 import double_text, shortest
+from yarn.java.binary32 import double_text, f32, shortest
 
 CONTENT_TYPE = "application/json; charset=utf8"
 PATTERN_LENGTH_MAX = 500
@@ -67,7 +67,7 @@ def _value(value: Attribute) -> str:
     if isinstance(value, JavaDouble):
         return double_text(value.number)
     if isinstance(value, float):
-        return shortest(value)
+        return shortest(f32(value))
     if isinstance(value, Mapping):
         return "{\n      " + ",\n      ".join(f'"{name}" : {number}' for name, number in value.items()) + "\n    }"
     return json.dumps(value, ensure_ascii=False)

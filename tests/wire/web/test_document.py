@@ -11,7 +11,7 @@ CONTENT = Element(
     {
         "name": 'a "b" <c> & d\n\x01é',
         "count": 7,
-        "share": f32(60.000004),
+        "share": 60.000004,
         "cpu": JavaDouble(f32(1.99)),
         "on": True,
         "absent": None,
