@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from rm.core.applications import RMApp
 from rm.core.context import RMContext
 from rm.core.reports import applications as reports
 from rm.core.reports.queues import ROOT
 from rm.core.resource_manager import ResourceManagerCore
-from rm.shell.web import applications, attempts, cluster, filters, labels, nodes, queues
+from rm.shell.web import activities, applications, attempts, cluster, filters, labels, nodes, queues
 from rm.shell.web.applications import LIFETIME, AppView
 from rm.shell.web.counters import AppCounters
 from rm.shell.web.paths import APP, ATTEMPT, BASE, asker_of, node_or_host
@@ -59,7 +60,20 @@ class ReadService:
         yield self._get(APP, self._app)
         yield from self._app_rows()
         yield from self._label_rows()
+        yield from self._activity_rows()
         yield from _refused_rows()
+
+    def _activity_rows(self) -> Iterator[Row]:
+        base = f"{BASE}/scheduler"
+        for path, document in {
+            f"{base}/activities": activities.activities,
+            f"{base}/bulk-activities": activities.bulk_activities,
+            f"{base}/app-activities/{{appid}}": activities.app_activities,
+        }.items():
+            yield self._get(path, partial(self._activities, document))
+
+    def _activities(self, document: Callable[[RMContext, WebRequest, int], Document], request: WebRequest) -> Document:
+        return document(self._context, request, self._clock())
 
     def _label_rows(self) -> Iterator[Row]:
         yield self._get(f"{BASE}/get-node-labels", lambda _: labels.cluster_labels(self._context))
