@@ -7,7 +7,6 @@ from html import escape
 
 from wire.web.application import HTML, HTML_UTF8, JSON, TEXT, XML, Row, TextAnswer
 from wire.web.jmx import Bean, jmx_answer
-from wire.web.prometheus import prometheus_answer
 from wire.web.request import WebRequest
 
 ANYTHING = (HTML, JSON, XML, TEXT, "application/openmetrics-text")
@@ -28,6 +27,9 @@ def site_rows(title: str, page: str, rest: Iterable[Row], beans: Callable[[], It
         return await jmx_answer(request, beans)
 
     async def metrics(request: WebRequest) -> TextAnswer:
+        # Imported here: most daemons are never scraped, and it takes 30 ms and a megabyte.
+        from wire.web.prometheus import prometheus_answer
+
         return await prometheus_answer(beans)
 
     yield Row("GET", "/", redirect, ANYTHING)

@@ -108,7 +108,8 @@ class NodeService:
         yield Row("GET", f"{container}/logs", self.logs)
         for path in (f"{container}/logs/{{filename}}", f"{BASE}/containerlogs/{{containerid}}/{{filename}}"):
             yield Row("GET", path, self.log, (TEXT,))
-        yield Row("GET", f"{BASE}/auxiliaryservices", _no_manifest)
+        for method in ("GET", "PUT"):
+            yield Row(method, f"{BASE}/auxiliaryservices", _no_manifest)
         yield Row("GET", f"{BASE}/resources/{{resourcename}}", _no_plugin, (JSON,))
 
     async def info(self, request: WebRequest) -> Answer:
