@@ -16,9 +16,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from wire.bulky_replies import in_parts
 from wire.web.application import TextAnswer
 from wire.web.document import JavaDouble
+from wire.web.pacing import collected, in_slices
 from wire.web.request import WebRequest
 from yarn.java.binary32 import double_text, f32, shortest
 
@@ -44,7 +44,7 @@ async def jmx_answer(request: WebRequest, beans: Callable[[], Iterable[Bean]]) -
         matches = _matcher(wanted)
     except ValueError:
         return TextAnswer(_error("no such pattern"), CONTENT_TYPE, 400)
-    found = [bean for bean in await in_parts(beans()) if matches(bean.name)]
+    found = [bean for bean in await in_slices(collected(beans())) if matches(bean.name)]
     return TextAnswer(beans_text(found, attribute), CONTENT_TYPE)
 
 
@@ -85,7 +85,7 @@ def _matcher(pattern: str) -> Callable[[str], bool]:
 
     def matches(name: str) -> bool:
         own_domain, _, own_keys = name.partition(":")
-        own = dict(part.partition("=")[::2] for part in own_keys.split(","))
+        own = {key: value for key, _, value in (part.partition("=") for part in own_keys.split(","))}
         if of_domain.match(own_domain) is None or (not is_open and len(own) != len(wanted)):
             return False
         return all(key in own and value.match(own[key]) is not None for key, value in wanted)

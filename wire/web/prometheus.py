@@ -14,10 +14,10 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from wire.bulky_replies import in_parts
 from wire.web.application import TextAnswer
 from wire.web.document import JavaDouble
 from wire.web.jmx import Bean
+from wire.web.pacing import collected, in_slices
 
 _TAG = "tag."
 _WORDS = re.compile(r"(?<!^)(?<![A-Z_])(?=[A-Z])|(?<!^)(?=[A-Z][a-z])")
@@ -51,7 +51,7 @@ class BeanCollector(Collector):
 
 async def prometheus_answer(beans: Callable[[], Iterable[Bean]]) -> TextAnswer:
     """The answer to a scrape. The text is made in a thread: of a thousand queues it takes half a second."""
-    found = await in_parts(beans())
+    found = await in_slices(collected(beans()))
     registry = CollectorRegistry(auto_describe=False)
     registry.register(BeanCollector(lambda: found))
     return TextAnswer(await asyncio.to_thread(generate_latest, registry), CONTENT_TYPE_LATEST)

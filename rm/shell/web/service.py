@@ -16,7 +16,7 @@ from rm.shell.web import activities, applications, attempts, cluster, filters, l
 from rm.shell.web.applications import LIFETIME, AppView
 from rm.shell.web.counters import AppCounters
 from rm.shell.web.paths import APP, ATTEMPT, BASE, asker_of, node_or_host
-from wire.web.application import Answer, Handler, ListAnswer, Row
+from wire.web.application import Answer, BulkyAnswer, Handler, ListAnswer, Row
 from wire.web.document import Document
 from wire.web.errors import PlainRefusal, bad_request
 from wire.web.request import WebRequest
@@ -51,7 +51,7 @@ class ReadService:
             yield self._get(path, lambda _: cluster.cluster_info(self._context, self._store_class))
         yield self._get(f"{BASE}/userinfo", lambda request: cluster.user_info(getpass.getuser(), request.user))
         yield self._get(f"{BASE}/metrics", lambda _: cluster.metrics(self._context, self._counters.below(ROOT)))
-        yield self._get(f"{BASE}/scheduler", lambda _: queues.scheduler_document(self._context))
+        yield Row("GET", f"{BASE}/scheduler", self._scheduler)
         yield self._get(f"{BASE}/scheduler-overview", lambda _: cluster.scheduler_overview(self._context))
         yield Row("GET", f"{BASE}/nodes", self._nodes)
         yield self._get(f"{BASE}/nodes/{{nodeId}}", lambda request: nodes.node(self._context, request.path["nodeId"]))
@@ -116,6 +116,9 @@ class ReadService:
 
     def _find(self, request: WebRequest) -> RMApp:
         return applications.find_app(self._context, request.path["appid"])
+
+    async def _scheduler(self, request: WebRequest) -> BulkyAnswer:
+        return BulkyAnswer(queues.scheduler_document(self._context))
 
     async def _nodes(self, request: WebRequest) -> ListAnswer:
         states = nodes.wanted_states(request.first("states"))

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tests.wire.web.asgi import NoCheck, ask
+from wire.web import pacing
 from wire.web.application import Answer, ListAnswer, Row, TextAnswer, WebApplication
 from wire.web.document import Document, Element
 from wire.web.request import WebRequest
@@ -101,7 +102,8 @@ async def test_an_error_is_a_remote_exception_with_hadoops_status(
     assert "a bug" not in reply.text
 
 
-async def test_a_list_is_written_in_parts_between_which_others_are_served() -> None:
+async def test_a_list_is_written_in_parts_between_which_others_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "SLICE_S", 0.0)
     turns = 0
 
     async def count() -> None:
