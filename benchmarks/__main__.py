@@ -12,10 +12,23 @@ from functools import partial
 from rich.console import Console
 from rich.table import Table
 
-NAMES = ("start", "memory", "core", "reject", "growth", "preemption", "recovery", "end_to_end", "fleet", "submit")
-"""Each is a module of this package with `measure(progress) -> {figure: value}`."""
+NAMES = (
+    "start",
+    "memory",
+    "core",
+    "reject",
+    "growth",
+    "preemption",
+    "recovery",
+    "end_to_end",
+    "fleet",
+    "submit",
+    "hadoop_rpc",
+)
+"""The names of the benchmarks. Each is a module of this package with a function `measure(progress)
+-> {figure: value}`."""
 
-# For comparison: figures of other systems, measured on two cores of the same kind.
+# Figures of other systems for comparison, measured on two cores of the same kind.
 TO_BEAT = {
     "ready_s_4": "0.9 (Dask), 5.4 (MiniYARNCluster)",
     "ready_s_10": "1.64 (Dask), 7.3 (MiniYARNCluster)",
@@ -39,7 +52,7 @@ def main() -> None:
     arguments = parser.parse_args()
     unknown = [name for name in arguments.names if name not in NAMES]
     if unknown:
-        parser.error(f"no benchmark {', '.join(unknown)} (there are {', '.join(NAMES)})")
+        parser.error(f"unknown benchmark {', '.join(unknown)} (known: {', '.join(NAMES)})")
     results = {}
     console = Console(stderr=True)
     for name in arguments.names or NAMES:

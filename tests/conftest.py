@@ -7,7 +7,7 @@ A test that asks for `seed` draws from it what it does and when: which node it k
 every run, until there are more runs or another seed:  scripts/test tests/cluster/test_demo_survives.py --runs 20
 (a failure names its seed, and --seed replays it).
 
-A test marked `soak` runs only if -m names it:  scripts/test -m soak
+A test marked `soak` or `spark` runs only if -m names it:  scripts/test -m soak
 """
 
 import pytest
@@ -24,13 +24,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--runs", type=int, default=1, metavar="N", help="so many seeds, one after another (default: 1)")
 
 
+ONLY_IF_NAMED = ("soak", "spark")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if "soak" in config.option.markexpr:
-        return
-    soaks = [item for item in items if item.get_closest_marker("soak") is not None]
-    if soaks:
-        config.hook.pytest_deselected(items=soaks)
-        items[:] = [item for item in items if item not in soaks]
+    left_out = [marker for marker in ONLY_IF_NAMED if marker not in config.option.markexpr]
+    deselected = [item for item in items if any(item.get_closest_marker(marker) for marker in left_out)]
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = [item for item in items if item not in deselected]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -2,33 +2,64 @@
 
 A caller whose protocol carries no secret (Hadoop's SIMPLE authentication, HTTP) is known by its socket alone. Only an
 established socket that a process holds counts: Linux lists the sockets that are left after a close under user 0.
+
+An address alone is not enough: the caller may have gone, and another user's socket may have its port by then. As long
+as our own end is established, there cannot be a second connection between the two addresses; hence `user_id_of_peer`,
+which looks at our end afterwards.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import socket
 import struct
+from typing import Protocol
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 """A client's socket is in one of the two; Java's sockets for IPv4 are in the second."""
 TRIES = 2
 """A row can be skipped when other sockets are closed while the table is read."""
+_ESTABLISHED = 1
+"""Linux's number of the state, the first byte of TCP_INFO."""
 _MAPPED_PREFIX = bytes(10) + b"\xff\xff"
 """The start of an IPv4 address that is written as an IPv6 address."""
 
 
-def peer_user_id(peer: tuple[str, int], server: tuple[str, int]) -> int | None:
-    """The id of the user whose process is at `peer`; None if the socket is not found on this machine.
+class Connection(Protocol):
+    """Our end of a connection: a socket, or asyncio's view of one (`transport.get_extra_info("socket")`)."""
 
-    `server`: the address of our end of the connection. It reads the table of all sockets, which takes milliseconds
-    with thousands of them: call it once per connection, in a thread.
+    def getpeername(self) -> tuple[str, int]: ...
+
+    def getsockname(self) -> tuple[str, int]: ...
+
+    def getsockopt(self, level: int, name: int, length: int, /) -> bytes: ...
+
+
+def user_id_of_peer(connection: Connection) -> int | None:
+    """The id of the user whose process is at the other end; None if it is not on this machine or has gone.
+
+    It reads the table of all sockets, which takes milliseconds with thousands of them: call it once per connection, in
+    a thread.
+    """
+    try:
+        user_id = peer_user_id(connection.getpeername()[:2], connection.getsockname()[:2])
+        (state,) = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
+    except OSError:
+        return None
+    return user_id if state == _ESTABLISHED else None
+
+
+def peer_user_id(peer: tuple[str, int], server: tuple[str, int]) -> int | None:
+    """The id of the user whose process is at `peer` and connected to `server`; None if it is not on this machine.
+
+    The caller must make sure afterwards that the connection it means still exists, as `user_id_of_peer` does.
     """
     for _ in range(TRIES):
         for name in TABLES:
             try:
                 with open(name, "rb") as table:
                     user_id = user_id_in(table.read(), peer, server)
-            except FileNotFoundError:
+            except OSError:
                 continue
             if user_id is not None:
                 return user_id

@@ -1,8 +1,8 @@
-"""Retries: the one place that decides whether a call is sent again.
+"""Repeats calls: the one place that decides whether a call is sent again.
 
-Only a call that surely had no effect is sent again: the server was not reached or refused it unseen, or the call only
-reads. Whether to repeat any other call is up to the caller (a heartbeat is sent again with the same response id, a
-submission with the same application id).
+A call is sent again only if it surely had no effect (the server was not reached, or refused it before reading it), or
+if it only reads. Whether to repeat any other call is up to the caller: a heartbeat is sent again with the same response
+id, a submission with the same application id.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 
 class RetryPolicy(Struct, frozen=True):
-    """How long to try to reach a server (-1: forever), and the time between attempts.
+    """How long to try to reach a server (-1: forever), and the time between two attempts.
 
-    A wait shorter than the interval means a single attempt, as in RMProxy.
+    A maximum wait that is shorter than the interval means a single attempt, as in RMProxy.
     """
 
     max_wait_ms: int = 0
@@ -40,7 +40,7 @@ class RetryPolicy(Struct, frozen=True):
         max_wait: TimeSetting = resourcemanager.CONNECT_MAX_WAIT,
         interval: TimeSetting = resourcemanager.CONNECT_RETRY_INTERVAL,
     ) -> RetryPolicy:
-        """The policy from two settings; the defaults are those for clients and AMs that call the RM."""
+        """The policy in two settings; by default those of clients and AMs that call the RM."""
         return RetryPolicy(max_wait.of(conf), interval.of(conf))
 
 
@@ -48,9 +48,9 @@ NO_RETRY = RetryPolicy()
 
 
 async def retried(policy: RetryPolicy, attempt: Callable[[], Awaitable[T]], *, reads: bool) -> T:
-    """The result of `attempt`, repeated until it succeeds, is refused, or the policy's time is over.
+    """The result of `attempt`, which is repeated until it succeeds, is refused, or the policy's time has passed.
 
-    `reads`: the call changes nothing, so it may be repeated whatever happened to it.
+    `reads`: the call changes nothing, so it may be repeated after any failure.
     """
     started = time.monotonic()
     while True:
@@ -59,7 +59,7 @@ async def retried(policy: RetryPolicy, attempt: Callable[[], Awaitable[T]], *, r
         except ServerUnavailable as error:
             if not (error.definite or reads):
                 raise
-            # Half to one interval, so that many callers of one lost server do not return in step.
+            # Wait half to one interval, so that many callers of one lost server do not all return at the same time.
             pause_s = policy.interval_ms * random.uniform(0.5, 1.0) / 1000
             waited_ms = (time.monotonic() - started + pause_s) * 1000
             if _time_is_over(policy, waited_ms):

@@ -7,9 +7,9 @@
             ...
         await rm.unregister(FinalApplicationStatus.SUCCEEDED)
 
-Heartbeats are sent at a fixed interval from `register` to `unregister`, whatever the application does meanwhile: the
-first one as soon as something is requested, or after an interval. AMRMClientState decides what they contain; this
-module adds the clock, the network and the errors.
+The client sends heartbeats at a fixed interval from `register` to `unregister`, even while the application is busy. The
+first heartbeat is sent as soon as something is requested, or after one interval. AMRMClientState decides what
+heartbeats contain; this module adds the clock, the network and the handling of errors.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from am.core.requests import ContainerRequest, RackOf, default_rack_of
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from wire.topology import Topology
-from yarn.asks import UpdateContainerRequest
-from yarn.containers import ContainerStatus, Token
+from yarn.containers import ContainerStatus, Token, UpdateContainerRequest
 from yarn.errors import (
     ApplicationAttemptNotFoundException,
     ApplicationMasterNotRegisteredException,
@@ -46,27 +45,28 @@ from yarn.protocols.master import (
     FinishApplicationMasterRequest,
     RegisterApplicationMasterRequest,
 )
-from yarn.settings.applicationmaster import AM_HEARTBEAT_INTERVAL
-from yarn.settings.resourcemanager import CONNECT_MAX_WAIT
+from yarn.settings.resourcemanager import AM_HEARTBEAT_INTERVAL, CONNECT_MAX_WAIT
 from yarn.states import FinalApplicationStatus
 
 UNREGISTER_PAUSES_S = (0.005, 0.01, 0.02, 0.04, 0.08, 0.1)
-"""The pauses between calls of finishApplicationMaster until it returns true. The last one, AMRMClientImpl's, repeats.
+"""The pauses in seconds between calls of finishApplicationMaster until it returns true; the last one repeats.
 
-The first answer is always false, and most of the time the RM has stored the end right after it.
+The last pause is that of AMRMClientImpl. The RM's first answer is always false, and mostly the RM has stored the end of
+the attempt soon after it.
 """
 
 EVENTS_MAX = 10_000
-"""Unread events. With more, heartbeats wait too: the RM should expire an AM that reads no events for so long."""
+"""The limit on unread events. When it is reached, heartbeats wait: the RM should expire an AM that reads no events."""
 
 _logger = logging.getLogger(__name__)
 
 
 class AMRMClient:
-    """One attempt's connection to the RM. Use it as a context manager, in one task.
+    """The connection of one application attempt to the RM. Use it as a context manager, in one task.
 
-    `progress` is called for every heartbeat. `silence_max_ms`: how long unanswered heartbeats are repeated.
-    `check_invariants`: check am.core.invariants after each step; InternalError is raised if one does not hold.
+    `progress` is called for every heartbeat. `silence_max_ms` is how long unanswered heartbeats are repeated. If
+    `check_invariants`, am.core.invariants are checked after each step, and InternalError is raised if one does not
+    hold.
     """
 
     def __init__(
@@ -92,9 +92,10 @@ class AMRMClient:
 
     @classmethod
     def connect(cls, environment: AMEnvironment, rack_of: RackOf | None = None) -> AMRMClient:
-        """A client of the RM that the environment names; nothing is sent yet.
+        """Make a client of the RM that the environment names. The call sends nothing to the RM yet.
 
-        Racks come from `rack_of`, else from the cluster's topology table. Raises YarnException if that is unreadable.
+        `rack_of` gives the racks of hosts; if it is None, the cluster's topology table does. Raises YarnException if
+        the table cannot be read.
         """
         conf = environment.configuration
         proxy = ApplicationMasterProtocol(
@@ -126,7 +127,7 @@ class AMRMClient:
 
     @property
     def nm_tokens(self) -> Mapping[NodeId, Token]:
-        """The tokens for NMs received so far; it grows with each reply that has some."""
+        """The tokens for NMs received so far. The mapping is updated with each reply that contains tokens."""
         return self._state.nm_tokens
 
     def add_request(self, request: ContainerRequest) -> None:
@@ -135,11 +136,11 @@ class AMRMClient:
         self._requested.set()
 
     def remove_request(self, request: ContainerRequest) -> bool:
-        """Withdraw one request equal to this one; False if none is outstanding."""
+        """Withdraw one request equal to `request`. Returns False if none is outstanding."""
         return self._state.remove_request(request)
 
     def release(self, container_id: ContainerId) -> None:
-        """Release a container; its end is reported like any other."""
+        """Release a container. Its end is reported like that of any other container."""
         self._state.release(container_id)
 
     def update(self, request: UpdateContainerRequest) -> None:
@@ -151,13 +152,16 @@ class AMRMClient:
         self._state.change_blacklist(additions, removals)
 
     def mark_lost(self, statuses: tuple[ContainerStatus, ...], *, release: bool) -> list[Event]:
-        """Record ends that the RM may never report (AMRMClientState.mark_lost); returns events for the new ones."""
+        """Report containers as ended, because the RM may never do so (AMRMClientState.mark_lost).
+
+        Returns events for those whose end was not known.
+        """
         return self._state.mark_lost(statuses, release=release)
 
     async def register(self, host: str = "", rpc_port: int = -1, tracking_url: str = "") -> Registered:
         """Register this attempt and start to send heartbeats. The returned event is also the first of `events`.
 
-        Raises YarnException if the RM refuses it, or has not answered for `silence_max_ms`.
+        Raises YarnException if the RM refuses the attempt, or has not answered for `silence_max_ms`.
         """
         self._address = RegisterApplicationMasterRequest(host, rpc_port, tracking_url)
         events = await self._register()
@@ -169,7 +173,7 @@ class AMRMClient:
         return registered
 
     async def events(self) -> AsyncIterator[Event]:
-        """Everything that happens, in order. Ends after ShutdownOrdered or AllocateFailed."""
+        """Yield all events in order. Ends after ShutdownOrdered or AllocateFailed."""
         while True:
             event = await self._events.get()
             yield event
@@ -189,7 +193,7 @@ class AMRMClient:
     # The exchange with the RM
 
     async def _register(self) -> list[Event]:
-        """Register, repeatedly while the outcome is unknown (RMProxy): a killed RM may not know of the call."""
+        """Register, and repeat the call while its outcome is unknown (RMProxy): a killed RM may not have stored it."""
         deadline_s = time.monotonic() + self._silence_max_s
         while True:
             try:
@@ -197,7 +201,7 @@ class AMRMClient:
             except CallOutcomeUnknown as error:
                 if time.monotonic() > deadline_s:
                     raise
-                _logger.warning("no answer to registerApplicationMaster, repeating: %s", error)
+                _logger.warning("no answer to registerApplicationMaster, repeating the call: %s", error)
                 await asyncio.sleep(self._interval_s)
             else:
                 return self._state.handle_registered(response)
@@ -206,7 +210,7 @@ class AMRMClient:
         try:
             return (await self._proxy.finish_application_master(request)).is_unregistered
         except ApplicationMasterNotRegisteredException:
-            # The RM has restarted since. AMRMClientImpl registers again only to unregister.
+            # The RM has restarted since the attempt registered. AMRMClientImpl registers again only to unregister.
             with contextlib.suppress(InvalidApplicationMasterRequestException):
                 await self._register()
             return False
@@ -228,7 +232,7 @@ class AMRMClient:
                 await asyncio.sleep(max(0.0, started_s + self._interval_s - time.monotonic()))
 
     async def _exchange(self) -> list[Event]:
-        """Send one heartbeat and return its events; none if another is to be sent at once."""
+        """Send one heartbeat and return its events. Returns no events if another heartbeat must follow at once."""
         request = self._state.next_request(self.progress())
         try:
             response = await self._allocate_until_answered(request)
@@ -245,13 +249,17 @@ class AMRMClient:
         return self._state.handle_reply(response)
 
     async def _resync(self) -> list[Event]:
-        """Register again. The answer brings NM tokens; its containers of earlier attempts are known already."""
+        """Register again with a restarted RM.
+
+        The answer contains NM tokens. The containers of earlier attempts in the answer are known already.
+        """
         self._state.handle_not_registered()
         try:
             await self._register()
         except InvalidApplicationMasterRequestException as error:
-            # An earlier call registered it, and its answer was lost. The next heartbeat will show whether that is so.
-            _logger.warning("already registered: %s", error.message)
+            # An earlier call may have registered the attempt, with its answer lost. If it did not, the next heartbeat
+            # fails.
+            _logger.warning("the ResourceManager says that this attempt is registered already: %s", error.message)
             await asyncio.sleep(self._interval_s)
         except YarnException as error:
             return [AllocateFailed(error)]
@@ -259,7 +267,10 @@ class AMRMClient:
         return []
 
     async def _allocate_until_answered(self, request: AllocateRequest) -> AllocateResponse:
-        """Repeat the same request while its outcome is unknown; the RM recognizes it by its response id."""
+        """Repeat the same request while its outcome is unknown.
+
+        The RM recognizes a repeated request by its response id.
+        """
         deadline_s = time.monotonic() + self._silence_max_s
         while True:
             try:
@@ -267,7 +278,9 @@ class AMRMClient:
             except CallOutcomeUnknown as error:
                 if time.monotonic() > deadline_s:
                     raise
-                _logger.warning("no answer to allocate, repeating response_id=%d: %s", request.response_id, error)
+                _logger.warning(
+                    "no answer to allocate, repeating the call response_id=%d: %s", request.response_id, error
+                )
                 await asyncio.sleep(self._interval_s)
 
     async def _stop_heartbeats(self) -> None:

@@ -1,4 +1,4 @@
-"""NMClient: an AM's side of ContainerManagementProtocol, for all the NMs on which it has containers.
+"""NMClient: an AM's side of ContainerManagementProtocol, for all NMs on which the AM has containers.
 
 If the outcome of a start is unknown, the client asks the NM whether it has the container. So a container is started
 once or not at all, and the caller learns which.
@@ -35,13 +35,14 @@ from yarn.settings.resourcemanager import NM_CLIENT_CONNECT_MAX_WAIT, NM_CLIENT_
 from yarn.states import SignalContainerCommand
 
 STARTS_PER_CALL_MAX = 100
-"""Starts in one call. A larger call saves no more, and its callers wait longer."""
+"""The limit on starts in one call. A larger call saves hardly anything, and its callers wait longer."""
 
 
 class NMClient:
-    """Starts, stops and queries containers. `tokens` may grow while it is used (AMRMClient.nm_tokens).
+    """Starts, stops and queries containers. `tokens` may grow while the client is used (AMRMClient.nm_tokens).
 
-    Methods raise InvalidToken if there is no token for the NM, and CallOutcomeUnknown if it does not answer in time.
+    Methods raise InvalidToken if there is no token for the NM, and CallOutcomeUnknown if the NM does not answer in
+    time.
     """
 
     def __init__(self, tokens: Mapping[NodeId, Token], retry: RetryPolicy) -> None:
@@ -54,7 +55,10 @@ class NMClient:
 
     @classmethod
     def connect(cls, environment: AMEnvironment, tokens: Mapping[NodeId, Token]) -> NMClient:
-        """A client with the configured waits for unreachable NMs; nothing is sent yet."""
+        """Make a client that waits for unreachable NMs as long as the configuration says.
+
+        The call sends nothing yet.
+        """
         conf = environment.configuration
         return cls(tokens, RetryPolicy.read(conf, NM_CLIENT_CONNECT_MAX_WAIT, NM_CLIENT_CONNECT_RETRY_INTERVAL))
 
@@ -75,7 +79,7 @@ class NMClient:
     async def start(self, container: Container, launch_context: ContainerLaunchContext) -> None:
         """Start a container. Raises YarnException if it was definitely not started, or if its NM does not answer.
 
-        Concurrent starts on one NM share a call; start many containers in tasks, not one after the other.
+        Concurrent starts on one NM share a call, so start many containers in concurrent tasks.
         """
         if container.token is None:
             raise InvalidToken(
@@ -99,9 +103,10 @@ class NMClient:
             await asyncio.sleep(self._retry.interval_ms / 1000)
 
     async def update(self, container: Container) -> None:
-        """Apply the new size of a container from ContainersUpdated on its NM; else the RM takes the increase back.
+        """Apply a container's new size from ContainersUpdated on its NM; if this is not done, the RM reverts an
+        increase.
 
-        Raises YarnException if its NM definitely did not apply it, or does not answer.
+        Raises YarnException if the NM definitely did not apply the size, or does not answer.
         """
         if container.token is None:
             raise InvalidToken(f"{container.id} has no container token: only one from ContainersUpdated can be updated")
@@ -124,13 +129,19 @@ class NMClient:
             )
 
     async def stop(self, container_id: ContainerId, node_id: NodeId) -> None:
-        """Stop a container (exit status -105). Raises YarnException if the NM does not have it."""
+        """Stop a container; its exit status is then -105.
+
+        Raises YarnException if the NM does not have the container.
+        """
         response = await self._proxy(node_id).stop_containers((container_id,))
         if container_id in response.failed:
             raise response.failed[container_id]
 
     async def status(self, container_id: ContainerId, node_id: NodeId) -> ContainerStatus:
-        """The status of a container. Raises YarnException if the NM does not have it (any more)."""
+        """The status of a container.
+
+        Raises YarnException if the NM does not have the container, or no longer has it.
+        """
         response = await self._proxy(node_id).get_container_statuses((container_id,))
         for status in response.statuses:
             if status.container_id == container_id:
@@ -140,7 +151,7 @@ class NMClient:
         )
 
     async def statuses(self, container_ids: tuple[ContainerId, ...], node_id: NodeId) -> tuple[ContainerStatus, ...]:
-        """The statuses of those of the containers that the NM has. Raises YarnException if it cannot be reached."""
+        """The statuses of those containers that the NM has. Raises YarnException if the NM cannot be reached."""
         return (await self._proxy(node_id).get_container_statuses(container_ids)).statuses
 
     async def signal(self, container_id: ContainerId, node_id: NodeId, command: SignalContainerCommand) -> None:
@@ -165,7 +176,7 @@ class NMClient:
         return starts
 
     async def _has(self, container_id: ContainerId, node_id: NodeId) -> bool:
-        """True if the NM has the container. Raises YarnException if it cannot be reached."""
+        """True if the NM has the container. Raises YarnException if the NM cannot be reached."""
         return any(status.container_id == container_id for status in await self.statuses((container_id,), node_id))
 
     def _proxy(self, node_id: NodeId) -> ContainerManagementProtocol:
@@ -188,7 +199,7 @@ _Has = Callable[[ContainerId], Awaitable[bool]]
 
 @dataclass(slots=True, eq=False)
 class _Start:
-    """`outcome` is set to None once the container is started, else to the error."""
+    """A start that waits for its call. `outcome` becomes None if the container is started, else the error."""
 
     container_id: ContainerId
     request: StartContainerRequest
@@ -196,10 +207,10 @@ class _Start:
 
 
 class NodeStarts:
-    """Combines concurrent starts on one NM: startContainers takes many, and a call costs more than a start.
+    """Combines concurrent starts on one NM: one startContainers call for many containers costs less than many calls.
 
-    Starts of one turn of the event loop make one call; those that come while it is under way make the next.
-    `send` is the NM's startContainers, `has` asks it whether it has a container.
+    Starts that are requested in one turn of the event loop make one call. Starts that are requested while this call is
+    in progress make the next call. `send` is the NM's startContainers; `has` asks the NM whether it has a container.
     """
 
     def __init__(self, send: _Send, has: _Has, tasks: asyncio.TaskGroup) -> None:
@@ -210,7 +221,10 @@ class NodeStarts:
         self._sender: asyncio.Task[None] | None = None
 
     async def start(self, container_id: ContainerId, request: StartContainerRequest) -> YarnException | None:
-        """None once the container is started, else the error; CallOutcomeUnknown if it may have been started."""
+        """Start a container.
+
+        Returns None once it is started, else the error; CallOutcomeUnknown if it may have been started.
+        """
         outcome: asyncio.Future[YarnException | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Start(container_id, request, outcome))
         if self._sender is None:
@@ -218,7 +232,7 @@ class NodeStarts:
         return await outcome
 
     def close(self) -> None:
-        """Start nothing more; cancel the starts that wait."""
+        """Cancel the starts that wait, and accept no more."""
         if self._sender is not None:
             self._sender.cancel()
 
@@ -230,7 +244,7 @@ class NodeStarts:
                 for start, error in zip(starts, await self._send_together(starts), strict=True):
                     _settle(start, error)
         except BaseException:
-            # Cancellation included: otherwise the callers would wait forever.
+            # Cancellation is included, because otherwise the callers would wait forever.
             for start in (*starts, *self._waiting):
                 start.outcome.cancel()
             raise
@@ -241,14 +255,18 @@ class NodeStarts:
         try:
             response = await self._send(tuple(start.request for start in starts))
         except (InvalidToken, InvalidArgumentException) as error:
-            # One start made the NM refuse the whole call (a forged token, or the sum is too large): find out which.
+            # One of the starts made the NM refuse the whole call (a forged token, or a call that is too large): find
+            # out which.
             return [error] if len(starts) == 1 else [await self._send_after(error, start) for start in starts]
         except YarnException as error:
             return [error] * len(starts)
         return [_outcome(start.container_id, response) for start in starts]
 
     async def _send_after(self, error: YarnException, start: _Start) -> YarnException | None:
-        """Start one by itself after a shared call was refused. Starts before a forged token were carried out anyway."""
+        """Send one start by itself, after the shared call was refused.
+
+        The NM has carried out the starts before a forged token.
+        """
         try:
             if await self._has(start.container_id):
                 return None
@@ -258,7 +276,7 @@ class NodeStarts:
 
 
 def _settle(start: _Start, error: YarnException | None) -> None:
-    """Set the outcome; its caller may have been cancelled."""
+    """Set the outcome of a start, unless its caller was cancelled."""
     if not start.outcome.done():
         start.outcome.set_result(error)
 

@@ -1,1 +1,1 @@
-"""The cores of an ApplicationMaster: its requests, its application, and what still runs after an RM restart."""
+"""The pure cores of an ApplicationMaster: its requests, its application, and its check after an RM restart."""

@@ -1,8 +1,8 @@
-"""Emulates containers without processes: each follows the profile that is drawn for it by its rule.
+"""Emulates containers without processes: each follows a profile that is drawn from the rule that matches it.
 
-A container costs an entry in a heap of ends; one timer of the event loop serves all of them, and there is no task. No
-file is made for it. The random numbers come from the table's seed, the container's number and its launch number, not
-from the node, so a run with the same containers gives them the same profiles.
+A container costs one entry in a heap of ends. One timer of the event loop serves all containers; none has a task or
+files. The random numbers depend on the table's seed, the container's number and its launch number, but not on the node.
+So a container gets the same profile in each run.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from nm.core.container_limits import ProcessSample
 from nm.core.effects import LaunchContainer, Signal, SignalProcess
 from nm.core.emulation import EmulationTable, ResourceProfile, Rule
 from nm.core.events import ContainerExited, ContainerLaunched, ContainerSignalled, Event, LaunchCancelled
-from nm.core.memory_limits import ProcessSample
 from nm.emulation.application_master import EmulatedApplicationMaster, EmulatedApplicationMasters
 from yarn.ids import EPOCH_BITS, ContainerId
 from yarn.states import ContainerExitStatus
 
 PID_FIRST = 1 << 22
-"""Linux gives no process an id this large, so an emulated container is never mistaken for a process."""
+"""The first process id of emulated containers. Linux assigns no id this large, so none equals that of a process."""
 _STALE_ENDS_MAX = 1000
-"""Ends in the heap of containers that were killed earlier. Above this number the heap is rebuilt without them."""
+"""How many ends of killed containers may stay in the heap. Above this number the heap is rebuilt without them."""
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _CODES = {Signal.TERM: ContainerExitStatus.TERMINATED, Signal.KILL: ContainerExitStatus.FORCE_KILLED}
 
@@ -35,8 +35,8 @@ _CODES = {Signal.TERM: ContainerExitStatus.TERMINATED, Signal.KILL: ContainerExi
 class EmulatedContainer:
     """One launch of an emulated container. `exit_code` is None until it is known.
 
-    `master` is set if the container is an AM that registers with the ResourceManager. `has_timer` is True while its end
-    is in the heap.
+    `master` is set if the container is an AM that registers with the ResourceManager. `has_timer` is True while the
+    container's end is in the heap.
     """
 
     effect: LaunchContainer
@@ -49,9 +49,10 @@ class EmulatedContainer:
 
 
 class EmulatedLauncher:
-    """The node's emulated containers, by id. `send` takes the events; `launch` and `signal` never call it themselves.
+    """The emulated containers of a node, by id.
 
-    `idle` is set while none runs. Set `masters` before the first launch if a rule has AMs that register.
+    `send` receives the events; `launch` and `signal` never call it before they return. `idle` is set while no container
+    runs. Set `masters` before the first launch if a rule has AMs that register.
     """
 
     def __init__(self, table: EmulationTable, send: Callable[[Event], None]) -> None:
@@ -71,12 +72,12 @@ class EmulatedLauncher:
         self._timer_ms = 0
 
     def launch(self, effect: LaunchContainer) -> None:
-        """Launch it in the loop's next turn; a signal that comes earlier cancels the launch."""
+        """Launch a container in the loop's next turn; a signal that comes before that cancels the launch."""
         self._starting[effect.container_id] = effect
         self._call_soon(lambda: self._start(effect))
 
     def signal(self, effect: SignalProcess) -> None:
-        """TERM and KILL end it with exit codes 143 and 137; QUIT has no effect."""
+        """Send a signal: TERM and KILL end the container with exit codes 143 and 137, QUIT has no effect."""
         starting = self._starting.get(effect.container_id)
         if starting is not None and starting.launch == effect.launch:
             if effect.signal is not Signal.QUIT and not effect.command:
@@ -94,16 +95,18 @@ class EmulatedLauncher:
             self._end_soon(container, _CODES[effect.signal])
 
     def kill_all(self) -> None:
-        """Kill every running container: the node stops."""
+        """Kill every running container, because the node stops."""
         for container in list(self.running.values()):
             self.signal(SignalProcess(container.effect.container_id, container.effect.launch, Signal.KILL))
 
     def has(self, container_id: ContainerId) -> bool:
-        """True if it runs or is being launched."""
+        """True if the container runs or is being launched."""
         return container_id in self.running or container_id in self._starting
 
     def sample(self, container_id: ContainerId) -> ProcessSample | None:
-        """Its current usage as that of one process, all memory resident; None if it does not run."""
+        """The current usage of a container as that of one process, with all memory resident; None if it
+        does not run.
+        """
         container = self.running.get(container_id)
         if container is None or container.exit_code is not None:
             return None
@@ -140,7 +143,10 @@ class EmulatedLauncher:
         return ResourceProfile.draw(rule.stages, effect.resource, draw)
 
     def _random(self, effect: LaunchContainer) -> random.Random:
-        """The random numbers of one launch; not seeded by the RM's start time and epoch, which differ between runs."""
+        """A generator of random numbers for one launch.
+
+        The seed of the generator leaves out the RM's start time and epoch, because these differ between runs.
+        """
         container_id = effect.container_id
         attempt_id = container_id.attempt_id
         number = container_id.number & ((1 << EPOCH_BITS) - 1)
@@ -151,7 +157,10 @@ class EmulatedLauncher:
     # Ends
 
     def _set_timer(self) -> None:
-        """Set the timer to the first end. A timer that is set for an earlier time is kept: it is set again then."""
+        """Set the timer to the first end in the heap.
+
+        A timer that is set for an earlier time is kept; when it fires, it is set again.
+        """
         if not self._ends or (self._timer is not None and self._timer_ms <= self._ends[0][0]):
             return
         if self._timer is not None:
@@ -172,7 +181,7 @@ class EmulatedLauncher:
         self._set_timer()
 
     def _end_profile(self, container: EmulatedContainer) -> None:
-        """Its stages are over. An AM that ends with exit code 0 unregisters first."""
+        """End a container whose stages are over. An AM with exit code 0 first unregisters."""
         exit_code = container.profile.exit_code
         if container.master is not None and exit_code == 0:
             container.master.finish()
@@ -181,7 +190,9 @@ class EmulatedLauncher:
         self._send_end(container)
 
     def _master_ended(self, container: EmulatedContainer, exit_code: int) -> None:
-        """An AM has unregistered, or the ResourceManager shut it down while its stages went on."""
+        """End the container of an AM that has unregistered, or that the ResourceManager shut down while its stages went
+        on.
+        """
         if container.exit_code is not None:
             return
         self._stale_ends += container.has_timer
@@ -208,7 +219,7 @@ class EmulatedLauncher:
         self._send(ContainerExited(effect.container_id, effect.launch, container.exit_code))
 
     def _call_soon(self, action: Callable[[], None]) -> None:
-        """Call `action` in the next turn of the loop; one callback of the loop serves all actions of a turn."""
+        """Call `action` in the next turn of the event loop; one callback serves all actions of a turn."""
         if not self._deferred:
             asyncio.get_running_loop().call_soon(self._call_deferred)
         self._deferred.append(action)
@@ -220,7 +231,7 @@ class EmulatedLauncher:
 
 
 def _now_ms() -> int:
-    """The loop's clock, rounded to ms, so that an end is due when its timer fires."""
+    """The loop's clock, rounded to ms, so that an end is due when the timer for it fires."""
     return round(asyncio.get_running_loop().time() * 1000)
 
 

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from nm.core import NodeManagerCore
-from nm.core.cpu_limits import NodeCpu
+from nm.core.container_limits import NodeCpu
 from nm.core.emulation import EmulationTable
 from nm.core.events import Event, ShutDown, Start
 from nm.core.launch_script import NodeEnvironment
@@ -24,8 +25,9 @@ from nm.launcher.containers_launcher import ContainersLauncher, Launchers
 from nm.launcher.deletion import DeletionService
 from nm.launcher.directories import NodeDirectories
 from nm.localizer.fetch import Localizer
+from nm.shell.auxiliary_services import AuxiliaryServices
 from nm.shell.disks import DiskChecker, DiskSettings, SharedSamples
-from nm.shell.effects import NodeParts, NodeShell
+from nm.shell.effects import LogAggregation, NodeParts, NodeShell
 from nm.shell.host_environment import HostEnvironment, hardware, java_version
 from nm.shell.monitor import ContainersMonitor, MonitorSettings
 from nm.shell.resource_tracker import TrackerCalls
@@ -82,10 +84,20 @@ class SharedServices:
 class NodeManager:
     """A node that serves. `registered` is done once it has registered, `shell.stopped` when it is to end."""
 
-    def __init__(self, shared: SharedServices, node_id: NodeId, service: ContainerManagementService) -> None:
+    def __init__(
+        self,
+        shared: SharedServices,
+        node_id: NodeId,
+        service: ContainerManagementService,
+        auxiliary: AuxiliaryServices,
+    ) -> None:
         self.node_id = node_id
         self.service = service
-        self.facts, self.settings, self.clock = shared.facts, shared.settings, shared.clock
+        self.facts, self.clock = shared.facts, shared.clock
+        self.settings = shared.settings
+        if auxiliary.metadata:
+            self.settings = replace(self.settings, auxiliary_services=tuple(auxiliary.metadata.items()))
+        self._auxiliary = auxiliary
         self.core = NodeManagerCore(node_id, self.facts, self.settings)
         start = NodeCoreStart(node_id, self.facts, self.settings)
         self.shell = NodeShell(self.core, self.clock, open_event_log(shared.conf, f"nodemanager-{node_id}", start))
@@ -107,13 +119,23 @@ class NodeManager:
         )
         self._localizer = Localizer(directories, send, nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(shared.conf))
         self._deletion = DeletionService(directories, environment.deleter)
+        self._directories, self._conf = directories, shared.conf
         self._started_before = environment.started_before(node_id.host)
 
     def start(self, calls: TrackerCalls, tasks: asyncio.TaskGroup, masters: EmulatedApplicationMasters | None) -> None:
         """Serve, and register by `calls`. `masters` is needed if the emulation table has AMs that register."""
         self.launcher.emulated.masters = masters
         self._localizer.use(tasks)
-        self.shell.parts = NodeParts(calls, self._localizer, self.launcher, self.monitor, self._deletion, self.service)
+        self.shell.parts = NodeParts(
+            calls,
+            self._localizer,
+            self.launcher,
+            self.monitor,
+            self._deletion,
+            self.service,
+            self._auxiliary,
+            self._log_aggregation(tasks),
+        )
         self.service.open(self.node_id, self.shell)
         self.disks.check()
         self.shell.send(Start(self._started_before))
@@ -141,6 +163,14 @@ class NodeManager:
         self.service.close()
         self.shell.close()
 
+    def _log_aggregation(self, tasks: asyncio.TaskGroup) -> LogAggregation | None:
+        if not self.settings.aggregate_logs:
+            return None
+        # Imported here: without aggregation a NodeManager is as small as before.
+        from nm.launcher.log_aggregation import LogAggregator, RemoteLogs
+
+        return LogAggregator(self.node_id, self._directories, RemoteLogs.read(self._conf), self.shell.send, tasks)
+
     def _make_launcher(self, shared: SharedServices, directories: NodeDirectories) -> ContainersLauncher:
         conf = shared.conf
         environment = NodeEnvironment(
@@ -151,6 +181,7 @@ class NodeManager:
             nodemanager.ADMIN_ENV.of(conf),
             shared.environ,
             shared.java_version,
+            self._auxiliary.metadata,
         )
         return ContainersLauncher(
             environment,

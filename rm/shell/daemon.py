@@ -37,18 +37,20 @@ from wire.channel import Channels
 from wire.cluster_secret import read_cluster_secret
 from wire.core_shell import WallClock
 from wire.daemon import Reload, ReportReady, WebServices, ended_by_signal
+from wire.dispatch import RpcObserver
 from wire.event_log import open_event_log
+from wire.hadoop_authentication import ByToken, ByUser
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.inspection import InspectionProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.protocols.tracker import ResourceTracker
-from wire.server import RpcObserver
-from wire.tokens import NodeTokenSecretManager
+from wire.tokens import ClientTokenSecretManager, NodeTokenSecretManager
 from wire.topology import Topology
 from wire.watching import CallWatch
 from yarn.configuration import Configuration
-from yarn.errors import YarnException
+from yarn.containers import Token
+from yarn.errors import InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId
 from yarn.machine import StateChanged
 from yarn.settings import resourcemanager
@@ -235,6 +237,17 @@ class ResourceManager:
         self.exit_status = STORE_FAILED
         self.give_up()
 
+    def _master_token_of(self, identifier: bytes) -> Token:
+        """The AMRM token with this identifier.
+
+        Raises InvalidToken also if its attempt has ended (AMRMTokenSecretManager.retrievePassword).
+        """
+        token = self.keys.masters.token_of(identifier)
+        attempt_id = self.keys.masters.check(token).attempt_id
+        if attempt_id not in self.core.context.sessions:
+            raise InvalidToken(f"{attempt_id} not found in AMRMTokenSecretManager.")
+        return token
+
     def _make_servers(self, reload: Reload | None, observers: tuple[RpcObserver, ...]) -> Servers:
         conf, shell, signer, keys = self._conf, self._shell, self._signer, self.keys
         secret, topology = read_cluster_secret(conf), Topology.read(conf)
@@ -242,17 +255,20 @@ class ResourceManager:
         admins = AdminService(self.core, shell, conf, _with_mapping_rules(reload))
         node_tokens = NodeTokenSecretManager(secret)
         servers, check_client = Servers(conf, observers), client_authentication(conf, secret)
+        by_user = ByUser(ClientTokenSecretManager(secret).create())
         servers.add(
             resourcemanager.ADDRESS,
             ApplicationClientProtocol.rpcs,
             clients,
             check_client,
+            by_user,
         ).add(InspectionProtocol.rpcs, InspectionService(self.core, self._clock), check_client)
         servers.add(
             resourcemanager.SCHEDULER_ADDRESS,
             ApplicationMasterProtocol.rpcs,
             MasterService(shell, signer),
             lambda caller: keys.masters.check(caller.token),
+            ByToken(self._master_token_of),
         )
         tracker = servers.add(
             resourcemanager.RESOURCE_TRACKER_ADDRESS,
@@ -266,6 +282,7 @@ class ResourceManager:
             ResourceManagerAdministrationProtocol.rpcs,
             admins,
             check_client,
+            by_user,
         )
         self._web = self._make_web(clients, admins)
         if self._web is not None:

@@ -29,21 +29,20 @@ from rm.core.events import (
     RemoveClusterNodeLabels,
     ReplaceLabelsOnNodes,
     SubmitApplication,
-    Tick,
     UpdateApplicationPriority,
     UpdateApplicationTimeouts,
 )
 from wire.core_shell import Core, CoreShell
 from yarn.errors import YarnException
-from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
 
 _logger = logging.getLogger(__name__)
 
 SETTLED = frozenset({"FINISHED", "FAILED", "KILLED"})
-"""Names of the final states of an attempt."""
+"""The names of the final states of an attempt."""
 
 STALL_CHECKS_PER_THRESHOLD = 3
-"""How often the process checks whether it was stalled, per stall threshold."""
+"""How many times per stall threshold the process checks whether it was stalled."""
 
 
 class StateStoreWriter(Protocol):
@@ -65,18 +64,21 @@ DurableRequest = (
     | RemoveClusterNodeLabels
     | ReplaceLabelsOnNodes
 )
-"""Requests that are answered once everything before them is stored, even if they change nothing: an earlier, equal
-request may not be stored yet.
-"""
+"""Requests whose answer waits until everything before it is stored, even if they change nothing: an earlier, equal
+request may not be stored yet."""
 
 Heartbeat = RegisterNode | NodeHeartbeat | Allocate
-"""Answered at once, since a late answer would let the caller expire. The answer contains nothing that its own step
-stores: what a heartbeat leads to is part of a later answer."""
+"""Requests that are answered at once, because a late answer would let the caller expire.
+
+The answer depends on nothing that is stored in the same step: what a heartbeat causes is part of a later answer.
+"""
 
 
 class ResourceManagerShell(CoreShell[Event, Effect]):
-    """Runs one core. Set `launch`, `clean_up`, `attempt_ended` and `give_up` before the first event, and `store_writer`
-    if there is a state store.
+    """Runs one core and carries out its effects.
+
+    Set `launch`, `clean_up`, `attempt_ended` and `give_up` before the first event, and `store_writer` if there is a
+    state store.
     """
 
     def __init__(self, core: Core[Event, Effect], clock: Callable[[], int]) -> None:
@@ -92,7 +94,9 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
         self._stall_timer: asyncio.TimerHandle | None = None
 
     def detect_stalls(self, threshold_ms: int) -> None:
-        """From now on report to the core, before any other event, a stall of this process of over `threshold_ms`."""
+        """From now on detect stalls of this process that last longer than `threshold_ms`, and report each to the
+        core before any other event.
+        """
         self._stall_threshold_ms, self._last_run_ms = threshold_ms, self._clock()
         self._check_for_stall_again()
 
@@ -102,7 +106,7 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
         super().close()
 
     def handle(self, event: Event) -> None:
-        """One step. While the state store cannot be written, requests that must be stored are refused."""
+        """Process one event. While the state store cannot be written, requests that must be stored are refused."""
         self._check_for_stall()
         problem = None if self.store_writer is None else self.store_writer.problem
         if problem is not None and isinstance(event, DurableRequest):
@@ -124,9 +128,11 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
             self.send(ProcessStalled(stalled_ms))
 
     def carry_out_step(self, event: Event, effects: list[Effect]) -> None:
-        """Pass the step's store effects to the writer together; its answers wait there until they are durable."""
+        """Pass the step's store effects to the writer together; the step's answers wait there until the effects are
+        durable.
+        """
         if len(effects) == 1 and type(event) is NodeHeartbeat and type(effects[0]) is Reply:
-            # A heartbeat without news, like nearly every step: the same as below, but faster.
+            # Nearly every step is a heartbeat without news, with only a reply: this does the same as below, faster.
             self.answer(effects[0].call, effects[0].value)
             return
         is_heartbeat = isinstance(event, Heartbeat)
@@ -183,7 +189,7 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
 
 
 def _ignore(change: StateChanged) -> None:
-    """By default state changes are only logged."""
+    """Ignore the end of an attempt: by default state changes are only logged."""
 
 
 def _cannot_exit() -> None:

@@ -29,15 +29,12 @@ from tests.cluster.golden_scene import (
     recorded,
 )
 from yarnling.cli import main
-from yarnling.cli.hadoop.application import APPLICATION
-from yarnling.cli.hadoop.attempt import ATTEMPT
-from yarnling.cli.hadoop.cluster import CLUSTER
+from yarnling.cli.hadoop.application import APPLICATION, ATTEMPT
 from yarnling.cli.hadoop.container import CONTAINER
 from yarnling.cli.hadoop.logs import LOGS
-from yarnling.cli.hadoop.node import NODE
-from yarnling.cli.hadoop.options import usage
+from yarnling.cli.hadoop.node import CLUSTER, NODE
 from yarnling.cli.hadoop.queue import QUEUE
-from yarnling.cli.hadoop.verb import Verb
+from yarnling.cli.hadoop.verb import Verb, usage
 
 pytestmark = pytest.mark.cluster
 

@@ -16,11 +16,11 @@ from yarn.protocols.client import (
     MoveApplicationRequest,
     QueueInfoRequest,
     QueueUserAcls,
-    ResourceTypeInfo,
     UpdatePriorityRequest,
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest
+from yarn.resource import ResourceTypeInfo
 from yarn.states import ApplicationAccessType, NodeState, QueueACL, SignalContainerCommand
 from yarn.times import format_iso8601, parse_iso8601
 
@@ -65,7 +65,7 @@ async def test_a_priority_above_the_clusters_maximum_is_lowered_to_it(cluster: C
 
 async def test_a_lifetime_is_changed_and_reported(cluster: Cluster) -> None:
     app, client = await accepted(cluster), await cluster.client()
-    started_ms = (await client.get_application_report(app)).submit_time_ms
+    started_ms = (await client.get_application_report(app)).start_time_ms
     ends = format_iso8601(started_ms + 3_600_000)
     assert await client.update_application_timeouts(UpdateTimeoutsRequest(app, ends)) == ends
     report = await client.get_application_report(app)

@@ -91,7 +91,7 @@ async def test_an_am_finds_its_token_and_the_rms_variables(cluster: Cluster) -> 
     assert started.context.environment == {
         "A": "1",
         WEB_PROXY_BASE: f"/proxy/{app}",
-        SUBMIT_TIME: str(report.submit_time_ms),
+        SUBMIT_TIME: str(report.start_time_ms),
     }
     assert Credentials.from_bytes(started.context.tokens).secrets == {"mine": b"s"}
     assert started.identifier.container_type is ContainerType.APPLICATION_MASTER

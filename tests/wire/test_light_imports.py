@@ -38,7 +38,7 @@ def spoken(modules: set[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("program", ["distributed_shell", "elastic", "gang"])
-def test_a_master_imports_its_two_protocols_and_nothing_heavy(program: str) -> None:
+def test_an_am_imports_its_two_protocols_and_nothing_heavy(program: str) -> None:
     modules = imported(f"am.programs.{program}.application_master")
     assert spoken(modules) == {"master", "container_management"}
     assert HEAVY & modules == set()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import pytest
 
-from wire.local_peer import peer_user_id, user_id_in
+from wire import local_peer
+from wire.local_peer import peer_user_id, user_id_in, user_id_of_peer
 
 HEADER = (
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
@@ -121,6 +123,25 @@ def test_this_process_is_found(family: socket.AddressFamily, host: str, dial: st
             assert peer_user_id(*ends(served)) == os.getuid()
     except OSError as error:
         pytest.skip(f"no IPv6 here: {error}")
+
+
+def test_the_user_of_a_connection() -> None:
+    with connected(socket.AF_INET, "127.0.0.1", dial="127.0.0.1") as (client, served):
+        assert user_id_of_peer(served) == os.getuid()
+        client.shutdown(socket.SHUT_WR)
+        assert user_id_of_peer(served) is None, "it will not call again"
+        served.close()
+        assert user_id_of_peer(served) is None
+
+
+def test_a_later_connection_from_the_same_port_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller resets its connection; by the time of the look-up another user's process has its port."""
+    monkeypatch.setattr(local_peer, "peer_user_id", lambda peer, server: 0)
+    with connected(socket.AF_INET, "127.0.0.1", dial="127.0.0.1") as (client, served):
+        assert user_id_of_peer(served) == 0
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+        assert user_id_of_peer(served) is None
 
 
 def test_a_caller_that_has_closed_its_socket_is_not_found() -> None:

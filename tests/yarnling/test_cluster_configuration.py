@@ -46,7 +46,7 @@ def test_all_faults_of_files_and_settings_are_reported_at_once(tmp_path: Path) -
 
 
 def test_each_faulty_queue_is_reported(tmp_path: Path) -> None:
-    """Each with its file and line, once; the error at which Hadoop would stop comes first."""
+    """Each fault is reported once, with its file and line. The error at which Hadoop would stop comes first."""
     queues = {
         "root.queues": "a,b",
         "root.a.capacity": "70",

@@ -1,4 +1,4 @@
-"""ApplicationClientProtocol: a client to the RM."""
+"""ApplicationClientProtocol: the calls of a client to the RM."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from wire.codec.basic import (
     write_resource,
 )
 from wire.codec.containers import read_signal, write_signal
-from wire.codec.fields import members, number, optional_text, refuse_too_many, required, text, texts
+from wire.codec.fields import members, number, optional_int, optional_text, refuse_too_many, required, text, texts
 from wire.codec.message_codec import MessageCodec, empty, holding, holding_text, listing, listing_texts
 from wire.codec.nodes import (
     LABELS_MAX,
@@ -52,8 +52,10 @@ from yarn.applications import (
     ApplicationReport,
     ApplicationSubmissionContext,
     ContainerReport,
+    TimeRange,
 )
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.java.values import LONG_MAX
 from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
 from yarn.protocols.client import (
     GetNewApplicationResponse,
@@ -64,19 +66,18 @@ from yarn.protocols.client import (
     NodesToLabels,
     QueueInfoRequest,
     QueueUserAcls,
-    ResourceTypeInfo,
     UpdatePriorityRequest,
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest
 from yarn.queues import QueueInfo
-from yarn.resource import Resource
+from yarn.resource import Resource, ResourceTypeInfo
 from yarn.states import ApplicationsRequestScope, NodeState, QueueACL
 
 FILTER_ENTRIES_MAX = 1000
-"""Types, states, users, queues or tags of one filter, each of which is compared with every application."""
+"""The maximum of types, states, users, queues or tags in one filter; each is compared with every application."""
 TIMEOUTS_MAX = 8
-"""Timeouts in one request; YARN has only one kind."""
+"""The maximum of timeouts in one request; YARN has only one kind."""
 _QUEUE_ACLS = members(QueueACL)
 _SCOPES = members(ApplicationsRequestScope)
 
@@ -101,6 +102,12 @@ def _write_filter(wanted: ApplicationFilter, out: pb.GetApplicationsRequestProto
         out.limit = wanted.limit
     if wanted.scope is not ApplicationsRequestScope.ALL:
         out.scope = number(wanted.scope)
+    if wanted.name is not None:
+        out.name = wanted.name
+    if wanted.started is not None:
+        out.start_begin, out.start_end = wanted.started.begin_ms, wanted.started.end_ms
+    if wanted.finished is not None:
+        out.finish_begin, out.finish_end = wanted.finished.begin_ms, wanted.finished.end_ms
 
 
 def _read_filter(proto: pb.GetApplicationsRequestProto) -> ApplicationFilter:
@@ -112,9 +119,19 @@ def _read_filter(proto: pb.GetApplicationsRequestProto) -> ApplicationFilter:
         frozenset(texts(proto, "users")),
         frozenset(texts(proto, "queues")),
         frozenset(texts(proto, "applicationTags")),
-        proto.limit if proto.HasField("limit") else None,
+        optional_int(proto, "limit"),
         _SCOPES[proto.scope],
+        optional_text(proto, "name"),
+        _time_range(proto, "start_begin", "start_end"),
+        _time_range(proto, "finish_begin", "finish_end"),
     )
+
+
+def _time_range(proto: pb.GetApplicationsRequestProto, begin: str, end: str) -> TimeRange | None:
+    begin_ms, end_ms = optional_int(proto, begin), optional_int(proto, end)
+    if begin_ms is None and end_ms is None:
+        return None
+    return TimeRange(begin_ms or 0, LONG_MAX if end_ms is None else end_ms)
 
 
 def _write_kill(request: KillApplicationRequest, out: pb.KillApplicationRequestProto) -> None:
@@ -212,7 +229,7 @@ def _write_timeouts(
 def _read_timeouts(
     proto: pb.UpdateApplicationTimeoutsRequestProto | pb.UpdateApplicationTimeoutsResponseProto,
 ) -> str | None:
-    """The end of the lifetime; the last of several, as in the map that Hadoop makes of them."""
+    """The end of the lifetime. If there are several, the last one counts, as in the map that Hadoop uses."""
     refuse_too_many(proto, "application_timeouts", TIMEOUTS_MAX)
     named = [entry for entry in proto.application_timeouts if entry.HasField("application_timeout_type")]
     return optional_text(named[-1], "expire_time") if named else None
@@ -277,12 +294,12 @@ def _read_labels_to_nodes(proto: pb.GetLabelsToNodesResponseProto) -> LabelsToNo
 
 
 def _application(proto: type[Message]) -> MessageCodec[ApplicationId]:
-    """A request that is an application's id."""
+    """The codec of a request that is an application's id."""
     return holding(proto, "application_id", write_application_id, read_application_id)
 
 
 def _attempt(proto: type[Message]) -> MessageCodec[ApplicationAttemptId]:
-    """A request that is an attempt's id."""
+    """The codec of a request that is an attempt's id."""
     return holding(proto, "application_attempt_id", write_attempt_id, read_attempt_id)
 
 
@@ -301,7 +318,8 @@ class ApplicationClientProtocol(Proxy):
         holding(pb.SubmitApplicationRequestProto, "application_submission_context", write_submission, read_submission),
         empty(pb.SubmitApplicationResponseProto),
     )
-    """Returns before the application is accepted: its report says when. Submitting the same id again is no error."""
+    """Returns before the application is accepted; its report shows when it is. Submitting the same id again is not
+    an error."""
     get_application_report: Rpc[ApplicationId, ApplicationReport] = Rpc(
         "getApplicationReport",
         _application(pb.GetApplicationReportRequestProto),
@@ -325,7 +343,7 @@ class ApplicationClientProtocol(Proxy):
         MessageCodec(pb.KillApplicationRequestProto, _write_kill, _read_kill),
         MessageCodec(pb.KillApplicationResponseProto, _write_killed, _read_killed),
     )
-    """Call again until the reply says that the kill is completed."""
+    """Call again until the reply states that the kill is completed."""
     fail_application_attempt: Rpc[ApplicationAttemptId, None] = Rpc(
         "failApplicationAttempt",
         _attempt(pb.FailApplicationAttemptRequestProto),
@@ -341,19 +359,19 @@ class ApplicationClientProtocol(Proxy):
         MessageCodec(pb.UpdateApplicationPriorityRequestProto, _write_priority_change, _read_priority_change),
         MessageCodec(pb.UpdateApplicationPriorityResponseProto, _write_priority, _read_priority),
     )
-    """Returns the priority that the application has now: the cluster has a maximum."""
+    """Returns the new priority, which the cluster's maximum may have reduced."""
     update_application_timeouts: Rpc[UpdateTimeoutsRequest, str | None] = Rpc(
         "updateApplicationTimeouts",
         MessageCodec(pb.UpdateApplicationTimeoutsRequestProto, _write_timeouts_change, _read_timeouts_change),
         MessageCodec(pb.UpdateApplicationTimeoutsResponseProto, _write_timeouts, _read_timeouts),
     )
-    """Returns when the application's lifetime ends now (yarn.times): its queue has a maximum."""
+    """Returns the new end of the application's lifetime (yarn.times), which the queue's maximum may have limited."""
     signal_to_container: Rpc[SignalContainerRequest, None] = Rpc(
         "signalToContainer",
         MessageCodec(pb.SignalContainerRequestProto, write_signal, read_signal),
         empty(pb.SignalContainerResponseProto),
     )
-    """The signal reaches the node with the reply to its next heartbeat."""
+    """The node receives the signal with the reply to its next heartbeat."""
     get_application_attempt_report: Rpc[ApplicationAttemptId, ApplicationAttemptReport] = Rpc(
         "getApplicationAttemptReport",
         _attempt(pb.GetApplicationAttemptReportRequestProto),
@@ -403,7 +421,7 @@ class ApplicationClientProtocol(Proxy):
         reads=True,
         bulky=True,
     )
-    """The nodes in these states; all nodes for an empty set."""
+    """Returns the nodes in these states; all nodes for an empty set."""
     get_queue_info: Rpc[QueueInfoRequest, QueueInfo | None] = Rpc(
         "getQueueInfo",
         MessageCodec(pb.GetQueueInfoRequestProto, _write_queue_request, _read_queue_request),
@@ -411,7 +429,7 @@ class ApplicationClientProtocol(Proxy):
         reads=True,
         bulky=True,
     )
-    """None if there is no such queue."""
+    """Returns None if there is no such queue."""
     get_queue_user_acls: Rpc[None, tuple[QueueUserAcls, ...]] = Rpc(
         "getQueueUserAcls",
         empty(pb.GetQueueUserAclsInfoRequestProto),
@@ -419,7 +437,7 @@ class ApplicationClientProtocol(Proxy):
         reads=True,
         bulky=True,
     )
-    """What the calling user may do in each queue."""
+    """Returns what the calling user may do in each queue."""
     get_resource_type_info: Rpc[None, tuple[ResourceTypeInfo, ...]] = Rpc(
         "getResourceTypeInfo",
         empty(pb.GetAllResourceTypeInfoRequestProto),
@@ -445,7 +463,7 @@ class ApplicationClientProtocol(Proxy):
         reads=True,
         bulky=True,
     )
-    """The nodes and whole hosts (port 0) that have labels."""
+    """Returns the nodes and whole hosts (port 0) that have labels."""
     get_labels_to_nodes: Rpc[tuple[str, ...], LabelsToNodes] = Rpc(
         "getLabelsToNodes",
         listing_texts(pb.GetLabelsToNodesRequestProto, "nodeLabels", limit=LABELS_MAX),
@@ -453,7 +471,26 @@ class ApplicationClientProtocol(Proxy):
         reads=True,
         bulky=True,
     )
-    """The nodes that have these labels; those of every label if none is named."""
+    """Returns the nodes that have these labels; for an empty request those of every label."""
+    get_cluster_node_attributes: Rpc[None, None] = Rpc(
+        "getClusterNodeAttributes",
+        empty(pb.GetClusterNodeAttributesRequestProto),
+        empty(pb.GetClusterNodeAttributesResponseProto),
+        reads=True,
+    )
+    """Nodes have no attributes here: this reply and the next two are empty."""
+    get_attributes_to_nodes: Rpc[None, None] = Rpc(
+        "getAttributesToNodes",
+        empty(pb.GetAttributesToNodesRequestProto),
+        empty(pb.GetAttributesToNodesResponseProto),
+        reads=True,
+    )
+    get_nodes_to_attributes: Rpc[None, None] = Rpc(
+        "getNodesToAttributes",
+        empty(pb.GetNodesToAttributesRequestProto),
+        empty(pb.GetNodesToAttributesResponseProto),
+        reads=True,
+    )
     get_cluster_node_labels: Rpc[None, tuple[NodeLabel, ...]] = Rpc(
         "getClusterNodeLabels",
         empty(pb.GetClusterNodeLabelsRequestProto),

@@ -1,4 +1,4 @@
-"""ResourceTracker: an NM to the RM."""
+"""ResourceTracker: the calls of an NM to the RM."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ from yarn.protocols.tracker import (
 from yarn.states import NodeAction
 
 STATUSES_MAX = 100_000
-"""Containers or applications that one node reports at once: live ones and ends not yet acknowledged."""
+"""The maximum of containers, or of applications, in one report of a node: live ones, and ended ones not yet
+acknowledged."""
 DEFAULT_HEARTBEAT_MS = 1000
-"""The interval if a reply has none."""
+"""The heartbeat interval in ms if a reply has none."""
 _ACTIONS = members(NodeAction)
 
 
@@ -76,7 +77,7 @@ def write_register_node(request: RegisterNodeManagerRequest, out: pb.RegisterNod
 
 
 def read_register_node(proto: pb.RegisterNodeManagerRequestProto) -> RegisterNodeManagerRequest:
-    """A node that does not report its health counts as healthy, as NMs of old releases do in Hadoop."""
+    """A registration. A node that does not report its health counts as healthy, as NMs of old releases do in Hadoop."""
     refuse_too_many(proto, "container_statuses", STATUSES_MAX)
     refuse_too_many(proto, "runningApplications", STATUSES_MAX)
     status = proto.nodeStatus

@@ -15,7 +15,7 @@ from yarn.resource import INT64_MAX
 INT64_MIN = -INT64_MAX - 1
 
 _SURE_LOW, _SURE_HIGH = -9e18, 9e18
-"""Between these bounds, as in nearly all cases, a cast needs no special handling."""
+"""Bounds between which a cast needs no special handling; nearly all numbers are."""
 
 _cell = array("f", (0.0,))
 
@@ -43,7 +43,7 @@ def ceiled(number: float) -> int:
 
 
 def quotient(a: int, b: int) -> int:
-    """Java's integer division, truncated towards zero. Raises ZeroDivisionError, as Java throws an exception."""
+    """Java's integer division, truncated towards zero. Raises ZeroDivisionError if `b` is 0."""
     if a >= 0 and b > 0:
         return a // b
     q = abs(a) // abs(b)
@@ -51,7 +51,7 @@ def quotient(a: int, b: int) -> int:
 
 
 def java_quotient(a: float, b: float) -> float:
-    """Java's division of two doubles: 0 / 0 is NaN, x / 0 infinite."""
+    """Java's division of two doubles: 0 / 0 is NaN, x / 0 is infinite."""
     if b == 0:
         return math.nan if a == 0 or a != a else math.copysign(math.inf, a)
     return a / b

@@ -1,4 +1,4 @@
-"""`yarnling chaos`: run plans and print the verdict, which is also the exit status (see Verdict)."""
+"""`yarnling chaos`: run chaos plans and print the verdict, which is also the exit status (see Verdict)."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from yarnling.cli.output import Listing, in_line, notices, print_error, print_in
 
 SEED_MAX = 1 << 32
 REASONS_MAX = 20
-"""Reasons that are printed; the rest is counted."""
+"""How many reasons are printed; the others are only counted."""
 _VERDICT_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.CANNOT_TELL: "yellow"}
 _STYLES: dict[ReportKind, str] = {"fault": "red", "recovered": "green", "problem": "yellow", "phase": "bold"}
 _MARKS: dict[ReportKind, str] = {"fault": "x", "recovered": "+", "problem": "?", "phase": "-"}
 
 
 class ChaosOptions(Struct, frozen=True):
-    """`plan`: a file or the name of a ready-made plan; "" with `is_random`."""
+    """The options of `yarnling chaos`. `plan` is a file or the name of a ready-made plan, "" with `is_random`."""
 
     plan: str
     is_random: bool
@@ -60,7 +60,10 @@ def list_plans(*, as_json: bool) -> None:
 
 
 def run(options: ChaosOptions) -> int:
-    """Run the plan with one seed after another; the worst verdict. An error of the test itself is CANNOT_TELL."""
+    """Run the plan with one seed after another.
+
+    Returns the worst verdict; an error of the test itself is CANNOT_TELL.
+    """
     with reading_arguments():
         if bool(options.plan) == options.is_random:
             raise YarnException("give a plan or --random (yarnling chaos --list shows the ready-made plans)")
@@ -104,7 +107,7 @@ def _run_once(plan: Plan, seed: int, options: ChaosOptions, console: Console) ->
 
 
 async def _interruptible(plan: Plan, seed: int, keep: Path | None, report: Report) -> Run:
-    """Run the plan; the first Ctrl-C or TERM stops its cluster in order."""
+    """Run the plan. The first Ctrl-C or SIGTERM stops its cluster in order."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -113,7 +116,10 @@ async def _interruptible(plan: Plan, seed: int, keep: Path | None, report: Repor
 
 
 class _Progress:
-    """Prints what happens, a line each; on a terminal, with a status line below that counts ended applications."""
+    """Prints what happens in a run, one line for each event.
+
+    On a terminal, a status line below counts the applications that have ended.
+    """
 
     def __init__(self, plan: Plan, seed: int, console: Console) -> None:
         self._console = console
@@ -145,7 +151,7 @@ def _print_schedule(plan: Plan, seed: int, console: Console) -> None:
 
 
 def _print_summary(run: Run, options: ChaosOptions, console: Console) -> None:
-    """The faults with their effects, the checks, the verdict, and the command that repeats the run."""
+    """Print the faults with their effects, the checks, the verdict, and the command that repeats the run."""
     judgement = run.judgement
     if options.runs == 1 or judgement.verdict is not Verdict.PASS:
         console.print(_faults_table(run), crop=False)
@@ -171,7 +177,7 @@ def _faults_table(run: Run) -> Listing:
 
 
 def _name(fault: InjectedFault) -> str:
-    """Kind, nodes and options, without the time."""
+    """The kind, nodes and options of a fault, without its time."""
     return str(fault.injection).partition(" s ")[2]
 
 
@@ -198,7 +204,7 @@ def _command(run: Run, options: ChaosOptions) -> str:
 
 
 def _plain(run: Run, options: ChaosOptions) -> dict[str, object]:
-    """The run for JSON."""
+    """The run as an object for JSON."""
     started_s = run.history.started_s
     return {
         "plan": run.plan.name,

@@ -1,4 +1,4 @@
-"""`yarnling logs`: print what the containers of an application have written."""
+"""`yarnling logs`: print the output of an application's containers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from yarnling.cluster.state import find_cluster
 
 
 class LogsOptions(Struct, frozen=True):
-    """`container`: only of this one; `files`: only with these names; `every`: the NodeManager's own files too."""
+    """Which logs to print. `container`: only those of this container. `files`: only files with these names.
+
+    `every`: the NodeManager's own files too.
+    """
 
     name: str
     container: str | None = None
@@ -26,7 +29,7 @@ class LogsOptions(Struct, frozen=True):
 
 
 def show(application: str, options: LogsOptions) -> None:
-    """Print the log files of an application, each under a line that names it."""
+    """Print the log files of an application, each after a line that names it."""
     with reading_arguments():
         app_id = ApplicationId.parse(application)
         wanted = None if options.container is None else ContainerId.parse(options.container)

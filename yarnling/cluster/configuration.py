@@ -1,7 +1,7 @@
 """The configuration of a local cluster: the user's files, what the cluster sets itself, and the user's settings.
 
-Each overrides those before it. The cluster sets only what must differ here: places (addresses, directories), and a few
-defaults for a machine that is not in a data centre.
+Each of these overrides the ones before it. The cluster sets only what must differ here: places (addresses,
+directories), and a few defaults for a machine that is not in a data centre.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rm.scheduler.config.configuration import check_scheduler
-from wire.hadoop_keys import hadoop_keys
-from wire.hadoop_xml import read_configuration
+from wire.hadoop_xml import hadoop_keys, read_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.settings import check_settings, nodemanager, resourcemanager, with_further, yarnling
 from yarn.settings.kinds import AddressSetting
 from yarn.settings.registry import setting_of
-from yarn.settings.report import KeyUnknown, describe
+from yarn.settings.report import HadoopKeys, KeyUnknown, describe
 from yarnling.cluster.directory import STATE_STORE, ClusterDirectory, NodePlace
 
 ORIGIN = "LocalCluster"
@@ -54,6 +53,8 @@ DEFAULTS = {
     # Because of the stacks of gRPC's threads and allocator arenas an AM reserves half a GB and touches 45 MB.
     # Distributions of Hadoop disable this check too.
     nodemanager.VMEM_CHECK_ENABLED.key: "false",
+    # Hadoop's default is none, but every Hadoop that runs map-reduce has it, and so does our own map-reduce.
+    nodemanager.AUX_SERVICES.key: nodemanager.MAPREDUCE_SHUFFLE,
     # Relative to the cluster's directory.
     yarnling.STATE_STORE_FILE.key: STATE_STORE,
 }
@@ -73,7 +74,9 @@ def definitions(texts: Iterable[str], option: str = "-D") -> dict[str, str]:
 def unknown_keys(settings: Mapping[str, str]) -> tuple[KeyUnknown, ...]:
     """The keys that neither yarnling nor Hadoop knows."""
     strangers = {key: value for key, value in settings.items() if setting_of(key) is None}
-    return describe(Configuration().overridden(strangers, ORIGIN), hadoop_keys()).unknown if strangers else ()
+    return (
+        describe(Configuration().overridden(strangers, ORIGIN), HadoopKeys(hadoop_keys())).unknown if strangers else ()
+    )
 
 
 def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[str, str]) -> Configuration:

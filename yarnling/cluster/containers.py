@@ -1,4 +1,4 @@
-"""What the containers of a cluster leave on this machine: log files, and processes while they run."""
+"""What the containers of a cluster leave on this machine: log files and, while they run, processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from yarn.ids import ApplicationId, ContainerId
 from yarnling.cluster.processes import descendants
 
 TEXT_LENGTH_MAX = 16 * 1024 * 1024
-"""Bytes read from one log file at once; a log may have any size."""
+"""How many bytes are read from one log file at most; a log may have any size."""
 
 NO_OUTPUT = frozenset({"launch_container.sh", "directory.info", "prelaunch.out"})
 """Files that the NodeManager writes to help debug a launch."""
@@ -31,13 +31,13 @@ class ContainerLog(Struct, frozen=True):
 
     @property
     def is_output(self) -> bool:
-        """False for the NodeManager's own files, and for prelaunch.err while it is empty."""
+        """True for output of the container: not for the NodeManager's own files, nor for an empty prelaunch.err."""
         if self.name == "prelaunch.err":
             return self.path.stat().st_size > 0
         return self.name not in NO_OUTPUT
 
     def text(self, bytes_max: int = TEXT_LENGTH_MAX) -> str:
-        """The last `bytes_max` bytes as text; bytes that are not UTF-8 are replaced."""
+        """The last `bytes_max` bytes of the file as text. Bytes that are not UTF-8 are replaced."""
         with self.path.open("rb") as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - bytes_max))
@@ -45,7 +45,7 @@ class ContainerLog(Struct, frozen=True):
 
 
 def find_logs(log_dirs: Iterable[Path], app_id: ApplicationId) -> list[ContainerLog]:
-    """The files `<log dir>/<application>/<container>/<file>` of all directories, by container and name."""
+    """The files `<log dir>/<application>/<container>/<file>` of all directories, sorted by container and name."""
     logs: list[ContainerLog] = []
     for log_dir in log_dirs:
         for path in (log_dir / str(app_id)).glob("container_*/*"):
@@ -58,7 +58,7 @@ def find_logs(log_dirs: Iterable[Path], app_id: ApplicationId) -> list[Container
 def processes_of(container_id: ContainerId, below: int | None = None) -> list[psutil.Process]:
     """The processes of a container, found by the variable CONTAINER_ID that YARN sets in each of them.
 
-    `below`: look only at the descendants of this process id, for example of a cluster's fork server.
+    If `below` is given, only the descendants of this process id are searched, for example of a cluster's fork server.
     """
     wanted = f"CONTAINER_ID={container_id}".encode()
     processes = psutil.process_iter() if below is None else descendants(below)
@@ -73,7 +73,7 @@ def _container_id(name: str) -> ContainerId | None:
 
 
 def _environment(process: psutil.Process) -> list[bytes]:
-    """The environment that the process was started with; empty if the process has gone."""
+    """The environment that the process was started with; empty if the process has ended."""
     try:
         return Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
     except OSError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +16,7 @@ from msgspec import Struct
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
 from yarn.settings import resourcemanager, yarnling
+from yarnling.cluster import hadoop_clients
 from yarnling.cluster.configuration import (
     ORIGIN,
     composed,
@@ -31,13 +34,16 @@ from yarnling.cluster.nodes import Node
 from yarnling.cluster.processes import end_orphans
 
 ADDED_MAX = 1000
-"""Nodes that can be added later. The ResourceManager reads the table of racks once, so it must list them already."""
+"""How many nodes can be added later. The ResourceManager reads the table of racks only once, so it must already list
+them."""
 PRIVATE_MODE = 0o700
 PORTS_TRIED_MAX = 100
 """Ports that are tried for the web services, each used by another cluster or program."""
 PORT_MAX = 65535
 EXIT_TIMEOUT_S = 30.0
 """How long a NodeManager may take to end its containers and unregister; it needs a quarter of a second."""
+
+_logger = logging.getLogger(__name__)
 
 
 class RouteOverride(Struct, frozen=True):
@@ -112,10 +118,10 @@ class PortReservations:
 class ClusterDaemons:
     """What a cluster runs. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`.
 
-    `pack`: nodes that share a process; None: as configured. `loopback`: daemons are tasks of the running event loop
-    instead of processes. `web_port`: the first port tried for the RM's web services, if they are enabled and have no
-    address in the settings; 0: any free one. `name`: how the error of another cluster that finds the directory in
-    use names this one.
+    `pack` is the number of nodes that share a process; None: as configured. `loopback`: daemons are tasks of the
+    running event loop instead of processes. `web_port` is the first port tried for the RM's web services, if they are
+    enabled and have no address in the settings; 0: any free one. `name` is the cluster's name in the error that another
+    cluster reports if the directory is in use.
     """
 
     def __init__(
@@ -145,6 +151,8 @@ class ClusterDaemons:
         self._launcher: Launcher | LoopLauncher | None = None
         self._opened: ClusterDirectory | None = None
         self._ports = PortReservations()
+        self._files_of_user: hadoop_clients.Files | None = None
+        self._node_environment: dict[str, str] = {}
         self.addresses: dict[str, str] = {}
         self.log_dirs: list[Path] = []
         self.nodes: list[Node] = []
@@ -156,6 +164,11 @@ class ClusterDaemons:
         with nothing changed, if another cluster uses the directory or recovery is off and there is such state.
         """
         self.configuration: Configuration = composed(self._conf_dir, self._settings, self._sizes)
+        if hadoop_clients.are_served(self.configuration):
+            self._files_of_user = hadoop_clients.files_of_user(self._conf_dir)
+            self._node_environment |= hadoop_clients.node_environment(os.environ)
+            if notice := hadoop_clients.java_notice(os.environ):
+                _logger.info("%s", notice)
         self.directory = self._opened = ClusterDirectory.make(path, self._name)
         store = self.directory.path / (self.configuration.get(yarnling.STATE_STORE_FILE.key) or STATE_STORE)
         recovery = resourcemanager.RECOVERY_ENABLED.of(self.configuration)
@@ -187,7 +200,7 @@ class ClusterDaemons:
 
     @property
     def is_open(self) -> bool:
-        """Whether the directory has been made; stays true after the end."""
+        """True once the directory has been made, also after the cluster has ended."""
         return self._launcher is not None
 
     @property
@@ -372,12 +385,15 @@ class ClusterDaemons:
     ) -> Daemon:
         conf = self.directory.conf
         log_file = str(self.directory.log_file(name))
-        environment: dict[str, str | None] = {"HADOOP_CONF_DIR": str(containers_conf or conf)}
+        environment: dict[str, str | None] = {**self._node_environment, "HADOOP_CONF_DIR": str(containers_conf or conf)}
         request = DaemonRequest(name, package, str(conf), log_file, overrides, environment)
         return await self.launcher.start(request)
 
     def _write_files(self, addresses: Mapping[str, str]) -> None:
-        self.directory.write_configuration(self._file_values(addresses))
+        of_clients = None
+        if self._files_of_user is not None:
+            of_clients = hadoop_clients.files(self._files_of_user, self._settings, self.directory, os.environ)
+        self.directory.write_configuration(self._file_values(addresses), of_clients)
 
     def _file_values(self, addresses: Mapping[str, str]) -> dict[str, str]:
         return file_values(self.configuration, addresses, self.directory, racks=self._racks > 1)

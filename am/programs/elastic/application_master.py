@@ -1,4 +1,7 @@
-"""The AM process: python -m am.programs.elastic.application_master, with its job in the work directory."""
+"""The AM of an elastic application: python -m am.programs.elastic.application_master.
+
+The job is in the file job.json of the AM's work directory.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,12 @@ from yarn.containers import ContainerLaunchContext
 
 
 class ElasticApplicationMaster:
-    """An Application: the core, and the spool, which is scanned with each heartbeat."""
+    """Connects the core of an elastic application with its spool, which is scanned at each heartbeat."""
 
     def __init__(self, job: StagedJob[ElasticPlan], *, check_invariants: bool = False) -> None:
         self._spool = Spool(Path(job.staging))
         self._spool.make()
-        # The workers of an earlier attempt have ended with it.
+        # The workers of an earlier attempt ended together with that attempt.
         self._spool.requeue_all()
         self._core = Elastic(
             job.plan, lambda: worker_launch_context(job), self._spool.count(), check_invariants=check_invariants

@@ -17,8 +17,8 @@ from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.usage import NO_LABEL
-from yarn.applications import DEFAULT_PARTITION, ApplicationFilter, ApplicationReport
-from yarn.asks import ANY
+from yarn.applications import ApplicationFilter, ApplicationReport
+from yarn.containers import ANY
 from yarn.protocols.client import QueueInfoRequest, QueueUserAcls
 from yarn.queues import QueueInfo, QueuePartition, QueueStatistics
 from yarn.states import ApplicationsRequestScope, QueueACL, YarnApplicationState
@@ -27,9 +27,9 @@ ROOT = "root"
 
 
 def queue_info(context: RMContext, request: QueueInfoRequest, asker: Asker | None = None) -> QueueInfo | None:
-    """The queue of a path or an unambiguous short name; None if there is none.
+    """The queue with that path or unambiguous short name; None if there is none.
 
-    It leaves out applications that the asker may not view.
+    Applications that the asker may not view are omitted.
     """
     queue = context.scheduler.queue(request.queue)
     if queue is None:
@@ -42,7 +42,7 @@ def queue_info(context: RMContext, request: QueueInfoRequest, asker: Asker | Non
 
 
 def queue_user_acls(context: RMContext, user: str, groups: tuple[str, ...]) -> tuple[QueueUserAcls, ...]:
-    """What the user may do in each queue: a queue before those below it (ParentQueue.getQueueUserAclInfo)."""
+    """What the user may do in each queue; a queue comes before its children (ParentQueue.getQueueUserAclInfo)."""
     root = context.scheduler.queue(ROOT)
     assert root is not None
     return tuple(
@@ -55,7 +55,7 @@ def queue_user_acls(context: RMContext, user: str, groups: tuple[str, ...]) -> t
 
 
 def _queue_info(context: RMContext, queue: CSQueue, depth: int) -> QueueInfo:
-    """`depth`: the levels of children to include; negative: all."""
+    """A queue with `depth` levels of children; negative: all levels."""
     shares = queue.capacities.at(NO_LABEL)
     below = queue.children if isinstance(queue, ParentQueue) and depth != 0 else ()
     return QueueInfo(
@@ -71,17 +71,22 @@ def _queue_info(context: RMContext, queue: CSQueue, depth: int) -> QueueInfo:
         statistics=queue_statistics(context, queue),
         children=tuple(_queue_info(context, child, depth - 1) for child in below),
         accessible_labels=frozenset(queue.configuration.accessible_labels),
-        default_label_expression=queue.configuration.default_label or DEFAULT_PARTITION,
+        default_label_expression=queue.configuration.default_label or "",
         preemption_disabled=queue.configuration.preemption_disabled,
         intra_queue_preemption_disabled=queue.configuration.intra_queue_preemption_disabled,
         weight=shares.weight,
         max_parallel_apps=queue.configuration.max_parallel_apps,
+        maximum_am_percent=shares.maximum_am_percent,
+        configured_minimum=queue.configured_minimum(NO_LABEL),
+        configured_maximum=queue.configured_maximum(NO_LABEL),
+        effective_minimum=shares.effective_minimum,
+        effective_maximum=shares.effective_maximum,
         partitions=tuple(_partition(queue, label) for label in _labels_of(context, queue)),
     )
 
 
 def _labels_of(context: RMContext, queue: CSQueue) -> tuple[str, ...]:
-    """The labels that it may use: all labels of the cluster for `*` (AbstractCSQueue.getNodeLabelsForQueue)."""
+    """The labels that the queue may use: all labels of the cluster for `*` (AbstractCSQueue.getNodeLabelsForQueue)."""
     labels = tuple(label.name for label in context.scheduler.labels.cluster_labels())
     return tuple(label for label in labels if queue.configuration.may_use(label))
 
@@ -96,11 +101,14 @@ def _partition(queue: CSQueue, label: str) -> QueuePartition:
         shares.absolute_maximum_capacity,
         shares.effective_minimum,
         shares.effective_maximum,
+        shares.maximum_am_percent,
+        queue.configured_minimum(label),
+        queue.configured_maximum(label),
     )
 
 
 def _applications_below(context: RMContext, queue: CSQueue, asker: Asker | None) -> tuple[ApplicationReport, ...]:
-    """Those that the queue and all below it have now, in the order of their submission."""
+    """The applications in the queue and all queues below it, in the order of submission."""
     paths = frozenset(leaf.path for leaf in leaves_of(queue))
     live = frozenset(attempt_id.application_id for leaf in leaves_of(queue) for attempt_id in leaf.attempts)
     found = reports.applications(
@@ -110,8 +118,10 @@ def _applications_below(context: RMContext, queue: CSQueue, asker: Asker | None)
 
 
 def queue_statistics(context: RMContext, queue: CSQueue) -> QueueStatistics:
-    """Applications that are over are those that the RM still remembers; running ones are those that the scheduler has
-    activated (QueueMetrics). Amounts are those of the partition without label.
+    """The queue's statistics, as QueueMetrics counts them.
+
+    Finished applications are counted as long as the RM remembers them. Running ones are those that the scheduler has
+    activated. Amounts are those of nodes without a label.
     """
     leaves = list(leaves_of(queue))
     states = _states(context, frozenset(leaf.path for leaf in leaves))
@@ -156,7 +166,7 @@ def leaves_of(queue: CSQueue) -> Iterable[LeafQueue]:
 
 
 def requested_containers(attempt: FiCaSchedulerApp) -> int:
-    """Containers that the attempt requests and does not have."""
+    """The number of containers that the attempt requests and does not have."""
     return sum(row.count for _, row in attempt.requests.rows() if row.terms.resource_name == ANY)
 
 

@@ -1,8 +1,9 @@
-"""Amounts from capacity vectors (ResourceCalculationDriver), for configurations without legacy queue mode.
+"""Computes amounts from capacity vectors (ResourceCalculationDriver), for configurations without legacy queue mode.
 
-A parent's amount of each resource type is divided in three rounds: configured amounts first (scaled down if the parent
-has less than their sum), then percentages of what these left, then weights share the rest. Anything above that is cut
-with a warning instead of being refused. Shares are computed from the amounts afterwards; legacy mode does the reverse.
+A parent's amount of each resource type is divided in three rounds: first the configured amounts (scaled down if the
+parent has less than their sum), then percentages of what is left, then weights divide the rest. A queue that would get
+more than is left gets less, with a warning; the configuration is not refused. Shares are computed from the amounts
+afterwards; legacy mode does the reverse.
 
 Like Hadoop, this computes in doubles from the cluster's size down: 100 * (50 / 100) * (33 / 50) is not always 33, and
 truncation may then lose a whole unit.
@@ -58,7 +59,7 @@ def _update_shares(queue: CSQueue, parent: ParentQueue) -> None:
 
 
 class _Amounts:
-    """A child's amounts, type by type; without a vector it keeps its old ones."""
+    """The amounts of a child for each resource type. Without a vector the child keeps its old amounts."""
 
     __slots__ = ("high", "low", "maximum_vector", "vector")
 
@@ -73,8 +74,8 @@ class _Amounts:
 class _Division:
     """Divides one resource type of a parent among its children.
 
-    `whole`: the partition's amount; `own`, `own_maximum`: the parent's. `left` is what is left now; `batch` is what was
-    left when the round began: percentages and weights are fractions of it.
+    `whole`: the partition's amount. `own`, `own_maximum`: the parent's. `left`: what is left now. `batch`: what was
+    left when the current round began; percentages and weights are fractions of it.
     """
 
     __slots__ = (
@@ -139,7 +140,7 @@ class _Division:
         return low
 
     def _minimum(self, entry: CapacityEntry) -> float:
-        """calculateMinimumResource of the unit's calculator."""
+        """The minimum of a resource type, by the calculator of its unit (calculateMinimumResource)."""
         rest = java_quotient(self._batch, self._own)
         if entry.unit is CapacityUnit.ABSOLUTE:
             return self._ratio * rest * entry.amount
@@ -150,13 +151,19 @@ class _Division:
         return self._whole * (part * java_quotient(entry.amount, self._weights))
 
     def _maximum(self, entry: CapacityEntry) -> float:
-        """calculateMaximumResource: amounts as configured, percentages of the parent's maximum."""
+        """The maximum of a resource type: amounts as configured, or a percentage of the parent's maximum.
+
+        Source: calculateMaximumResource.
+        """
         if entry.unit is CapacityUnit.ABSOLUTE:
             return entry.amount
         return self._whole * (java_quotient(self._own_maximum, self._whole) * entry.amount / 100)
 
     def _within_bounds(self, child: CSQueue, amounts: _Amounts, low: float, high: float) -> tuple[float, float]:
-        """validateCalculatedResources: zero without memory, at most the maximum, at most what is left."""
+        """Limit an amount: zero if there is no memory, at most the maximum, at most what is left.
+
+        Source: validateCalculatedResources.
+        """
         bound = float(self._own_maximum)
         if self._name != MEMORY_MB and amounts.low[0] == 0:
             low = 0.0
@@ -203,9 +210,9 @@ class _Division:
 
 
 def _rounded(amount: float, unit: CapacityUnit) -> float:
-    """DefaultQueueResourceRoundingStrategy: weights, which come last, are rounded to the nearest, others down."""
+    """Round an amount: weights, which come last, to the nearest, others down (DefaultQueueResourceRoundingStrategy)."""
     if not math.isfinite(amount):
-        # Math.round turns NaN into 0.
+        # Java's Math.round turns NaN into 0.
         return 0.0 if unit is CapacityUnit.WEIGHT and amount != amount else amount
     whole = math.floor(amount)
     return float(whole + 1 if unit is CapacityUnit.WEIGHT and amount - whole >= 0.5 else whole)

@@ -1,6 +1,6 @@
-"""The policies that run beside placement (Hadoop's SchedulingMonitorManager), and the settings of preemption.
+"""Reads which periodic policies run (Hadoop's SchedulingMonitorManager), and the settings of preemption.
 
-All of it is read again at a refresh, as Hadoop's policies do when the scheduler's configuration changes.
+They are read again at a refresh, as Hadoop's policies do when the scheduler's configuration changes.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ QUEUE_MANAGEMENT_POLICY = (
 PREEMPTION_POLICY = (
     "org.apache.hadoop.yarn.server.resourcemanager.monitor.capacity.ProportionalCapacityPreemptionPolicy"
 )
-"""The only policy that runs unless others are named (yarn-default.xml)."""
+"""The policy that runs unless the configuration lists others (yarn-default.xml)."""
 
 USERLIMIT_FIRST = "userlimit_first"
 PRIORITY_FIRST = "priority_first"
 
 
 class IntraQueueSettings(Struct, frozen=True):
-    """Preemption among the applications of one leaf. Both limits are fractions of the leaf's guarantee.
+    """Settings of preemption among the applications of one leaf.
 
-    `minimum_threshold`: a leaf that uses less is left alone; `max_allowable_limit`: most that one round may take.
-    `users_first`: users within their limit lose nothing to other users, whatever the priorities.
+    `minimum_threshold`: a leaf that uses less is skipped; `max_allowable_limit`: the most that one round may preempt.
+    Both are fractions of the leaf's guarantee. `users_first`: a user within the user limit loses nothing to other
+    users, regardless of priorities.
     """
 
     enabled: bool
@@ -41,10 +42,10 @@ class IntraQueueSettings(Struct, frozen=True):
 class PreemptionSettings(Struct, frozen=True):
     """Settings of the ProportionalCapacityPreemptionPolicy. Times in ms.
 
-    `enabled`: rounds run; `total_per_round`: fraction of the cluster that a round may take; `queue_priority`: the
-    reservations of queues of higher priority are served with containers of lower ones; `surgical`: nodes with a
-    reservation are examined one by one; `counts_reserved`: reserved resources count as demand; `balances`: queues
-    above their guarantees are balanced too, their victims waiting for `balance_wait_ms`.
+    `enabled`: rounds run. `total_per_round`: the fraction of the cluster that one round may preempt. `queue_priority`:
+    containers of queues with lower priority are preempted for reservations of queues with higher priority. `surgical`:
+    nodes with a reservation are examined one by one. `counts_reserved`: reserved resources count as demand. `balances`:
+    queues above their guarantees are balanced, too; their victims get `balance_wait_ms`.
     """
 
     enabled: bool

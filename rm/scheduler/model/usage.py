@@ -1,4 +1,4 @@
-"""Usage by partition of a queue, a user in a queue or an attempt; and a queue's shares by partition.
+"""The usage of a queue, of a user in a queue, or of an attempt, by partition; and a queue's shares by partition.
 
 A partition is the name of a node label, "" for nodes without one. A partition without bookings reads as all zero. In
 queues and users `used` includes reservations; in an attempt it does not (Hadoop's ResourceUsage).
@@ -16,9 +16,10 @@ NO_LABEL = ""
 
 
 class PartitionUsage:
-    """One partition's amounts. `am_limit`: as last computed; `pending`: requested and not placed.
+    """The amounts on one partition.
 
-    `user_am_limit`: in a leaf, one user's limit as last computed, before the user's weight; for reports.
+    `am_limit` is the limit as last computed. `pending` is what is requested and not placed. `user_am_limit` is, in a
+    leaf, the limit of one user as last computed, before the user's weight; reports show it.
     """
 
     __slots__ = ("am_limit", "am_used", "pending", "reserved", "used", "user_am_limit")
@@ -43,7 +44,7 @@ class PartitionUsage:
 
 
 def _cloned(resource: Resource) -> Resource:
-    """Cap vcores at the largest 32-bit integer; cut those below the smallest one to their lower 32 bits."""
+    """Limit vcores to the largest 32-bit integer; below the smallest one keep only the lower 32 bits."""
     vcores = INT32_MAX if resource.vcores > INT32_MAX else (resource.vcores - INT32_MIN) % 2**32 + INT32_MIN
     return Resource(resource.memory_mb, vcores, resource.extra)
 
@@ -85,7 +86,7 @@ class ResourceUsage:
 
     def is_pending(self) -> bool:
         """True if anything is requested, on any partition."""
-        # Called in nearly every node heartbeat: `any` takes three times as long.
+        # This is called in nearly every node heartbeat, and `any` would take three times as long.
         for part in self._parts.values():  # noqa: SIM110
             if not part.pending.is_none():
                 return True
@@ -174,7 +175,7 @@ class PartitionCapacities:
 
 
 class QueueCapacities:
-    """Shares by partition; one that is neither configured nor was ever used reads as all zero."""
+    """Shares by partition. A partition that was never configured or used reads as all zero."""
 
     __slots__ = ("_none", "_nothing", "_parts", "default")
 
@@ -214,11 +215,12 @@ class QueueCapacities:
 
 
 class ResourceLimits:
-    """Hadoop's ResourceLimits: `limit` is what the queue may use at most in this pass.
+    """The limits of a queue in one visit (Hadoop's ResourceLimits).
 
-    `headroom` is set by the queue's own check (limit - used). `blocked_headroom` is set by a parent: headroom that an
-    earlier child could not use and that later children must leave to it. `amount_needed_unreserve` is set by the user
-    check: how much must be unreserved elsewhere to stay within the user's limit.
+    `limit`: the most that the queue may use. `headroom` is set by the queue's own check (limit - used).
+    `blocked_headroom` is set by a parent: headroom that an earlier child could not use and that later children must
+    leave to it. `amount_needed_unreserve` is set by the user check: how much must be unreserved elsewhere to stay
+    within the user's limit.
     """
 
     __slots__ = ("amount_needed_unreserve", "blocked_headroom", "headroom", "limit")
@@ -234,12 +236,12 @@ class ResourceLimits:
         return self.limit if self.blocked_headroom is None else self.limit - self.blocked_headroom
 
     def add_blocked_headroom(self, amount: Resource) -> None:
-        """Keep `amount` more for an earlier child."""
+        """Reserve `amount` more of the limit for an earlier child."""
         self.blocked_headroom = amount if self.blocked_headroom is None else self.blocked_headroom + amount
 
 
 class Losses:
-    """Lost containers: count, sizes, and sizes times seconds of runtime (QueueMetrics, RMAppAttemptMetrics).
+    """Lost containers: their number, sizes, and resource-seconds (QueueMetrics, RMAppAttemptMetrics).
 
     The runtime of each container is cut to whole seconds before it is added.
     """

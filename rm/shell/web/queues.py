@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from rm.core.context import RMContext
 from rm.core.reports.queues import ROOT, requested_containers
+from rm.scheduler.config.acls import PRIORITY_ACL
 from rm.scheduler.config.configured_capacity import NO_VECTOR, CapacityUnit, CapacityVector
-from rm.scheduler.config.priority_acls import PRIORITY_ACL
 from rm.scheduler.config.queue_templates import LEAF_TEMPLATE, QueueTemplate
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue

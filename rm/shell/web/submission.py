@@ -17,8 +17,7 @@ from wire.web.errors import bad_request
 from wire.web.records import parse_long
 from wire.web.request import Body, entries_of, member, members, text_of
 from yarn.applications import ApplicationSubmissionContext
-from yarn.asks import ANY, ResourceRequest
-from yarn.containers import ContainerLaunchContext, LocalResource, Token
+from yarn.containers import ANY, ContainerLaunchContext, LocalResource, ResourceRequest, ServiceData, Token
 from yarn.errors import InvalidIdException, YarnException
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
@@ -102,7 +101,9 @@ def _launch_context(body: Mapping[str, Body]) -> ContainerLaunchContext:
         },
         tokens=_credentials(member(body, "credentials")).to_bytes(),
         service_data={
-            key: _bytes(_text(value)) for key, value in entries_of(member(body, "service-data")).items() if value
+            key: ServiceData(_bytes(_text(value)))
+            for key, value in entries_of(member(body, "service-data")).items()
+            if value
         },
         application_acls={
             _member(ApplicationAccessType, key): _text(value)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rm.core.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster
 from tests.rm.builders import RM, done
-from yarn.asks import ANY, ResourceRequest
+from yarn.containers import ANY, ResourceRequest
 from yarn.ids import ApplicationId
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
 from yarn.resource import Resource

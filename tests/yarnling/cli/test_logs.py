@@ -88,7 +88,9 @@ def test_for_a_missing_file_the_existing_ones_are_listed() -> None:
     ],
 )
 def test_hadoops_options_for_names_and_patterns(names: list[str], patterns: list[str], matching: list[str]) -> None:
-    """LogsCLI: -log_files takes exact names, "ALL" or "*"; -log_files_pattern regular expressions for whole names."""
+    """As in LogsCLI, -log_files takes exact names, "ALL" or "*", and -log_files_pattern regular expressions for whole
+    names.
+    """
     assert [name for name in FILES if _matcher(names, patterns)(name)] == matching
 
 

@@ -1,7 +1,7 @@
 """`yarnling logs -applicationId ...`: print container logs in the format of Hadoop's LogsCLI.
 
-The files are read from the log directories of the NodeManagers, which keep them for their retention time. Hadoop reads
-those of running containers in the same way, and those of ended ones from the aggregated logs.
+The files are read from the log directories of the NodeManagers, which keep them for the configured retention time.
+Hadoop reads the logs of running containers in the same way, and those of ended containers from the aggregated logs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from pathlib import Path
 from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, InvalidIdException
 from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli.hadoop import form
-from yarnling.cli.hadoop.options import Option
-from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
+from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
 from yarnling.cli.output import in_line, print_json
 from yarnling.cluster.containers import ContainerLog, find_logs
 from yarnling.cluster.state import ClusterState
@@ -24,9 +23,9 @@ from yarnling.cluster.state import ClusterState
 ALL = "ALL"
 EVERY_FILE = frozenset({ALL, "*"})
 LOCAL = "LOCAL"
-"""Hadoop's name for logs that are not aggregated."""
+"""The name that Hadoop shows for logs that are not aggregated."""
 STARS = 50
-"""Stars below a file, in addition to those under `End of LogType:` and its name."""
+"""The number of stars below a file, in addition to those below `End of LogType:` and the file's name."""
 
 INFO_WIDTHS = (30, 30, 30, 30)
 INFO_HEADER = ("LogFile", "LogLength", "LastModificationTime", "LogAggregationType")
@@ -64,9 +63,10 @@ async def _run(call: Call) -> int:
 
 
 def _matcher(names: Collection[str], patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a file is requested: by its name, by a regular expression for the whole name, or by default.
+    """A function that is True for the names of requested files.
 
-    As in LogsCLI, patterns are ignored if names are given.
+    A file is requested by its name, by a regular expression for the whole name, or by default. As in LogsCLI, patterns
+    are ignored if names are given.
     """
     if names:
         return lambda name: name in names or not EVERY_FILE.isdisjoint(names)
@@ -78,13 +78,13 @@ def _matcher(names: Collection[str], patterns: Sequence[str]) -> Callable[[str],
 
 
 def _logs(state: ClusterState, app_id: ApplicationId) -> list[tuple[str, ContainerLog]]:
-    """(node id, log), ordered by container and name."""
+    """(node id, log) of each log file, ordered by container and name."""
     found = [(node.node_id, log) for node in state.nodes for log in find_logs(map(Path, node.log_dirs), app_id)]
     return sorted(found, key=lambda entry: (entry[1].container_id, entry[1].name))
 
 
 async def _running(call: Call, app_id: ApplicationId) -> frozenset[ContainerId]:
-    """The containers that may still write."""
+    """The ids of the containers that may still write to their logs."""
     try:
         report = await call.client.report(app_id)
         return frozenset(found.container_id for found in await call.client.containers(report.current_attempt_id))

@@ -1,0 +1,232 @@
+"""Hadoop's TFile: a file of keys and values, as far as aggregated logs need it: not sorted, not compressed.
+
+    magic   data block*   TFile.meta   TFile.index   BCFile.index   index of those three   offset of it   version magic
+
+A data block has records: the key after its length, then the value in chunks, each after its length; the length of a
+chunk that is not the last one is negated. The indexes have where each block is, its last key and how many records it
+has. Numbers are of variable length, in another encoding than that of Writables.
+
+(TFile, BCFile, Chunk.ChunkEncoder, Utils.) What is written here equals Hadoop's file byte for byte.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import IO
+
+from msgspec import Struct
+
+from yarn.errors import InvalidArgumentException
+
+MAGIC = bytes.fromhex("d111d36891b5d7b639df414092bae150")
+BLOCK_BYTES_MIN = 256 << 10
+"""A block ends with the first record after which it has so many bytes (AggregatedLogFormat.LogWriter)."""
+CHUNK_BYTES = 1 << 20
+"""tfile.io.chunk.size: what a writer holds in memory."""
+KEY_BYTES_MAX = 64 << 10
+INDEX_BYTES_MAX = 64 << 20
+"""What a reader reads at once: an index."""
+NOT_COMPRESSED = "none"
+
+_VERSION = struct.pack(">hh", 1, 0)
+_LONG = struct.Struct(">q")
+_META, _INDEX, _BLOCKS = "TFile.meta", "TFile.index", "BCFile.index"
+_TAIL_BYTES = _LONG.size + len(_VERSION) + len(MAGIC)
+
+
+class Region(Struct, frozen=True):
+    """Where a block is."""
+
+    offset: int
+    length: int
+
+    def to_bytes(self) -> bytes:
+        return vlong(self.offset) + vlong(self.length) + vlong(self.length)
+
+
+class TFileWriter:
+    """Writes a TFile to `file`, which is empty. Without `close` the file cannot be read."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._position = 0
+        self._block_start = 0
+        self._block_records = 0
+        self._records = 0
+        self._first_key: bytes | None = None
+        self._last_key = b""
+        self._blocks: list[Region] = []
+        self._block_keys: list[bytes] = []
+        self._write(MAGIC)
+        self._block_start = self._position
+
+    def append(self, key: bytes, value: Iterable[bytes]) -> None:
+        """Write a record; `value` are parts of its value. Memory is bounded by CHUNK_BYTES and the largest part."""
+        self._write(_sized(key))
+        self._first_key = self._first_key or key
+        self._last_key = key
+        buffered = bytearray()
+        for part in value:
+            if len(buffered) + len(part) < CHUNK_BYTES:
+                buffered += part
+                continue
+            self._write(vlong(-len(buffered) - len(part)))
+            self._write(bytes(buffered))
+            self._write(part)
+            buffered.clear()
+        self._write(_sized(bytes(buffered)))
+        self._block_records += 1
+        self._records += 1
+        if self._position - self._block_start >= BLOCK_BYTES_MIN:
+            self._end_block()
+
+    def close(self) -> None:
+        """Write the indexes; the file itself stays open."""
+        if self._block_records:
+            self._end_block()
+        regions = {
+            _META: self._write(_VERSION + vlong(self._records) + _text("")),
+            _INDEX: self._write(self._index()),
+            _BLOCKS: self._write(
+                _text(NOT_COMPRESSED) + vlong(len(self._blocks)) + b"".join(block.to_bytes() for block in self._blocks)
+            ),
+        }
+        start = self._position
+        entries = (_text(f"data:{name}") + _text(NOT_COMPRESSED) + regions[name].to_bytes() for name in sorted(regions))
+        self._write(vlong(len(regions)) + b"".join(entries))
+        self._write(_LONG.pack(start) + _VERSION + MAGIC)
+
+    def _write(self, data: bytes) -> Region:
+        self._file.write(data)
+        region = Region(self._position, len(data))
+        self._position += len(data)
+        return region
+
+    def _end_block(self) -> None:
+        self._blocks.append(Region(self._block_start, self._position - self._block_start))
+        self._block_keys.append(_sized(self._last_key) + vlong(self._block_records))
+        self._block_start, self._block_records = self._position, 0
+
+    def _index(self) -> bytes:
+        if self._first_key is None:
+            return vlong(0)
+        return b"".join(_sized(entry) for entry in (_sized(self._first_key), *self._block_keys))
+
+
+class TFileReader:
+    """Reads the records of a TFile in their order. Raises InvalidArgumentException if `file` is not one."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._blocks = self._read_blocks()
+
+    def records(self) -> Iterator[tuple[bytes, Iterator[bytes]]]:
+        """(key, parts of the value); read a value before the next record, or what is left of it is skipped."""
+        for block in self._blocks:
+            self._file.seek(block.offset)
+            end = block.offset + block.length
+            while self._file.tell() < end:
+                key = self._take(self._number(), KEY_BYTES_MAX)
+                value = self._value()
+                yield key, value
+                for _ in value:
+                    pass
+
+    def _value(self) -> Iterator[bytes]:
+        while True:
+            length = self._number()
+            left = abs(length)
+            while left:
+                part = self._file.read(min(left, CHUNK_BYTES))
+                if not part:
+                    raise _damaged("it ends within a value")
+                left -= len(part)
+                yield part
+            if length >= 0:
+                return
+
+    def _read_blocks(self) -> list[Region]:
+        size = self._file.seek(0, 2)
+        self._file.seek(max(0, size - _TAIL_BYTES))
+        tail = self._file.read(_TAIL_BYTES)
+        if len(tail) < _TAIL_BYTES or tail[-len(MAGIC) :] != MAGIC:
+            raise _damaged("it does not end as one")
+        self._seek(_LONG.unpack_from(tail)[0], size)
+        for _ in range(self._number()):
+            name, compression, offset = self._text(), self._text(), self._number()
+            self._number(), self._number()
+            if name == f"data:{_BLOCKS}":
+                break
+        else:
+            raise _damaged("it has no index of its blocks")
+        _check_compression(compression)
+        self._seek(offset, size)
+        _check_compression(self._text())
+        regions = []
+        for _ in range(self._number()):
+            offset, length, _ = self._number(), self._number(), self._number()
+            if not 0 <= offset <= offset + length <= size:
+                raise _damaged("a block is not inside it")
+            regions.append(Region(offset, length))
+        return regions
+
+    def _seek(self, offset: int, size: int) -> None:
+        if not 0 <= offset <= size:
+            raise _damaged("an index is not inside it")
+        self._file.seek(offset)
+
+    def _take(self, length: int, most: int) -> bytes:
+        if not 0 <= length <= most:
+            raise _damaged(f"it claims {length} bytes where at most {most} can be")
+        data = self._file.read(length)
+        if len(data) < length:
+            raise _damaged("it ends too early")
+        return data
+
+    def _text(self) -> str:
+        return self._take(self._number(), KEY_BYTES_MAX).decode(errors="replace")
+
+    def _number(self) -> int:
+        """Utils.readVLong."""
+        first = int.from_bytes(self._take(1, 1), "big", signed=True)
+        if first >= -32:
+            return first
+        for least, base, further in ((-72, 52, 1), (-104, 88, 2), (-120, 112, 3)):
+            if first >= least:
+                return (first + base) << 8 * further | int.from_bytes(self._take(further, further), "big")
+        length = first + 129
+        return int.from_bytes(self._take(length, length), "big", signed=True)
+
+
+def vlong(number: int) -> bytes:
+    """Utils.writeVLong: small numbers in one to four bytes with a tag in the first, others after their length."""
+    if -32 <= number < 128:
+        return number.to_bytes(1, "big", signed=True)
+    for base, further, bound in ((52, 1, 20), (88, 2, 16), (112, 3, 8)):
+        first = number >> 8 * further
+        if -bound <= first < bound:
+            low = number & (1 << 8 * further) - 1
+            return (first - base).to_bytes(1, "big", signed=True) + low.to_bytes(further, "big")
+    length = max(4, (~number if number < 0 else number).bit_length() // 8 + 1)
+    return (length - 129).to_bytes(1, "big", signed=True) + number.to_bytes(length, "big", signed=True)
+
+
+def _sized(data: bytes) -> bytes:
+    return vlong(len(data)) + data
+
+
+def _text(text: str) -> bytes:
+    return _sized(text.encode())
+
+
+def _check_compression(name: str) -> None:
+    if name != NOT_COMPRESSED:
+        raise InvalidArgumentException(
+            f"the aggregated logs are compressed ({name}); only uncompressed ones can be read "
+            "(set yarn.nodemanager.log-aggregation.compression-type to none)"
+        )
+
+
+def _damaged(problem: str) -> InvalidArgumentException:
+    return InvalidArgumentException(f"not a TFile: {problem}")
