@@ -34,11 +34,17 @@ async def quick(request: WebRequest) -> TextAnswer:
     return TextAnswer("ok")
 
 
+async def peer(request: WebRequest) -> TextAnswer:
+    return TextAnswer(request.peer[0])
+
+
 @asynccontextmanager
 async def serving() -> AsyncIterator[WebServer]:
     server = WebServer(Address("127.0.0.1", 0, KEY), beyond_loopback=False)
     await server.bind()
-    await server.start(WebApplication([Row("GET", "/slow", slow), Row("GET", "/quick", quick)], NoCheck()))  # type: ignore[arg-type]
+    await server.start(
+        WebApplication([Row("GET", "/slow", slow), Row("GET", "/quick", quick), Row("GET", "/peer", peer)], NoCheck())
+    )  # type: ignore[arg-type]
     try:
         yield server
     finally:
@@ -114,6 +120,13 @@ async def test_the_server_stops_although_an_answer_does_not_come() -> None:
             await ANSWERING.wait()
             await server.stop()
         writer.close()
+
+
+async def test_a_caller_cannot_say_that_it_is_at_another_address() -> None:
+    async with serving() as server:
+        forged = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "https", "Forwarded": "for=192.0.2.1"}
+        reply = await ask(f"127.0.0.1:{server.port}", "/peer", headers=forged)
+        assert reply.text == "127.0.0.1"
 
 
 async def test_a_head_request_has_no_body() -> None:
