@@ -41,7 +41,8 @@ from yarn.times import parse_iso8601
 
 T = TypeVar("T")
 
-_ACCESS_CONTROL = "org.apache.hadoop.security.AccessControlException"
+_ACCESS_CONTROL = ".AccessControlException"
+"""The end of the classes, of Java's security package and of Hadoop's, that a refusal's message starts with."""
 _COMMANDS = ", ".join(command.name for command in SignalContainerCommand)
 DISABLED = "App submission via REST is disabled."
 IMMUTABLE = "Configuration change only supported by mutable configuration store."
@@ -263,11 +264,16 @@ async def _permitted(
     try:
         return await call(_caller(request))
     except YarnException as error:
-        if isinstance(error, AccessControlException) or error.message.startswith(_ACCESS_CONTROL):
+        if _is_not_permitted(error):
             raise PlainRefusal(403, f"Unauthorized attempt to {what} remote user {request.user}") from None
         if expected(error.message):
             raise PlainRefusal(400, error.message) from None
         raise undeclared_throwable() from None
+
+
+def _is_not_permitted(error: YarnException) -> bool:
+    cause = error.message.partition(":")[0]
+    return isinstance(error, AccessControlException) or cause.endswith(_ACCESS_CONTROL)
 
 
 async def _authorized(request: WebRequest, path: str, change: Awaitable[None]) -> None:
@@ -275,7 +281,7 @@ async def _authorized(request: WebRequest, path: str, change: Awaitable[None]) -
     try:
         await change
     except YarnException as error:
-        if error.message.startswith(_ACCESS_CONTROL):
+        if _is_not_permitted(error):
             text = f"User {request.user} not authorized for post to .../{path}"
             raise WebException(401, "org.apache.hadoop.security.authorize.AuthorizationException", text) from None
         cause, colon, text = error.message.partition(": ")
