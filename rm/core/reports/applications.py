@@ -37,7 +37,6 @@ from yarn.states import (
     ApplicationsRequestScope,
     ContainerState,
     FinalApplicationStatus,
-    LogAggregationStatus,
     YarnApplicationAttemptState,
     YarnApplicationState,
 )
@@ -140,11 +139,8 @@ def _application_report(context: RMContext, app: RMApp, asker: Asker | None) -> 
         am_label_expression=_label_expression(app.am_requests[0].label) if app.am_requests else None,
         lifetime_ends=UNLIMITED if app.lifetime_ends_ms is None else format_iso8601(app.lifetime_ends_ms),
         lifetime_remaining_s=_remaining_lifetime_s(app),
-        log_aggregation=app.log_aggregation.status(
-            is_over=app.state in FINAL_APP_STATES, finish_ms=app.finish_ms, now_ms=context.now_ms
-        ),
     )
-    return report if attempt is None or not is_shown else _with_attempt(report, attempt)
+    return report if attempt is None or not is_shown else _with_attempt(report, app, attempt)
 
 
 def _label_expression(label: str | None) -> str:
@@ -160,7 +156,8 @@ def _remaining_lifetime_s(app: RMApp) -> int:
     return 0 if app.state in COMPLETED_APP_STATES else max(0, app.lifetime_ends_ms - app.context.now_ms) // 1000
 
 
-def _with_attempt(report: ApplicationReport, attempt: RMAppAttempt) -> ApplicationReport:
+def _with_attempt(report: ApplicationReport, app: RMApp, attempt: RMAppAttempt) -> ApplicationReport:
+    """Add what is known of the current attempt. A report without an attempt has no log aggregation status either."""
     return replace(
         report,
         current_attempt_id=attempt.attempt_id,
@@ -170,7 +167,9 @@ def _with_attempt(report: ApplicationReport, attempt: RMAppAttempt) -> Applicati
         original_tracking_url=attempt.original_tracking_url,
         diagnostics=report.diagnostics or attempt_diagnostics(attempt),
         progress=attempt.progress,
-        log_aggregation=LogAggregationStatus.DISABLED,
+        log_aggregation=app.log_aggregation.status(
+            is_over=app.state in FINAL_APP_STATES, finish_ms=app.finish_ms, now_ms=app.context.now_ms
+        ),
     )
 
 
