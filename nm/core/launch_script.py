@@ -88,7 +88,7 @@ class NodeEnvironment(Struct, frozen=True):
     admin_env: str
     nm_variables: Mapping[str, str]
     java_version: int = 0
-    auxiliary_services: Mapping[str, bytes] = field(default_factory=dict)
+    auxiliary_services: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 class Environment(Struct, frozen=True):

@@ -30,7 +30,7 @@ from wire.codec.basic import (
     write_resource,
 )
 from wire.codec.containers import read_signal, write_signal
-from wire.codec.fields import members, number, optional_text, refuse_too_many, required, text, texts
+from wire.codec.fields import members, number, optional_int, optional_text, refuse_too_many, required, text, texts
 from wire.codec.message_codec import MessageCodec, empty, holding, holding_text, listing, listing_texts
 from wire.codec.nodes import (
     LABELS_MAX,
@@ -119,24 +119,19 @@ def _read_filter(proto: pb.GetApplicationsRequestProto) -> ApplicationFilter:
         frozenset(texts(proto, "users")),
         frozenset(texts(proto, "queues")),
         frozenset(texts(proto, "applicationTags")),
-        proto.limit if proto.HasField("limit") else None,
+        optional_int(proto, "limit"),
         _SCOPES[proto.scope],
-        text(proto, "name") if proto.HasField("name") else None,
-        _started(proto),
-        _finished(proto),
+        optional_text(proto, "name"),
+        _time_range(proto, "start_begin", "start_end"),
+        _time_range(proto, "finish_begin", "finish_end"),
     )
 
 
-def _started(proto: pb.GetApplicationsRequestProto) -> TimeRange | None:
-    if not proto.HasField("start_begin") and not proto.HasField("start_end"):
+def _time_range(proto: pb.GetApplicationsRequestProto, begin: str, end: str) -> TimeRange | None:
+    begin_ms, end_ms = optional_int(proto, begin), optional_int(proto, end)
+    if begin_ms is None and end_ms is None:
         return None
-    return TimeRange(proto.start_begin, proto.start_end if proto.HasField("start_end") else LONG_MAX)
-
-
-def _finished(proto: pb.GetApplicationsRequestProto) -> TimeRange | None:
-    if not proto.HasField("finish_begin") and not proto.HasField("finish_end"):
-        return None
-    return TimeRange(proto.finish_begin, proto.finish_end if proto.HasField("finish_end") else LONG_MAX)
+    return TimeRange(begin_ms or 0, LONG_MAX if end_ms is None else end_ms)
 
 
 def _write_kill(request: KillApplicationRequest, out: pb.KillApplicationRequestProto) -> None:

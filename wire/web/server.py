@@ -56,6 +56,8 @@ class WebServer:
             lifespan="off",
             log_config=None,
             access_log=False,
+            # Who calls is known by the socket: uvicorn would believe what a local caller writes into X-Forwarded-For.
+            proxy_headers=False,
             server_header=False,
             date_header=False,
             timeout_keep_alive=KEEP_ALIVE_S,

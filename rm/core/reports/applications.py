@@ -15,7 +15,7 @@ from rm.core.applications import RMApp, RMAppAttempt
 from rm.core.context import RMContext
 from rm.core.events import Asker
 from rm.core.reports.launch_diagnostics import launch_diagnostics
-from rm.core.states import COMPLETED_APP_STATES, RMAppAttemptState, RMAppState
+from rm.core.states import COMPLETED_APP_STATES, FINAL_APP_STATES, RMAppAttemptState, RMAppState
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
 from yarn.applications import (
     DEFAULT_PARTITION,
@@ -140,6 +140,9 @@ def _application_report(context: RMContext, app: RMApp, asker: Asker | None) -> 
         am_label_expression=_label_expression(app.am_requests[0].label) if app.am_requests else None,
         lifetime_ends=UNLIMITED if app.lifetime_ends_ms is None else format_iso8601(app.lifetime_ends_ms),
         lifetime_remaining_s=_remaining_lifetime_s(app),
+        log_aggregation=app.log_aggregation.status(
+            is_over=app.state in FINAL_APP_STATES, finish_ms=app.finish_ms, now_ms=context.now_ms
+        ),
     )
     return report if attempt is None or not is_shown else _with_attempt(report, attempt)
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from yarn.asks import ANY, ResourceRequest
-
 from rm.core.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster
 from tests.rm.builders import RM, done
+from yarn.containers import ANY, ResourceRequest
 from yarn.ids import ApplicationId
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
 from yarn.resource import Resource
