@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import socket
 
 import pytest
 
 from tests.wire.web.asgi import CALLER, Reply, ask
 from wire.web import access
-from wire.web.access import AccessCheck
+from wire.web.access import AccessCheck, Peer
 from wire.web.application import Answer, Row, WebApplication
 from wire.web.document import Document, Element
 from wire.web.request import WebRequest
@@ -31,7 +33,7 @@ def application(settings: dict[str, str] | None = None) -> WebApplication:
 def owner(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     """The user id that the kernel reports for the caller; a test may replace it."""
     found: list[int | None] = [os.getuid()]
-    monkeypatch.setattr(access, "peer_user_id", lambda peer, server: found[0])
+    monkeypatch.setattr(access, "user_id_of_peer", lambda connection: found[0])
     return found
 
 
@@ -111,3 +113,18 @@ async def test_a_body_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_who_names_no_user_is_the_static_one() -> None:
     assert (await ask(application(), "/x")).json == {"ok": {"user": "dr.who"}}
     assert (await ask(application(), "/x?user.name=ann")).json == {"ok": {"user": "ann"}}
+
+
+async def test_the_user_is_looked_up_once_per_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of sockets is long on a busy machine, and a connection does not change hands."""
+    calls: list[object] = []
+
+    def looked_up(connection: object) -> int:
+        calls.append(connection)
+        return os.getuid()
+
+    monkeypatch.setattr(access, "user_id_of_peer", looked_up)
+    with socket.socket() as connection:
+        peer = Peer(connection)
+        assert await asyncio.gather(peer.user_id(), peer.user_id()) == [os.getuid()] * 2
+    assert calls == [connection]
