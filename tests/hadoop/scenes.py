@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.hadoop import toolchain
+from yarn.settings.nodemanager import AUX_SERVICES
 from yarn.settings.resourcemanager import NODES_EXCLUDE_PATH
 from yarn.states import DecommissionType
 from yarnling.cluster.blocking import BlockingCluster
@@ -72,7 +73,11 @@ def play(work: Path, configuration: str, topics: Iterable[str]) -> dict[str, Ste
     conf = HERE / "conf" / configuration
     excluded = work / "excluded"
     excluded.touch()
-    settings = {"yarn.yarnling.hadoop-rpc.enabled": "true", NODES_EXCLUDE_PATH.key: str(excluded)}
+    settings = {
+        "yarn.yarnling.hadoop-rpc.enabled": "true",
+        NODES_EXCLUDE_PATH.key: str(excluded),
+        AUX_SERVICES.key: "",  # as on the recorded cluster
+    }
     with LocalCluster(nodes=NODES, memory_mb=4096, vcores=4, conf=conf, settings=settings) as cluster:
         client_conf = client_configuration(
             work / "client-conf", (conf / "yarn-site.xml").read_text(), cluster.addresses
