@@ -406,8 +406,10 @@ class ApplicationMasterProcess(Process):
             case StopOrphan(container_id, node_id):
                 self._stop(container_id, node_id)
             case MarkLost(statuses, release):
+                # Not to Reconciliation: it keeps watching what was given up.
                 for event in self._state.mark_lost(statuses, release=release):
-                    self._deliver(event)
+                    self._to_application(event)
+                self._handle_client_events()
             case _:
                 assert_never(effect)
 

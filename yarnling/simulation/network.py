@@ -177,6 +177,7 @@ class Connection:
             return
         self._watch_ms = None
         for attempt in [attempt for attempt in self.calls if attempt.deadline_ms <= at_ms]:
+            del self.calls[attempt]
             attempt.fail(CallOutcomeUnknown(f"{attempt.where}: no reply in time"))
         if self.calls and self.is_open:
             self._watch_ms = min(attempt.deadline_ms for attempt in self.calls)
