@@ -12,7 +12,19 @@ from functools import partial
 from rich.console import Console
 from rich.table import Table
 
-NAMES = ("start", "memory", "core", "reject", "growth", "preemption", "recovery", "end_to_end", "fleet", "submit")
+NAMES = (
+    "start",
+    "memory",
+    "core",
+    "reject",
+    "growth",
+    "preemption",
+    "recovery",
+    "end_to_end",
+    "fleet",
+    "submit",
+    "simulation",
+)
 """Each is a module of this package with `measure(progress) -> {figure: value}`."""
 
 # For comparison: figures of other systems, measured on two cores of the same kind.

@@ -44,6 +44,7 @@ from am.core.am_rm_client_core import (
     UseToken,
 )
 from am.core.am_rm_client_core import DeadlineReached as ClientDeadline
+from am.core.am_rm_client_state import AMRMClientState
 from am.core.container_starts import (
     ContainerFound,
     ContainerStarts,
@@ -67,6 +68,7 @@ from am.core.reconciliation import (
     NodeAnswered,
     NodeUnreachable,
     QueryNode,
+    Reconciliation,
     ReconciliationEffect,
     ReconciliationEvent,
     StopOrphan,
@@ -100,6 +102,7 @@ from yarn.settings.resourcemanager import (
     NM_CLIENT_CONNECT_RETRY_INTERVAL,
     NM_EXPIRY_INTERVAL,
 )
+from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.network import Endpoint, Network
 from yarnling.simulation.process import Alarm, Process
@@ -119,6 +122,7 @@ class AMSettings(Struct, frozen=True):
     node_expiry_ms: int
     rm_retry: RetryPolicy
     nm_retry: RetryPolicy
+    check_invariants: bool
 
     @staticmethod
     def read(conf: Configuration) -> AMSettings:
@@ -129,6 +133,7 @@ class AMSettings(Struct, frozen=True):
             NM_EXPIRY_INTERVAL.of(conf),
             RetryPolicy.read(conf),
             RetryPolicy.read(conf, NM_CLIENT_CONNECT_MAX_WAIT, NM_CLIENT_CONNECT_RETRY_INTERVAL),
+            CHECK_INVARIANTS.of(conf),
         )
 
 
@@ -178,7 +183,8 @@ class ApplicationMasterProcess(Process):
     def _main(self) -> None:
         self._token = Credentials.from_bytes(self._launch_effect.tokens).token_of_kind(AMRM_KIND)
         self._application = self._make_application()
-        self._state = CheckedAMRMClientState(self._topology.rack_of)
+        is_checked = self._settings.check_invariants
+        self._state = (CheckedAMRMClientState if is_checked else AMRMClientState)(self._topology.rack_of)
         self._client = AMRMClientCore(
             self._state,
             heartbeat_interval_ms=self._settings.heartbeat_interval_ms,
@@ -186,7 +192,8 @@ class ApplicationMasterProcess(Process):
             progress=self._application.progress,
         )
         self._client_alarm = Alarm(self, self._client.next_deadline_ms, lambda: self._to_client(ClientDeadline()))
-        self._reconciliation = CheckedReconciliation(self._settings.node_expiry_ms)
+        kind = CheckedReconciliation if is_checked else Reconciliation
+        self._reconciliation = kind(self._settings.node_expiry_ms)
         self._reconciliation_alarm = Alarm(
             self, self._reconciliation.next_deadline_ms, lambda: self._to_reconciliation(DeadlineReached())
         )

@@ -207,7 +207,9 @@ class SimulatedCluster:
 
     def application(self, running: RunningWork) -> Application:
         """The program of an AM."""
-        return make_application(running.work, running.number, running.spool)
+        return make_application(
+            running.work, running.number, running.spool, check_invariants=self._am_settings.check_invariants
+        )
 
     def _start_master(self, machine: Machine, launch: LaunchContainer, running: RunningWork) -> Program:
         master = ApplicationMasterProcess(

@@ -184,11 +184,11 @@ class Worker:
         self._engine.at(self._engine.now_ms + delay_ms, Rank.CONTAINER, self._node, action)
 
 
-def make_application(work: WorkPlan, number: int, spool: Spool) -> Application:
+def make_application(work: WorkPlan, number: int, spool: Spool, *, check_invariants: bool) -> Application:
     """The program of one attempt's AM for entry `number` of the plan."""
     if work.program is WorkProgram.TASKS:
         plan = ElasticPlan((work.tasks,), SIZE, workers_max=WORKERS_MAX, backlog_ms=100, sustained_ms=100, idle_ms=1000)
         worker = ContainerLaunchContext((WORKER_RULE,))
-        return ElasticApplicationMaster(plan, lambda: worker, spool, check_invariants=True)
+        return ElasticApplicationMaster(plan, lambda: worker, spool, check_invariants=check_invariants)
     command = ContainerLaunchContext((rule_name(number),))
-    return DistributedShellCore(Width(work.tasks, SIZE), lambda _: command, check_invariants=True)
+    return DistributedShellCore(Width(work.tasks, SIZE), lambda _: command, check_invariants=check_invariants)

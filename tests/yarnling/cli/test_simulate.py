@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from yarnling.cli.app import app
-from yarnling.simulation import resource_manager
+from yarnling.cli.app import app, main
 from yarnling.simulation.state_store import StateStore
 
 PLAN = """
@@ -46,7 +46,6 @@ def test_a_run_that_passes_ends_with_its_hash(plan: str) -> None:
 
 def test_a_run_that_fails_prints_the_command_that_replays_it(plan: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StateStore, "write", lambda self, effects: None)
-    assert resource_manager.StateStore is StateStore
     status, out, _ = invoke(plan, "--seed", "4", "--no-encode")
     assert status == 1
     assert f"Run it again: yarnling simulate {plan} --seed 4 --no-encode" in out
@@ -69,7 +68,11 @@ def test_several_runs_as_json(plan: str) -> None:
         ((), "give a plan or --random"),
     ],
 )
-def test_what_cannot_be_simulated_is_a_wrong_argument(arguments: tuple[str, ...], problem: str) -> None:
-    status, _, err = invoke(*arguments, "--seed", "1")
-    assert status == 2
-    assert problem in " ".join(err.split())
+def test_what_cannot_be_simulated_is_a_wrong_argument(
+    arguments: tuple[str, ...], problem: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["yarnling", "simulate", *arguments, "--seed", "1"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert problem in " ".join(capsys.readouterr().err.split())
