@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from yarn.resource import Resource
@@ -69,7 +70,13 @@ def run(shape: Shape) -> tuple[float, float]:
     rounds = 2 + shape.virtual_s / CONTAINER_S
     works = (WorkPlan(applications=APPLICATIONS, tasks=int(slots * rounds / APPLICATIONS) + 1, seconds=CONTAINER_S),)
     cluster = SimulatedCluster(
-        engine, conf, ClusterShape(shape.nodes, resource=NODE), emulation_table(works, 1), history, encode=shape.encode
+        engine,
+        conf,
+        ClusterShape(shape.nodes, resource=NODE),
+        emulation_table(works, 1),
+        history,
+        directory=Path(),
+        encode=shape.encode,
     )
     client = Client(cluster, history)
     cluster.start()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from msgspec import Struct
 from rich.console import Console
@@ -53,12 +56,24 @@ def run(options: SimulateOptions) -> int:
         for seed, plan in plans:
             if options.runs == 1:
                 console.print(Text(title(plan, seed), "bold"))
-            one = simulate(plan, seed, Options(encode=options.encode, traced=options.hashed))
+            with _quiet():
+                one = simulate(plan, seed, Options(encode=options.encode, traced=options.hashed))
             runs.append(one)
             if not options.as_json:
                 print_summary(one, _command(one, options), console, is_only=options.runs == 1)
             progress.advance(task)
     return _report(runs, options, console)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the log lines of the real services and applications, which would be mixed with the report."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def _plan(options: SimulateOptions, seed: int) -> Plan:

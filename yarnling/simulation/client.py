@@ -20,10 +20,10 @@ from yarnling.chaos.history import History, SubmittedApplication
 from yarnling.chaos.plan import WorkPlan
 from yarnling.chaos.target import RETRY_S
 from yarnling.chaos.workload import SIZE
-from yarnling.simulation.cluster import RunningWork, SimulatedCluster
+from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import Rank
 from yarnling.simulation.process import Process
-from yarnling.simulation.workload import AM_RULE, Spool
+from yarnling.simulation.workload import AM_RULE, RunningWork
 
 NUMBER = 1 << 20
 """The client's number among hosts: after all machines."""
@@ -72,7 +72,8 @@ class Client(Process):
         )
 
     def _submit_as(self, application_id: ApplicationId, number: int, work: WorkPlan, user: str) -> None:
-        self._cluster.works[application_id] = RunningWork(number, work, Spool())
+        cluster = self._cluster
+        cluster.works[application_id] = RunningWork.make(number, work, application_id, cluster.directory)
         submitted = SubmittedApplication(
             application_id,
             work.program,

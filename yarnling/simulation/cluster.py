@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -23,16 +24,16 @@ from yarn.resource import Resource
 from yarn.settings import nodemanager, resourcemanager
 from yarn.states import DecommissionType
 from yarnling.chaos.history import History, Role
-from yarnling.chaos.plan import WorkPlan
 from yarnling.simulation.application_master import AMSettings, ApplicationMasterProcess
 from yarnling.simulation.engine import Action, Engine, Rank
 from yarnling.simulation.machine import Machine, Program
+from yarnling.simulation.mapreduce import TASK_RULE, SimulatedTask
 from yarnling.simulation.network import USUAL, Conditions, Endpoint, Network
 from yarnling.simulation.process import run
 from yarnling.simulation.recorder import Recorder
 from yarnling.simulation.resource_manager import ResourceManagerProcess
 from yarnling.simulation.trace import Trace
-from yarnling.simulation.workload import AM_RULE, WORKER_RULE, Spool, Worker, make_application
+from yarnling.simulation.workload import AM_RULE, WORKER_RULE, RunningWork, Worker
 
 DAEMON_START_MS = 300
 """From the start of a daemon's process to its first step."""
@@ -51,16 +52,8 @@ class InvariantBroken(Exception):
     """The core of a host has reported a violation: the run ends."""
 
 
-class RunningWork(Struct, frozen=True):
-    """A submitted application: its entry of the plan, with its number, and its spool if it is an elastic one."""
-
-    number: int
-    work: WorkPlan
-    spool: Spool
-
-
 class SimulatedCluster:
-    """The hosts of one run. Nothing has started until `start`."""
+    """The hosts of one run. Nothing has started until `start`. `directory`: for the files of map-reduce jobs."""
 
     def __init__(
         self,
@@ -70,12 +63,14 @@ class SimulatedCluster:
         table: EmulationTable,
         history: History,
         *,
+        directory: Path,
         conditions: Conditions = USUAL,
         encode: bool = True,
         trace: Trace | None = None,
     ) -> None:
         self.engine = engine
         self.conf = conf
+        self.directory = directory
         self.recorder = Recorder(engine, history)
         self.network = Network(engine, conditions, encode=encode)
         self.works: dict[ApplicationId, RunningWork] = {}
@@ -198,6 +193,9 @@ class SimulatedCluster:
         if launch.emulation == WORKER_RULE:
             task_ms = round(running.work.seconds * 1000)
             return Worker(self.engine, self.recorder, running.spool, container_id, machine.number, task_ms)
+        if launch.emulation == TASK_RULE:
+            assert running.job is not None, "only the AM of a map-reduce job starts such tasks"
+            return SimulatedTask(self.engine, running.job, machine, launch)
         self.recorder.started(container_id, Role.CONTAINER, machine.number)
         return None
 
@@ -205,11 +203,10 @@ class SimulatedCluster:
         self.masters.pop(container_id, None)
         self.recorder.ended(container_id, exit_code)
 
-    def application(self, running: RunningWork) -> Application:
-        """The program of an AM."""
-        return make_application(
-            running.work, running.number, running.spool, check_invariants=self._am_settings.check_invariants
-        )
+    def application(self, running: RunningWork, attempt_id: ApplicationAttemptId) -> Application:
+        """The program of an AM that starts now."""
+        check_invariants = self._am_settings.check_invariants
+        return running.application(attempt_id, self.engine.now_ms, check_invariants=check_invariants)
 
     def _start_master(self, machine: Machine, launch: LaunchContainer, running: RunningWork) -> Program:
         master = ApplicationMasterProcess(
@@ -217,7 +214,7 @@ class SimulatedCluster:
             self.network,
             machine.number,
             launch,
-            partial(self.application, running),
+            partial(self.application, running, launch.container_id.attempt_id),
             settings=self._am_settings,
             topology=self._topology,
             resource_manager=self.rm.served,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +17,7 @@ from msgspec.structs import replace
 from nm.core.emulation import EmulationTable
 from rm.core.reports.applications import application_state, final_status
 from rm.core.rm_node import RMNode
+from yarn.ids import ApplicationId
 from yarn.resource import Resource
 from yarn.settings import scaled
 from yarn.settings.pace import FAST_TIME_FACTOR
@@ -68,16 +71,20 @@ class SimulatedRun(Struct, frozen=True):
 
 
 def check_modelled(plan: Plan) -> None:
-    """Raises YarnException if a fault or a program of the plan is not modelled."""
+    """Raises YarnException if a fault of the plan is not modelled."""
     faults.check_modelled(plan)
-    workload.check_modelled(plan.work)
 
 
 def simulate(plan: Plan, seed: int, options: Options = DEFAULTS) -> SimulatedRun:
     """Run a plan once. Raises YarnException if it is not modelled, or if its settings are not valid."""
     check_modelled(plan)
+    with TemporaryDirectory(prefix="yarnling-simulation-") as directory:
+        return _simulate(plan, seed, options, Path(directory))
+
+
+def _simulate(plan: Plan, seed: int, options: Options, directory: Path) -> SimulatedRun:
     trace = Trace(options.line) if options.traced else None
-    running = _Running(plan, seed, options, trace)
+    running = _Running(plan, seed, options, trace, directory)
     history = running.history
     try:
         running.go()
@@ -110,7 +117,7 @@ class _TimeOver(Exception):
 class _Running:
     """A run in progress."""
 
-    def __init__(self, plan: Plan, seed: int, options: Options, trace: Trace | None) -> None:
+    def __init__(self, plan: Plan, seed: int, options: Options, trace: Trace | None, directory: Path) -> None:
         self.plan = plan
         self.injections = schedule(plan, seed)
         self.history = History()
@@ -132,6 +139,7 @@ class _Running:
             shape,
             table,
             self.history,
+            directory=directory,
             conditions=options.conditions,
             encode=options.encode,
             trace=trace,
@@ -249,8 +257,14 @@ class _Running:
                     final_status(app),
                     attempt.attempt_id.attempt if attempt is not None else 0,
                     str(app.diagnostics),
+                    self._is_right(one.application_id),
                 )
             )
+
+    def _is_right(self, application_id: ApplicationId) -> bool | None:
+        """Whether the output of a word count is correct; None for other applications."""
+        job = self.cluster.works[application_id].job
+        return None if job is None else job.is_right()
 
     # What the ResourceManager reports
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
 
 from am.core.actions import Application
 from am.programs.distributed_shell.core import DistributedShellCore, Width
@@ -15,12 +18,12 @@ from am.programs.elastic.application_master import ElasticApplicationMaster
 from am.programs.elastic.core import ElasticPlan, SpoolScanned
 from nm.core.emulation import EmulationTable, Match, Rule, Stage
 from yarn.containers import ContainerLaunchContext
-from yarn.errors import YarnException
-from yarn.ids import ContainerId
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarnling.chaos.history import Role
 from yarnling.chaos.plan import WorkPlan, WorkProgram
 from yarnling.chaos.workload import SIZE
 from yarnling.simulation.engine import Engine, Rank
+from yarnling.simulation.mapreduce import TASK_RULE, SimulatedJob, SimulatedMRAppMaster
 from yarnling.simulation.recorder import Recorder
 
 AM_RULE = "am"
@@ -33,25 +36,13 @@ POLL_MS = 20
 """The time between two looks at the spool (am.programs.elastic.worker)."""
 WORKERS_MAX = 6
 
-MODELLED = (WorkProgram.BATCH, WorkProgram.SERVICE, WorkProgram.TASKS)
-
-
-def check_modelled(works: Sequence[WorkPlan]) -> None:
-    """Raises YarnException if a program is not modelled."""
-    others = [work.program.value for work in works if work.program not in MODELLED]
-    if others:
-        known = ", ".join(program.value for program in MODELLED)
-        raise YarnException(
-            f"the program {', '.join(dict.fromkeys(others))} is not modelled by the simulation, which has {known}: "
-            f"leave it out of the plan, or run the plan with real processes (yarnling chaos)"
-        )
-
 
 def emulation_table(works: Sequence[WorkPlan], seed: int) -> EmulationTable:
     """What the containers of each entry do; AMs and workers run until they end themselves."""
     rules = [
         Rule(AM_RULE, Match(is_master=True), (Stage(None),)),
         Rule(WORKER_RULE, Match(command=f"^{WORKER_RULE}$"), (Stage(None),)),
+        Rule(TASK_RULE, Match(command=f"^{TASK_RULE}$"), (Stage(None),)),
     ]
     for number, work in enumerate(works):
         name = rule_name(number)
@@ -184,11 +175,30 @@ class Worker:
         self._engine.at(self._engine.now_ms + delay_ms, Rank.CONTAINER, self._node, action)
 
 
-def make_application(work: WorkPlan, number: int, spool: Spool, *, check_invariants: bool) -> Application:
-    """The program of one attempt's AM for entry `number` of the plan."""
-    if work.program is WorkProgram.TASKS:
-        plan = ElasticPlan((work.tasks,), SIZE, workers_max=WORKERS_MAX, backlog_ms=100, sustained_ms=100, idle_ms=1000)
-        worker = ContainerLaunchContext((WORKER_RULE,))
-        return ElasticApplicationMaster(plan, lambda: worker, spool, check_invariants=check_invariants)
-    command = ContainerLaunchContext((rule_name(number),))
-    return DistributedShellCore(Width(work.tasks, SIZE), lambda _: command, check_invariants=check_invariants)
+class RunningWork(Struct, frozen=True):
+    """A submitted application: its entry of the plan, with its number, and the files that its processes share."""
+
+    number: int
+    work: WorkPlan
+    spool: Spool
+    job: SimulatedJob | None = None
+
+    @staticmethod
+    def make(number: int, work: WorkPlan, application_id: ApplicationId, directory: Path) -> RunningWork:
+        """`directory`: for the files of a map-reduce job."""
+        job = SimulatedJob(directory, application_id) if work.program is WorkProgram.WORDCOUNT else None
+        return RunningWork(number, work, Spool(), job)
+
+    def application(self, attempt_id: ApplicationAttemptId, now_ms: int, *, check_invariants: bool) -> Application:
+        """The program of one attempt's AM, which starts now."""
+        work = self.work
+        if self.job is not None:
+            return SimulatedMRAppMaster(self.job, attempt_id, now_ms, check_invariants=check_invariants)
+        if work.program is WorkProgram.TASKS:
+            plan = ElasticPlan(
+                (work.tasks,), SIZE, workers_max=WORKERS_MAX, backlog_ms=100, sustained_ms=100, idle_ms=1000
+            )
+            worker = ContainerLaunchContext((WORKER_RULE,))
+            return ElasticApplicationMaster(plan, lambda: worker, self.spool, check_invariants=check_invariants)
+        command = ContainerLaunchContext((rule_name(self.number),))
+        return DistributedShellCore(Width(work.tasks, SIZE), lambda _: command, check_invariants=check_invariants)
