@@ -68,8 +68,6 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
     `ended` is called with the reason when the core has ended the node, "" for an orderly end.
     """
 
-    core: NodeManagerCore
-
     def __init__(
         self,
         engine: Engine,
@@ -105,7 +103,8 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
         self._service = ContainerManagementService(self._container_tokens, NMTokenSecretManager(self._nm_keys))
         self._server = Server(encode=self._network.encode)
         self._server.add(ContainerManagementProtocol.rpcs, self._service, self._service.authenticate)
-        self.run_core(NodeManagerCore(node_id, facts, settings))
+        self.core = NodeManagerCore(node_id, facts, settings)
+        self.run_core(self.core)
         self._service.open(node_id, self)
         self._conversation = 0
         self.step(Start(before))

@@ -174,12 +174,10 @@ def run(coroutine: Coroutine[Answer, None, object], done: Callable[[object], Non
 
 
 class CoreHost(Process, ABC, Generic[Event, Effect]):
-    """The process of a daemon: what CoreShell is in a real one. Set `core` at each start.
+    """The process of a daemon: what CoreShell is in a real one. Call `run_core` at each start.
 
     `broken` is called with the violations of invariants that the core reports.
     """
-
-    core: Core[Event, Effect]
 
     def __init__(
         self, engine: Engine, name: str, number: int, *, tick: Event, trace: Trace | None, broken: Callable[[str], None]
@@ -192,10 +190,11 @@ class CoreHost(Process, ABC, Generic[Event, Effect]):
         self._waiting: dict[int, Answer] = {}
         self._within = False
         self._alarm = Alarm(self, lambda: None, lambda: None)
+        self._core: Core[Event, Effect]
 
     def run_core(self, core: Core[Event, Effect]) -> None:
         """Use this core, in a process that has just started."""
-        self.core = core
+        self._core = core
         self._waiting.clear()
         self._alarm = Alarm(self, core.next_deadline_ms, lambda: self.step(self._tick))
 
@@ -221,7 +220,7 @@ class CoreHost(Process, ABC, Generic[Event, Effect]):
         self._within = True
         now_ms = self.engine.now_ms
         try:
-            effects = self.core.handle(event, now_ms)
+            effects = self._core.handle(event, now_ms)
             if self._trace is not None:
                 self._trace.note(now_ms, self.name, event, effects)
             self.carry_out_step(event, effects)

@@ -71,8 +71,6 @@ NodeLink: TypeAlias = Callable[[NodeId], tuple[str, Endpoint]]
 class ResourceManagerProcess(CoreHost[Event, Effect]):
     """One ResourceManager. `excluded`: the hosts that its exclude file lists. `changed` gets each state change."""
 
-    core: ResourceManagerCore
-
     def __init__(
         self,
         engine: Engine,
@@ -108,7 +106,8 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         conf = self._conf
         started_ms = self.engine.now_ms
         self._keys = MasterKeys(conf, partial(drawn_key, self._keys_drawn))
-        self.run_core(ResourceManagerCore(conf, cluster_timestamp=started_ms, user="yarn"))
+        self.core = ResourceManagerCore(conf, cluster_timestamp=started_ms, user="yarn")
+        self.run_core(self.core)
         self._signer = ResponseSigner(
             self._keys,
             rm_identifier=started_ms,
