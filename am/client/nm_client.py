@@ -44,13 +44,16 @@ from yarn.states import SignalContainerCommand
 class NMClient:
     """Starts, stops and queries containers. `tokens` may grow while it is used (AMRMClient.nm_tokens).
 
+    `channels` given: shared, and not closed here.
+
     Methods raise InvalidToken if there is no token for the NM, and CallOutcomeUnknown if it does not answer in time.
     """
 
-    def __init__(self, tokens: Mapping[NodeId, Token], retry: RetryPolicy) -> None:
+    def __init__(self, tokens: Mapping[NodeId, Token], retry: RetryPolicy, *, channels: Channels | None = None) -> None:
         self._tokens = tokens
         self._retry = retry
-        self._channels = Channels()
+        self._channels = channels or Channels()
+        self._owns_channels = channels is None
         self._proxies: dict[NodeId, ContainerManagementProtocol] = {}
         self._starts: dict[NodeId, NodeStarts] = {}
         self._tasks = asyncio.TaskGroup()
@@ -73,7 +76,8 @@ class NMClient:
         try:
             await self._tasks.__aexit__(kind, error, traceback)
         finally:
-            await self._channels.close()
+            if self._owns_channels:
+                await self._channels.close()
 
     async def start(self, container: Container, launch_context: ContainerLaunchContext) -> None:
         """Start a container. Raises YarnException if it was definitely not started, or if its NM does not answer.

@@ -65,17 +65,32 @@ class Engine:
 
     def run(self, until_ms: int) -> None:
         """Do everything that is planned up to and including `until_ms`; then it is that time."""
-        planned, pop = self._planned, heapq.heappop
+        planned, happen = self._planned, self._happen
         while planned and planned[0][0] <= until_ms:
-            time_ms, _, _, action = pop(planned)
-            if time_ms != self.now_ms:
-                self.now_ms, self._in_this_ms = time_ms, 0
-            self._in_this_ms += 1
-            if self._in_this_ms > EVENTS_PER_MS_MAX:
-                raise InternalError(f"more than {EVENTS_PER_MS_MAX} events at {time_ms} ms, the last one is {action}")
-            self.events += 1
-            action()
+            happen()
         self.now_ms = until_ms
+
+    def advance(self, until_ms: int | None, is_over: Callable[[], bool]) -> bool:
+        """The same until `is_over`, at most until then; without a limit, False if nothing is planned any more."""
+        while not is_over():
+            if not self._planned or (until_ms is not None and self._planned[0][0] > until_ms):
+                if until_ms is None:
+                    return False
+                self.now_ms = until_ms
+                return True
+            self._happen()
+        return True
+
+    def _happen(self) -> None:
+        """Do what is planned next."""
+        time_ms, _, _, action = heapq.heappop(self._planned)
+        if time_ms != self.now_ms:
+            self.now_ms, self._in_this_ms = time_ms, 0
+        self._in_this_ms += 1
+        if self._in_this_ms > EVENTS_PER_MS_MAX:
+            raise InternalError(f"more than {EVENTS_PER_MS_MAX} events at {time_ms} ms, the last one is {action}")
+        self.events += 1
+        action()
 
     @property
     def elapsed_s(self) -> float:
