@@ -64,11 +64,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Let the engine's events happen until something is ready here, at most for so long."""
         engine = self._engine
         until_ms = None if timeout_s is None else engine.now_ms + max(1, math.ceil(timeout_s * 1000 - 0.5))
-        ready: Any = self._ready
+        ready: Any = self._ready  # type: ignore[attr-defined]
         if not engine.advance(until_ms, lambda: bool(ready)):
             raise InternalError("nothing is planned and nothing is ready: all tasks wait for one another")
 
-    def run_in_executor(self, *arguments: object) -> NoReturn:  # type: ignore[override]
+    def run_in_executor(self, *arguments: object) -> NoReturn:
         raise InternalError("there are no threads in virtual time")
 
 
