@@ -209,7 +209,7 @@ class Connection:
 class Attempt:
     """One attempt at a call."""
 
-    __slots__ = ("_answered", "_link", "_message", "_network", "_source", "deadline_ms", "is_over", "where")
+    __slots__ = ("_answered", "_link", "_message", "_network", "_source", "_starts", "deadline_ms", "is_over", "where")
 
     def __init__(
         self,
@@ -226,7 +226,7 @@ class Attempt:
         self.is_over = False
         self.deadline_ms = network.engine.now_ms + timeout_ms
         self._network = network
-        self._source = source
+        self._source, self._starts = source, source.starts
         self._link = link
         self._message = message
         self._answered = answered
@@ -258,7 +258,7 @@ class Attempt:
 
     def _connect(self, endpoint: Endpoint) -> None:
         """Establish a connection. Over an unplugged cable, and to a paused process, that takes until it is over."""
-        if self.is_over or not self._message.is_unsent:
+        if self.is_over or not self._message.is_unsent or not self._source.is_up or self._source.starts != self._starts:
             return
         link, served = self._link, endpoint()
         if not link.requests.is_open or not link.replies.is_open:

@@ -263,3 +263,17 @@ def test_a_caller_that_has_exited_gets_no_answer(bench: Bench) -> None:
     bench.caller.boot()
     bench.run(100)
     assert bench.outcomes == []
+
+
+def test_a_connection_that_a_caller_waited_for_is_not_its_successors(bench: Bench) -> None:
+    """The server was paused; when it goes on, the caller has been killed, and started again."""
+    bench.process.pause()
+    bench.call()
+    bench.run(10)
+    bench.caller.exit()
+    bench.process.resume()
+    bench.caller.boot()
+    bench.call()
+    bench.run(10)
+    assert bench.outcome() is None
+    assert bench.tracker.calls == 1
