@@ -68,7 +68,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if not engine.advance(until_ms, lambda: bool(ready)):
             raise InternalError("nothing is planned and nothing is ready: all tasks wait for one another")
 
-    def run_in_executor(self, *arguments: object) -> NoReturn:
+    def run_in_executor(self, executor: object, func: object, *args: object) -> NoReturn:
         raise InternalError("there are no threads in virtual time")
 
 
