@@ -1,7 +1,8 @@
 """How fast a simulated cluster is: virtual seconds, and whole lives of containers, for each second of CPU.
 
 Hadoop's intervals, invariants not checked, messages not encoded but where the name says so. Under load 20 applications
-keep every node full of containers of a minute. The start of the cluster and the first minute are not timed.
+keep every node full of containers of a minute, in `churn` of five seconds. The start of the cluster and the first
+minute are not timed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from yarnling.simulation.engine import Engine
 from yarnling.simulation.workload import emulation_table
 
 APPLICATIONS = 20
-CONTAINER_S = 60.0
 NODE = Resource(1024, 8)
 """Eight containers."""
 SETTINGS = {
@@ -39,6 +39,7 @@ class Shape(NamedTuple):
     is_loaded: bool
     virtual_s: int
     encode: bool = False
+    container_s: float = 60.0
 
 
 SHAPES = {
@@ -46,7 +47,8 @@ SHAPES = {
     "10_loaded": Shape(10, True, 300),
     "100_idle": Shape(100, False, 120),
     "100_loaded": Shape(100, True, 60),
-    "100_loaded_encoded": Shape(100, True, 30, encode=True),
+    "100_loaded_encoded": Shape(100, True, 60, encode=True),
+    "100_churn": Shape(100, True, 20, container_s=5.0),
 }
 
 
@@ -67,8 +69,10 @@ def run(shape: Shape) -> tuple[float, float]:
     engine, history = Engine(1), History()
     conf = composed(None, SETTINGS, node_sizes(NODE.memory_mb, NODE.vcores))
     slots = shape.nodes * NODE.memory_mb // 128
-    rounds = 2 + shape.virtual_s / CONTAINER_S
-    works = (WorkPlan(applications=APPLICATIONS, tasks=int(slots * rounds / APPLICATIONS) + 1, seconds=CONTAINER_S),)
+    rounds = 2 + (RAMP_MS / 1000 + shape.virtual_s) / shape.container_s
+    works = (
+        WorkPlan(applications=APPLICATIONS, tasks=int(slots * rounds / APPLICATIONS) + 1, seconds=shape.container_s),
+    )
     cluster = SimulatedCluster(
         engine,
         conf,
