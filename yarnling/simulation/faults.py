@@ -131,6 +131,21 @@ class PauseResourceManager(FaultAction):
             self.cluster.resume_rm()
 
 
+class FullStore(FaultAction):
+    """What cannot be stored must not be promised: new applications are refused, those that run continue."""
+
+    def inject(self) -> str:
+        self._set(is_full=True)
+        return "the state store"
+
+    def recover(self) -> None:
+        self._set(is_full=False)
+
+    def _set(self, *, is_full: bool) -> None:
+        assert self.cluster.rm.store is not None, "chaos plans enable recovery"
+        self.cluster.rm.store.is_full = is_full
+
+
 class KillProcesses(FaultAction):
     """SIGKILL to a running container or ApplicationMaster: its NodeManager sees exit status 137."""
 
@@ -171,6 +186,7 @@ ACTIONS: Mapping[str, type[FaultAction]] = {
     "decommission-node": DecommissionNode,
     "kill-rm": KillResourceManager,
     "pause-rm": PauseResourceManager,
+    "full-store": FullStore,
     "kill-master": KillProcesses,
     "pause-master": PauseMaster,
     "kill-container": KillProcesses,

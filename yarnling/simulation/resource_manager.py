@@ -17,7 +17,7 @@ from rm.core.am_launcher import (
     StopAMContainer,
     shown,
 )
-from rm.core.durability import divided
+from rm.core.durability import DurableRequest, divided
 from rm.core.effects import (
     CleanUpAM,
     Effect,
@@ -69,7 +69,10 @@ NodeLink: TypeAlias = Callable[[NodeId], tuple[str, Endpoint]]
 
 
 class ResourceManagerProcess(CoreHost[Event, Effect]):
-    """One ResourceManager. `excluded`: the hosts that its exclude file lists. `changed` gets each state change."""
+    """One ResourceManager. `excluded`: the hosts that its exclude file lists. `changed` gets each state change.
+
+    `store`: its disk, None without recovery.
+    """
 
     def __init__(
         self,
@@ -92,7 +95,8 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         self._topology = topology
         self._node_link = node_link
         self._changed = changed
-        self._store = StateStore() if resourcemanager.RECOVERY_ENABLED.of(conf) else None
+        self.store = StateStore() if resourcemanager.RECOVERY_ENABLED.of(conf) else None
+        self._writer: StoreWriter | None = None
         self._keys_drawn = engine.stream("keys of the ResourceManager")
         self._store_drawn = engine.stream("state store")
         expiries = (resourcemanager.NM_EXPIRY_INTERVAL, resourcemanager.AM_EXPIRY_INTERVAL)
@@ -101,8 +105,8 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
     def start(self, *, empty_disk: bool = False) -> None:
         """Start it; it recovers what an earlier one stored, unless that is lost with the disk."""
         self.boot()
-        if empty_disk and self._store is not None:
-            self._store = StateStore()
+        if empty_disk and self.store is not None:
+            self.store = StateStore()
         conf = self._conf
         started_ms = self.engine.now_ms
         self._keys = MasterKeys(conf, partial(drawn_key, self._keys_drawn))
@@ -118,6 +122,7 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         self._launcher = AMLauncher(resourcemanager.AM_LAUNCHER_THREAD_COUNT.of(conf))
         self._launch_retry = launch_retry(conf)
         self._server = self._make_server()
+        self._writer = None
         self._recover()
         self.step(HostListsRead(HostLists(excluded=tuple((host, None) for host in self.excluded))))
 
@@ -126,14 +131,13 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         return (self, self._server) if self.is_up else None
 
     def _recover(self) -> None:
-        self._writer: StoreWriter | None = None
-        if self._store is None:
+        if self.store is None:
             return
-        state, managers = self._store.load(), (self._keys.masters, self._keys.nodes, self._keys.containers)
-        self._keys.recover(lambda kind: self._store.keys.get(kind, ()) if self._store is not None else ())
+        state, managers = self.store.load(), (self._keys.masters, self._keys.nodes, self._keys.containers)
+        self._keys.recover(lambda kind: self.store.keys.get(kind, ()) if self.store is not None else ())
         for manager in managers:
-            self._store.keys[manager.kind] = manager.keys.accepted()
-        self._writer = StoreWriter(self._store, self, self._store_drawn, report=self.step, answer=self._answer)
+            self.store.keys[manager.kind] = manager.keys.accepted()
+        self._writer = StoreWriter(self.store, self, self._store_drawn, report=self.step, answer=self._answer)
         self.step(StateLoaded(state))
 
     def _make_server(self) -> Server:
@@ -162,6 +166,14 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
     def woke_after(self, paused_ms: int) -> None:
         if paused_ms > self._stall_ms:
             self.step(ProcessStalled(paused_ms))
+
+    def step(self, event: Event) -> None:
+        """While the state store cannot be written, requests that must be stored are refused."""
+        problem = self._writer.problem if self._writer is not None else None
+        if problem is not None and isinstance(event, DurableRequest):
+            self.refuse(event.call, problem)
+        else:
+            super().step(event)
 
     # Effects
 

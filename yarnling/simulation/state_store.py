@@ -12,14 +12,17 @@ from typing import assert_never
 
 from rm.core.durability import saved_events
 from rm.core.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
-from rm.core.events import ApplicationSaved, AttemptSaved
+from rm.core.events import ApplicationSaveFailed
 from rm.core.stored_state import (
     ApplicationAttemptStateData,
     ApplicationStateData,
     NodeLabelState,
     RMState,
+    Saving,
     StoredApplication,
 )
+from rm.shell.store_file import StoreUnavailable
+from rm.shell.store_writer import RETRY_S, Outcome
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.machine import Refuse, Reply
 from yarn.protocols.tracker import MasterKey
@@ -31,9 +34,10 @@ WRITE_MS = (1, 5)
 
 
 class StateStore:
-    """What is durable."""
+    """What is durable. While it `is_full` nothing can be written."""
 
     def __init__(self) -> None:
+        self.is_full = False
         self.keys: dict[str, tuple[MasterKey, ...]] = {}
         self._epoch = 0
         self._applications: dict[ApplicationId, ApplicationStateData] = {}
@@ -79,7 +83,7 @@ class StoreWriter:
         process: Process,
         draw: Random,
         *,
-        report: Callable[[ApplicationSaved | AttemptSaved], None],
+        report: Callable[[Outcome], None],
         answer: Callable[[Reply | Refuse], None],
     ) -> None:
         self._store = store
@@ -89,6 +93,8 @@ class StoreWriter:
         self._answer = answer
         self._next: list[tuple[list[StoreEffect], list[Reply | Refuse]]] = []
         self._writing: list[tuple[list[StoreEffect], list[Reply | Refuse]]] = []
+        self.problem: StoreUnavailable | None = None
+        """Why nothing can be written, None while it can."""
         process.on_exit(self._killed)
 
     @property
@@ -107,8 +113,19 @@ class StoreWriter:
         self._process.after(self._draw.randint(*WRITE_MS), Rank.DISK, self._written)
 
     def _written(self) -> None:
-        steps = self._writing
-        self._store.write([effect for effects, _ in steps for effect in effects])
+        """The transaction is over. On a full disk it is tried again, without new applications: these are refused."""
+        if self._store.is_full and any(effects for effects, _ in self._writing):
+            self.problem = StoreUnavailable("the state store cannot be written: No space left on device")
+            steps = [self._without_new_application(*step, self.problem) for step in self._writing]
+            if any(effects for effects, _ in steps):
+                self._writing = steps
+                self._process.after(round(RETRY_S * 1000), Rank.DISK, self._try_again)
+                return
+        else:
+            steps = self._writing
+            self._store.write([effect for effects, _ in steps for effect in effects])
+        # If all of it was refused, nothing was written: the next write shows whether there is room.
+        self.problem = None
         for effects, answers in steps:
             for event in saved_events(effects):
                 self._report(event)
@@ -118,6 +135,23 @@ class StoreWriter:
         if self._next:
             self._write()
 
+    def _try_again(self) -> None:
+        self._writing, self._next = [*self._writing, *self._next], []
+        self._written()
+
+    def _without_new_application(
+        self, effects: list[StoreEffect], answers: list[Reply | Refuse], problem: StoreUnavailable
+    ) -> tuple[list[StoreEffect], list[Reply | Refuse]]:
+        """The step without its new application, if it has one, whose submission is refused."""
+        new = [effect for effect in effects if isinstance(effect, SaveApplication) and effect.saving is Saving.NEW]
+        if not new:
+            return effects, answers
+        for effect in new:
+            self._report(ApplicationSaveFailed(effect.application.application_id, problem.message))
+        for answer in answers:
+            self._answer(Refuse(answer.call, problem) if isinstance(answer, Reply) else answer)
+        return [effect for effect in effects if effect not in new], []
+
     def _killed(self) -> None:
-        if self._writing and self._draw.random() < 0.5:
+        if self._writing and not self._store.is_full and self._draw.random() < 0.5:
             self._store.write([effect for effects, _ in self._writing for effect in effects])

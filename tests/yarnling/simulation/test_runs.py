@@ -47,7 +47,7 @@ faults:
 begins: at once
 lasts: 2
 """
-NOT_MODELLED = ("full-disk", "full-store")
+NOT_MODELLED = ("full-disk",)
 
 
 def small() -> Plan:
@@ -110,7 +110,7 @@ def test_every_fault_is_modelled_or_refused_by_name() -> None:
             check_modelled(find_plan(name))
 
 
-@pytest.mark.parametrize("name", ["kill-node", "partition-replies", "storm"])
+@pytest.mark.parametrize("name", ["kill-node", "full-store", "storm"])
 def test_a_ready_made_plan_passes(name: str) -> None:
     run = simulate(find_plan(name), 1)
     assert run.judgement.reasons == ()

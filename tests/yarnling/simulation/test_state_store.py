@@ -7,11 +7,11 @@ from random import Random
 import pytest
 
 from rm.core.effects import RemoveApplication, SaveApplication, SaveAttempt
-from rm.core.events import ApplicationSaved
+from rm.core.events import ApplicationSaved, ApplicationSaveFailed, AttemptSaved
 from rm.core.stored_state import ApplicationAttemptStateData, ApplicationStateData, Saving
 from yarn.applications import ApplicationSubmissionContext
 from yarn.ids import ApplicationAttemptId, ApplicationId
-from yarn.machine import Reply
+from yarn.machine import Refuse, Reply
 from yarnling.simulation.engine import START_MS, Engine
 from yarnling.simulation.process import Process
 from yarnling.simulation.state_store import WRITE_MS, StateStore, StoreWriter
@@ -73,3 +73,20 @@ def test_a_kill_loses_what_waits_and_by_chance_what_is_being_written(waiting: bo
         assert writing.released == []
         survivors.add(tuple(one.application.application_id.id for one in writing.store.load().applications))
     assert survivors == {(), (1,)}
+
+
+def test_a_full_disk_refuses_new_applications_and_keeps_the_changes_of_others() -> None:
+    writing = Writing()
+    writing.store.is_full = True
+    attempt = SaveAttempt(ApplicationAttemptStateData(ApplicationAttemptId(APP, 1), None, 6), Saving.NEW)
+    writing.writer.put([save(1)], [Reply(1, None)])
+    writing.writer.put([attempt], [])
+    writing.engine.run(START_MS + 500)
+    problem = writing.writer.problem
+    assert problem is not None
+    assert writing.released == [ApplicationSaveFailed(APP, problem.message), Refuse(1, problem)]
+    writing.store.is_full = False
+    writing.engine.run(START_MS + 2000)
+    assert writing.released[2:] == [AttemptSaved(ApplicationAttemptId(APP, 1), Saving.NEW)]
+    assert writing.writer.problem is None
+    assert not writing.writer.is_busy
