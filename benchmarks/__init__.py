@@ -1,1 +1,1 @@
-"""Measurements: run by scripts/bench, never asserted by a test."""
+"""Benchmarks, which scripts/bench runs. No test checks their figures."""

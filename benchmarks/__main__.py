@@ -27,7 +27,7 @@ NAMES = (
 )
 """Each is a module of this package with `measure(progress) -> {figure: value}`."""
 
-# For comparison: figures of other systems, measured on two cores of the same kind.
+# Figures of other systems for comparison, measured on two cores of the same kind.
 TO_BEAT = {
     "ready_s_4": "0.9 (Dask), 5.4 (MiniYARNCluster)",
     "ready_s_10": "1.64 (Dask), 7.3 (MiniYARNCluster)",
@@ -51,7 +51,7 @@ def main() -> None:
     arguments = parser.parse_args()
     unknown = [name for name in arguments.names if name not in NAMES]
     if unknown:
-        parser.error(f"no benchmark {', '.join(unknown)} (there are {', '.join(NAMES)})")
+        parser.error(f"unknown benchmark {', '.join(unknown)} (known: {', '.join(NAMES)})")
     results = {}
     console = Console(stderr=True)
     for name in arguments.names or NAMES:

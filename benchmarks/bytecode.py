@@ -1,4 +1,7 @@
-"""Bytecode of our packages: an installed yarnling has it, a checkout has none with PYTHONDONTWRITEBYTECODE."""
+"""Compiles our packages to bytecode, as an installed yarnling has it.
+
+A checkout has no bytecode if PYTHONDONTWRITEBYTECODE is set.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ PACKAGES = ("am", "benchmarks", "nm", "protos", "rm", "wire", "yarn", "yarnling"
 
 
 def compile_sources() -> None:
-    """Compile the packages; otherwise every process compiles what it imports, an ApplicationMaster some 80 files."""
+    """Compile the packages.
+
+    Otherwise every process compiles the modules that it imports, an ApplicationMaster about 80.
+    """
     root = Path(__file__).resolve().parent.parent
     for package in PACKAGES:
         compileall.compile_dir(root / package, quiet=1)

@@ -1,9 +1,10 @@
-"""An ApplicationMaster that keeps a number of containers running, and measures while they start and end.
+"""An ApplicationMaster that keeps a number of containers running, and measures the cost while they start and end.
 
     python -m benchmarks.churning_am WINDOW WARM_UP MEASURED RESULT NAME=PID ...
 
-It starts WINDOW containers, and another one for each that ends. From the WARM_UP-th end until MEASURED more have ended
-it measures the time, its own CPU and that of the daemons with the given process ids, and writes the figures to RESULT.
+The AM starts WINDOW containers, and another one for each that ends. The measurement starts when WARM_UP containers have
+ended and stops when MEASURED more have ended. The figures are the elapsed time, and the CPU time of this process and of
+the daemons with the given process ids. The figures are written to RESULT.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ REQUEST = ContainerRequest(Resource(1, 1), priority=1)
 
 
 class Clock:
-    """Wall time and CPU seconds of the daemons, {name: seconds}; daemons of one name are added up."""
+    """Reads the wall time and the CPU seconds of daemons as {name: seconds}; daemons of one name are added up."""
 
     def __init__(self, daemons: list[tuple[str, int]]) -> None:
         self._daemons = [(name, psutil.Process(pid)) for name, pid in [*daemons, ("am", 0)] if pid] + [
@@ -46,9 +47,11 @@ class Clock:
 
 
 async def churn(window: int, warm_up: int, measured: int, clock: Clock, result: Path) -> None:
-    """Writes {"wall", daemon name: seconds, "containers": count} of the measured part to `result`."""
+    """Run the containers, and write {"wall", daemon name: seconds, "containers": count} for the measured part to
+    `result`.
+    """
     environment = AMEnvironment.read()
-    ended, last = 0, warm_up + measured
+    first, ended, last = 0, 0, warm_up + measured
     before: dict[str, float] = {}
     async with (
         AMRMClient.connect(environment) as rm,
@@ -72,11 +75,13 @@ async def churn(window: int, warm_up: int, measured: int, clock: Clock, result: 
                         before, first = clock.read(), ended
                 case ShutdownOrdered() | AllocateFailed():
                     sys.exit(1)
+                case _:
+                    pass  # The other events need no answer.
             if ended >= last:
                 break
         after = clock.read()
         figures = {name: after[name] - seconds for name, seconds in before.items()} | {"containers": ended - first}
-        # Before unregistering: after that the AM may be killed.
+        # The result is written before unregistering, because the AM may be killed after that.
         result.write_text(json.dumps(figures))  # noqa: ASYNC240  nothing else is to happen meanwhile
         await rm.unregister(FinalApplicationStatus.SUCCEEDED)
 

@@ -1,7 +1,7 @@
-"""How many containers a second the ResourceManager's core places: no wire, no clock, one process.
+"""Measures how many containers a second the ResourceManager's core places, in one process without RPCs and clocks.
 
-10,000 containers in all, requested anywhere, so that each heartbeat places one; the nodes send heartbeats in turn. Only
-the heartbeats are timed, until the last container is placed.
+There are 10,000 containers in all. The requests are for any node, so that each heartbeat places one container. The
+nodes send heartbeats in turn. Only the heartbeats are timed, until the last container is placed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from yarn.resource import Resource
 
 CONTAINERS = 10_000
 RUNS = 3
-"""Measurements of each shape; the median is reported."""
+"""How often each shape is measured; the median is reported."""
 
 _NODE = Resource(65_536, 64)
 
 
 class Shape(NamedTuple):
-    """Applications are spread evenly over the queues; so are the containers over the applications."""
+    """The size of a cluster. Applications are spread evenly over the queues, and containers over the applications."""
 
     nodes: int
     queues: int
@@ -38,8 +38,8 @@ SHAPES = {
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
-    """{figure: containers placed a second} for each shape."""
-    figures = {}
+    """{figure: containers placed per second} for each shape."""
+    figures: dict[str, float] = {}
     for name, shape in SHAPES.items():
         progress(f"{CONTAINERS:,} containers of {shape.applications:,} applications on {shape.nodes:,} nodes")
         figures[name] = round(statistics.median(containers_per_s(shape) for _ in range(RUNS)))
@@ -47,10 +47,10 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
 
 
 def containers_per_s(shape: Shape) -> float:
-    """One run."""
+    """Containers placed per second in one run."""
     cluster = CoreDriver(shape.nodes, queues(shape.queues), _NODE)
+    each = CONTAINERS // shape.applications
     for number in range(shape.applications):
-        each = CONTAINERS // shape.applications
         cluster.run_application(number + 1, f"root.q{number % shape.queues}", "user", 0)
     for attempt_id in cluster.attempts:
         cluster.request(attempt_id, each)

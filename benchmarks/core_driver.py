@@ -1,6 +1,6 @@
-"""Drives a ResourceManager's core directly: nodes send heartbeats in turn, AMs request containers. No wire, no clock.
+"""Drives a ResourceManager's core directly, without RPCs and clocks: nodes send heartbeats in turn, AMs send requests.
 
-Benchmarks over it measure seconds of CPU, which other work on the machine hardly changes.
+Benchmarks that use it measure seconds of CPU, which other work on the machine hardly changes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from rm.core.events import (
 )
 from rm.core.resource_manager import ResourceManagerCore
 from yarn.applications import ApplicationSubmissionContext
-from yarn.asks import ANY, ResourceRequest
 from yarn.configuration import Configuration
-from yarn.containers import ContainerStatus
+from yarn.containers import ANY, ContainerStatus, ResourceRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yarn.machine import Reply
 from yarn.protocols.master import AllocateRequest, RegisterApplicationMasterRequest
@@ -33,9 +32,9 @@ CONTAINER = Resource(1024, 1)
 
 
 def queues(count: int, **settings: str) -> dict[str, str]:
-    """`count` queues q0, q1, ... of equal capacity, in which one user may use everything and AMs are not limited.
+    """The configuration of `count` queues q0, q1, ... of equal capacity, in which a user may use everything.
 
-    `settings`: of every queue, with underscores for dashes.
+    AMs are not limited either. `settings` are further settings of every queue, with underscores for dashes.
     """
     names = [f"q{i}" for i in range(count)]
     configuration = {
@@ -51,7 +50,7 @@ def queues(count: int, **settings: str) -> dict[str, str]:
 
 
 class CoreDriver:
-    """A core with `node_count` registered nodes of one size; each call sends the events of one step."""
+    """A core with `node_count` registered nodes of one size. Each method sends the events of one step."""
 
     def __init__(self, node_count: int, configuration: Mapping[str, str], node: Resource) -> None:
         self.core = ResourceManagerCore(Configuration.of(dict(configuration)), cluster_timestamp=START_MS)
@@ -65,11 +64,11 @@ class CoreDriver:
 
     @property
     def container_count(self) -> int:
-        """Allocated containers, those of AMs included."""
+        """The number of allocated containers, including those of AMs."""
         return self.core.scheduler.queues["root"].container_count
 
     def run_application(self, number: int, queue: str, user: str, containers: int) -> ApplicationAttemptId:
-        """Submit it, start its AM (on the node whose turn it is) and request `containers`, anywhere."""
+        """Submit an application, start its AM on the next node in turn, and request `containers`, anywhere."""
         application_id = ApplicationId(START_MS, number)
         attempt_id = ApplicationAttemptId(application_id, 1)
         context = ApplicationSubmissionContext(application_id, resource=CONTAINER, queue=queue)
@@ -84,18 +83,18 @@ class CoreDriver:
 
     @property
     def attempts(self) -> list[ApplicationAttemptId]:
-        """The running applications' attempts, oldest first."""
+        """The attempts of the running applications, oldest first."""
         return list(self._ams)
 
     def request(self, attempt_id: ApplicationAttemptId, containers: int) -> None:
-        """Send an allocate call of the AM that requests this number of containers."""
+        """Send an allocate call in which the AM requests this number of containers."""
         response_id = self._ams[attempt_id]
         self._ams[attempt_id] = response_id + 1
         asks = (ResourceRequest(1, ANY, CONTAINER, containers),)
         self.core.handle(Allocate(0, attempt_id, AllocateRequest(response_id, asks=asks)), self._now_ms)
 
     def beat(self, containers: Sequence[ContainerStatus] = ()) -> None:
-        """The heartbeat of the next node in turn."""
+        """Send the heartbeat of the next node in turn."""
         node_id = self.nodes[self._next]
         self._next = (self._next + 1) % len(self.nodes)
         self._now_ms += 1
@@ -104,15 +103,20 @@ class CoreDriver:
             if isinstance(effect, Reply) and isinstance(effect.value, NodeHeartbeatResponse):
                 self._response_ids[node_id] = effect.value.response_id
 
+    def beat_times(self, heartbeats: int) -> None:
+        """Send this many heartbeats, each for the next node in turn."""
+        for _ in range(heartbeats):
+            self.beat()
+
     def beat_until_placed(self, containers: int) -> None:
-        """Send heartbeats until that many more containers are allocated."""
+        """Send heartbeats until `containers` more containers are allocated."""
         wanted = self.container_count + containers
         while self.container_count < wanted:
             self.beat()
 
 
 def cpu_s(work: Callable[[], object], *, sweep: bool = True) -> float:
-    """Seconds of CPU that `work` takes; `sweep`: collect garbage before."""
+    """The seconds of CPU that `work` takes. If `sweep`, garbage is collected before."""
     if sweep:
         gc.collect()
     before = time.process_time()

@@ -1,8 +1,8 @@
-"""Containers a second, end to end: ResourceManager, NodeManagers and an ApplicationMaster as processes, over gRPC.
+"""Measures containers per second end to end: RM, NodeManagers and an ApplicationMaster as processes, over gRPC.
 
-`emulated`: short emulated containers, so that only the daemons and the calls are measured; with the CPU that each kind
-of daemon spends on a container. `true`: 50 containers of `true` as real processes, from submission to the
-application's end. `dask`: no-op tasks of Dask on as many worker processes, if it is installed (extra `bench`).
+`emulated`: short emulated containers, so that only the daemons and the calls are measured. Also the CPU time that each
+kind of daemon spends on a container. `true`: 50 containers that run `true` as real processes, from submission to the
+application's end. `dask`: no-op tasks of Dask on as many worker processes, if Dask is installed (extra `bench`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ SETTINGS = {
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
-    """{"containers_per_s", "us_rm", "us_nm", "us_am", "true_50_s", "dask_tasks_per_s"}; us: CPU per container."""
+    """{"containers_per_s", "us_rm", "us_nm", "us_am", "true_50_s", "dask_tasks_per_s"}; us_* is CPU time per container
+    in µs.
+    """
     compile_sources()
     progress(f"{WARM_UP + MEASURED} emulated containers on {NODES} NodeManagers")
     figures = asyncio.run(emulated())
@@ -58,7 +60,7 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
 
 
 async def emulated(window: int = WINDOW, warm_up: int = WARM_UP, measured: int = MEASURED) -> dict[str, float]:
-    """Containers a second, and microseconds of CPU for each by kind of daemon."""
+    """Containers per second, and microseconds of CPU per container for each kind of daemon."""
     with tempfile.TemporaryDirectory() as name:
         table, result = Path(name) / "table.yaml", Path(name) / "result.json"
         table.write_text(TABLE)
@@ -89,10 +91,10 @@ async def emulated(window: int = WINDOW, warm_up: int = WARM_UP, measured: int =
 
 
 async def true_s() -> float:
-    """Seconds from the submission of the containers to the end of their application."""
+    """The seconds from the submission of the containers to the end of their application."""
     arguments = ["-shell_command", "true", "-num_containers", str(TRUE_CONTAINERS)]
     arguments += ["-container_memory", str(TRUE_MEMORY_MB)]
-    # Sixteen for each node: otherwise one node would take them all.
+    # Each node has memory for sixteen containers: if it had memory for all, one node would get them all.
     memory_mb = TRUE_MEMORY_MB * 16
     async with LocalCluster(nodes=NODES, fast=True, settings=SETTINGS, memory_mb=memory_mb, vcores=64) as cluster:
         started_s = time.perf_counter()
@@ -103,10 +105,10 @@ async def true_s() -> float:
 
 
 def dask_figures() -> dict[str, float]:
-    """Dask's tasks a second on as many worker processes; nothing if it is not installed."""
+    """Dask's tasks per second on as many worker processes; empty if Dask is not installed."""
     try:
-        from distributed import Client
-        from distributed import LocalCluster as DaskCluster
+        from distributed import Client  # pyright: ignore[reportMissingImports]
+        from distributed import LocalCluster as DaskCluster  # pyright: ignore[reportMissingImports]
     except ImportError:
         return {}
     with (
@@ -127,4 +129,4 @@ def dask_figures() -> dict[str, float]:
 
 
 def _nothing(_: int) -> None:
-    """The task."""
+    """Do nothing: the no-op task that Dask runs."""

@@ -1,8 +1,8 @@
-"""What a large fleet costs the ResourceManager: many NodeManagers at Hadoop's heartbeat interval, idle and loaded.
+"""Measures the load on a ResourceManager of many NodeManagers at Hadoop's heartbeat interval, idle and with containers.
 
-The nodes run once in processes of their own, once packed. The ApplicationMasters run in this process: they keep
+The nodes first run in processes of their own, then packed. The ApplicationMasters run in this process: they keep
 emulated containers running and time their allocate calls. Shares of a core are CPU time, which other work on the
-machine changes little; times of calls are wall time.
+machine hardly changes. Times of calls are wall time.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from wire.watching import calls_of
 from yarn.applications import ApplicationSubmissionContext
-from yarn.asks import ANY, ResourceRequest
-from yarn.containers import Container, ContainerLaunchContext, Token
+from yarn.containers import ANY, Container, ContainerLaunchContext, ResourceRequest, Token
 from yarn.ids import ApplicationId, NodeId
 from yarn.protocols.container_management import StartContainerRequest
 from yarn.protocols.master import AllocateRequest, AllocateResponse, RegisterApplicationMasterRequest
@@ -35,7 +34,7 @@ from yarn.states import FINAL_APPLICATION_STATES
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 FLEETS = {"processes": (500, 1), "packed": (10_000, 500)}
-"""{figure's name: (nodes, nodes a process)}"""
+"""{name of the fleet in figures: (number of nodes, nodes per process)}."""
 SETTLE_S = 5.0
 MEASURED_S = 20.0
 COUNTED_S = 5.0
@@ -43,7 +42,7 @@ PROBE_INTERVAL_S = 0.02
 AMS = 10
 AM_INTERVAL_S = 0.1
 WINDOW = 20
-"""Containers that an AM keeps running; each lasts between 0.5 and 1.5 seconds."""
+"""The number of containers that an AM keeps running. Each container lasts between 0.5 and 1.5 seconds."""
 TASK = Resource(1024, 1)
 START_RETRY = RetryPolicy(max_wait_ms=20_000, interval_ms=100)
 SETTINGS = {
@@ -53,7 +52,7 @@ SETTINGS = {
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
-    """{"<figure>_<fleet>_<idle or loaded>": value}: see `_figures`."""
+    """{"<figure>_<fleet>_<idle or loaded>": value}; `_figures` describes the figures."""
     figures: dict[str, float] = {}
     for name, (nodes, pack) in FLEETS.items():
         found = asyncio.run(fleet(nodes, pack, lambda text, name=name: progress(f"{name}: {text}")))  # type: ignore[misc]
@@ -81,7 +80,9 @@ async def fleet(nodes: int, pack: int, progress: Callable[[str], None]) -> dict[
 
 
 async def _figures(cluster: LocalCluster, taken: _Taken, name: str) -> dict[str, float]:
-    """Percents of a core that the RM and all NodeManagers take, ms of allocate calls, containers a second."""
+    """The percentage of a core that the RM and all NodeManagers use, the ms of allocate calls, and containers per
+    second.
+    """
     rm = [psutil.Process(cluster.rm.pid)]
     nodes = [psutil.Process(pid) for pid in {node.daemon.pid for node in cluster.nodes}]
     taken.clear()
@@ -105,7 +106,9 @@ def _cpu_s(processes: Iterable[psutil.Process]) -> float:
 
 
 async def _heartbeats(cluster: LocalCluster) -> dict[str, float]:
-    """Calls a second as an observer of the RM counts them, and the RM CPU for one call, observing included."""
+    """Heartbeat calls per second, as an observer of the RM counts them, and the RM's CPU per call, including the
+    observation.
+    """
     beats = 0
 
     async def count() -> None:
@@ -130,7 +133,7 @@ async def _heartbeats(cluster: LocalCluster) -> dict[str, float]:
 
 @dataclass
 class _Taken:
-    """What the AMs measured: the time of each allocate call, and how many of their containers ended."""
+    """The measurements of the AMs: the time of each allocate call, and how many of their containers ended."""
 
     allocate_ms: list[float] = field(default_factory=list)
     ended: int = 0
@@ -142,7 +145,7 @@ class _Taken:
 
 @asynccontextmanager
 async def _ams(cluster: LocalCluster, count: int, *, interval_s: float, window: int) -> AsyncIterator[_Taken]:
-    """Run that many applications, with their AMs in this process, while the context is open; yields their figures."""
+    """Run `count` applications with their AMs in this process while the context is open. Yields their figures."""
     taken = _Taken()
     async with Channels() as channels, asyncio.TaskGroup() as tasks:
         running = []
@@ -171,7 +174,7 @@ async def _token(cluster: LocalCluster, app_id: ApplicationId) -> Token | None:
 
 
 class _AM:
-    """Keeps `window` containers running."""
+    """An ApplicationMaster that keeps `window` containers running."""
 
     def __init__(
         self, proxy: ApplicationMasterProtocol, channels: Channels, taken: _Taken, tasks: asyncio.TaskGroup, window: int
@@ -197,11 +200,14 @@ class _AM:
             await asyncio.sleep(interval_s)
 
     def _asks(self) -> tuple[ResourceRequest, ...]:
-        """The missing containers. Some may be allocated before this arrives, so a few too many can run for a moment."""
+        """A request for the missing containers.
+
+        Some may be allocated before the request arrives, so a few too many can run for a moment.
+        """
         return (ResourceRequest(1, ANY, TASK, self._missing),) if self._missing > 0 else ()
 
     def _take(self, response: AllocateResponse) -> None:
-        self._node_tokens |= {token.node_id: token.token for token in response.nm_tokens}
+        self._node_tokens |= {grant.node_id: grant.token for grant in response.nm_tokens if grant.token is not None}
         self._missing += len(response.completed) - len(response.allocated)
         self._taken.ended += len(response.completed)
         for container in response.allocated:

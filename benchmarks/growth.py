@@ -1,7 +1,7 @@
-"""How a heartbeat's cost grows with the cluster: one dimension grows, all others stay.
+"""Measures how the cost of a heartbeat grows with the cluster: one dimension of the cluster grows, the others stay.
 
-`idle_us`: a heartbeat that can place nothing. `place_us`: a heartbeat that places one container. In microseconds of
-CPU, through the whole core; the aim is a flat row.
+`idle_us` is the cost of a heartbeat that can place nothing, `place_us` that of a heartbeat that places one container.
+Both figures are microseconds of CPU time of the whole core. Ideally, the cost does not grow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
         **{f"{n}_applications": (100, 10, n) for n in APPLICATIONS},
         **{f"{n}_queues": (100, n, 100) for n in QUEUES},
     }
-    figures = {}
+    figures: dict[str, float] = {}
     for name, shape in shapes.items():
         progress(name)
         runs = [_heartbeat_us(*shape) for _ in range(RUNS)]
@@ -38,7 +38,10 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
 
 
 def _heartbeat_us(nodes: int, queue_count: int, applications: int) -> tuple[float, float]:
-    """All applications but the youngest have what they requested; then that one requests containers."""
+    """(idle_us, place_us) of one cluster.
+
+    All applications except the youngest get what they requested. Then the youngest requests containers.
+    """
     cluster = CoreDriver(nodes, queues(queue_count), _NODE)
     for number in range(applications):
         cluster.run_application(number + 1, f"root.q{number % queue_count}", "user", 0)
@@ -47,7 +50,7 @@ def _heartbeat_us(nodes: int, queue_count: int, applications: int) -> tuple[floa
     cluster.beat_until_placed(applications)
     for _ in cluster.nodes:
         cluster.beat()
-    idle = cpu_s(lambda: [cluster.beat() for _ in range(HEARTBEATS)])
+    idle = cpu_s(lambda: cluster.beat_times(HEARTBEATS))
     cluster.request(cluster.attempts[-1], HEARTBEATS)
     place = cpu_s(lambda: cluster.beat_until_placed(HEARTBEATS))
     return idle / HEARTBEATS * 1e6, place / HEARTBEATS * 1e6

@@ -12,7 +12,10 @@ from yarnling.cluster.local_cluster import LocalCluster
 
 NODES = 10
 SETTLE_S = 5.0
-"""Heartbeats continue meanwhile, so pages that a NodeManager writes to only while working are counted too."""
+"""How many seconds to wait before measuring.
+
+Heartbeats continue meanwhile, so the figures include pages that a NodeManager writes to only while it works.
+"""
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:

@@ -1,7 +1,8 @@
-"""How fast preemption is: 5,000 nodes full of one queue's containers, while another queue is entitled to half.
+"""Measures the speed of preemption: one queue's containers fill 5,000 nodes, and another queue is entitled to half.
 
-`quiet`: no pending requests, the cost of preemption in a cluster without demand. `choosing`: each round selects half of
-all containers and none ends yet. `victims`: containers a second in the round that kills them.
+`quiet`: rounds per second without pending requests, the cost of preemption in a cluster without demand. `choosing`:
+rounds per second that each select half of all containers, none of which ends yet. `victims`: containers per second in
+the round that kills them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from yarn.resource import Resource
 
 NODES = 5_000
 APPLICATIONS = 20
-"""Applications of the queue that fills the cluster, each of another user."""
+"""The number of applications in the queue that fills the cluster. Each has another user."""
 ROUNDS = 5
 RUNS = 3
 
@@ -33,7 +34,7 @@ _PREEMPTION = {
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
-    """{figure: a second of CPU}."""
+    """{figure: number per second of CPU}."""
     progress(f"{NODES:,} nodes with {2 * NODES:,} containers")
     quiet, choosing, victims = zip(*(_run() for _ in range(RUNS)), strict=True)
     return {

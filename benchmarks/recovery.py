@@ -1,7 +1,7 @@
-"""How long a ResourceManager takes from kill -9 until it serves again, by the number of applications in its store.
+"""Measures how long a killed ResourceManager takes until it serves again, for different numbers of stored applications.
 
-Most applications have ended; the AMs of the others keep running. `*_cpu_s` is the CPU that the new process has used
-when it is ready, which a busy machine changes less than the time.
+Most applications have ended; the AMs of the others keep running. `*_cpu_s` is the CPU time that the new process has
+used when it is ready. A busy machine changes this less than the time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Heartbeats a second that place nothing although 100 applications have requests: all are at their user limits.
+"""Measures heartbeats per second that place nothing, although 100 applications have requests: all are at their user
+limits.
 
-Hadoop measures the same shape in TestCapacitySchedulerPerf. `still`: nothing happens between the heartbeats.
-`stirred`: before each, an application changes its requests, so that no earlier result can be reused.
+Hadoop measures the same situation in TestCapacitySchedulerPerf. In the figures without a suffix, nothing happens
+between the heartbeats. In those with `stirred`, an application changes its requests before each heartbeat, so that no
+earlier result can be reused.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ _NODE = Resource(1_048_576, 1_024)
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
-    """{"heartbeats_per_s_Q_queues" and "..._stirred": heartbeats a second, through the whole core}."""
-    figures = {}
+    """{"heartbeats_per_s_<Q>_queues" and "..._stirred": heartbeats per second, through the whole core}."""
+    figures: dict[str, float] = {}
     for count in QUEUES:
         for stirred in (False, True):
             progress(f"{APPLICATIONS} applications at their limits in {count} queues{', stirred' * stirred}")
@@ -32,7 +34,7 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
 
 
 def heartbeats_per_s(queue_count: int, *, stirred: bool) -> float:
-    """One run; the time that the changes take is not counted."""
+    """Heartbeats per second in one run. The time for changing requests is not counted."""
     cluster = rejecting_cluster(queue_count, APPLICATIONS)
     booked = cluster.container_count
     spent = 0.0
@@ -41,14 +43,17 @@ def heartbeats_per_s(queue_count: int, *, stirred: bool) -> float:
             cluster.request(cluster.attempts[number % APPLICATIONS], 50 + number % 7)
             spent += cpu_s(cluster.beat, sweep=False)
     else:
-        spent = cpu_s(lambda: [cluster.beat() for _ in range(HEARTBEATS)])
+        spent = cpu_s(lambda: cluster.beat_times(HEARTBEATS))
     if cluster.container_count != booked:
-        raise RuntimeError("The applications were to be at their limits, but something was placed.")
+        raise RuntimeError("A container was placed, although all applications should be at their user limits.")
     return HEARTBEATS / spent
 
 
 def rejecting_cluster(queue_count: int, applications: int) -> CoreDriver:
-    """Two large nodes; each queue has one user, whose limit is a tiny part of it and is reached."""
+    """A core with two large nodes.
+
+    Each queue has one user, who has reached a user limit that is a tiny part of the queue.
+    """
     cluster = CoreDriver(2, queues(queue_count, user_limit_factor="0.1"), _NODE)
     for number in range(applications):
         cluster.run_application(number + 1, f"root.q{number % queue_count}", "user", 0)

@@ -1,4 +1,4 @@
-"""How long a cluster takes to start, until its last NodeManager has registered."""
+"""Measures how long a cluster takes to start, until its last NodeManager has registered."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from benchmarks.bytecode import compile_sources
 from yarnling.cluster.local_cluster import LocalCluster
 
 RUNS = {1: 5, 4: 5, 10: 5, 100: 3, 300: 1, 500: 1}
-"""{NodeManagers: clusters started}; the median is reported. Large clusters are slow to start and vary less."""
+"""{number of NodeManagers: number of runs}; the median is reported. Large clusters start slowly and vary less."""
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
-    """{"ready_s_N": seconds, median} for each size, with the start of the fork server."""
+    """{"ready_s_<nodes>": median seconds} for each size, including the start of the fork server."""
     compile_sources()
     figures = {}
     for nodes, runs in RUNS.items():

@@ -1,11 +1,11 @@
-"""Many applications for one ResourceManager: 10,000 submitted as fast as one client can, and 2,000 running at once.
+"""Measures one ResourceManager with many applications: 10,000 submitted as fast as a client can, and 2,000 running.
 
-Submitter, ResourceManager and nodes are processes of their own; another client, in this process, calls
-getClusterMetrics meanwhile. The applications are emulated AMs (docs/emulated-containers.md): each is placed,
-launched by a call to its node, registers, sends heartbeats and unregisters over the wire, but has no process.
-Every submission must be answered and every application must succeed; otherwise the benchmark fails without figures.
+The submitting client, the ResourceManager and the nodes are separate processes. Meanwhile another client, in this
+process, calls getClusterMetrics. The applications are emulated AMs (docs/emulated-containers.md). Each AM is placed,
+launched by a call to its node, registers, sends heartbeats and unregisters over the wire, but has no process. Every
+submission must be answered and every application must succeed; otherwise the benchmark fails and reports no figures.
 
-Times of calls are wall time, so other work on the machine counts; us_rm_a_submission is CPU.
+Times of calls are wall time, so other work on the machine changes them. us_rm_a_submission is CPU time.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ STAYS = "STAYS=1"
 PROBE_INTERVAL_S = 0.02
 IDLE_S = 3.0
 LOOK_INTERVAL_S = 1.0
-"""Time between two counts of the ended applications, each of which reads all of them."""
+"""The seconds between two counts of the ended applications. Each count reads the reports of all applications."""
 STUCK_S = 120.0
-"""The run is aborted when no application starts or ends for this long."""
+"""The run is aborted if no application starts or ends for this many seconds."""
 FAILURES_SHOWN_MAX = 5
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The size of the run. `window`: submissions in progress at a time."""
+    """The size of the run. `window` is the number of submissions in progress at a time."""
 
     submitted: int = 10_000
     running: int = 2_000
@@ -58,16 +58,17 @@ class Sizes:
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
-    """{figure: value}; figures of the second part end in _running."""
+    """{figure: value}. The names of figures of the second part end in _running."""
     compile_sources()
     return asyncio.run(run(Sizes(), progress))
 
 
 async def run(sizes: Sizes, progress: Callable[[str], None]) -> dict[str, float]:
-    """Both parts on one cluster. Raises RuntimeError if a submission is not answered or an application fails."""
+    """Run both parts on one cluster. Raises RuntimeError if a submission is not answered or an application fails."""
     settings = {
         "yarn.scheduler.capacity.maximum-am-resource-percent": "1",
-        # The results are read when all have ended; by default the ResourceManager keeps only the last thousand.
+        # The results are read when all applications have ended; by default the ResourceManager keeps only the last
+        # thousand.
         resourcemanager.MAX_COMPLETED_APPLICATIONS.key: str(sizes.submitted + sizes.running),
     }
     with tempfile.TemporaryDirectory() as name:
@@ -89,7 +90,7 @@ async def run(sizes: Sizes, progress: Callable[[str], None]) -> dict[str, float]
 
 
 class _Bench:
-    """One cluster under measurement."""
+    """A running cluster and its measurements."""
 
     def __init__(self, cluster: LocalCluster, result: Path, progress: Callable[[str], None]) -> None:
         self._cluster = cluster
@@ -98,7 +99,7 @@ class _Bench:
         self._rm = psutil.Process(cluster.rm.pid)
 
     async def submissions(self, sizes: Sizes) -> dict[str, float]:
-        """Submit, and wait until all have ended."""
+        """Submit applications, and wait until all have ended."""
         started, rm_s = time.perf_counter(), self._cpu_s()
         async with self.probe() as metrics_ms:
             self._progress(f"{sizes.submitted} submissions")
@@ -118,7 +119,7 @@ class _Bench:
         }
 
     async def running(self, sizes: Sizes) -> dict[str, float]:
-        """Submit AMs that keep running, and measure once all run."""
+        """Submit AMs that keep running, and measure when all of them run."""
         started = time.perf_counter()
         self._progress(f"{sizes.running} submissions of AMs that stay")
         await self._submit(sizes.running, sizes.window, STAYS)
@@ -141,7 +142,7 @@ class _Bench:
 
     @asynccontextmanager
     async def probe(self) -> AsyncIterator[list[float]]:
-        """Another client's getClusterMetrics while the context is open: ms of each reply."""
+        """Call getClusterMetrics from another client while the context is open. Yields the ms of each reply."""
         taken: list[float] = []
 
         async def call() -> None:
@@ -170,7 +171,10 @@ class _Bench:
         return _Submitted(found["passed_s"], found["reply_ms"], found["replied_s"])
 
     async def _until(self, what: str, count: Callable[[QueueStatistics], int], wanted: int) -> None:
-        """Wait until that many applications do. Raises RuntimeError if one has failed, or nothing happens any more."""
+        """Wait until `wanted` applications are counted.
+
+        Raises RuntimeError if one has failed, or if nothing happens any more.
+        """
         last, since = -1, time.perf_counter()
         while True:
             now = await self._statistics()
@@ -201,7 +205,7 @@ class _Bench:
 
 @dataclass(frozen=True)
 class _Submitted:
-    """What the submitting client measured: `replied_s` are the times of the replies since the first call."""
+    """The measurements of the submitting client. `replied_s` are the times of the replies since the first call."""
 
     passed_s: float
     reply_ms: list[float]
@@ -209,7 +213,10 @@ class _Submitted:
 
     @property
     def rates(self) -> tuple[float, float]:
-        """Submissions a second in the first and in the last tenth: equal if none costs more than the one before."""
+        """Submissions per second in the first and in the last tenth.
+
+        The two rates are equal if submissions do not become slower.
+        """
         tenth = max(1, len(self.replied_s) // 10)
         first, last = self.replied_s[tenth - 1], self.replied_s[-1] - self.replied_s[-1 - tenth]
         return round(tenth / first, 1), round(tenth / last, 1)

@@ -1,11 +1,11 @@
-"""A client that submits applications as fast as it can, and times each reply.
+"""A client that submits applications as fast as it can, and measures the time of each reply.
 
     python -m benchmarks.submitting_client CONF-DIR COUNT WINDOW RESULT [NAME=VALUE]
 
-CONF-DIR is the configuration directory of the cluster. Each application is a getNewApplication and a submitApplication;
-WINDOW of them are in progress at a time. NAME=VALUE goes into the environment of the ApplicationMasters. RESULT gets
-{"passed_s", "reply_ms": the time of each submitApplication, "replied_s": when its reply came, counted from the first
-call, "errors": texts}.
+CONF-DIR is the configuration directory of the cluster. For each application it calls getNewApplication and
+submitApplication; WINDOW applications are in progress at a time. NAME=VALUE is added to the environment of the
+ApplicationMasters. The file RESULT contains {"passed_s", "reply_ms": the time of each submitApplication, "replied_s":
+the times of its reply since the first call, "errors": texts}.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ RETRY = RetryPolicy(max_wait_ms=20_000, interval_ms=100)
 
 
 async def submit(conf: Configuration, count: int, window: int, environment: Mapping[str, str]) -> dict[str, object]:
-    """The figures of RESULT. A refused or unanswered submission is recorded as an error, and the next one follows."""
+    """Submit the applications and return the content of RESULT.
+
+    After a refused or unanswered submission, the next one follows.
+    """
     reply_ms: list[float] = []
     replied_s: list[float] = []
     errors: list[str] = []

@@ -1,4 +1,8 @@
-"""python -m nm --conf DIR [-D key=value ...] [--ready-fd N]: a NodeManager; prints a line of JSON once registered."""
+"""Command line of a NodeManager: `python -m nm --conf DIR [-D key=value ...] [--ready-fd N]`.
+
+Once the node has registered, the process writes one line of JSON to the file descriptor of --ready-fd (default:
+stdout).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     environ = dict(os.environ)
     if options.conf is not None:
-        # ApplicationMasters inherit the variable and find the RM in this directory.
+        # ApplicationMasters inherit HADOOP_CONF_DIR and read the ResourceManager's address from that directory.
         environ["HADOOP_CONF_DIR"] = str(options.conf.resolve())
     try:
         conf = load_configuration(options.conf, dict(options.define))
@@ -39,7 +43,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m nm", description="One NodeManager of a yarnling cluster.")
     parser.add_argument("--conf", type=Path, help="directory with yarn-site.xml")
     parser.add_argument("-D", dest="define", action="append", default=[], type=_pair, metavar="KEY=VALUE")
-    parser.add_argument("--ready-fd", type=int, default=STDOUT, help="file descriptor for the line of JSON")
+    parser.add_argument(
+        "--ready-fd", type=int, default=STDOUT, help="file descriptor for the line of JSON (default: stdout)"
+    )
     parser.add_argument("--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
     return parser
 

@@ -155,6 +155,21 @@ class ApplicationClientProtocolServiceStub:
                 request_serializer=protos_dot_yarn__service__protos__pb2.GetAllResourceTypeInfoRequestProto.SerializeToString,
                 response_deserializer=protos_dot_yarn__service__protos__pb2.GetAllResourceTypeInfoResponseProto.FromString,
                 _registered_method=True)
+        self.getClusterNodeAttributes = channel.unary_unary(
+                '/hadoop.yarn.ApplicationClientProtocolService/getClusterNodeAttributes',
+                request_serializer=protos_dot_yarn__service__protos__pb2.GetClusterNodeAttributesRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__service__protos__pb2.GetClusterNodeAttributesResponseProto.FromString,
+                _registered_method=True)
+        self.getAttributesToNodes = channel.unary_unary(
+                '/hadoop.yarn.ApplicationClientProtocolService/getAttributesToNodes',
+                request_serializer=protos_dot_yarn__service__protos__pb2.GetAttributesToNodesRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__service__protos__pb2.GetAttributesToNodesResponseProto.FromString,
+                _registered_method=True)
+        self.getNodesToAttributes = channel.unary_unary(
+                '/hadoop.yarn.ApplicationClientProtocolService/getNodesToAttributes',
+                request_serializer=protos_dot_yarn__service__protos__pb2.GetNodesToAttributesRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__service__protos__pb2.GetNodesToAttributesResponseProto.FromString,
+                _registered_method=True)
 
 
 class ApplicationClientProtocolServiceServicer:
@@ -305,6 +320,24 @@ class ApplicationClientProtocolServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def getClusterNodeAttributes(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def getAttributesToNodes(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def getNodesToAttributes(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ApplicationClientProtocolServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -427,6 +460,21 @@ def add_ApplicationClientProtocolServiceServicer_to_server(servicer, server):
                     servicer.getResourceTypeInfo,
                     request_deserializer=protos_dot_yarn__service__protos__pb2.GetAllResourceTypeInfoRequestProto.FromString,
                     response_serializer=protos_dot_yarn__service__protos__pb2.GetAllResourceTypeInfoResponseProto.SerializeToString,
+            ),
+            'getClusterNodeAttributes': grpc.unary_unary_rpc_method_handler(
+                    servicer.getClusterNodeAttributes,
+                    request_deserializer=protos_dot_yarn__service__protos__pb2.GetClusterNodeAttributesRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__service__protos__pb2.GetClusterNodeAttributesResponseProto.SerializeToString,
+            ),
+            'getAttributesToNodes': grpc.unary_unary_rpc_method_handler(
+                    servicer.getAttributesToNodes,
+                    request_deserializer=protos_dot_yarn__service__protos__pb2.GetAttributesToNodesRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__service__protos__pb2.GetAttributesToNodesResponseProto.SerializeToString,
+            ),
+            'getNodesToAttributes': grpc.unary_unary_rpc_method_handler(
+                    servicer.getNodesToAttributes,
+                    request_deserializer=protos_dot_yarn__service__protos__pb2.GetNodesToAttributesRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__service__protos__pb2.GetNodesToAttributesResponseProto.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1078,6 +1126,87 @@ class ApplicationClientProtocolService:
             '/hadoop.yarn.ApplicationClientProtocolService/getResourceTypeInfo',
             protos_dot_yarn__service__protos__pb2.GetAllResourceTypeInfoRequestProto.SerializeToString,
             protos_dot_yarn__service__protos__pb2.GetAllResourceTypeInfoResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def getClusterNodeAttributes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ApplicationClientProtocolService/getClusterNodeAttributes',
+            protos_dot_yarn__service__protos__pb2.GetClusterNodeAttributesRequestProto.SerializeToString,
+            protos_dot_yarn__service__protos__pb2.GetClusterNodeAttributesResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def getAttributesToNodes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ApplicationClientProtocolService/getAttributesToNodes',
+            protos_dot_yarn__service__protos__pb2.GetAttributesToNodesRequestProto.SerializeToString,
+            protos_dot_yarn__service__protos__pb2.GetAttributesToNodesResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def getNodesToAttributes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ApplicationClientProtocolService/getNodesToAttributes',
+            protos_dot_yarn__service__protos__pb2.GetNodesToAttributesRequestProto.SerializeToString,
+            protos_dot_yarn__service__protos__pb2.GetNodesToAttributesResponseProto.FromString,
             options,
             channel_credentials,
             insecure,

@@ -40,6 +40,9 @@ class ApplicationClientProtocolServiceStub:
     getResourceProfiles: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetAllResourceProfilesRequestProto, _yarn_service_protos_pb2.GetAllResourceProfilesResponseProto]
     getResourceProfile: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetResourceProfileRequestProto, _yarn_service_protos_pb2.GetResourceProfileResponseProto]
     getResourceTypeInfo: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetAllResourceTypeInfoRequestProto, _yarn_service_protos_pb2.GetAllResourceTypeInfoResponseProto]
+    getClusterNodeAttributes: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetClusterNodeAttributesRequestProto, _yarn_service_protos_pb2.GetClusterNodeAttributesResponseProto]
+    getAttributesToNodes: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetAttributesToNodesRequestProto, _yarn_service_protos_pb2.GetAttributesToNodesResponseProto]
+    getNodesToAttributes: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetNodesToAttributesRequestProto, _yarn_service_protos_pb2.GetNodesToAttributesResponseProto]
 
 class ApplicationClientProtocolServiceServicer(metaclass=_abc_1.ABCMeta):
     """Clients to the RM: submit applications, watch them, end them, look at the cluster."""
@@ -211,5 +214,26 @@ class ApplicationClientProtocolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _yarn_service_protos_pb2.GetAllResourceTypeInfoRequestProto,
         context: _aio.ServicerContext[_yarn_service_protos_pb2.GetAllResourceTypeInfoRequestProto, _abc.Awaitable[_yarn_service_protos_pb2.GetAllResourceTypeInfoResponseProto]],
     ) -> _abc.Awaitable[_yarn_service_protos_pb2.GetAllResourceTypeInfoResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def getClusterNodeAttributes(
+        self,
+        request: _yarn_service_protos_pb2.GetClusterNodeAttributesRequestProto,
+        context: _aio.ServicerContext[_yarn_service_protos_pb2.GetClusterNodeAttributesRequestProto, _abc.Awaitable[_yarn_service_protos_pb2.GetClusterNodeAttributesResponseProto]],
+    ) -> _abc.Awaitable[_yarn_service_protos_pb2.GetClusterNodeAttributesResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def getAttributesToNodes(
+        self,
+        request: _yarn_service_protos_pb2.GetAttributesToNodesRequestProto,
+        context: _aio.ServicerContext[_yarn_service_protos_pb2.GetAttributesToNodesRequestProto, _abc.Awaitable[_yarn_service_protos_pb2.GetAttributesToNodesResponseProto]],
+    ) -> _abc.Awaitable[_yarn_service_protos_pb2.GetAttributesToNodesResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def getNodesToAttributes(
+        self,
+        request: _yarn_service_protos_pb2.GetNodesToAttributesRequestProto,
+        context: _aio.ServicerContext[_yarn_service_protos_pb2.GetNodesToAttributesRequestProto, _abc.Awaitable[_yarn_service_protos_pb2.GetNodesToAttributesResponseProto]],
+    ) -> _abc.Awaitable[_yarn_service_protos_pb2.GetNodesToAttributesResponseProto]: ...
 
 def add_ApplicationClientProtocolServiceServicer_to_server(servicer: ApplicationClientProtocolServiceServicer, server: _aio.Server) -> None: ...

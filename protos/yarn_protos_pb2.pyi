@@ -2035,6 +2035,106 @@ class NodeAttributeProto(_message.Message):
 Global___NodeAttributeProto: _TypeAlias = NodeAttributeProto  # noqa: Y015
 
 @_typing.final
+class NodeAttributeInfoProto(_message.Message):
+    """An attribute that some node has."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ATTRIBUTEKEY_FIELD_NUMBER: _builtins.int
+    ATTRIBUTETYPE_FIELD_NUMBER: _builtins.int
+    attributeType: Global___NodeAttributeTypeProto.ValueType
+    @_builtins.property
+    def attributeKey(self) -> Global___NodeAttributeKeyProto: ...
+    def __init__(
+        self,
+        *,
+        attributeKey: Global___NodeAttributeKeyProto | None = ...,
+        attributeType: Global___NodeAttributeTypeProto.ValueType | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attributeKey", b"attributeKey", "attributeType", b"attributeType"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributeKey", b"attributeKey", "attributeType", b"attributeType"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodeAttributeInfoProto: _TypeAlias = NodeAttributeInfoProto  # noqa: Y015
+
+@_typing.final
+class NodeToAttributeValueProto(_message.Message):
+    """A node and the value that an attribute has there."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HOSTNAME_FIELD_NUMBER: _builtins.int
+    ATTRIBUTEVALUE_FIELD_NUMBER: _builtins.int
+    hostname: _builtins.str
+    attributeValue: _builtins.str
+    def __init__(
+        self,
+        *,
+        hostname: _builtins.str | None = ...,
+        attributeValue: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attributeValue", b"attributeValue", "hostname", b"hostname"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributeValue", b"attributeValue", "hostname", b"hostname"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodeToAttributeValueProto: _TypeAlias = NodeToAttributeValueProto  # noqa: Y015
+
+@_typing.final
+class AttributeToNodesProto(_message.Message):
+    """An attribute and the nodes that have it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODEATTRIBUTE_FIELD_NUMBER: _builtins.int
+    NODEVALUEMAP_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def nodeAttribute(self) -> Global___NodeAttributeKeyProto: ...
+    @_builtins.property
+    def nodeValueMap(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeToAttributeValueProto]: ...
+    def __init__(
+        self,
+        *,
+        nodeAttribute: Global___NodeAttributeKeyProto | None = ...,
+        nodeValueMap: _abc.Iterable[Global___NodeToAttributeValueProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["nodeAttribute", b"nodeAttribute"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nodeAttribute", b"nodeAttribute", "nodeValueMap", b"nodeValueMap"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AttributeToNodesProto: _TypeAlias = AttributeToNodesProto  # noqa: Y015
+
+@_typing.final
+class NodeToAttributesProto(_message.Message):
+    """A node and its attributes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    NODEATTRIBUTES_FIELD_NUMBER: _builtins.int
+    node: _builtins.str
+    @_builtins.property
+    def nodeAttributes(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeAttributeProto]: ...
+    def __init__(
+        self,
+        *,
+        node: _builtins.str | None = ...,
+        nodeAttributes: _abc.Iterable[Global___NodeAttributeProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["node", b"node"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["node", b"node", "nodeAttributes", b"nodeAttributes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodeToAttributesProto: _TypeAlias = NodeToAttributesProto  # noqa: Y015
+
+@_typing.final
 class NodeReportProto(_message.Message):
     """A node as the RM sees it now. RM to clients, and to AMs when a node's use changed."""
 

@@ -1524,6 +1524,133 @@ class GetClusterNodeLabelsResponseProto(_message.Message):
 Global___GetClusterNodeLabelsResponseProto: _TypeAlias = GetClusterNodeLabelsResponseProto  # noqa: Y015
 
 @_typing.final
+class GetClusterNodeAttributesRequestProto(_message.Message):
+    """Which node attributes are there?"""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetClusterNodeAttributesRequestProto: _TypeAlias = GetClusterNodeAttributesRequestProto  # noqa: Y015
+
+@_typing.final
+class GetClusterNodeAttributesResponseProto(_message.Message):
+    """All of them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODEATTRIBUTES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def nodeAttributes(self) -> _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.NodeAttributeInfoProto]: ...
+    def __init__(
+        self,
+        *,
+        nodeAttributes: _abc.Iterable[_yarn_protos_pb2.NodeAttributeInfoProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nodeAttributes", b"nodeAttributes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetClusterNodeAttributesResponseProto: _TypeAlias = GetClusterNodeAttributesResponseProto  # noqa: Y015
+
+@_typing.final
+class GetAttributesToNodesRequestProto(_message.Message):
+    """Which nodes have these attributes? Empty: all attributes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODEATTRIBUTES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def nodeAttributes(self) -> _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.NodeAttributeKeyProto]: ...
+    def __init__(
+        self,
+        *,
+        nodeAttributes: _abc.Iterable[_yarn_protos_pb2.NodeAttributeKeyProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nodeAttributes", b"nodeAttributes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetAttributesToNodesRequestProto: _TypeAlias = GetAttributesToNodesRequestProto  # noqa: Y015
+
+@_typing.final
+class GetAttributesToNodesResponseProto(_message.Message):
+    """Without attributes that no node has."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ATTRIBUTESTONODES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def attributesToNodes(self) -> _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.AttributeToNodesProto]: ...
+    def __init__(
+        self,
+        *,
+        attributesToNodes: _abc.Iterable[_yarn_protos_pb2.AttributeToNodesProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributesToNodes", b"attributesToNodes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetAttributesToNodesResponseProto: _TypeAlias = GetAttributesToNodesResponseProto  # noqa: Y015
+
+@_typing.final
+class GetNodesToAttributesRequestProto(_message.Message):
+    """Which attributes have these nodes? Empty: all nodes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HOSTNAMES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def hostnames(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        hostnames: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hostnames", b"hostnames"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetNodesToAttributesRequestProto: _TypeAlias = GetNodesToAttributesRequestProto  # noqa: Y015
+
+@_typing.final
+class GetNodesToAttributesResponseProto(_message.Message):
+    """Those that have one."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODESTOATTRIBUTES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def nodesToAttributes(self) -> _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.NodeToAttributesProto]: ...
+    def __init__(
+        self,
+        *,
+        nodesToAttributes: _abc.Iterable[_yarn_protos_pb2.NodeToAttributesProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nodesToAttributes", b"nodesToAttributes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetNodesToAttributesResponseProto: _TypeAlias = GetNodesToAttributesResponseProto  # noqa: Y015
+
+@_typing.final
 class GetAllResourceProfilesRequestProto(_message.Message):
     """Which named amounts are there?"""
 

@@ -1,1 +1,1 @@
-"""The ResourceManager: a pure core (core, lifecycles, scheduler) in an asyncio shell (services, daemon)."""
+"""The ResourceManager: a pure core (core/, scheduler/) in an asyncio shell (shell/, pack/)."""

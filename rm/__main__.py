@@ -1,4 +1,4 @@
-"""`python -m rm --conf DIR [-D key=value ...] [--ready-fd N]`: one ResourceManager in this process."""
+"""Runs one ResourceManager in this process: `python -m rm --conf DIR [-D key=value ...] [--ready-fd N]`."""
 
 from rm.shell.daemon import ROLE, serve
 from wire.daemon_process import main

@@ -1,7 +1,7 @@
-"""Run every check on the source, two at a time, and print one line for each; exit 1 if any failed.
+"""Run every check of the source, two at a time, and print one line for each. Exit with 1 if any failed.
 
-The tools are those beside the running interpreter, so `python scripts/check.py` in any environment that
-has the dev dependencies does the same as scripts/check, which installs them first.
+The tools are those beside the running interpreter. So `python scripts/check.py` does the same as scripts/check in any
+environment with the dev dependencies; scripts/check installs them first.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 PARALLEL_MAX = 2
-"""mypy and pyright take most of the time and one core each; more at once gains nothing on two cores."""
+"""How many checks run at the same time. mypy and pyright take most of the time and one core each."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A command that exits 0 if all is well; `repair` is what the reader types when it is not."""
+    """A command that exits with 0 if the check passes. `repair` is the remedy that is printed if it fails."""
 
     name: str
     command: tuple[str, ...]
@@ -46,7 +46,7 @@ def script(name: str, *arguments: str) -> tuple[str, ...]:
     return (sys.executable, str(ROOT / "scripts" / name), *arguments)
 
 
-# The slow ones first, so that the quick ones fill the other core.
+# The slow checks come first, so that the quick ones fill the other core.
 CHECKS = (
     Check("mypy", tool("mypy")),
     Check("pyright", tool("pyright")),

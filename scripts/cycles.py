@@ -1,7 +1,7 @@
-"""Import cycles between our files, imports under TYPE_CHECKING included; exit 1 if there are other ones than allowed.
+"""Find import cycles between our files, including imports under TYPE_CHECKING. Exit with 1 if a cycle is not allowed.
 
-Python tolerates a cycle that only type checkers see; a reader does not: the files of a cycle can only be understood
-together. ALLOWED are the sizes of those that are left, largest first. It may only shrink.
+Python tolerates a cycle that only type checkers see, but the files of a cycle can only be understood together. ALLOWED
+contains the sizes of the remaining cycles, largest first; nothing may be added to it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def cycles(graph: grimp.ImportGraph) -> Iterator[list[str]]:
-    """Each group of modules that can all be reached from one another (Tarjan's strongly connected components)."""
+    """Yield each group of modules that import one another, directly or not (Tarjan's strongly connected components)."""
     order: dict[str, int] = {}
     lowest: dict[str, int] = {}
     path: list[str] = []

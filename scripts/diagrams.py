@@ -1,7 +1,7 @@
-"""Draw every lifecycle table as a page of docs/lifecycles/: the diagram, then the transitions with reasons.
+"""Draw every lifecycle table as a page of docs/lifecycles/: the diagram, then the transitions with their reasons.
 
-The tables are found, not listed: every module of the packages below that holds a lifecycle table. With --check,
-nothing is written; exit 1 if a page is stale, missing or superfluous.
+The tables are found in the modules of the packages below. With --check, nothing is written, and the exit status is 1 if
+a page is not current, missing or superfluous.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def drawn() -> dict[str, str]:
-    """{file name: text} of all pages, the index included; no tables, no pages."""
+    """{file name: text} of all pages and the index; empty if there are no tables."""
     tables = lifecycles()
     pages = {f"{name}.md": page(table, module) for name, (table, module) in tables.items()}
     if pages:
@@ -56,7 +56,10 @@ def drawn() -> dict[str, str]:
 
 
 def lifecycles() -> dict[str, tuple[Table, str]]:
-    """{lifecycle's name: (table, module that defines it)}, sorted. A definition is annotated, an import is not."""
+    """{name of the lifecycle: (table, module that defines it)}, sorted.
+
+    In the defining module, the name is annotated.
+    """
     found: dict[str, tuple[Table, str]] = {}
     for module_name in module_names():
         module = importlib.import_module(module_name)
@@ -70,7 +73,7 @@ def lifecycles() -> dict[str, tuple[Table, str]]:
 
 
 def module_names() -> Iterator[str]:
-    """The searched modules that exist, with all modules below them."""
+    """Yield the searched modules that exist, with all modules below them."""
     for name in SEARCHED:
         try:
             module = importlib.import_module(name)
@@ -84,7 +87,7 @@ def module_names() -> Iterator[str]:
 
 
 def page(table: Table, module: str) -> str:
-    """One lifecycle: diagram, then every row of the table, in its order."""
+    """The page of one lifecycle: the diagram, then every row of the table in its order."""
     rows = "".join(
         f"| {row.source.name} | {table.event_name(row.event)} | {' or '.join(names(row.targets))} | {row.reason} |\n"
         for row in table.rows

@@ -1,8 +1,7 @@
-"""Make a virtual environment and install the checkout into it, editable; does nothing if nothing changed.
+"""Make a virtual environment and install the checkout into it, editable. Does nothing if nothing has changed.
 
-Runs on a bare Python 3.11, before anything is installed. A stamp in the environment records what was
-installed: the hash of pyproject.toml, the checkout and the mode. A development environment also serves
-for running.
+The script runs on a bare Python 3.11, before anything is installed. A stamp file in the environment records what was
+installed: the hash of pyproject.toml, the checkout and the mode. A development environment also serves for running.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MODES = ("run", "dev")
 
-# Pip ignores the caller's settings of where to install, and prints no advice on upgrading.
+# pip ignores the caller's settings of where to install, and prints no advice on upgrading.
 PIP_SILENCED = {
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "PIP_NO_INPUT": "1",
@@ -34,7 +33,7 @@ PIP_DISTURBING = ("PIP_TARGET", "PIP_USER", "PIP_PREFIX", "PYTHONHOME", "PYTHONP
 
 
 class InstallFailed(Exception):
-    """The message for the user; no traceback is printed."""
+    """The installation failed. The message is for the user; no traceback is printed."""
 
 
 def main() -> int:
@@ -62,12 +61,12 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def install(venv: Path, mode: str) -> None:
-    """Install for the mode, unless the stamp says that this was done already."""
+    """Install for the mode, unless the stamp says that this was already done."""
     stamp = venv / "yarnling-install.json"
     wanted = {"project": project_hash(), "checkout": str(ROOT)}
     present = read_stamp(stamp)
     python = venv / "bin" / "python"
-    # pip is installed last: an environment without it was interrupted while it was made.
+    # pip is installed last. An environment without pip comes from an interrupted installation.
     usable = python.exists() and (venv / "bin" / "pip").exists()
     current = usable and all(present.get(key) == value for key, value in wanted.items())
     if current and MODES.index(present["mode"]) >= MODES.index(mode):
@@ -88,7 +87,7 @@ def project_hash() -> str:
 
 
 def read_stamp(stamp: Path) -> dict[str, str]:
-    """What was installed; empty if nothing was, or if the stamp cannot be read."""
+    """Read what was installed; empty if nothing was, or if the stamp cannot be read."""
     try:
         content = json.loads(stamp.read_text())
     except (OSError, ValueError):
@@ -113,7 +112,10 @@ def make_environment(venv: Path) -> None:
 
 
 def pip_install(python: Path, target: str, log: Path) -> None:
-    """Run pip with its output in the log; a terminal shows the last line, a failure the whole log."""
+    """Run pip with its output in a log file.
+
+    A terminal shows the last line of the log; a failure prints the whole log.
+    """
     command = [str(python), "-m", "pip", "install", "--progress-bar", "off", "--editable", target]
     environment = {key: value for key, value in os.environ.items() if key not in PIP_DISTURBING}
     say("installing the dependencies ...\n")
@@ -136,13 +138,16 @@ def pip_install(python: Path, target: str, log: Path) -> None:
 
 
 def compile_sources(python: Path) -> None:
-    """Compile to bytecode, as pip does otherwise: with PYTHONDONTWRITEBYTECODE every start would compile again."""
+    """Compile the modules to bytecode, as pip normally does.
+
+    With PYTHONDONTWRITEBYTECODE every start would compile them.
+    """
     packages = sorted(str(init.parent) for init in ROOT.glob("*/__init__.py"))
     subprocess.run([str(python), "-m", "compileall", "-q", *packages], check=False, stdin=subprocess.DEVNULL)
 
 
 def watch(pip: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait for pip; meanwhile, on a terminal, show the last line of its log in place."""
+    """Wait for pip. Meanwhile, on a terminal, show the last line of its log in place."""
     shown = sys.stderr.isatty()
     width = shutil.get_terminal_size().columns - 1
     while pip.poll() is None:
@@ -157,14 +162,14 @@ def watch(pip: subprocess.Popen[bytes], log: Path) -> None:
 
 @contextlib.contextmanager
 def locked(venv: Path) -> Iterator[None]:
-    """Allow one install at a time: the demo and the tests may be started together."""
+    """Allow one installation at a time, because the demo and the tests may be started together."""
     with (venv / "yarnling-install.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def say(text: str) -> None:
-    """Print progress to stderr: stdout belongs to the script that called the installer."""
+    """Print progress to standard error, because standard output belongs to the script that called the installer."""
     sys.stderr.write(text)
     sys.stderr.flush()
 

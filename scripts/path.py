@@ -1,7 +1,7 @@
-"""The files of the ResourceManager's core that a request enters, in order.
+"""Print the files of the ResourceManager's core that a request passes through, in order.
 
 Two steps of the core are traced: an allocate with one resource request, and a node heartbeat that places three
-containers. Each follows one of its kind, so that lazy set-up is not counted.
+containers. Each is traced after an equal step, so that lazy set-up is not counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CONTAINERS = 3
 
 
 class RequestPath(NamedTuple):
-    """The files that a step enters, in order, how many functions it calls, and how often it goes to another file."""
+    """The files that a step enters, in order; how many functions it calls; and how often it moves to another file."""
 
     files: tuple[str, ...]
     functions: int
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def traced_steps() -> dict[str, list[CodeType]]:
-    """{step: the code objects of our own that it calls, in order}."""
+    """{name of the step: the code objects of our functions that it calls, in order}."""
     cluster = CoreDriver(4, {**queues(2), OFF_SWITCH: "100"}, Resource(65_536, 64))
     attempt = cluster.run_application(1, "root.q0", "user", CONTAINERS)
     cluster.beat_until_placed(CONTAINERS)
@@ -59,7 +59,7 @@ def traced_steps() -> dict[str, list[CodeType]]:
 
 
 def trace(work: Callable[[], object]) -> list[CodeType]:
-    """Every call of a function of the core that `work` makes, in order."""
+    """The calls of functions of the core that `work` makes, in order."""
     calls: list[CodeType] = []
 
     def note(frame: FrameType, event: str, _: object) -> None:

@@ -1,6 +1,6 @@
 """Checks that ruff does not have: file sizes, banned words, paths and links in documents, raise within except*.
 
-Reads the files that git tracks or would track, except generated ones.
+The script reads the files that git tracks or would track, except generated ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BANNED = {
         "not in this repository: name Hadoop's class, or say what it is"
     ),
 }
-# A path in a document's `code`, if it starts with one of the repository's folders.
+# A path between backquotes in a document, if it starts with one of the repository's folders.
 PATH = re.compile(
     r"`((?:protos|yarn|wire|rm|nm|am|yarnling|scripts|tests|docs|benchmarks|examples|conf|\.ci)/[\w./-]*)`"
 )
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def files() -> list[Path]:
-    """The files that are in the repository or would be added, in git's order."""
+    """The files that are tracked or not ignored, in git's order."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -53,7 +53,7 @@ def files() -> list[Path]:
 
 
 def check(path: Path) -> Iterator[str]:
-    """The faults of one file, as `path:line: reason`."""
+    """Yield the faults of one file as `path:line: reason`."""
     try:
         text = (ROOT / path).read_text()
     except UnicodeDecodeError:
@@ -101,7 +101,7 @@ def raises_in_groups(path: Path, tree: ast.Module) -> Iterator[str]:
 
 
 def raises(body: list[ast.stmt]) -> Iterator[ast.Raise]:
-    """The raise statements that run with the body: not those in functions or classes that are defined in it."""
+    """Yield the raise statements that run in this body; those in nested functions or classes do not."""
     for node in body:
         if isinstance(node, ast.Raise):
             yield node

@@ -7,8 +7,13 @@ A test that asks for `seed` draws from it what it does and when: which node it k
 every run, until there are more runs or another seed:  scripts/test tests/cluster/test_demo_survives.py --runs 20
 (a failure names its seed, and --seed replays it).
 
-A test marked `soak` runs only if -m names it:  scripts/test -m soak
+A test marked `soak` or `spark` runs only if -m names it:  scripts/test -m soak
+
+YARNLING_JAVA_TESTS=FILE has the number of tests with Java that ran and that were skipped written into FILE.
 """
+
+import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -24,13 +29,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--runs", type=int, default=1, metavar="N", help="so many seeds, one after another (default: 1)")
 
 
+ONLY_IF_NAMED = ("soak", "spark")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if "soak" in config.option.markexpr:
-        return
-    soaks = [item for item in items if item.get_closest_marker("soak") is not None]
-    if soaks:
-        config.hook.pytest_deselected(items=soaks)
-        items[:] = [item for item in items if item not in soaks]
+    for item in items:
+        if item.get_closest_marker("hadoop") is not None:
+            item.user_properties.append(("java", True))
+    left_out = [marker for marker in ONLY_IF_NAMED if marker not in config.option.markexpr]
+    deselected = [item for item in items if any(item.get_closest_marker(marker) for marker in left_out)]
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = [item for item in items if item not in deselected]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -38,3 +48,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         first = metafunc.config.getoption("seed")
         seeds = range(first, first + metafunc.config.getoption("runs"))
         metafunc.parametrize("seed", seeds, ids=[f"seed={seed}" for seed in seeds])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """For .ci/run: tests with Java are skipped where there is no Java, which nobody should overlook."""
+    file = os.environ.get("YARNLING_JAVA_TESTS")
+    if file is None:
+        return
+    counts = {
+        outcome: sum(_is_java_test(report) for report in terminalreporter.stats.get(outcome, ()))
+        for outcome in ("passed", "failed", "skipped")
+    }
+    Path(file).write_text(
+        f"tests with Java: {counts['passed'] + counts['failed']} ran, {counts['skipped']} were skipped\n"
+    )
+
+
+def _is_java_test(report: object) -> bool:
+    return isinstance(report, pytest.TestReport) and ("java", True) in report.user_properties

@@ -13,9 +13,9 @@ NUMBERS = [f"I-{number:02}" for number in range(1, 67)]
 CHECKERS = (
     "rm/core/invariants.py",
     "rm/scheduler/view/invariants.py",
-    "rm/scheduler/placement/commit_watch.py",
+    "rm/scheduler/view/event_invariants.py",
 )
-ORDER_WATCH = "rm/scheduler/preemption/order_watch.py"
+ORDER_WATCH = "rm/scheduler/view/event_invariants.py"
 
 
 def rows() -> dict[str, str]:

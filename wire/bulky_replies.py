@@ -1,15 +1,16 @@
-"""Bulky replies: those that grow with the cluster, like the list of all applications.
+"""Builds bulky replies: those that grow with the cluster, such as the list of all applications.
 
 Building one takes 60 us per record on the event loop that serves all calls: 0.2 s for 4,000 applications. Fifty such
-calls at once delayed every other call by ten seconds, and their replies took 250 MB when the callers did not read. So
+calls at once delayed every other call by ten seconds, and their replies took 250 MB when the callers did not read them.
+Therefore
 
 - a bulky reply is built in parts, and other calls are served between two parts;
-- one is built at a time; each connection has at most one call in that queue, so connections take turns;
-- a connection gets its next bulky reply when it has read the last. A connection that does not read at all is closed by
-  gRPC's keepalive (wire.server) after two minutes.
+- one reply is built at a time; each connection has at most one call in the queue, so connections take turns;
+- a connection gets its next bulky reply once it has read the last one. gRPC's keepalive (wire.server) closes a
+  connection that does not read at all after two minutes.
 
-Refused: threads (the core's state may change while they read it), and a limit on the number of records (Hadoop has
-none).
+Rejected alternatives: threads (the core's state may change while they read it), and a limit on the number of records
+(Hadoop has none).
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from weakref import WeakValueDictionary
 from wire.rpc import Rpc
 
 PART_RECORDS = 32
-"""Records that are built or encoded without a pause, which takes 2 ms."""
+"""The number of records that are built or encoded without serving other calls, which takes 2 ms."""
 ROUNDS_A_PART = 8
-"""Rounds of the event loop between two parts, 20 us each when it is idle. With one round, a burst of 500 calls delayed
-the next call by eight seconds."""
+"""The number of rounds of the event loop between two parts; a round takes 20 us when the loop is idle. With one
+round, a burst of 500 calls delayed the next call by eight seconds."""
 
 T = TypeVar("T")
 Reply = TypeVar("Reply")
@@ -43,7 +44,9 @@ class BulkyReplies:
 
     @asynccontextmanager
     async def one_of(self, peer: str) -> AsyncIterator[None]:
-        """Wait until the connection has read its last bulky reply; hold the context until it has read the next."""
+        """A context that starts when the connection has read its last bulky reply, and ends when it has read the
+        next.
+        """
         lock = self._connections.get(peer)
         if lock is None:
             lock = self._connections[peer] = asyncio.Lock()
@@ -53,7 +56,8 @@ class BulkyReplies:
     async def build(self, rpc: Rpc[Any, Reply], make: Callable[[], Awaitable[Reply]]) -> tuple[Reply, bytes]:
         """Wait for this call's turn; returns the reply that `make` returns, and its bytes.
 
-        A reply that is not a list cannot be built in parts; the next one then waits for as long as this one took.
+        A reply that is not a list cannot be built in parts. After such a reply the next one waits for as long as this
+        one took.
         """
         async with self._building:
             await asyncio.sleep(max(0.0, self._next_start_s - time.monotonic()))
@@ -67,12 +71,12 @@ class BulkyReplies:
 
 
 async def in_parts(records: Iterable[T]) -> tuple[T, ...]:
-    """All records; other calls are served after each part, so the iterator must allow for changes in between."""
+    """All records. Other calls are served after each part, so the iterator must tolerate changes in between."""
     made: list[T] = []
     for record in records:
         made.append(record)
         if len(made) % PART_RECORDS == 0:
-            await _serve_others()
+            await serve_others()
     return tuple(made)
 
 
@@ -81,11 +85,11 @@ async def _encoded_in_parts(rpc: Rpc[Any, Any], reply: tuple[Any, ...]) -> bytes
     parts: list[bytes] = []
     for start in range(0, len(reply), PART_RECORDS):
         parts.append(rpc.reply.encode(reply[start : start + PART_RECORDS]))
-        await _serve_others()
+        await serve_others()
     return b"".join(parts)
 
 
-async def _serve_others() -> None:
+async def serve_others() -> None:
     """Give up the event loop for some rounds: gRPC accepts one new call per round, and a call takes several rounds."""
     for _ in range(ROUNDS_A_PART):
         await asyncio.sleep(0)

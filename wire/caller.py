@@ -1,4 +1,4 @@
-"""Who calls: the metadata that travels beside a call, and what the server made of it."""
+"""The caller of an RPC: the metadata sent with a call, and what the server derives from it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from yarn.containers import Token
 from yarn.errors import InvalidArgumentException, InvalidToken
 
 USER_KEY = "yarn-user"
-"""Metadata key of the user's name, which the server does not check, as in Hadoop's simple authentication."""
+"""The metadata key of the user's name, which the server does not check, as in Hadoop's simple authentication."""
 TOKEN_KEY = "yarn-token-bin"
-"""Metadata key of a serialised TokenProto."""
+"""The metadata key of a serialised TokenProto."""
 USER_LENGTH_MAX = 256
 RM_CALLER = "ResourceManager"
 """The user name that the RM sends when it calls an NM with an attempt's token, to start its AM. It proves nothing."""
 TOKEN_BYTES_MAX = 16 * 1024
-"""A token has some 200 bytes. Longer values are refused before they are parsed."""
+"""The maximum size of a token. A token has some 200 bytes; longer values are refused before they are parsed."""
 
 Metadata = Iterable[tuple[str, str | bytes]]
 
@@ -29,7 +29,7 @@ Verified = TypeVar("Verified")
 
 
 class Caller(Struct, Generic[Verified], frozen=True):
-    """A caller as its server knows it: `user` is the name it claims, `verified` what its token proves.
+    """A caller as its server knows it. `user` is the name that it claims, `verified` is what its token proves.
 
     `verified` is an AMRMTokenIdentifier (AMs at the RM), an NMTokenIdentifier (AMs at an NM), a NodeId (NMs), a Pack
     (NMs that share a process) or None (clients, whose token does not identify them). `peer` is gRPC's name of the other
@@ -45,7 +45,7 @@ class Caller(Struct, Generic[Verified], frozen=True):
 def caller_metadata(user: str = "", token: Token | None = None) -> tuple[tuple[str, str | bytes], ...]:
     """The metadata that identifies a caller to a server.
 
-    Raises InvalidArgumentException for a name that gRPC cannot carry; the server checks whether it is valid for a user.
+    Raises InvalidArgumentException for a user name that gRPC cannot send; the server checks whether the name is valid.
     """
     if not (user.isascii() and user.isprintable() and len(user) <= USER_LENGTH_MAX):
         raise InvalidArgumentException(

@@ -16,17 +16,21 @@ MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 """Size of one message, at clients and servers. gRPC's default of 4 MiB is too small for a NodeManager that registers
 again with 10,000 containers."""
 METADATA_BYTES_MAX = 64 * 1024
-"""Metadata of a call or of its end: a token has 200 bytes, the detail of an error at most some 20,000."""
+"""The maximum size of the metadata of a call or its end. A token has 200 bytes, the detail of an error at most
+20,000."""
 CHANNELS_MAX = 1000
-"""Open channels of one process; beyond it the least recently used one without calls is closed."""
+"""The maximum of open channels in one process. Beyond that the least recently used channel without calls is closed."""
 
 NO_PROBES = ("grpc.http2.bdp_probe", 0)
-"""Set at clients and servers. Otherwise the receiver of a message sends a ping to measure the bandwidth, which triples
-the packets of a heartbeat and costs a third of its CPU."""
+"""A gRPC option, set at clients and servers. Without it the receiver of a message sends a ping to measure the
+bandwidth, which triples the packets of a heartbeat and costs a third of its CPU."""
 
 CALLS_MAX = 128
-"""Concurrent calls on one channel; further ones wait. It is below the server's own limit (wire.server.STREAMS_MAX),
-which refuses calls, because a server counts a call for some time after its caller has the reply."""
+"""The maximum of concurrent calls on one channel; further ones wait.
+
+It is below the server's own limit (wire.server.STREAMS_MAX), above which calls are refused, because a server counts a
+call for some time after its caller has received the reply.
+"""
 
 CONNECT_TIMEOUT_MS = 5000
 """Timeout of one attempt to connect (gRPC's minimum back-off). A busy or paused server accepts late; a caller that
@@ -63,7 +67,7 @@ class Channels:
         self._open: dict[str, Channel] = {}
 
     def get(self, target: str) -> Channel:
-        """The channel to `target`, created if needed."""
+        """The channel to `target`, created if it does not exist."""
         channel = self._open.pop(target, None)
         if channel is None:
             self._make_room()
@@ -88,7 +92,7 @@ class Channels:
             return
         for target, channel in self._open.items():
             if channel.calls == 0:
-                # Not closed explicitly: gRPC closes a channel without references.
+                # The channel is not closed explicitly: gRPC closes a channel without references.
                 del self._open[target]
                 return
 
@@ -106,10 +110,11 @@ class Channel:
     async def send(
         self, path: str, request: bytes, *, metadata: tuple[tuple[str, str | bytes], ...], timeout_s: float
     ) -> bytes:
-        """The reply's bytes. Raises ServerUnavailable if the call was not sent, AioRpcError for any later failure.
+        """Send a request; returns the reply's bytes.
 
-        `timeout_s` covers waiting for other calls, connecting and the call itself. The errors differ because only a
-        call that was not sent surely had no effect.
+        Raises ServerUnavailable if the call was not sent, AioRpcError for any later failure. The errors differ because
+        only a call that was not sent surely had no effect. `timeout_s` covers waiting for other calls, connecting, and
+        the call itself.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
@@ -133,7 +138,10 @@ class Channel:
 
     @asynccontextmanager
     async def _place(self, timeout_s: float) -> AsyncIterator[None]:
-        """Hold one of the channel's CALLS_MAX places. Raises ServerUnavailable if none becomes free in time."""
+        """Take one of the channel's CALLS_MAX places for the context.
+
+        Raises ServerUnavailable if none becomes free in time.
+        """
         if self._free.locked():
             try:
                 async with asyncio.timeout(timeout_s):
@@ -156,7 +164,7 @@ class Channel:
         try:
             async with asyncio.timeout(timeout_s):
                 while state is not _READY:
-                    # A failure from before this call may be outdated: only a change counts.
+                    # A failure from before this call may be outdated, so wait for a change of the state.
                     if not await _has_changed(channel, state):
                         raise ServerUnavailable(f"{self.target} cannot be reached: reconnecting has failed")
                     state = channel.get_state(try_to_connect=True)
@@ -169,7 +177,7 @@ class Channel:
 async def _has_changed(channel: grpc.aio.Channel, state: grpc.ChannelConnectivity) -> bool:
     """Wait until the channel leaves `state`; False if it had failed before and did not recover within FAILED_WAIT_S.
 
-    A channel that has failed reconnects by itself but reports TRANSIENT_FAILURE until it is READY.
+    A channel that has failed reconnects by itself, but reports TRANSIENT_FAILURE until it is READY.
     """
     if state is not grpc.ChannelConnectivity.TRANSIENT_FAILURE:
         await channel.wait_for_state_change(state)

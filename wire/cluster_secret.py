@@ -1,6 +1,6 @@
 """The cluster's secret: random bytes in a file that only its owner can read, shared by the RM, its NMs and its clients.
 
-It takes the place of Hadoop's Kerberos: a process that can read it may register nodes and call the RM as a client or an
+It replaces Hadoop's Kerberos: a process that can read it may register nodes, and may call the RM as a client or an
 administrator. It is never passed on a command line or in the environment.
 """
 
@@ -32,7 +32,7 @@ def write_cluster_secret(path: Path) -> None:
 
 
 def read_cluster_secret(conf: Configuration) -> bytes:
-    """The secret. Raises YarnException if there is none, or if users other than its owner could read it."""
+    """The secret. Raises YarnException if it is not configured, or if users other than its owner can read it."""
     name = CLUSTER_SECRET_FILE.maybe_of(conf)
     if not name:
         raise YarnException(
@@ -45,8 +45,13 @@ def read_cluster_secret(conf: Configuration) -> bytes:
         raise YarnException(f"{_said(name)}: {error.strerror} (name a file that the daemon can read)") from None
 
 
+def socket_dir(conf: Configuration) -> Path:
+    """The directory for the daemons' own Unix sockets: beside the secret, which every daemon has."""
+    return Path(CLUSTER_SECRET_FILE.of(conf)).absolute().parent / "sockets"
+
+
 def read_client_token(conf: Configuration) -> Token | None:
-    """The token for the RM's client and admin ports; None if the configuration names no secret or none is needed.
+    """The token for the RM's client and admin ports; None if no secret is configured or none is needed.
 
     Raises AccessControlException for a user who may not read the secret, YarnException if the file cannot be used.
     """
@@ -67,7 +72,7 @@ def read_client_token(conf: Configuration) -> Token | None:
 
 
 def _read(name: str) -> bytes:
-    """Raises OSError if the file cannot be read, YarnException if its mode or size is wrong."""
+    """The content of the file. Raises OSError if it cannot be read, YarnException if its mode or size is wrong."""
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
@@ -84,7 +89,7 @@ def _said(name: str) -> str:
 
 
 def _owner(name: str) -> str:
-    """The user who owns the file, if that can be found out."""
+    """The user who owns the file, if the owner can be determined."""
     try:
         uid = os.stat(name).st_uid
         return f"the user {pwd.getpwuid(uid).pw_name}"

@@ -50,7 +50,7 @@ class WallClock:
 
 
 class CoreShell(ABC, Generic[Event, Effect]):
-    """Runs one core. `tick` is the event that it gets at its deadlines. Closing the shell closes the event log."""
+    """Runs one core. `tick`: the event that the core gets at its deadlines. Closing the shell closes the event log."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class CoreShell(ABC, Generic[Event, Effect]):
 
     @abstractmethod
     def carry_out(self, effect: Effect) -> None:
-        """Carry out one effect. It must not send an event from within; results come as later events."""
+        """Carry out one effect. It must not send an event while doing so; results are sent as events later."""
 
     def carry_out_step(self, event: Event, effects: list[Effect]) -> None:
         """Carry out all effects of `event`, in order."""
@@ -82,7 +82,7 @@ class CoreShell(ABC, Generic[Event, Effect]):
             self.carry_out(effect)
 
     async def ask(self, event_of: Callable[[int], Event]) -> Any:
-        """Send the event that `event_of` makes with the call's number; returns the core's reply or raises its error."""
+        """Send the event that `event_of` creates for a call's number; returns the core's reply or raises its error."""
         call, answer = self._expect()
         try:
             self.handle(event_of(call))
@@ -91,16 +91,16 @@ class CoreShell(ABC, Generic[Event, Effect]):
             self._waiting.pop(call, None)
 
     def begin(self, event_of: Callable[[int], Event]) -> asyncio.Future[Any]:
-        """The same for one of many calls: the future is already done unless the core answers in a later step."""
+        """Like `ask`, for one of many calls: the future is already done unless the core answers in a later step."""
         call, answer = self._expect()
         try:
             self._step(event_of(call))
         except Exception as bug:
             del self._waiting[call]
-            _logger.exception("a step failed call=%d", call)
+            _logger.exception("processing a call failed call=%d", call)
             answer.set_exception(RemoteError(f"{type(bug).__name__}; the server's log has the traceback"))
         if not self._timer_wanted:
-            # Once for all calls of this turn of the loop: reading the deadline takes a fifth of a quiet step.
+            # Read the deadline once for all calls of this turn of the loop: it takes a fifth of a quiet step.
             self._timer_wanted = True
             asyncio.get_running_loop().call_soon(self._set_timer_once)
         return answer
@@ -112,7 +112,7 @@ class CoreShell(ABC, Generic[Event, Effect]):
         return self._calls, answer
 
     def handle(self, event: Event) -> None:
-        """One step: the core handles the event, and all its effects are carried out."""
+        """Process one event: the core handles it, and all effects are carried out."""
         try:
             self._step(event)
         finally:
@@ -130,26 +130,29 @@ class CoreShell(ABC, Generic[Event, Effect]):
             self._within = False
 
     def send(self, event: Event) -> None:
-        """A step without a caller. If it fails, which is our bug, the failure is logged and the daemon goes on."""
+        """Process an event that is not a call.
+
+        If it fails, which is our bug, the failure is logged and the daemon goes on.
+        """
         try:
             self.handle(event)
         except Exception:
-            _logger.exception("a step failed event=%s", type(event).__name__)
+            _logger.exception("processing an event failed event=%s", type(event).__name__)
 
     def answer(self, call: int, value: object) -> None:
-        """Give a call its answer, if its caller still waits."""
+        """Answer a call, if its caller still waits."""
         waiting = self._waiting.pop(call, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(value)
 
     def refuse(self, call: int, error: YarnException) -> None:
-        """Give a call its error, if its caller still waits."""
+        """Answer a call with an error, if its caller still waits."""
         waiting = self._waiting.pop(call, None)
         if waiting is not None and not waiting.done():
             waiting.set_exception(error)
 
     def close(self) -> None:
-        """Send no more ticks, and cancel the calls that still wait."""
+        """Send no more ticks, and cancel the calls that still wait for an answer."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -160,7 +163,7 @@ class CoreShell(ABC, Generic[Event, Effect]):
             self.event_log.close()
 
     def _record(self, now_ms: int, event: Event, effects: list[Effect]) -> None:
-        """Write the step to the event log. If that fails the log is closed and the daemon goes on."""
+        """Write the step to the event log. If that fails, the log is closed and the daemon goes on."""
         if self.event_log is None:
             return
         try:
@@ -171,8 +174,9 @@ class CoreShell(ABC, Generic[Event, Effect]):
             self.event_log = None
 
     def _set_timer(self) -> None:
-        """Schedule a tick for the core's deadline. A timer that is set too early is kept: it checks again when it
-        fires.
+        """Schedule a tick for the core's deadline.
+
+        A timer that is set too early is kept; it checks the deadline when it fires.
         """
         deadline_ms = self._core.next_deadline_ms()
         if deadline_ms is None or (self._timer is not None and self._timer_ms <= deadline_ms):

@@ -1,4 +1,4 @@
-"""What the daemons' `serve` functions share: their types, the signals that end them, gRPC's environment variables."""
+"""What the daemons' `serve` functions share: types, handling of signals, and gRPC's environment variables."""
 
 from __future__ import annotations
 
@@ -6,28 +6,47 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 import grpc
 
 from yarn.configuration import Configuration
+from yarn.machine import StateChanged
 
 ReportReady = Callable[[dict[str, object]], None]
-"""Called once, when the daemon answers calls, with the facts of its ready line."""
+"""The type of the function that is called once, when the daemon answers calls, with the facts of its ready line."""
 Reload = Callable[[], Configuration]
-"""Reads the configuration files again."""
+"""The type of a function that reads the configuration files again."""
+
+
+class WebServices(Protocol):
+    """A daemon's web services, for callers that do not import them: only a daemon that serves them does."""
+
+    async def start(self) -> dict[str, str]:
+        """Answer requests; returns {configuration key: address as served}. Raises YarnException."""
+        ...
+
+    async def stop(self) -> None:
+        """End all connections."""
+        ...
+
+    def state_changed(self, change: StateChanged) -> None:
+        """Take note of a transition in the core."""
+        ...
+
 
 _EXPERIMENTS = "GRPC_EXPERIMENTS"
 _OWN_POLLER_VERSIONS = ("1.85.",)
-"""The releases for which this was measured and tested. A release without these experiments logs an error for them, so
-others keep their defaults, which are slower but correct."""
+"""The gRPC releases for which the experiments were measured and tested. A release without these experiments logs an
+error for them, so other releases keep their defaults, which are slower but correct."""
 _OWN_POLLER = "-event_engine_client,-event_engine_listener"
-"""gRPC's loop thread then reads the sockets itself. With gRPC's event engine a message passes through two more threads,
-each of which polls some fifteen times for further work."""
+"""The experiments to disable, so that gRPC's loop thread reads the sockets itself. With gRPC's event engine a
+message passes through two more threads, each of which polls some fifteen times for further work."""
 
 
 @asynccontextmanager
 async def ended_by_signal(stopping: asyncio.Event, *, use_signals: bool) -> AsyncIterator[None]:
-    """SIGTERM and SIGINT set `stopping` while the context is open."""
+    """A context in which SIGTERM and SIGINT set `stopping`, if `use_signals`."""
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGTERM, signal.SIGINT) if use_signals else ()
     for number in numbers:
@@ -40,7 +59,7 @@ async def ended_by_signal(stopping: asyncio.Event, *, use_signals: bool) -> Asyn
 
 
 def grpc_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables to add to a daemon's `environment` before it imports gRPC; experiments set there are kept.
+    """The variables to add to a daemon's `environment` before it imports gRPC; experiments that are set there are kept.
 
     gRPC's fork handlers are disabled: in a forked daemon they would wait for threads that do not exist.
     """

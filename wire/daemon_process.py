@@ -4,6 +4,8 @@
 
 The ready line is one JSON object, written once when the daemon answers calls. If it cannot start, it writes the reason
 to standard error and exits with status 2.
+
+It is a module of its own, apart from wire.daemon, so that a forked NodeManager does not import argparse.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from yarn.errors import YarnException
 EXIT_REFUSED = 2
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 MESSAGE_LENGTH_MAX = 6_000
-"""Characters of one message: more than a step's diagnostics or a logged call (wire.server) have."""
+"""The maximum of characters in one log message: more than a step's diagnostics or a logged call (wire.server) have."""
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
@@ -48,7 +50,7 @@ def main(role: str, serve: Serve, arguments: Sequence[str] | None = None) -> NoR
 
 
 def run(role: str, serve: Serve, options: argparse.Namespace) -> int:
-    """The daemon's exit status."""
+    """Run a daemon; returns its exit status."""
     try:
         load = partial(load_configuration, options.conf, dict(options.define))
         return asyncio.run(serve(load(), partial(_write_ready, options.ready_fd), reload=load))
@@ -58,15 +60,18 @@ def run(role: str, serve: Serve, options: argparse.Namespace) -> int:
 
 
 def start_logging(level: str) -> None:
-    """Log to standard error. Collect only the data that the format shows, which saves a third of the cost of a line."""
+    """Log to standard error.
+
+    Only the data that the format shows is collected, which saves a third of the cost of a line.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_LineFormatter(LOG_FORMAT))
     logging.basicConfig(level=level, handlers=[handler])
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    # Do not walk up the stack for the caller's file and line (documented in the logging cookbook).
+    # Do not look up the caller's file and line (documented in the logging cookbook).
     logging._srcfile = None
     logging.getLogger("grpc._cython.cygrpc").addFilter(_is_not_about_a_lost_caller)
-    # At DEBUG these two log only their own internals.
+    # At DEBUG these two loggers log only their own internals.
     for name in ("asyncio", "grpc"):
         logging.getLogger(name).setLevel(max(logging.INFO, logging.getLogger().level))
 
@@ -77,9 +82,9 @@ def _is_not_about_a_lost_caller(record: logging.LogRecord) -> bool:
 
 
 class _LineFormatter(logging.Formatter):
-    """Formats the date and time only once a second.
+    """Formats a message as one line of at most MESSAGE_LENGTH_MAX characters, even if it contains text from callers.
 
-    A message is one line of at most MESSAGE_LENGTH_MAX characters, whatever text from callers it contains.
+    The date and time are formatted only once a second.
     """
 
     _second = -1
@@ -103,7 +108,7 @@ class _LineFormatter(logging.Formatter):
 
 
 def _escaped(letter: str) -> str:
-    """A control character as Python writes it in a literal."""
+    """A control character as it is written in a Python literal."""
     return repr(letter)[1:-1]
 
 

@@ -1,7 +1,7 @@
-"""Errors between processes: the one place that turns an exception into a gRPC status, and the one that turns it back.
+"""Sends errors between processes: turns an exception into a gRPC status, and back.
 
-The call's trailing metadata carries the error as YARN does, class name and message; the status code is only for generic
-gRPC clients. Errors inside messages (Hadoop's SerializedExceptionProto) are written and read here, too.
+The call's trailing metadata contains the error as YARN does, by class name and message; the status code is only for
+generic gRPC clients. Errors inside messages (Hadoop's SerializedExceptionProto) are written and read here, too.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from yarn.errors import (
 from yarn.ids import ContainerId
 
 ERROR_KEY = "yarn-error-bin"
-"""Key of the trailing metadata with a serialised ErrorDetail."""
+"""The key of the trailing metadata that contains a serialised ErrorDetail."""
 STATUS_TEXT_MAX = 200
-"""Characters of the status message, for generic gRPC tools; the whole message is in the ErrorDetail."""
+"""The maximum of characters in the status message, for generic gRPC tools; the ErrorDetail has the whole message."""
 _STATUS: tuple[tuple[type[YarnException], grpc.StatusCode], ...] = (
     (InvalidToken, grpc.StatusCode.UNAUTHENTICATED),
     (AccessControlException, grpc.StatusCode.PERMISSION_DENIED),
@@ -51,9 +51,9 @@ _STATUS: tuple[tuple[type[YarnException], grpc.StatusCode], ...] = (
     (RemoteError, grpc.StatusCode.INTERNAL),
 )
 CONCURRENCY_TEXT = "Concurrent RPC limit exceeded"
-"""grpc.aio's text for a call that a server refused unseen because of its limit of concurrent calls."""
+"""grpc.aio's text for a call that a server refused before reading it, because of its limit of concurrent calls."""
 MESSAGE_LENGTH_MAX = 16 * 1024
-"""Characters of an error's message; it must fit into gRPC metadata, whose size is limited."""
+"""The maximum of characters in an error's message, which must fit into gRPC metadata."""
 
 
 def status_of(error: YarnException) -> grpc.StatusCode:
@@ -77,7 +77,7 @@ def error_metadata(error: YarnException) -> tuple[tuple[str, bytes], ...]:
 
 
 def error_of(failure: grpc.aio.AioRpcError, *, target: str, method: str) -> YarnException:
-    """The exception for a failed call: the server's own if it sent one, otherwise derived from the status."""
+    """The exception for a failed call: the one that the server sent, otherwise one derived from the status."""
     for key, value in failure.trailing_metadata() or ():
         if key == ERROR_KEY and isinstance(value, bytes):
             return sent_error(value)
@@ -102,7 +102,7 @@ def sent_error(data: bytes) -> YarnException:
         error = read_exception(detail.exception)
     except (DecodeError, InvalidArgumentException):
         return RemoteError("the server sent an error that cannot be read")
-    # A missing value reads as False: the call may have had an effect.
+    # A missing `definite` is read as False: the call may have had an effect.
     error.definite = detail.definite
     return error
 
@@ -113,7 +113,7 @@ def write_exception(error: YarnException, out: pb.SerializedExceptionProto) -> N
 
 
 def read_exception(proto: pb.SerializedExceptionProto) -> YarnException:
-    """The error under its own class; a RemoteError that names the Java class if there is no Python class for it."""
+    """The error, with its own class; if there is no such class in Python, a RemoteError that names the Java class."""
     java_class, message = text(proto, "class_name"), text(proto, "message")
     kind = class_of(java_class)
     if kind is RemoteError and java_class != RemoteError.java_class:
@@ -122,7 +122,7 @@ def read_exception(proto: pb.SerializedExceptionProto) -> YarnException:
 
 
 def shortened(message: str) -> str:
-    """`message`, its middle left out if it is longer than MESSAGE_LENGTH_MAX."""
+    """`message`, without its middle if it is longer than MESSAGE_LENGTH_MAX."""
     if len(message) <= MESSAGE_LENGTH_MAX:
         return message
     half = MESSAGE_LENGTH_MAX // 2
@@ -130,7 +130,7 @@ def shortened(message: str) -> str:
 
 
 def write_failed(failed: Mapping[ContainerId, YarnException], out: Any) -> None:
-    """`out`: the repeated ContainerExceptionMapProto of a batch call's reply."""
+    """Write the failed containers of a batch call; `out`: the repeated ContainerExceptionMapProto of its reply."""
     for container_id, error in failed.items():
         entry = out.add()
         write_container_id(container_id, entry.container_id)

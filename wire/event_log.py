@@ -1,10 +1,10 @@
-"""The event log: every event that a core handled, and the effects it answered with, one JSON line each.
+"""The event log: every event that a core handled, and the effects that it returned, as one JSON line each.
 
-yarn.yarnling.event-log names a file, or a directory in which each daemon has a file of its own. A daemon that restarts
+yarn.yarnling.event-log names a file, or a directory in which each daemon has its own file. A daemon that restarts
 renames the log of its last start to name.1, the one before to name.2, and so on.
 
-A fresh core that is fed the events returns the same effects, so a run that failed can be examined step by step. The
-first line holds the arguments that the core was created with. Secrets are left out (wire.json_records).
+A new core that handles the same events returns the same effects, so a failed run can be examined step by step. The
+first line contains the arguments with which the core was created. Secrets are omitted (wire.json_records).
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from yarn.settings.yarnling import EVENT_LOG
 
 FORMAT = 1
 KEPT_MAX = 20
-"""Logs of earlier starts that are kept, so that a daemon that restarts again and again does not fill the disk."""
+"""The maximum of logs of earlier starts that are kept, so that a daemon that restarts again and again does not fill
+the disk."""
 
 
 class Step(Struct, frozen=True):
-    """One call of a core: `effects` is what `handle(event, now_ms)` returned."""
+    """One step of a core: `effects` is what `handle(event, now_ms)` returned."""
 
     now_ms: int
     event: Any
@@ -39,9 +40,9 @@ class Step(Struct, frozen=True):
 
 
 class EventLog:
-    """Appends to a new log; an existing one is renamed to `path`.1, and so on up to KEPT_MAX.
+    """Writes a new log. An existing one is renamed to `path`.1, and so on up to KEPT_MAX.
 
-    Only its owner can read the file: it shows who ran what.
+    Only its owner can read the file, because it shows who ran what.
     """
 
     def __init__(self, path: Path, start: Any, *, key: str = "") -> None:
@@ -59,7 +60,7 @@ class EventLog:
             raise
 
     def append(self, now_ms: int, event: object, effects: Sequence[object]) -> None:
-        """Write one step; it survives the death of this process. Raises YarnException if it cannot be written."""
+        """Append one step; it survives the death of this process. Raises YarnException if it cannot be written."""
         self._write({"ms": now_ms, "event": to_json(event), "effects": [to_json(effect) for effect in effects]})
 
     def close(self) -> None:
@@ -72,7 +73,7 @@ class EventLog:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise self._refusal(error) from None
-        # Unbuffered: what was written survives this process, and close() has nothing to flush that could fail.
+        # Unbuffered, so that what was written survives this process and close() cannot fail to flush.
         return io.FileIO(descriptor, "wb")
 
     def _claim(self) -> None:
@@ -122,9 +123,9 @@ def earlier_log(path: Path, number: int) -> Path:
 
 
 def open_event_log(conf: Configuration, daemon: str, start: object) -> EventLog | None:
-    """A daemon's log as configured, None if it is not. Raises YarnException if the file cannot be written.
+    """The daemon's log as configured; None if none is configured. Raises YarnException if the file cannot be written.
 
-    `daemon` names the file in a directory: resourcemanager, nodemanager-127.0.0.2:45454.
+    `daemon`: the file's name if a directory is configured, such as resourcemanager, nodemanager-127.0.0.2:45454.
     """
     name = EVENT_LOG.maybe_of(conf)
     if not name:
@@ -134,9 +135,10 @@ def open_event_log(conf: Configuration, daemon: str, start: object) -> EventLog 
 
 
 def read_event_log(path: Path) -> tuple[Any, Iterator[Step]]:
-    """The record of the core's arguments, and the steps in order. Raises InvalidArgumentException for other files.
+    """Read a log; returns the record of the core's arguments, and the steps in order.
 
-    A last line that is cut off (the process was killed while it wrote) is ignored.
+    An incomplete last line is ignored: the process was killed while it wrote the line. Raises InvalidArgumentException
+    for a file that is not an event log.
     """
     lines = _lines(path)
     first = next(lines, None)
@@ -146,7 +148,7 @@ def read_event_log(path: Path) -> tuple[Any, Iterator[Step]]:
 
 
 def _is_written(file: io.FileIO) -> bool:
-    """A regular file that is not empty; devices and pipes keep nothing."""
+    """True for a regular file that is not empty; devices and pipes are never."""
     status = os.fstat(file.fileno())
     return stat.S_ISREG(status.st_mode) and status.st_size > 0
 

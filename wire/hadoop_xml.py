@@ -4,7 +4,7 @@
 
 A file is `<configuration>` of `<property>` with `<name>`, `<value>` and perhaps `<final>`. What comes in is not
 trusted: no DOCTYPE, no entities, no XInclude, bounded size and depth. A file that cannot be read is refused with
-file, line and reason; what Hadoop passes over in silence (a property without a name, a key set twice) is noted.
+file, line and reason. Mistakes that Hadoop ignores (a property without a name, a key set twice) become warnings.
 Source: org.apache.hadoop.conf.Configuration.Parser.
 """
 
@@ -23,15 +23,15 @@ from yarn.faults import ConfigurationException, Fault, Origin, Severity, refuse_
 from yarn.settings import check_settings, defaults, scaled
 
 FILE_BYTES_MAX = 8 * 1024 * 1024
-"""A capacity-scheduler.xml of ten thousand queues is some 4 MB."""
+"""The maximum size of a file. A capacity-scheduler.xml of ten thousand queues has some 4 MB."""
 
 DEPTH_MAX = 16
-"""Nested elements; a configuration needs three."""
+"""The maximum depth of nested elements; a configuration needs three."""
 
 FILES = ("core-site.xml", "yarn-site.xml", "capacity-scheduler.xml")
-"""The files of a configuration directory; each overrides those before it."""
+"""The files that are read from a configuration directory; each overrides those before it."""
 
-# The content of Hadoop's own capacity-scheduler.xml: one queue for everything.
+# Like Hadoop's own capacity-scheduler.xml: one queue for everything.
 BUILT_IN = {
     "yarn.scheduler.capacity.root.queues": "default",
     "yarn.scheduler.capacity.root.default.capacity": "100",
@@ -46,7 +46,7 @@ def load_configuration(
     overrides: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Configuration:
-    """The configuration as the daemons use it: read, checked, its intervals multiplied by the time factor.
+    """The configuration for a daemon: read, checked, with all intervals multiplied by the time factor.
 
     Raises ConfigurationException with every fault of every file.
     """
@@ -60,11 +60,12 @@ def read_configuration(
     overrides: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Configuration:
-    """The configuration as written: `source` is a directory (its FILES are read), files in order, or None.
+    """The configuration as written, without checking the values.
 
-    `overrides` win over all files. `${env.NAME}` is replaced from `environ` (default: this process's). Without
-    a queue tree there is the built-in one, a single queue `default`. Raises ConfigurationException with every
-    fault if a file cannot be read; the values themselves are not checked.
+    `source` is a directory (its FILES are read), files in order, or None. `overrides` take precedence over all files.
+    `${env.NAME}` is replaced from `environ` (default: this process's). Without a queue tree the configuration gets the
+    built-in one, with a single queue `default`. Raises ConfigurationException with every fault if a file cannot be
+    read.
     """
     conf = Configuration({}, defaults={**defaults(), **_system_properties()})
     faults: list[Fault] = []
@@ -81,7 +82,7 @@ def read_configuration(
 
 
 def read_file(path: Path) -> Configuration:
-    """The properties of one file; duplicates and oddities are in its `notes`."""
+    """The properties of one file. Duplicates and unusual elements are in its `notes`."""
     try:
         with path.open("rb") as file:
             content = file.read(FILE_BYTES_MAX + 1)
@@ -97,7 +98,10 @@ def read_file(path: Path) -> Configuration:
 
 
 def parse(content: bytes, name: str) -> Configuration:
-    """The properties in `content`, whose origin is `name`; ConfigurationException if it is not such a file."""
+    """The properties in `content`; `name` is their origin.
+
+    Raises ConfigurationException if `content` is not such a file.
+    """
     handler = _Handler(name)
     fault: Fault | None = None
     try:
@@ -115,12 +119,18 @@ def parse(content: bytes, name: str) -> Configuration:
 
 
 def to_xml(values: Mapping[str, str]) -> str:
-    """The text of a configuration file. Raises ValueError for characters that XML cannot represent."""
+    """The text of a configuration file. Raises ValueError for characters that XML cannot represent.
+
+    An empty value is written as an attribute: to Hadoop and to `parse`, `<value></value>` leaves the key unset.
+    """
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<configuration>"]
     for key, value in values.items():
         if re.search(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", key + value):
             raise ValueError(f"{key} = {value!r}: contains a character that XML cannot represent (remove it)")
-        lines.append(f"  <property><name>{_escaped(key)}</name><value>{_escaped(value)}</value></property>")
+        written = f"><name>{_escaped(key)}</name><value>{_escaped(value)}</value>"
+        if not value:
+            written = f' value=""><name>{_escaped(key)}</name>'
+        lines.append(f"  <property{written}</property>")
     return "\n".join([*lines, "</configuration>", ""])
 
 
@@ -129,7 +139,7 @@ def _escaped(text: str) -> str:
 
 
 class _Abandoned(Exception):
-    """Stop reading the file; the fault is recorded."""
+    """Raised to stop reading the file after a fault was recorded."""
 
 
 class _Handler:
@@ -151,15 +161,18 @@ class _Handler:
         self._parser.CharacterDataHandler = self._text.append
 
     def read(self, content: bytes) -> None:
-        """Raises ExpatError, ValueError or LookupError for invalid XML, _Abandoned for what is refused."""
+        """Read the file.
+
+        Raises ExpatError, ValueError or LookupError for invalid XML, _Abandoned for refused content.
+        """
         self._parser.Parse(content, True)
 
     def fault(self, problem: str, remedy: str, *, severity: Severity = Severity.ERROR, key: str = "") -> Fault:
-        """A fault at the current element."""
+        """Record a fault at the current element."""
         return Fault(key, None, Origin(self._file, self._parser.CurrentLineNumber), problem, remedy, severity)
 
     def _refuse_doctype(self, *declaration: object) -> None:
-        """Refuse it: without a DOCTYPE there are only the five entities of XML itself."""
+        """Refuse a DOCTYPE: without one only the five entities of XML itself exist."""
         self._give_up("has a DOCTYPE or entities, which are refused", "write the values out")
 
     def _start_element(self, name: str, attributes: dict[str, str]) -> None:
@@ -197,7 +210,10 @@ class _Handler:
             self._set(key, entry)
 
     def _set(self, key: str, entry: Entry) -> None:
-        """The last value of a key wins, unless an earlier one is final (Configuration.loadProperty)."""
+        """Set a property.
+
+        The last value of a key counts, unless an earlier one is final (Configuration.loadProperty).
+        """
         present = self.entries.get(key)
         if present is not None:
             kept, lost = (present, entry) if present.final else (entry, present)
@@ -216,7 +232,10 @@ class _Handler:
 
 
 def _files(source: Path | Iterable[Path] | None) -> list[Path]:
-    """The files to read. A directory must hold at least one of FILES; files that are named must exist."""
+    """The files to read.
+
+    Raises ConfigurationException if a directory has none of FILES, or a named file does not exist.
+    """
     if source is None:
         return []
     if not isinstance(source, Path):
@@ -253,7 +272,7 @@ def _with_environment(conf: Configuration, environ: Mapping[str, str]) -> Config
 
 
 def _resolved(text: str, environ: Mapping[str, str]) -> str:
-    """One pass from left to right: values from the environment are not expanded again."""
+    """Replace variables in one pass from left to right; values from the environment are not expanded again."""
     done, rest = "", text
     while (bounds := find_variable(rest)) is not None:
         start, end = bounds
@@ -265,7 +284,7 @@ def _resolved(text: str, environ: Mapping[str, str]) -> str:
 
 
 def _variable(expression: str, environ: Mapping[str, str]) -> str | None:
-    """NAME; NAME-default if unset; NAME:-default if unset or empty."""
+    """The value of `NAME`, of `NAME-default` if NAME is unset, or of `NAME:-default` if NAME is unset or empty."""
     match = re.match(r"(.*?)(:-|-)(.*)\Z", expression, re.DOTALL)
     if match is None:
         return environ.get(expression)
@@ -273,3 +292,9 @@ def _variable(expression: str, environ: Mapping[str, str]) -> str | None:
     value = environ.get(name)
     missing = value is None or (operator == ":-" and value == "")
     return default if missing else value
+
+
+def hadoop_keys() -> tuple[str, ...]:
+    """The configuration keys that Hadoop 3.4.1 knows, listed in hadoop_keys.txt."""
+    text = Path(__file__).with_name("hadoop_keys.txt").read_text()
+    return tuple(line for line in text.splitlines() if line and not line.startswith("#"))

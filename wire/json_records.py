@@ -1,6 +1,6 @@
 """Records as JSON and back: records, enum members, ids, resources, configurations and errors of our packages.
 
-    {"$": "rm.core.events.Tick"}                                    a record: its fields beside its name
+    {"$": "yarn.machine.dispatcher.Tick"}                      a record: its fields beside its name
     {"$": "yarn.states.NodeState", "is": "RUNNING"}            an enum member
     {"$": "yarn.ids.NodeId", "of": ["127.0.0.2", 45454]}       a named tuple
     {"$": "yarn.errors.InvalidToken", "message": "..."}        an error
@@ -31,7 +31,7 @@ from yarn.resource import Resource
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
 PACKAGES = frozenset({"yarn", "wire", "rm", "nm", "am", "sim"})
-"""Where classes are looked up."""
+"""The packages in which classes are looked up."""
 
 _PARSERS: dict[str, Callable[[str], object]] = {
     "application": ApplicationId.parse,
@@ -79,7 +79,7 @@ def from_json(data: Json) -> Any:
 
 
 class _Shape(NamedTuple):
-    """How a class is written: its name, the fields that are shown, and the secrets that have no default."""
+    """How a class is written: its name, the fields that are shown, and the secret fields without a default."""
 
     name: str
     shown: tuple[str, ...]
@@ -87,7 +87,7 @@ class _Shape(NamedTuple):
 
 
 _shapes: dict[type[Any], _Shape] = {}
-"""Filled as classes are met; there are as many as our packages have."""
+"""{class: its shape}, filled when a class is first used. It is bounded by the number of our classes."""
 
 
 def _shape(kind: type[Any]) -> _Shape:
@@ -150,7 +150,7 @@ def _object(data: Mapping[str, Any]) -> Any:
 
 
 def _id_to_json(value: Any) -> Json:
-    """The printed id; part by part for what cannot be parsed again (numbers below 0 stand for `none yet`)."""
+    """The printed id; its parts if the printed id cannot be parsed (numbers below 0 stand for `none yet`)."""
     if _is_printable(value):
         return {"$id": str(value)}
     return {"$": _name(type(value)), "of": [to_json(part) for part in value]}
@@ -194,7 +194,7 @@ def _configuration_from_json(data: Any) -> Configuration:
 
 
 def _set_to_json(value: Any) -> Json:
-    # In the order of their JSON: a set's own changes from run to run.
+    # Sorted by their JSON, because the order of a set changes from run to run.
     return {"$set": sorted((to_json(part) for part in value), key=str)}
 
 

@@ -1,8 +1,8 @@
-"""Retries: the one place that decides whether a call is sent again.
+"""Repeats calls: the one place that decides whether a call is sent again.
 
-Only a call that surely had no effect is sent again: the server was not reached or refused it unseen, or the call only
-reads. Whether to repeat any other call is up to the caller (a heartbeat is sent again with the same response id, a
-submission with the same application id).
+A call is sent again only if it surely had no effect (the server was not reached, or refused it before reading it), or
+if it only reads. Whether to repeat any other call is up to the caller: a heartbeat is sent again with the same response
+id, a submission with the same application id.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ T = TypeVar("T")
 
 
 class RetryPolicy(Struct, frozen=True):
-    """How long to try to reach a server (-1: forever), and the time between attempts.
+    """How long to try to reach a server (-1: forever), and the time between two attempts.
 
-    A wait shorter than the interval means a single attempt, as in RMProxy.
+    A maximum wait that is shorter than the interval means a single attempt, as in RMProxy.
     """
 
     max_wait_ms: int = 0
@@ -39,7 +39,7 @@ class RetryPolicy(Struct, frozen=True):
         max_wait: TimeSetting = resourcemanager.CONNECT_MAX_WAIT,
         interval: TimeSetting = resourcemanager.CONNECT_RETRY_INTERVAL,
     ) -> RetryPolicy:
-        """The policy from two settings; the defaults are those for clients and AMs that call the RM."""
+        """The policy in two settings; by default those of clients and AMs that call the RM."""
         return RetryPolicy(max_wait.of(conf), interval.of(conf))
 
     def pause_ms(self, error: ServerUnavailable, waited_ms: float, draw: float, *, reads: bool) -> float | None:

@@ -31,16 +31,15 @@ Verified = TypeVar("Verified")
 P = TypeVar("P", bound="Proxy")
 
 DEFAULT_TIMEOUT_S = 20.0
-"""How long a caller waits for a reply: far longer than any healthy server takes, shorter than Hadoop's liveness
-intervals."""
+"""How long a caller waits for a reply: longer than any healthy server takes, shorter than liveness intervals."""
 
 
 class Rpc(Generic[Request, Reply]):
     """One RPC: its name on the wire and the codecs of its two messages.
 
-    `reads`: it changes nothing, so it may be sent again whatever happened to the first try. `bulky`: its reply grows
-    with the cluster, and servers queue such calls (wire.bulky_replies); the message of a bulky tuple has only repeated
-    fields. `method`: the row's name in its protocol, which is also that of the service's method.
+    `reads`: the RPC changes nothing, so it may be sent again after any failure. `bulky`: its reply grows with the
+    cluster, and servers queue such calls (wire.bulky_replies); the message of a bulky tuple has only repeated fields.
+    `method`: the name of the row in its protocol, and of the service's method.
     """
 
     service: str
@@ -80,7 +79,10 @@ class Rpc(Generic[Request, Reply]):
 
 
 class ProxyMethod(Generic[Request, Reply]):
-    """An RPC to one server: `await proxy.allocate(request)`; an RPC whose request has no fields takes no argument."""
+    """An RPC to one server: `await proxy.allocate(request)`.
+
+    If the request has no fields, the method takes no argument.
+    """
 
     __slots__ = ("_proxy", "_rpc")
 
@@ -97,12 +99,12 @@ class ProxyMethod(Generic[Request, Reply]):
 
 
 class Proxy:
-    """One caller's way to one server ("host:port"); its subclasses declare the RPCs of a protocol.
+    """One caller's connection to one server ("host:port"). Subclasses declare the RPCs of a protocol.
 
-    A call raises what the server raised, under the same class; ServerUnavailable if the server was not reached within
-    the retry policy; CallOutcomeUnknown if no reply came. Close the proxy, or use it as a context manager.
-
-    `channels` given: shared, and not closed here. `timeout_s` overrides each RPC's own timeout; connecting counts.
+    A call raises the exception that the server raised, with the same class; ServerUnavailable if the server was not
+    reached within the retry policy; CallOutcomeUnknown if no reply came. Close the proxy, or use it as a context
+    manager. `channels`: if given, they are shared and not closed by the proxy. `timeout_s` overrides the timeout of
+    each RPC, and includes connecting.
     """
 
     service: ClassVar[str]
@@ -162,13 +164,13 @@ class Proxy:
 
 
 HandlerMethod = Callable[[Service, Caller[Verified], Request], Coroutine[Any, Any, Reply]]
-"""How a service answers an RPC: it returns the reply's record, or raises YarnException to refuse."""
+"""The type of a service's method: it returns the reply's record, or raises YarnException to refuse the call."""
 
 
 def handles(
     rpc: Rpc[Request, Reply],
 ) -> Callable[[HandlerMethod[Service, Verified, Request, Reply]], HandlerMethod[Service, Verified, Request, Reply]]:
-    """Marks the method of a service that answers `rpc`: type checkers compare its request and reply with the row's."""
+    """Marks the method of a service that answers `rpc`. Type checkers compare its request and reply with the row's."""
 
     def check(
         method: HandlerMethod[Service, Verified, Request, Reply],

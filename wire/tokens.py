@@ -98,11 +98,15 @@ class KeyRing:
         return tuple(key for key in (self.current, self.next) if key is not None)
 
     def find(self, key_id: int) -> MasterKey | None:
-        """The key with this id, if it is still accepted."""
+        """The key with this id, if it is still accepted; None otherwise."""
         for key in (self.current, self.next, self.previous):
             if key is not None and key.key_id == key_id:
                 return key
         return None
+
+
+class WrongSignature(InvalidToken):
+    """The token is readable, but not signed by us."""
 
 
 class TokenSecretManager(Generic[Identifier]):
@@ -124,15 +128,31 @@ class TokenSecretManager(Generic[Identifier]):
         return Token(data, signature(key.secret, data), self.kind, service)
 
     def check(self, token: Token | None) -> Identifier:
-        """The identifier that the token proves. Raises InvalidToken if it is missing, of another kind, or not signed by
-        us.
+        """The identifier that the token proves.
+
+        Raises InvalidToken if it is missing, of another kind, or not signed by us.
         """
         if token is None:
             raise InvalidToken(f"the call has no {self.kind}")
         if token.kind != self.kind:
             raise InvalidToken(f"the call has a token of kind {token.kind[:40]!r}, it must be {self.kind}")
+        identifier, key = self._read_with_key(token.identifier)
+        if not hmac.compare_digest(signature(key.secret, token.identifier), token.password):
+            raise WrongSignature(f"the {self.kind} has a wrong signature")
+        return identifier
+
+    def token_of(self, identifier: bytes) -> Token:
+        """The token with this identifier, as its holder has it: to check a caller who proves to know its password.
+
+        Raises InvalidToken if no token with it is accepted.
+        """
+        _, key = self._read_with_key(identifier)
+        return Token(identifier, signature(key.secret, identifier), self.kind, "")
+
+    def _read_with_key(self, data: bytes) -> tuple[Identifier, MasterKey]:
+        """The identifier, and the key that must have signed it. Raises InvalidToken."""
         try:
-            identifier = self._read(token.identifier)
+            identifier = self._read(data)
         except (DecodeError, InvalidArgumentException) as error:
             raise InvalidToken(f"the {self.kind}'s identifier cannot be read: {error}") from None
         key = self.key_for(identifier)
@@ -140,16 +160,14 @@ class TokenSecretManager(Generic[Identifier]):
             raise InvalidToken(
                 f"the {self.kind} is signed with key {identifier.master_key_id}, which is unknown or has expired"
             )
-        if not hmac.compare_digest(signature(key.secret, token.identifier), token.password):
-            raise InvalidToken(f"the {self.kind} has a wrong signature")
-        return identifier
+        return identifier, key
 
     def signing_key(self) -> MasterKey | None:
         """The key to sign with: not the next one, which some nodes may not have yet."""
         return self.keys.current
 
     def key_for(self, identifier: Identifier) -> MasterKey | None:
-        """The key that must have signed it, None if that key is not accepted."""
+        """The key with which the identifier must have been signed; None if that key is not accepted."""
         return self.keys.find(identifier.master_key_id)
 
 
@@ -157,7 +175,8 @@ class AMRMTokenSecretManager(TokenSecretManager[AMRMTokenIdentifier]):
     """Tokens of AMs.
 
     A token outlives its attempt: Hadoop checks it once per connection, and the AM of a finished attempt then gets its
-    error from ApplicationMasterService. Here each call is checked, and the core returns the same error.
+    error from ApplicationMasterService. Here each call is checked, and the core returns the same error. Only a new
+    connection of Hadoop's RPC is refused (rm.shell.daemon).
     """
 
     def __init__(self, keys: KeyRing) -> None:
@@ -208,7 +227,10 @@ class NMTokenSecretManager(TokenSecretManager[NMTokenIdentifier]):
         """The identifier that the token proves at this node. Raises InvalidToken also if it is for another node."""
         identifier = self.check(token)
         if identifier.node_id != node_id:
-            raise InvalidToken(f"Given NMToken for application : {identifier.attempt_id} is not valid for {node_id}")
+            raise InvalidToken(
+                f"Given NMToken for application : {identifier.attempt_id} is not valid for current node manager."
+                f"expected : {node_id} found : {identifier.node_id}"
+            )
         return identifier
 
     def key_for(self, identifier: NMTokenIdentifier) -> MasterKey | None:
@@ -219,7 +241,7 @@ class NMTokenSecretManager(TokenSecretManager[NMTokenIdentifier]):
 
 
 class ContainerTokenSecretManager(TokenSecretManager[ContainerTokenIdentifier]):
-    """Container tokens. Checks signature and node; the NM itself checks expiry and repeated use."""
+    """Signs and checks container tokens: signature and node. The NM itself checks expiry and repeated use."""
 
     def __init__(self, keys: KeyRing) -> None:
         super().__init__(CONTAINER_KIND, keys, write_container_identifier, read_container_identifier)
@@ -230,10 +252,14 @@ class ContainerTokenSecretManager(TokenSecretManager[ContainerTokenIdentifier]):
 
     def check_for(self, token: Token | None, node_id: NodeId) -> ContainerTokenIdentifier:
         """The identifier that the token proves at this node. Raises InvalidToken also if it is for another node."""
-        identifier = self.check(token)
+        try:
+            identifier = self.check(token)
+        except WrongSignature:
+            raise InvalidToken(f"Invalid container token used for starting container on : {node_id}") from None
         if identifier.node_id != node_id:
             raise InvalidToken(
-                f"the token of {identifier.container_id} is for {identifier.node_id}, this NodeManager is {node_id}"
+                f"Given Container {identifier.container_id} identifier is not valid for current Node manager. "
+                f"Expected : {node_id} Found : {identifier.node_id}"
             )
         return identifier
 
@@ -262,7 +288,7 @@ class ClusterSecretManager(Generic[Proven]):
         return Token(data, self._signature(data), self._kind, "")
 
     def check(self, token: Token | None) -> Proven:
-        """Who calls. Raises InvalidToken."""
+        """The caller that the token proves. Raises InvalidToken."""
         if token is None or token.kind != self._kind:
             raise InvalidToken(f"the call has no {self._kind} (does the NodeManager have the cluster's secret?)")
         if not hmac.compare_digest(self._signature(token.identifier), token.password):
@@ -279,7 +305,7 @@ class ClusterSecretManager(Generic[Proven]):
 
 
 class NodeTokenSecretManager(ClusterSecretManager[NodeId]):
-    """Node tokens: they prove which node calls."""
+    """Signs and checks node tokens, which prove which node calls."""
 
     def __init__(self, cluster_secret: bytes) -> None:
         super().__init__(cluster_secret, NODE_KIND, NodeIdProto, write_node_id, read_node_id)

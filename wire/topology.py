@@ -11,23 +11,22 @@ from yarn.nodes import DEFAULT_RACK
 from yarn.settings.yarnling import NODE_SWITCH_MAPPING, TOPOLOGY_TABLE_FILE
 
 TABLE_BYTES_MAX = 16 * 1024 * 1024
-"""Room for half a million hosts: a line has some 30 bytes."""
+"""The maximum size of the file: room for half a million hosts, as a line has some 30 bytes."""
 
 _TABLE_MAPPING = "org.apache.hadoop.net.TableMapping"
 
 
 class Topology:
-    """{host: rack}; hosts that are not listed are in the default rack."""
+    """The racks of hosts: {host: rack}. Hosts that are not listed are in the default rack."""
 
     def __init__(self, racks: Mapping[str, str]) -> None:
         self._racks = racks
 
     @staticmethod
     def read(conf: Configuration) -> Topology:
-        """The table that `conf` names. Raises YarnException if it cannot be read.
+        """The topology that `conf` configures. Raises YarnException if the table cannot be read.
 
-        Any other mapping than TableMapping, and one without a file, puts every host into the default rack, as in
-        Hadoop.
+        As in Hadoop, all hosts are in the default rack if no table is configured, or a mapping other than TableMapping.
         """
         if NODE_SWITCH_MAPPING.of(conf) != _TABLE_MAPPING:
             return Topology({})
@@ -39,7 +38,7 @@ class Topology:
 
 
 def _read_table(path: Path) -> dict[str, str]:
-    """Comments and lines that do not have two words are skipped, as in TableMapping."""
+    """Read the table. As in TableMapping, comments and lines that do not have two words are skipped."""
     said = f"{TOPOLOGY_TABLE_FILE.key} = {path}"
     try:
         if path.stat().st_size > TABLE_BYTES_MAX:

@@ -22,10 +22,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from wire.address import bound, short_name
 from wire.caller import RM_CALLER, Caller
 from wire.json_records import to_json
 from wire.rpc import Rpc
-from wire.unix_socket import bound, short_name
 from yarn.configuration import Configuration
 from yarn.containers import AMRMTokenIdentifier, NMTokenIdentifier
 from yarn.errors import YarnException
@@ -35,15 +35,15 @@ SUFFIX = ".sock"
 LINE_BYTES_MAX = 256 * 1024
 """A call whose line would be longer is sent without its records."""
 UNREAD_BYTES_MAX = 4 * 1024 * 1024
-"""Bytes kept for a watcher that does not read; further lines are dropped, and their number is sent."""
+"""The maximum of bytes kept for a watcher that does not read; further lines are dropped, and their number is sent."""
 WATCHERS_MAX = 16
-"""Watchers of one daemon; further connections are closed."""
+"""The maximum of watchers of one daemon; further connections are closed."""
 
 _logger = logging.getLogger(__name__)
 
 
 class CallWatch:
-    """Sends the calls of one daemon to its watchers; an RpcObserver."""
+    """Sends the calls and state changes of one daemon to its watchers; an RpcObserver."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -81,7 +81,7 @@ class CallWatch:
             (self._directory / f"{self._name}{SUFFIX}").unlink()
 
     def received(self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object) -> None:
-        """Calls are sent when they are answered."""
+        """Ignored: a call is sent when it is answered."""
 
     def answered(
         self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object, outcome: object, elapsed_ms: float
@@ -166,7 +166,7 @@ def _line(
 
 
 def _who(caller: Caller[Any]) -> str:
-    """The caller as its token proves; for clients the user name that they claim."""
+    """The caller as its token proves it; for a client the user name that it claims."""
     verified = caller.verified
     if isinstance(verified, NMTokenIdentifier | AMRMTokenIdentifier):
         return f"{RM_CALLER} for {verified.attempt_id}" if caller.user == RM_CALLER else str(verified.attempt_id)

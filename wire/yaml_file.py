@@ -37,14 +37,14 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from yarn.faults import ConfigurationException, Fault, Origin, refuse_if_faulty
 
 FILE_CHARACTERS_MAX = 1024 * 1024
-"""People write these files by hand."""
+"""The maximum of characters in a file; people write these files by hand."""
 NESTING_MAX = 32
-"""PyYAML composes nested values recursively; the grammars nest six deep."""
+"""The maximum nesting, because PyYAML composes nested values recursively. The grammars nest six deep."""
 VALUE_SHOWN_MAX = 100
-"""Characters of a value that a fault repeats."""
+"""The maximum of characters of a value that a fault repeats."""
 
 Location: TypeAlias = tuple[int | str, ...]
-"""The keys and indexes (from 0) that lead to a value, as pydantic gives them."""
+"""The keys and indexes (from 0) that lead to a value, as pydantic reports them."""
 S = TypeVar("S", bound="Section")
 
 # {pydantic's type of error, or its first word: (problem, remedy)}; the fields in braces come from the error.
@@ -71,14 +71,14 @@ _WORDS = {
 
 
 class Section(BaseModel):
-    """A mapping of a file: a model of it lists the keys and the type of each."""
+    """A mapping in a file. Each subclass lists the keys of one kind of mapping and the types of their values."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @model_validator(mode="wrap")
     @classmethod
     def _explain_faults(cls, value: Any, handler: ModelWrapValidatorHandler[S]) -> S:
-        """Replace pydantic's descriptions by ours here, where the valid keys are known."""
+        """Replace pydantic's descriptions of faults. This is done in the section because it knows the valid keys."""
         try:
             return handler(value)
         except ValidationError as error:
@@ -97,23 +97,23 @@ def _explained(error: ErrorDetails, keys: Iterable[str]) -> PydanticCustomError:
     return refusal(problem, remedy)
 
 
-# What grammars are made of
+# The parts of grammars
 
 
 def refusal(problem: str, remedy: str) -> PydanticCustomError:
-    """The error that a validator raises: what is wrong with its value, and what to write instead."""
+    """The error for a validator to raise: `problem` is what is wrong with the value, `remedy` what to write instead."""
     return PydanticCustomError("refused", "{problem} ({remedy})", {"problem": problem, "remedy": remedy})
 
 
 def choose_from(choices: Iterable[str], written: str) -> str:
-    """The remedy for a word that is not among the choices: the nearest one first."""
+    """The remedy for a word that is not a valid choice: it names the nearest choice first."""
     known = list(choices)
     near = difflib.get_close_matches(written, known, 1)
     return (f"did you mean {near[0]}? " if near else "") + f"valid are {', '.join(known)}"
 
 
 def scalar(parse: Callable[[str], object], kind: str, remedy: str) -> PlainValidator:
-    """A kind of scalars, read by `parse`, which returns None for a text that is not valid."""
+    """The type of a scalar. `parse` reads its text and returns None if the text is not valid."""
 
     def read(value: object) -> object:
         parsed = parse(value) if isinstance(value, str) else None
@@ -125,7 +125,7 @@ def scalar(parse: Callable[[str], object], kind: str, remedy: str) -> PlainValid
 
 
 def short_for(*keys: str) -> BeforeValidator:
-    """A mapping that may be written as one scalar, the value of all these keys."""
+    """The type of a mapping that may also be written as one scalar, which is then the value of all `keys`."""
     return BeforeValidator(lambda value: dict.fromkeys(keys, value) if isinstance(value, str) else value)
 
 
@@ -136,13 +136,14 @@ def _pair(value: object) -> object:
 
 
 PAIR = BeforeValidator(_pair)
-"""[first, last] or [least, most], or one scalar that is both."""
+"""The type of a range: [first, last], or one scalar, which is then both the first and the last value."""
 
 
 def sections(model: type[S], contexts: Callable[[list[Any], dict[str, Any]], Iterable[object]]) -> PlainValidator:
-    """A list of sections, each validated with a context: what it has to know of the rest of the file.
+    """The type of a list of sections, each validated with a context: what it needs to know of the rest of the file.
 
-    `contexts` gets the items as written, and those fields of the section around which are above and valid.
+    `contexts` returns the contexts, one for each item. Its arguments are the items as written, and those fields of the
+    surrounding section that precede the list and are valid.
     """
 
     def validate(pair: tuple[object, object]) -> S:
@@ -158,7 +159,7 @@ def sections(model: type[S], contexts: Callable[[list[Any], dict[str, Any]], Ite
 
 
 def quantity(text: str, units: Mapping[str, float]) -> float | None:
-    """A number times its unit; 0 needs no unit. None if it is not one."""
+    """The value of a number with its unit; 0 needs no unit. None if the text is not valid."""
     found = re.fullmatch(r"(\d{1,12}\.?\d{0,12}|\.\d{1,12})\s*([A-Za-z%]*)", text)
     if found is None or (found[2] not in units and text != "0"):
         return None
@@ -176,7 +177,7 @@ Probability = Annotated[
 
 
 def read_yaml(path: Path, model: type[S]) -> S:
-    """What the file says. Raises ConfigurationException with every fault."""
+    """Read a file. Raises ConfigurationException with every fault."""
     try:
         with path.open(encoding="utf-8") as file:
             text = file.read(FILE_CHARACTERS_MAX + 1)
@@ -188,7 +189,7 @@ def read_yaml(path: Path, model: type[S]) -> S:
 
 
 def parse_yaml(text: str, source: str, model: type[S]) -> S:
-    """What the text of the file `source` says. Raises ConfigurationException with every fault."""
+    """Parse `text`, the content of the file `source`. Raises ConfigurationException with every fault."""
     document = _Document(source)
     tree = document.compose(text)
     try:
@@ -204,7 +205,7 @@ def parse_yaml(text: str, source: str, model: type[S]) -> S:
 
 
 class _Composer(yaml.SafeLoader):
-    """Composes nodes of plain YAML: what would stand for something else is refused."""
+    """Composes nodes of plain YAML; refuses aliases, anchors and tags."""
 
     _depth = 0
 
@@ -222,7 +223,7 @@ class _Composer(yaml.SafeLoader):
 
 
 class _Document:
-    """Where each value of a file is written, and the faults that are found in it."""
+    """Where each value of a file is written, and the faults that were found in the file."""
 
     def __init__(self, source: str) -> None:
         self.faults: list[Fault] = []
@@ -230,14 +231,17 @@ class _Document:
         self._places: dict[Location, tuple[int, str | None]] = {}  # line (from 1), and the text of a scalar
 
     def compose(self, text: str) -> object:
-        """The values as lists, dictionaries and texts. Raises ConfigurationException if it is not valid YAML."""
-        problem, remedy, line = "is empty", "write something into it", None
+        """The values as lists, dictionaries and texts. Raises ConfigurationException if the text is not valid YAML."""
+        problem, remedy, line = "is empty", "write the sections into the file", None
         try:
             if len(text) > FILE_CHARACTERS_MAX:
                 problem, remedy = f"has more than {FILE_CHARACTERS_MAX} characters", "write a smaller file"
             elif node := _Composer(text).get_single_node():
                 return self._tree(node, (), node.start_mark.line)
-        except (yaml.YAMLError, ValueError) as error:  # ValueError: an escape for a character that does not exist
+        except (
+            yaml.YAMLError,
+            ValueError,
+        ) as error:  # PyYAML raises ValueError for an escape of a character that does not exist.
             mark = getattr(error, "problem_mark", None)
             line = None if mark is None else mark.line + 1
             reasons = [reason for name in ("context", "problem") if (reason := getattr(error, name, None))]
@@ -262,7 +266,11 @@ class _Document:
         return tree
 
     def fault(self, location: Location, problem: str, remedy: str, line: int | None = None) -> None:
-        """Add a fault of a value, or of the innermost one around it that is written: short forms leave some out."""
+        """Add a fault of a value.
+
+        A short form has values that the file does not contain. A fault of such a value is reported for the innermost
+        surrounding value that the file contains.
+        """
         while location not in self._places:
             location = location[:-1]
         place, text = self._places[location]

@@ -1,1 +1,1 @@
-"""The vocabulary of YARN: resources, ids, records, lifecycles, errors, settings. Pure, no dependencies."""
+"""The vocabulary of YARN: resources, ids, records, states, errors, settings. Pure code."""

@@ -1,4 +1,4 @@
-"""Applications and attempts: what clients submit, and what they get reported. Times are wall-clock ms, 0 = not yet."""
+"""Applications and attempts: submissions and reports. Times are wall-clock ms, 0 = not yet."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from yarn.asks import ResourceRequest
-from yarn.containers import ContainerLaunchContext, Token
+from yarn.containers import ContainerLaunchContext, ResourceRequest, Token
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.java.values import LONG_MAX
 from yarn.records import SecretRecord
 from yarn.resource import NONE, Resource
 from yarn.states import (
@@ -24,7 +24,7 @@ from yarn.times import UNLIMITED
 
 LABEL_NOT_SET = "<Not set>"
 DEFAULT_PARTITION = "<DEFAULT_PARTITION>"
-"""The name of the nodes without a label in reports."""
+"""The name, in reports, of the partition of nodes without a label."""
 NO_REMAINING_TIME = -1
 """The remaining time of an unlimited lifetime."""
 DEFAULT_QUEUE = "default"
@@ -35,9 +35,9 @@ DEFAULT_TYPE = "YARN"
 class ApplicationSubmissionContext(Struct, frozen=True):
     """A client's description of an application. Defaults are Hadoop's.
 
-    `max_app_attempts` 0 = the RM's; `attempt_failures_validity_interval_ms` -1 = every failure counts forever;
-    `am_requests` are the resource requests for the AM (exactly one for `*`); empty: one of `resource`. `lifetime_s`
-    None = no limit.
+    `max_app_attempts`: 0 = the RM's default. `attempt_failures_validity_interval_ms`: -1 = every failure counts
+    forever. `am_requests`: the resource requests for the AM, exactly one of them for `*`; empty = one request of
+    `resource`. `lifetime_s`: None = no limit.
     """
 
     application_id: ApplicationId
@@ -58,9 +58,7 @@ class ApplicationSubmissionContext(Struct, frozen=True):
 
 
 class ApplicationResourceUsage(Struct, frozen=True):
-    """What an application uses now, and what it has used so far in MB- and vcore-seconds of live and completed
-    containers.
-    """
+    """What an application uses now, and the MB- and vcore-seconds that its containers have used so far."""
 
     used_containers: int = 0
     reserved_containers: int = 0
@@ -76,10 +74,11 @@ class ApplicationResourceUsage(Struct, frozen=True):
 
 
 class ApplicationReport(SecretRecord, frozen=True):
-    """An application as clients see it. `queue` is the full path once it was placed.
+    """An application as clients see it.
 
-    `am_label_expression` None: of an unmanaged application. `lifetime_ends` is as yarn.times writes it.
-    `am_rm_token` is only for the user of an unmanaged application, whose AM cannot get it in another way.
+    `queue` is the full path once the application was placed. `am_label_expression` is None for an unmanaged
+    application. `lifetime_ends` is written as in yarn.times. `am_rm_token` is set only for the user of an unmanaged
+    application, whose AM cannot get the token in another way.
     """
 
     secret_fields: ClassVar = ("am_rm_token",)
@@ -106,7 +105,7 @@ class ApplicationReport(SecretRecord, frozen=True):
     tags: frozenset[str] = frozenset()
     unmanaged: bool = False
     priority: int = 0
-    log_aggregation: LogAggregationStatus = LogAggregationStatus.DISABLED
+    log_aggregation: LogAggregationStatus | None = None
     label_expression: str = LABEL_NOT_SET
     am_label_expression: str | None = None
     lifetime_ends: str = UNLIMITED
@@ -158,8 +157,21 @@ class ContainerReport(Struct, frozen=True):
         return f"<ContainerReport {self.container_id} {self.state.name} on {self.node_id}, {self.resource}{status}>"
 
 
+class TimeRange(Struct, frozen=True):
+    """Times from `begin_ms` to `end_ms`, both included."""
+
+    begin_ms: int = 0
+    end_ms: int = LONG_MAX
+
+    def __contains__(self, time_ms: int) -> bool:
+        return self.begin_ms <= time_ms <= self.end_ms
+
+
 class ApplicationFilter(Struct, frozen=True):
-    """Which applications to list: AND over the fields, OR inside each; an empty field does not filter."""
+    """Which applications to list. An application must match every field, by one of the field's values.
+
+    An empty field matches every application. The finish time of an application that has not finished is 0.
+    """
 
     types: frozenset[str] = frozenset()
     states: frozenset[YarnApplicationState] = frozenset()
@@ -168,3 +180,6 @@ class ApplicationFilter(Struct, frozen=True):
     tags: frozenset[str] = frozenset()
     limit: int | None = None
     scope: ApplicationsRequestScope = ApplicationsRequestScope.ALL
+    name: str | None = None
+    started: TimeRange | None = None
+    finished: TimeRange | None = None

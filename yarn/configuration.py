@@ -47,7 +47,7 @@ _T = TypeVar("_T")
 
 
 class Entry(Struct, frozen=True):
-    """One key's value as written (`${...}` not replaced). `final`: later files cannot change it."""
+    """The value of one key as written (`${...}` not replaced). `final`: later files cannot change it."""
 
     value: str
     origin: Origin
@@ -71,7 +71,7 @@ class Configuration:
         defaults: Mapping[str, str] | None = None,
         notes: tuple[Fault, ...] = (),
     ) -> None:
-        """`defaults` {key: value} are used only for `${key}`; an unset key stays unset."""
+        """`defaults` {key: value} are used only to replace `${key}`; a key that is not set stays so."""
         self._entries: Mapping[str, Entry] = MappingProxyType(dict(entries or {}))
         self._defaults: Mapping[str, str] = MappingProxyType(dict(defaults or {}))
         self.notes = notes
@@ -120,11 +120,11 @@ class Configuration:
 
     @property
     def defaults(self) -> Mapping[str, str]:
-        """{key: default}: what `${key}` stands for where the key is not set."""
+        """{key: default}: the values that replace `${key}` if the key is not set."""
         return self._defaults
 
     def get(self, key: str, default: str | None = None) -> str | None:
-        """The value with every `${...}` replaced, not trimmed; `default` (as it is) if not set."""
+        """The value with every `${...}` replaced, not trimmed. If the key is not set, `default` unchanged."""
         entry = self._entries.get(key)
         return default if entry is None else self._expanded(key, entry.value)
 
@@ -146,16 +146,16 @@ class Configuration:
         return self._read(key, default, parse_float, "write a number, e.g. 0.5")
 
     def get_bool(self, key: str, default: bool) -> bool:
-        """true or false in any case; as in Hadoop, anything else means the default."""
+        """A boolean: true or false in any case. As in Hadoop, anything else means the default."""
         try:
             return self._read(key, default, parse_bool, "write true or false")
         except ConfigurationException:
             return default
 
     def get_time_ms(self, key: str, default_ms: int, unit: str = "ms") -> int:
-        """A duration in ms: a number with a suffix (ns us ms s m h d), or without one in `unit`.
+        """A duration in ms: a number with a suffix (ns us ms s m h d), or a number in `unit`.
 
-        More general than Hadoop, which accepts suffixes only for some of its keys.
+        Hadoop accepts suffixes only for some of its keys.
         """
         remedy = f"write a whole number of {unit}, or one with a suffix, e.g. 10s or 5m"
         return self._read(key, default_ms, lambda text: parse_time_ms(text, unit), remedy)
@@ -166,10 +166,10 @@ class Configuration:
         return () if value is None else split_strings(value)
 
     def expand(self, text: str) -> str:
-        """`text` with every `${key}` replaced by that key's value, as a value of this map would be.
+        """`text` with every `${key}` replaced by that key's value, as in values of this configuration.
 
-        An unknown `${key}` stays as it is, and a text that refers to itself stays as written.
-        Raises ValueError after MAX_SUBSTITUTIONS replacements. Source: Configuration.substituteVars.
+        A `${key}` of an unknown key stays, and a text that refers to itself stays as written. Raises ValueError after
+        MAX_SUBSTITUTIONS replacements. Source: Configuration.substituteVars.
         """
         expanded = text
         for _ in range(MAX_SUBSTITUTIONS):
@@ -187,9 +187,9 @@ class Configuration:
         raise ValueError(f"more than {MAX_SUBSTITUTIONS} replacements of ${{...}} in one value")
 
     def overlaid(self, upper: Configuration) -> Configuration:
-        """This configuration overridden by `upper`, as by a file that is loaded later.
+        """This configuration overridden by `upper`, like by a file that is loaded later.
 
-        A key that is final here keeps its value; a note reports it when the two differ.
+        A key that is final here keeps its value; a note reports it if the two values differ.
         """
         entries = dict(self._entries)
         notes = [*self.notes, *upper.notes]
@@ -202,7 +202,7 @@ class Configuration:
         return Configuration(entries, defaults={**self._defaults, **upper._defaults}, notes=tuple(notes))
 
     def overridden(self, values: Mapping[str, str], origin: Origin | str = OVERRIDE) -> Configuration:
-        """This configuration with `values` set by the program; like Configuration.set, even where a key is `final`."""
+        """This configuration with `values` set by the program, even where a key is `final` (Configuration.set)."""
         return self.with_entries(Configuration.of(values, origin)._entries)
 
     def with_entries(self, entries: Mapping[str, Entry]) -> Configuration:
@@ -210,7 +210,7 @@ class Configuration:
         return Configuration({**self._entries, **entries}, defaults=self._defaults, notes=self.notes)
 
     def with_defaults(self, defaults: Mapping[str, str]) -> Configuration:
-        """This configuration, in which `${key}` of an unset key also stands for the given default."""
+        """This configuration with defaults that replace `${key}` if the key is not set."""
         return Configuration(self._entries, defaults={**self._defaults, **defaults}, notes=self.notes)
 
     def _variable(self, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Containers: what they run, where they are allocated, and their status; and tokens."""
+"""Containers: resource requests, container updates, preemption messages, launch contexts, statuses and tokens."""
 
 from __future__ import annotations
 
@@ -16,10 +16,66 @@ from yarn.states import (
     ContainerState,
     ContainerSubState,
     ContainerType,
+    ContainerUpdateType,
     ExecutionType,
     LocalResourceType,
     LocalResourceVisibility,
 )
+
+UNDEFINED_PRIORITY = -1
+"""The priority of a request that has none, like those in a preemption message."""
+
+ANY = "*"
+"""The resource name for any host."""
+
+
+class ResourceRequest(Struct, frozen=True):
+    """A resource request. It REPLACES the earlier one of the same (priority, request id, resource name).
+
+    `resource_name` is a host, a rack (`/r1`) or `*`; a container on a host needs all three requests. `count`: the
+    containers wanted in total; 0 withdraws the request. `label`: None = the application's label expression, or else the
+    queue's.
+    """
+
+    priority: int
+    resource_name: str
+    capability: Resource
+    count: int
+    relax_locality: bool = True
+    label: str | None = None
+    allocation_request_id: int = -1
+    execution_type: ExecutionType = ExecutionType.GUARANTEED
+    enforce_execution_type: bool = False
+
+
+class UpdateContainerRequest(Struct, frozen=True):
+    """An update of a running container. `version`: the version of the container that the AM knows."""
+
+    container_id: ContainerId
+    version: int
+    type: ContainerUpdateType
+    capability: Resource | None = None
+    execution_type: ExecutionType | None = None
+
+
+class UpdateContainerError(Struct, frozen=True):
+    """Why an update was refused. `reason` is Hadoop's constant, such as INVALID_CONTAINER_ID."""
+
+    reason: str
+    request: UpdateContainerRequest
+    current_version: int = 0
+
+
+class Preemption(Struct, frozen=True):
+    """Containers that will be (`strict`) or may be (`negotiable`) preempted.
+
+    Instead of the negotiable ones the AM may release other containers of the sizes in `asks`.
+    """
+
+    strict: tuple[ContainerId, ...] = ()
+    negotiable: tuple[ContainerId, ...] = ()
+    asks: tuple[ResourceRequest, ...] = ()
+
 
 AMRM_KIND = "YARN_AM_RM_TOKEN"
 NM_KIND = "NMToken"
@@ -30,9 +86,7 @@ CLIENT_KIND = "YarnlingClientToken"
 
 
 class Token(SecretRecord, frozen=True):
-    """A token: `identifier` (a serialised record), `password` (its HMAC), the kind, and `service` (the server it is
-    for).
-    """
+    """A token. `identifier`: a serialised record; `password`: its HMAC; `service`: the server that it is for."""
 
     secret_fields: ClassVar = ("password",)
 
@@ -43,10 +97,10 @@ class Token(SecretRecord, frozen=True):
 
 
 class LocalResource(Struct, frozen=True):
-    """A file that a container needs in its work directory; `url` is e.g. `file:/data/words.txt`.
+    """A file that a container needs in its work directory; `url` is for example `file:/data/words.txt`.
 
-    `timestamp_ms` must equal the file's modification time when it is fetched; `size_bytes` is not checked.
-    `pattern` goes with LocalResourceType.PATTERN.
+    `timestamp_ms` must equal the file's modification time when the file is fetched; `size_bytes` is not checked.
+    `pattern` is used with LocalResourceType.PATTERN.
     """
 
     url: str
@@ -67,12 +121,20 @@ class ContainerRetryContext(Struct, frozen=True):
     failures_validity_interval_ms: int = -1
 
 
-class ContainerLaunchContext(SecretRecord, frozen=True):
-    """What to run: the commands are joined with blanks and passed to bash unchanged.
+class ServiceData(SecretRecord, frozen=True):
+    """What an AM passes to an auxiliary service of a node; for mapreduce_shuffle it contains the job's secret."""
 
-    `local_resources` {link name below the work directory: resource}; `service_data` {auxiliary service: bytes};
-    `tokens` is the serialised credentials for the container (opaque here). `application_acls`, in an AM's, say who
-    else may view or change the application: users, a blank, groups.
+    secret_fields: ClassVar = ("data",)
+
+    data: bytes
+
+
+class ContainerLaunchContext(SecretRecord, frozen=True):
+    """What a container runs. The commands are joined with blanks and passed to bash unchanged.
+
+    `local_resources` {link name below the work directory: resource}. `service_data` {auxiliary service: data}.
+    `tokens`: the serialised credentials for the container. `application_acls`: in the context of an AM, who else may
+    view or change the application (users, a blank, groups).
     """
 
     secret_fields: ClassVar = ("tokens",)
@@ -81,13 +143,13 @@ class ContainerLaunchContext(SecretRecord, frozen=True):
     environment: dict[str, str] = field(default_factory=dict)
     local_resources: dict[str, LocalResource] = field(default_factory=dict)
     tokens: bytes = b""
-    service_data: dict[str, bytes] = field(default_factory=dict)
+    service_data: dict[str, ServiceData] = field(default_factory=dict)
     retry: ContainerRetryContext = ContainerRetryContext()
     application_acls: dict[ApplicationAccessType, str] = field(default_factory=dict)
 
 
 class Container(Struct, frozen=True):
-    """An allocated container as an AM gets it; `token` is its container token, which the NM needs to start it."""
+    """An allocated container as an AM receives it. `token`: its container token, which the NM requires to start it."""
 
     id: ContainerId
     node_id: NodeId
@@ -101,7 +163,7 @@ class Container(Struct, frozen=True):
 
 
 class ContainerStatus(Struct, frozen=True):
-    """The status of a container, as NMs report it, and as AMs get it when it completes."""
+    """The status of a container, as NMs report it to the RM, and the RM to AMs when it completes."""
 
     container_id: ContainerId
     state: ContainerState
@@ -129,9 +191,9 @@ class NMContainerStatus(Struct, frozen=True):
 
 
 class ContainerTokenIdentifier(Struct, frozen=True):
-    """The content of a container token (BaseContainerTokenIdentifier). Times are wall-clock ms.
+    """The content of a container token (ContainerTokenIdentifier). Times are wall-clock ms.
 
-    `rm_identifier` is the RM's start time: an NM refuses containers of an earlier RM.
+    `rm_identifier`: the RM's start time; an NM refuses containers of an earlier RM.
     """
 
     container_id: ContainerId

@@ -1,7 +1,7 @@
-"""Errors under YARN's class names. The type says whose fault it is, `definite` whether the call may have had an effect.
+"""Errors with YARN's class names. The class states whose fault it is, `definite` whether the call may have had an
+effect.
 
-The Java class name travels with an error over the wire (SerializedExceptionProto.class_name); a client gets the
-same Python class back.
+The Java class name is sent with an error (SerializedExceptionProto.class_name); a client gets the same Python class.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ _YARN = "org.apache.hadoop.yarn.exceptions"
 
 
 class YarnException(Exception):
-    """An error that a daemon returns to a caller: the caller's fault unless a subclass says otherwise.
+    """An error that a daemon returns to a caller: the caller's fault unless a subclass states otherwise.
 
-    `definite`: True if the call surely had and will have no effect, so that it can be tried again. It is the class's,
-    but an error that came over the wire carries what its server said.
+    `definite`: True if the call surely has no effect, so that it can be tried again. The class has the default; an
+    error that was received has the value that its server sent.
     """
 
     java_class: ClassVar[str] = f"{_YARN}.YarnException"
@@ -34,7 +34,7 @@ class YarnException(Exception):
 
 
 class InternalError(Exception):
-    """A bug of ours: an invariant does not hold. Never caught by a core."""
+    """A bug in yarnling: an invariant does not hold. Never caught by a core."""
 
 
 class InvalidArgumentException(YarnException):
@@ -44,7 +44,7 @@ class InvalidArgumentException(YarnException):
 
 
 class InvalidIdException(InvalidArgumentException):
-    """Text or a message that is not a valid id (Java: IllegalArgumentException)."""
+    """Text or a message is not a valid id (Java: IllegalArgumentException)."""
 
 
 class ApplicationNotFoundException(YarnException):
@@ -54,55 +54,55 @@ class ApplicationNotFoundException(YarnException):
 
 
 class ApplicationAttemptNotFoundException(YarnException):
-    """The RM does not know the attempt; from `allocate` it means that the AM must exit."""
+    """The RM does not know the attempt. If `allocate` raises it, the AM must exit."""
 
     java_class = f"{_YARN}.ApplicationAttemptNotFoundException"
 
 
 class ContainerNotFoundException(YarnException):
-    """The RM does not know the container (any more)."""
+    """The RM does not know the container, or no longer knows it."""
 
     java_class = f"{_YARN}.ContainerNotFoundException"
 
 
 class ApplicationMasterNotRegisteredException(YarnException):
-    """`allocate` or `finish` before `register`, or after a restart of the RM: register again."""
+    """An AM called `allocate` or `finish` before `register`, or after a restart of the RM: register again."""
 
     java_class = f"{_YARN}.ApplicationMasterNotRegisteredException"
 
 
 class InvalidApplicationMasterRequestException(YarnException):
-    """A second register, a wrong response id, an unknown attempt."""
+    """An AM's call is not valid: a second register, a wrong response id, an unknown attempt."""
 
     java_class = f"{_YARN}.InvalidApplicationMasterRequestException"
 
 
 class InvalidResourceRequestException(YarnException):
-    """A resource request that fails validation; nothing of its call was applied."""
+    """A resource request is not valid; nothing of its call was applied."""
 
     java_class = f"{_YARN}.InvalidResourceRequestException"
 
 
 class InvalidLabelResourceRequestException(InvalidResourceRequestException):
-    """A resource request whose node label expression cannot be used."""
+    """A resource request has a node label expression that cannot be used."""
 
     java_class = f"{_YARN}.InvalidLabelResourceRequestException"
 
 
 class InvalidResourceBlacklistRequestException(YarnException):
-    """Blacklisting of `*`."""
+    """A change of the blacklist is not valid: it names `*`, or the list would become too long."""
 
     java_class = f"{_YARN}.InvalidResourceBlacklistRequestException"
 
 
 class InvalidContainerReleaseException(YarnException):
-    """Release of a container of another attempt."""
+    """An AM's release is not valid: a container of another attempt, or too many unknown containers."""
 
     java_class = f"{_YARN}.InvalidContainerReleaseException"
 
 
 class InvalidContainerException(YarnException):
-    """Start of a container that an earlier RM allocated."""
+    """An AM tried to start a container that an earlier RM allocated."""
 
     java_class = f"{_YARN}.InvalidContainerException"
 
@@ -120,13 +120,13 @@ class InvalidAuxServiceException(YarnException):
 
 
 class ResourceNotFoundException(YarnException):
-    """A resource type that the cluster does not know."""
+    """A resource has a type that the cluster does not know."""
 
     java_class = f"{_YARN}.ResourceNotFoundException"
 
 
 class YARNFeatureNotEnabledException(YarnException):
-    """The feature is switched off in the configuration."""
+    """The feature is disabled by the configuration."""
 
     java_class = f"{_YARN}.YARNFeatureNotEnabledException"
 
@@ -138,13 +138,13 @@ class AccessControlException(YarnException):
 
 
 class InvalidToken(YarnException):
-    """A token that is missing, expired, wrongly signed or for something else."""
+    """A token is missing, expired, wrongly signed or for something else."""
 
     java_class = "org.apache.hadoop.security.token.SecretManager$InvalidToken"
 
 
 class StandbyException(YarnException):
-    """The RM called is not the active one."""
+    """The RM that was called is not the active one."""
 
     java_class = "org.apache.hadoop.ipc.StandbyException"
 
@@ -156,7 +156,7 @@ class ServerUnavailable(YarnException):
 
 
 class CallOutcomeUnknown(ServerUnavailable):
-    """The call was sent and no reply came: it may have had its effect."""
+    """The call was sent and no reply came: the call may have had its effect."""
 
     java_class = "java.net.SocketTimeoutException"
     definite = False
@@ -175,9 +175,10 @@ def _all_subclasses(cls: type[YarnException]) -> list[type[YarnException]]:
 
 
 def class_of(java_class: str) -> type[YarnException]:
-    """The Python class for a Java class name; RemoteError for one that has none.
+    """The Python class for a Java class name; RemoteError if there is none.
 
-    Where several have one name it is the general one (InvalidArgumentException for IllegalArgumentException).
+    If several classes have the same Java name, the general one is returned (InvalidArgumentException for
+    IllegalArgumentException).
     """
     if java_class == YarnException.java_class:
         return YarnException

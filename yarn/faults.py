@@ -1,8 +1,8 @@
-"""Where a configured value came from, and what is wrong with it.
+"""Faults of a configuration, and the origins of its values.
 
-A configuration is refused once, with everything that is wrong in it: a reader who fixes one line
-should not meet the next fault at the next start. So checks return faults, and the exception carries
-them all. A fault names the key, the value, where it stands, the bound and the remedy.
+A configuration is refused once, with all its faults, so that a user does not fix one only to meet the next one at the
+next start. Therefore checks return faults, and one exception contains all of them. A fault names the key, the value,
+its origin, the bound and the remedy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OVERRIDE = Origin("override")
 
 
 class Severity(Enum):
-    """ERROR: the configuration is refused. WARNING: it is accepted, but surely not as intended."""
+    """ERROR: the configuration is refused. WARNING: it is accepted, but is probably a mistake."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -40,8 +40,8 @@ class Severity(Enum):
 class Fault(Struct, frozen=True):
     """One problem of a configuration, with its remedy.
 
-    `value` is None when the fault is that nothing was set, or that the file cannot be read at all
-    (then `key` is empty as well). `problem` names the bound, `remedy` starts with a verb.
+    `value` is None if the key is not set. If a file cannot be read at all, `key` is empty as well. `problem` names the
+    bound; `remedy` starts with a verb.
     """
 
     key: str
@@ -59,10 +59,10 @@ class Fault(Struct, frozen=True):
 
 
 class ConfigurationException(YarnException):
-    """A configuration that is refused, with every fault in it: errors first, then warnings.
+    """A configuration is refused. `faults` has every fault: errors first, then warnings.
 
-    Definite: nothing of the configuration was applied. `faults` is empty in a client that got it
-    over the wire, where only the text travels.
+    The error is definite: nothing of the configuration was applied. `faults` is empty in a client that received the
+    error, since only its text is sent.
     """
 
     java_class: ClassVar[str] = "org.apache.hadoop.yarn.exceptions.ConfigurationException"
@@ -79,9 +79,9 @@ def _line(fault: Fault) -> str:
 
 
 def refuse_if_faulty(faults: Iterable[Fault]) -> None:
-    """Raise ConfigurationException with all `faults` if any of them is an error; warnings alone pass.
+    """Raise ConfigurationException with all `faults` if any of them is an error; warnings alone raise nothing.
 
-    The warnings are reported with the errors: what is odd is often the cause of what is wrong.
+    The warnings are reported with the errors, because they often explain the errors.
     """
     ordered = sorted(faults, key=lambda fault: fault.severity is not Severity.ERROR)
     if ordered and ordered[0].severity is Severity.ERROR:

@@ -1,6 +1,6 @@
-"""Ids, printed and parsed exactly as Hadoop does.
+"""Ids, printed and parsed as in Hadoop.
 
-They are named tuples: cheap to make, to hash and to order, and the order is Hadoop's (by time stamp, then number).
+Ids are named tuples: cheap to create, to hash and to compare. Their order is Hadoop's (by time stamp, then number).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from yarn.errors import InvalidIdException
 
 EPOCH_BITS = 40
-"""A container's number has the RM's epoch above this many bits (ContainerId.CONTAINER_ID_BITMASK)."""
+"""The number of bits of a container's number below the RM's epoch (ContainerId.CONTAINER_ID_BITMASK)."""
 
 _SEQUENCE_MASK = (1 << EPOCH_BITS) - 1
 _APPLICATION = re.compile(r"application_(\d{1,19})_(\d{1,10})")
@@ -22,7 +22,10 @@ _NUMBER = re.compile(r"(\d{1,9})", re.ASCII)
 
 
 class ApplicationId(NamedTuple):
-    """`application_<cluster timestamp, ms>_<number>`; unique over restarts of the RM by its time stamp."""
+    """An application's id, `application_<cluster timestamp, ms>_<number>`.
+
+    The time stamp makes the id unique across restarts of the RM.
+    """
 
     cluster_timestamp: int
     id: int
@@ -38,7 +41,7 @@ class ApplicationId(NamedTuple):
 
 
 class ApplicationAttemptId(NamedTuple):
-    """`appattempt_<cluster timestamp>_<application>_<attempt>`; attempts count from 1."""
+    """An attempt's id, `appattempt_<cluster timestamp>_<application>_<attempt>`; attempts count from 1."""
 
     application_id: ApplicationId
     attempt: int
@@ -55,9 +58,9 @@ class ApplicationAttemptId(NamedTuple):
 
 
 class ContainerId(NamedTuple):
-    """`container_[e<epoch>_]<cluster timestamp>_<application>_<attempt>_<sequence>`.
+    """A container's id, `container_[e<epoch>_]<cluster timestamp>_<application>_<attempt>_<sequence>`.
 
-    `number` is epoch << 40 | sequence; the epoch (restarts of the RM) is printed only above 0.
+    `number` is epoch << 40 | sequence. The epoch (restarts of the RM) is printed only if it is above 0.
     """
 
     attempt_id: ApplicationAttemptId
@@ -90,7 +93,7 @@ class ContainerId(NamedTuple):
 
 
 class NodeId(NamedTuple):
-    """`host:port`, the port being that of the NM's ContainerManagementProtocol."""
+    """A node's id, `host:port`, with the port of the NM's ContainerManagementProtocol."""
 
     host: str
     port: int
@@ -100,7 +103,7 @@ class NodeId(NamedTuple):
 
     @property
     def reading_order(self) -> tuple[tuple[str | int, ...], int]:
-        """The sort key of lists for people: numbers in a name count as numbers, 127.0.0.2 before 127.0.0.10."""
+        """A sort key for lists that people read: 127.0.0.2 comes before 127.0.0.10."""
         parts = _NUMBER.split(self.host)
         return tuple(int(part) if index % 2 else part for index, part in enumerate(parts)), self.port
 
@@ -115,7 +118,7 @@ AnyId = TypeVar("AnyId", ApplicationId, ApplicationAttemptId, ContainerId, NodeI
 
 
 def as_id(kind: type[AnyId], given: AnyId | str) -> AnyId:
-    """The id that a caller passed, as a record or as text. Raises InvalidIdException if it is neither."""
+    """The id given as a record or as text. Raises InvalidIdException for anything else."""
     if isinstance(given, kind):
         return given
     if isinstance(given, str):

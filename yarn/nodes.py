@@ -13,7 +13,7 @@ DEFAULT_RACK = "/default-rack"
 
 
 class ResourceUtilization(Struct, frozen=True):
-    """Real use: physical and virtual memory in MiB, CPU in cores (node) or vcores (containers)."""
+    """Measured utilization: physical and virtual memory in MiB, CPU in cores (node) or vcores (containers)."""
 
     physical_memory_mb: int = 0
     virtual_memory_mb: int = 0
@@ -21,7 +21,7 @@ class ResourceUtilization(Struct, frozen=True):
 
 
 class NodeHealth(Struct, frozen=True):
-    """A node's health as it reports it; `reported_ms` is the wall-clock time of the check."""
+    """The health that a node reports. `reported_ms`: the wall-clock time of the check."""
 
     healthy: bool = True
     report: str = ""
@@ -53,7 +53,7 @@ class NodeReport(Struct, frozen=True):
 
 
 class ClusterMetrics(Struct, frozen=True):
-    """Counts of nodes by state; `total` counts those that are still active (running, unhealthy, decommissioning)."""
+    """Counts of nodes by state. `total`: those in use (running, unhealthy, decommissioning)."""
 
     total: int
     active: int = 0
@@ -66,9 +66,10 @@ class ClusterMetrics(Struct, frozen=True):
 
 
 class NodeLabel(Struct, frozen=True):
-    """A label of the cluster, which makes a partition of the nodes that have it.
+    """A label of the cluster; the nodes with the label form a partition.
 
-    An exclusive one's nodes serve only asks for it; another's idle room is lent to asks for no label.
+    Nodes with an exclusive label serve only requests for that label. Idle nodes with another label also serve requests
+    without a label.
     """
 
     name: str

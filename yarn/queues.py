@@ -1,16 +1,16 @@
-"""Queues as clients see them."""
+"""Records of queues as clients see them: capacities, counts, and partitions."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 from yarn.applications import ApplicationReport
-from yarn.resource import Resource
+from yarn.resource import NONE, Resource
 from yarn.states import QueueState
 
 
 class QueueStatistics(Struct, frozen=True):
-    """Counts and amounts of one queue and all below it."""
+    """Counts and amounts of one queue and all queues below it."""
 
     apps_submitted: int = 0
     apps_running: int = 0
@@ -33,7 +33,7 @@ class QueueStatistics(Struct, frozen=True):
 
 
 class QueuePartition(Struct, frozen=True):
-    """A queue's capacities on the nodes with a label, as fractions (0..1) as in QueueInfo."""
+    """A queue's capacities on the nodes with a label; fractions (0..1) as in QueueInfo."""
 
     label: str
     capacity: float
@@ -42,12 +42,15 @@ class QueuePartition(Struct, frozen=True):
     absolute_maximum_capacity: float
     effective_minimum: Resource
     effective_maximum: Resource
+    maximum_am_percent: float = 0.0
+    configured_minimum: Resource = NONE
+    configured_maximum: Resource = NONE
 
 
 class QueueInfo(Struct, frozen=True):
-    """A queue: capacities are fractions (0..1) of the parent's, `current_capacity` is used / guaranteed.
+    """A queue. Capacities are fractions (0..1) of the parent's; `current_capacity` is used / guaranteed.
 
-    They are those of the nodes without a label; `partitions` has those of the labels that the queue may use.
+    They are those of the nodes without a label. `partitions` has those of the labels that the queue may use.
     """
 
     name: str
@@ -68,5 +71,10 @@ class QueueInfo(Struct, frozen=True):
     intra_queue_preemption_disabled: bool = True
     weight: float = -1.0
     max_parallel_apps: int = 2147483647
+    maximum_am_percent: float = 0.0
+    configured_minimum: Resource = NONE
+    configured_maximum: Resource = NONE
+    effective_minimum: Resource = NONE
+    effective_maximum: Resource = NONE
     scheduler: str = "CapacityScheduler"
     partitions: tuple[QueuePartition, ...] = ()

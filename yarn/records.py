@@ -13,7 +13,7 @@ from msgspec import Struct
 
 
 class SecretRecord(Struct, frozen=True):
-    """A record whose `secret_fields` are left out of its repr, of event logs and of JSON for programs."""
+    """A record whose `secret_fields` are omitted in its repr, in event logs and in JSON."""
 
     secret_fields: ClassVar[tuple[str, ...]] = ()
 

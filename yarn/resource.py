@@ -1,17 +1,19 @@
 """Amounts of memory, vcores and any number of further resource types.
 
-A `Resource` is a plain value: two integers every cluster has, and a tuple of named amounts for the types that
-only some clusters have. The tuple carries its names, so a resource can be printed and sent without a table at
-hand; inside one daemon all resources carry the same names in the same order (`ResourceTypes.complete` sees to it
-at the door), so arithmetic never has to look names up.
+A `Resource` is a plain value: two integers that every cluster has, and a tuple of named amounts for the types that only
+some clusters have. The tuple contains the names, so a resource can be printed and sent without a table of types. Inside
+one daemon all resources have the same names in the same order, because `ResourceTypes.complete` is called for each
+resource from outside; so arithmetic need not look up names.
 
-The alternative refused: one tuple for all types. It reads worse (`r[0]` for memory) and is slower for the two
-types that nearly every cluster has.
+Rejected alternative: one tuple for all types. It is harder to read (`r[0]` for memory) and slower for the two types
+that nearly every cluster has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
 
 from yarn.errors import ResourceNotFoundException
 
@@ -39,7 +41,7 @@ class Resource:
 
     @staticmethod
     def of(amounts: Mapping[str, int]) -> Resource:
-        """The resource with these amounts by type name ({"memory-mb": MiB, "vcores": n, ...}); missing = 0."""
+        """The resource with these amounts by type name ({"memory-mb": MiB, "vcores": n, ...}); missing types are 0."""
         extra = tuple((name, amount) for name, amount in amounts.items() if name not in (MEMORY_MB, VCORES))
         return Resource(amounts.get(MEMORY_MB, 0), amounts.get(VCORES, 0), extra)
 
@@ -48,7 +50,7 @@ class Resource:
         return {MEMORY_MB: self.memory_mb, VCORES: self.vcores, **dict(self.extra)}
 
     def values(self) -> tuple[int, ...]:
-        """The bare amounts in the order of the types."""
+        """The amounts in the order of the types."""
         return (self.memory_mb, self.vcores, *(amount for _, amount in self.extra))
 
     def with_values(self, values: Iterable[int]) -> Resource:
@@ -105,7 +107,7 @@ class Resource:
         return not self.extra or not any(amount for _, amount in self.extra)
 
     def __str__(self) -> str:
-        """As Hadoop prints it: `<memory:1024, vCores:1>`, further types after them."""
+        """The resource as Hadoop prints it: `<memory:1024, vCores:1>`, with further types at the end."""
         rest = "".join(f", {name}: {amount}" for name, amount in self.extra)
         return f"<memory:{self.memory_mb}, vCores:{self.vcores}{rest}>"
 
@@ -114,16 +116,16 @@ class Resource:
 
 
 NONE = Resource(0, 0)
-"""Zero of both, for a cluster of two types; `ResourceTypes.none` for others."""
+"""The zero resource of a cluster with two types; for other clusters `ResourceTypes.none`."""
 
 
 def componentwise_min(a: Resource, b: Resource) -> Resource:
-    """The smaller of each component."""
+    """The smaller amount of each type."""
     return a.with_values(map(min, a.values(), b.values()))
 
 
 def componentwise_max(a: Resource, b: Resource) -> Resource:
-    """The larger of each component."""
+    """The larger amount of each type."""
     return a.with_values(map(max, a.values(), b.values()))
 
 
@@ -156,10 +158,17 @@ class ResourceTypes:
 
 
 def _combine(a: Extra, b: Extra, sign: int) -> Extra:
-    """Sum of further types by position; by name where one side lacks some (a value from outside)."""
+    """Add further types, by position; by name if one operand, from outside, lacks some."""
     if len(a) == len(b) and all(x[0] == y[0] for x, y in zip(a, b, strict=True)):
         return tuple((x[0], x[1] + sign * y[1]) for x, y in zip(a, b, strict=True))
     total = dict(a)
     for name, amount in b:
         total[name] = total.get(name, 0) + sign * amount
     return tuple(total.items())
+
+
+class ResourceTypeInfo(Struct, frozen=True):
+    """A resource type of the cluster; all are counted. `units`: `Mi` for memory-mb, else as configured."""
+
+    name: str
+    units: str = ""

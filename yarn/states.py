@@ -1,4 +1,4 @@
-"""States and kinds in messages, in Hadoop's spelling; the values are the numbers on the wire."""
+"""The enums in messages, in Hadoop's spelling. Their values are the numbers on the wire."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum, IntEnum
 
 
 class YarnApplicationState(Enum):
-    """An application as clients see it (RMAppState is what the RM keeps)."""
+    """The state of an application as clients see it (RMAppState is the state inside the RM)."""
 
     NEW = 1
     NEW_SAVING = 2
@@ -24,7 +24,7 @@ FINAL_APPLICATION_STATES = frozenset(
 
 
 class YarnApplicationAttemptState(Enum):
-    """An attempt as clients see it."""
+    """The state of an attempt as clients see it."""
 
     NEW = 1
     SUBMITTED = 2
@@ -50,7 +50,10 @@ class FinalApplicationStatus(Enum):
 
 
 class ContainerState(Enum):
-    """A container as its NM reports it: COMPLETE once DONE, RUNNING from the moment that its start was accepted."""
+    """The state of a container as its NM reports it.
+
+    RUNNING from the moment that its start was accepted, COMPLETE when it is DONE.
+    """
 
     NEW = 1
     RUNNING = 2
@@ -58,7 +61,7 @@ class ContainerState(Enum):
 
 
 class ContainerSubState(Enum):
-    """The finer state of a container within its ContainerState."""
+    """The more detailed state of a container within its ContainerState."""
 
     SCHEDULED = 1
     RUNNING = 2
@@ -68,7 +71,7 @@ class ContainerSubState(Enum):
 
 
 class NodeState(Enum):
-    """A node as the RM sees it."""
+    """The state of a node in the RM."""
 
     NEW = 1
     RUNNING = 2
@@ -89,7 +92,7 @@ class DecommissionType(Enum):
 
 
 class NodeAction(Enum):
-    """What the RM orders an NM to do."""
+    """What an NM must do, in the RM's reply."""
 
     NORMAL = 0
     RESYNC = 1
@@ -105,7 +108,7 @@ class NodeUpdateType(Enum):
 
 
 class QueueState(Enum):
-    """RUNNING accepts applications; DRAINING is stopped but still has some."""
+    """The state of a queue. RUNNING: it accepts applications. DRAINING: stopped, but it still has some."""
 
     STOPPED = 1
     RUNNING = 2
@@ -147,7 +150,7 @@ class QueueACL(Enum):
 
 
 class ExecutionType(Enum):
-    """GUARANTEED starts at once; OPPORTUNISTIC may queue at the NM."""
+    """The execution type of a container. GUARANTEED: starts at once. OPPORTUNISTIC: may queue at the NM."""
 
     GUARANTEED = 1
     OPPORTUNISTIC = 2
@@ -160,6 +163,13 @@ class ContainerType(Enum):
     TASK = 2
 
 
+class SchedulerResourceTypes(Enum):
+    """What the scheduler counts when it compares amounts."""
+
+    MEMORY = 0
+    CPU = 1
+
+
 class ContainerUpdateType(Enum):
     """How an AM wants to update a running container."""
 
@@ -170,7 +180,7 @@ class ContainerUpdateType(Enum):
 
 
 class SignalContainerCommand(Enum):
-    """QUIT, TERM and KILL."""
+    """The signals that a client may send to a container: QUIT, TERM and KILL."""
 
     OUTPUT_THREAD_DUMP = 1
     GRACEFUL_SHUTDOWN = 2
@@ -178,7 +188,7 @@ class SignalContainerCommand(Enum):
 
 
 class LocalResourceType(Enum):
-    """A file as it is, an archive unpacked, or an archive of which a pattern is unpacked."""
+    """The type of a local resource: a file, an archive to unpack, or an archive of which a pattern is unpacked."""
 
     ARCHIVE = 1
     FILE = 2
@@ -186,7 +196,7 @@ class LocalResourceType(Enum):
 
 
 class LocalResourceVisibility(Enum):
-    """Who shares the NM's copy: all users, one user's applications, one application."""
+    """Who shares the NM's copy of a local resource: all users, one user's applications, one application."""
 
     PUBLIC = 1
     PRIVATE = 2
@@ -194,7 +204,7 @@ class LocalResourceVisibility(Enum):
 
 
 class ContainerRetryPolicy(Enum):
-    """Whether the NM restarts a failed container in place."""
+    """Whether the NM restarts a failed container."""
 
     NEVER_RETRY = 0
     RETRY_ON_ALL_ERRORS = 1
@@ -202,7 +212,7 @@ class ContainerRetryPolicy(Enum):
 
 
 class ContainerExitStatus(IntEnum):
-    """Exit statuses that YARN itself gives; any other number is the process's own (protocol 2.7)."""
+    """Exit statuses that YARN itself assigns; any other number is that of the process (protocol 2.7)."""
 
     SUCCESS = 0
     INVALID = -1000

@@ -16,12 +16,13 @@ UNLIMITED = "UNLIMITED"
 _ISO8601 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})([+-])(\d\d)(\d\d)", re.ASCII)
 _DAY_MS = 86_400_000
 _LAST_MS = 253_402_300_799_999
-"""The end of the year 9999: the format has four digits for a year."""
+"""The last ms of the year 9999: the format has four digits for a year."""
 
 
 def format_iso8601(moment_ms: int) -> str:
-    """`moment_ms` since 1970 as `2026-11-21T02:06:16.304+0000`; times outside the years 1970 to 9999 as the nearest one
-    inside.
+    """The time `moment_ms` (ms since 1970) as `2026-11-21T02:06:16.304+0000`.
+
+    Times before 1970 or after 9999 are written as the first or last time in that range.
     """
     days, rest_ms = divmod(max(0, min(moment_ms, _LAST_MS)), _DAY_MS)
     seconds, ms = divmod(rest_ms, 1000)
@@ -31,7 +32,7 @@ def format_iso8601(moment_ms: int) -> str:
 
 
 def parse_iso8601(text: str) -> int:
-    """Milliseconds since 1970. Raises YarnException for any other format (RMServerUtils' check of timeouts)."""
+    """The time in ms since 1970. Raises YarnException for any other format (RMServerUtils' check of timeouts)."""
     match = _ISO8601.fullmatch(text)
     if match is not None:
         sign = -1 if match[8] == "-" else 1
@@ -55,7 +56,7 @@ _ERA_DAYS = 146_097
 
 
 def _date_of(days: int) -> tuple[int, int, int]:
-    """(year, month, day) so many days after 1 January 1970."""
+    """The date (year, month, day) that is `days` days after 1 January 1970."""
     era, day_of_era = divmod(days + _EPOCH_DAYS, _ERA_DAYS)
     leap_days = day_of_era // 1460 - day_of_era // 36_524 + day_of_era // 146_096
     year_of_era = (day_of_era - leap_days) // 365
@@ -66,7 +67,7 @@ def _date_of(days: int) -> tuple[int, int, int]:
 
 
 def _days_of(year: int, month: int, day: int) -> int:
-    """Days from 1 January 1970 to a date. A date that does not exist gives the days of another one."""
+    """The days from 1 January 1970 to a date. For a date that does not exist, the days of another date."""
     era, year_of_era = divmod(year - (month <= 2), 400)
     day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
     day_of_era = 365 * year_of_era + year_of_era // 4 - year_of_era // 100 + day_of_year

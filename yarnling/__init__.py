@@ -12,7 +12,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    # Imported at run time by __getattr__: the command line and the pytest plugin import this package in every run.
+    # These names are imported by __getattr__ when they are used, because the command line and the pytest plugin import
+    # this package in every run.
     from yarn.errors import YarnException
     from yarn.ids import ApplicationId, ContainerId
     from yarn.states import FinalApplicationStatus, NodeState

@@ -1,1 +1,1 @@
-"""The clients of an ApplicationMaster: AMRMClient, NMClient, and how applications are submitted and launched."""
+"""The clients of an ApplicationMaster (AMRMClient, NMClient), and the submission and launch of applications."""

@@ -55,21 +55,21 @@ from yarn.protocols.master import (
     FinishApplicationMasterRequest,
     RegisterApplicationMasterRequest,
 )
-from yarn.settings.applicationmaster import AM_HEARTBEAT_INTERVAL
-from yarn.settings.resourcemanager import CONNECT_MAX_WAIT
+from yarn.settings.resourcemanager import AM_HEARTBEAT_INTERVAL, CONNECT_MAX_WAIT
 from yarn.states import FinalApplicationStatus
 
 EVENTS_MAX = 10_000
-"""Unread events. With more, heartbeats wait too: the RM should expire an AM that reads no events for so long."""
+"""The limit on unread events. When it is reached, heartbeats wait: the RM should expire an AM that reads no events."""
 
 _logger = logging.getLogger(__name__)
 
 
 class AMRMClient:
-    """One attempt's connection to the RM. Use it as a context manager, in one task.
+    """The connection of one application attempt to the RM. Use it as a context manager, in one task.
 
-    `progress` is called for every heartbeat. `silence_max_ms`: how long unanswered heartbeats are repeated.
-    `check_invariants`: check am.core.invariants after each step; InternalError is raised if one does not hold.
+    `progress` is called for every heartbeat. `silence_max_ms` is how long unanswered heartbeats are repeated. If
+    `check_invariants`, am.core.invariants are checked after each step, and InternalError is raised if one does not
+    hold.
     """
 
     def __init__(
@@ -99,9 +99,10 @@ class AMRMClient:
 
     @classmethod
     def connect(cls, environment: AMEnvironment, rack_of: RackOf | None = None) -> AMRMClient:
-        """A client of the RM that the environment names; nothing is sent yet.
+        """Make a client of the RM that the environment names. The call sends nothing to the RM yet.
 
-        Racks come from `rack_of`, else from the cluster's topology table. Raises YarnException if that is unreadable.
+        `rack_of` gives the racks of hosts; if it is None, the cluster's topology table does. Raises YarnException if
+        the table cannot be read.
         """
         conf = environment.configuration
         proxy = ApplicationMasterProtocol(
@@ -133,7 +134,7 @@ class AMRMClient:
 
     @property
     def nm_tokens(self) -> Mapping[NodeId, Token]:
-        """The tokens for NMs received so far; it grows with each reply that has some."""
+        """The tokens for NMs received so far. The mapping is updated with each reply that contains tokens."""
         return self._state.nm_tokens
 
     def add_request(self, request: ContainerRequest) -> None:
@@ -142,11 +143,11 @@ class AMRMClient:
         self._requested.set()
 
     def remove_request(self, request: ContainerRequest) -> bool:
-        """Withdraw one request equal to this one; False if none is outstanding."""
+        """Withdraw one request equal to `request`. Returns False if none is outstanding."""
         return self._state.remove_request(request)
 
     def release(self, container_id: ContainerId) -> None:
-        """Release a container; its end is reported like any other."""
+        """Release a container. Its end is reported like that of any other container."""
         self._state.release(container_id)
 
     def update(self, request: UpdateContainerRequest) -> None:
@@ -158,13 +159,16 @@ class AMRMClient:
         self._state.change_blacklist(additions, removals)
 
     def mark_lost(self, statuses: tuple[ContainerStatus, ...], *, release: bool) -> list[Event]:
-        """Record ends that the RM may never report (AMRMClientState.mark_lost); returns events for the new ones."""
+        """Report containers as ended, because the RM may never do so (AMRMClientState.mark_lost).
+
+        Returns events for those whose end was not known.
+        """
         return self._state.mark_lost(statuses, release=release)
 
     async def register(self, host: str = "", rpc_port: int = -1, tracking_url: str = "") -> Registered:
         """Register this attempt and start to send heartbeats. The returned event is also the first of `events`.
 
-        Raises YarnException if the RM refuses it, or has not answered for `silence_max_ms`.
+        Raises YarnException if the RM refuses the attempt, or has not answered for `silence_max_ms`.
         """
         self._registered = asyncio.get_running_loop().create_future()
         request = RegisterApplicationMasterRequest(host, rpc_port, tracking_url)
@@ -176,7 +180,7 @@ class AMRMClient:
             raise
 
     async def events(self) -> AsyncIterator[Event]:
-        """Everything that happens, in order. Ends after ShutdownOrdered or AllocateFailed."""
+        """Yield all events in order. Ends after ShutdownOrdered or AllocateFailed."""
         while True:
             event = await self._events.get()
             yield event

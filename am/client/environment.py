@@ -1,7 +1,7 @@
-"""The environment of an AM process: its container, its token, and the cluster's configuration. Its NM sets all of it.
+"""The environment of an AM process, which its NM sets: its container, its token, and the cluster's configuration.
 
-CONTAINER_ID                    its own container, which contains its attempt
-HADOOP_TOKEN_FILE_LOCATION      the file with its AMRM token
+CONTAINER_ID                    the AM's container; the id contains that of the attempt
+HADOOP_TOKEN_FILE_LOCATION      the file with the attempt's AMRM token
 HADOOP_CONF_DIR                 the cluster's configuration (yarn-site.xml: the scheduler's address)
 """
 
@@ -24,7 +24,7 @@ from yarn.settings.yarnling import CHECK_INVARIANTS
 
 
 class AMEnvironment(Struct, frozen=True):
-    """What one attempt needs to run. `host` is the host of its NM."""
+    """The environment of one attempt's AM. `host` is the host of its NM."""
 
     container_id: ContainerId
     host: str
@@ -38,18 +38,18 @@ class AMEnvironment(Struct, frozen=True):
 
     @property
     def scheduler_target(self) -> str:
-        """The RM's `host:port` for AMs."""
+        """The address (`host:port`) at which the RM serves AMs."""
         host, port = SCHEDULER_ADDRESS.of(self.configuration)
         return f"{host}:{port}"
 
     @property
     def check_invariants(self) -> bool:
-        """Whether the AM checks am.core.invariants after each step, as the cluster's daemons do."""
+        """True if the AM must check am.core.invariants after each step, as the cluster's daemons do."""
         return CHECK_INVARIANTS.of(self.configuration)
 
     @staticmethod
     def read(environ: Mapping[str, str] | None = None) -> AMEnvironment:
-        """The environment of this process (or `environ`). Raises YarnException if it is not that of an AM."""
+        """Read the environment of this process, or `environ`. Raises YarnException if it is not that of an AM."""
         variables = os.environ if environ is None else environ
         container_id = ContainerId.parse(_variable(variables, "CONTAINER_ID"))
         token_file = Path(_variable(variables, "HADOOP_TOKEN_FILE_LOCATION"))

@@ -1,4 +1,4 @@
-"""NMClient: an AM's side of ContainerManagementProtocol, for all the NMs on which it has containers.
+"""NMClient: an AM's side of ContainerManagementProtocol, for all NMs on which the AM has containers.
 
 If the outcome of a start is unknown, the client asks the NM whether it has the container. So a container is started
 once or not at all, and the caller learns which.
@@ -42,7 +42,7 @@ from yarn.states import SignalContainerCommand
 
 
 class NMClient:
-    """Starts, stops and queries containers. `tokens` may grow while it is used (AMRMClient.nm_tokens).
+    """Starts, stops and queries containers. `tokens` may grow while the client is used (AMRMClient.nm_tokens).
 
     `channels` given: shared, and not closed here.
 
@@ -60,7 +60,10 @@ class NMClient:
 
     @classmethod
     def connect(cls, environment: AMEnvironment, tokens: Mapping[NodeId, Token]) -> NMClient:
-        """A client with the configured waits for unreachable NMs; nothing is sent yet."""
+        """Make a client that waits for unreachable NMs as long as the configuration says.
+
+        The call sends nothing yet.
+        """
         conf = environment.configuration
         return cls(tokens, RetryPolicy.read(conf, NM_CLIENT_CONNECT_MAX_WAIT, NM_CLIENT_CONNECT_RETRY_INTERVAL))
 
@@ -82,7 +85,7 @@ class NMClient:
     async def start(self, container: Container, launch_context: ContainerLaunchContext) -> None:
         """Start a container. Raises YarnException if it was definitely not started, or if its NM does not answer.
 
-        Concurrent starts on one NM share a call; start many containers in tasks, not one after the other.
+        Concurrent starts on one NM share a call, so start many containers in concurrent tasks.
         """
         if container.token is None:
             raise InvalidToken(
@@ -94,9 +97,10 @@ class NMClient:
             raise error
 
     async def update(self, container: Container) -> None:
-        """Apply the new size of a container from ContainersUpdated on its NM; else the RM takes the increase back.
+        """Apply a container's new size from ContainersUpdated on its NM; if this is not done, the RM reverts an
+        increase.
 
-        Raises YarnException if its NM definitely did not apply it, or does not answer.
+        Raises YarnException if the NM definitely did not apply the size, or does not answer.
         """
         if container.token is None:
             raise InvalidToken(f"{container.id} has no container token: only one from ContainersUpdated can be updated")
@@ -119,13 +123,19 @@ class NMClient:
             )
 
     async def stop(self, container_id: ContainerId, node_id: NodeId) -> None:
-        """Stop a container (exit status -105). Raises YarnException if the NM does not have it."""
+        """Stop a container; its exit status is then -105.
+
+        Raises YarnException if the NM does not have the container.
+        """
         response = await self._proxy(node_id).stop_containers((container_id,))
         if container_id in response.failed:
             raise response.failed[container_id]
 
     async def status(self, container_id: ContainerId, node_id: NodeId) -> ContainerStatus:
-        """The status of a container. Raises YarnException if the NM does not have it (any more)."""
+        """The status of a container.
+
+        Raises YarnException if the NM does not have the container, or no longer has it.
+        """
         response = await self._proxy(node_id).get_container_statuses((container_id,))
         for status in response.statuses:
             if status.container_id == container_id:
@@ -135,7 +145,7 @@ class NMClient:
         )
 
     async def statuses(self, container_ids: tuple[ContainerId, ...], node_id: NodeId) -> tuple[ContainerStatus, ...]:
-        """The statuses of those of the containers that the NM has. Raises YarnException if it cannot be reached."""
+        """The statuses of those containers that the NM has. Raises YarnException if the NM cannot be reached."""
         return (await self._proxy(node_id).get_container_statuses(container_ids)).statuses
 
     async def signal(self, container_id: ContainerId, node_id: NodeId, command: SignalContainerCommand) -> None:
@@ -156,7 +166,7 @@ class NMClient:
         return starts
 
     async def _has(self, container_id: ContainerId, node_id: NodeId) -> bool:
-        """True if the NM has the container. Raises YarnException if it cannot be reached."""
+        """True if the NM has the container. Raises YarnException if the NM cannot be reached."""
         return any(status.container_id == container_id for status in await self.statuses((container_id,), node_id))
 
     def _proxy(self, node_id: NodeId) -> ContainerManagementProtocol:

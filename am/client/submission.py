@@ -1,11 +1,11 @@
-"""Submissions: applications that are ready to be submitted as soon as they have an id.
+"""Submissions: applications that can be submitted as soon as they have an id.
 
     submission = distributed_shell.client.parse(["-shell_command", "date", "-num_containers", "3"])
     new = await client.new_application()
     await client.submit(submission.build(new.application_id, staging_root))
 
-`build` writes what the AM needs into a staging directory of the application. Options are checked before, when they
-are parsed, and all their faults are reported at once.
+`build` writes the files that the AM needs into the application's staging directory. Options are checked earlier, when
+they are parsed, and all their faults are reported at once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from yarn.resource import Resource
 
 
 class ApplicationOptions(Struct, frozen=True):
-    """Options of every application. `timeout_ms`: the client kills it after that time; None = never."""
+    """Options that every application has.
+
+    `timeout_ms` is the time after which the client kills the application; None: never.
+    """
 
     name: str
     queue: str = "default"
@@ -40,28 +43,29 @@ class ApplicationOptions(Struct, frozen=True):
 
 
 class Submission(Protocol):
-    """An application without an id."""
+    """An application that does not have an id yet."""
 
     @property
     def options(self) -> ApplicationOptions: ...
 
     def check_sizes(self, maximum: Resource) -> list[str]:
-        """Warnings for the user, where the largest container that the cluster can allocate is `maximum`.
+        """Warnings for the user about container sizes; `maximum` is the largest container that the cluster can
+        allocate.
 
         Raises InvalidResourceRequestException if the application requests containers that can never be allocated.
         """
         ...
 
     def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
-        """The context to submit. Creates the staging directory `<staging_root>/<application_id>`.
+        """Create the staging directory `<staging_root>/<application_id>`, and return the context to submit.
 
-        Raises YarnException if that cannot be created, or if a file to ship does not exist.
+        Raises YarnException if the directory cannot be created, or if a file to ship does not exist.
         """
         ...
 
 
 def sizes_above(capability: Resource, maximum: Resource) -> list[str]:
-    """Which parts of `capability` exceed `maximum`, for instance `memory of 9000 MB, at most 8192`."""
+    """The parts of `capability` that exceed `maximum`, for example `memory of 9000 MB, at most 8192`."""
     above: list[str] = []
     if capability.memory_mb > maximum.memory_mb:
         above.append(f"memory of {capability.memory_mb} MB, at most {maximum.memory_mb}")
@@ -96,15 +100,15 @@ def build_context(
 class OptionParser(argparse.ArgumentParser):
     """Parses options spelled like Hadoop's (`-shell_command`, also `--shell_command`).
 
-    Raises InvalidArgumentException where ArgumentParser would exit. `refuse` names those of Hadoop's options that are
-    not supported, each with its reason.
+    Raises InvalidArgumentException where ArgumentParser would exit. `refuse` is {option of Hadoop's: reason} for those
+    that are not supported.
     """
 
     def __init__(self, prog: str, description: str) -> None:
         super().__init__(prog=prog, description=description, allow_abbrev=False, add_help=False)
 
     def option(self, name: str, meaning: str, **settings: object) -> None:
-        """Add one option; `settings` are those of add_argument."""
+        """Add one option; `settings` are arguments of ArgumentParser.add_argument."""
         self.add_argument(f"-{name}", f"--{name}", dest=name, help=meaning, **settings)  # type: ignore[arg-type]
 
     def refuse(self, reasons: dict[str, str]) -> None:
@@ -128,7 +132,7 @@ class _Refusal(argparse.Action):
 
 @dataclass
 class Faults:
-    """Collects the faults of options, to report them all at once."""
+    """Collects the faults of options, so that all of them can be reported at once."""
 
     prog: str
     found: list[str] = field(default_factory=list)
@@ -138,7 +142,7 @@ class Faults:
             self.found.append(fault)
 
     def check_positive(self, options: argparse.Namespace, *names: str) -> None:
-        """Each of these options must be above 0."""
+        """Note a fault for each of these options that is not above 0."""
         for name in names:
             self.check(getattr(options, name) > 0, f"-{name} {getattr(options, name)}: must be above 0")
 
@@ -147,13 +151,13 @@ class Faults:
             self.check(getattr(options, name) >= 0, f"-{name} {getattr(options, name)}: must not be negative")
 
     def raise_if_any(self) -> None:
-        """Raises InvalidArgumentException with one line for each fault."""
+        """Raise InvalidArgumentException with one line for each fault, if there is any."""
         if self.found:
             raise InvalidArgumentException(f"{self.prog}: " + "\n".join(self.found))
 
 
 def parse_pairs(texts: list[str]) -> dict[str, str]:
-    """{name: value} from texts of the form NAME=value. Raises InvalidArgumentException for any other text."""
+    """Parse texts of the form NAME=value into {name: value}. Raises InvalidArgumentException for any other text."""
     pairs: dict[str, str] = {}
     for text in texts:
         name, _, value = text.partition("=")
@@ -167,7 +171,7 @@ APPLICATION_PRIORITY_HELP = "priority of the application; higher is more importa
 
 
 def add_application_options(parser: OptionParser, *, name: str, master_memory_mb: int) -> None:
-    """Add the options of every application; `master_memory_mb`: the default memory of its AM."""
+    """Add the options that every application has. `master_memory_mb` is the default memory of the AM."""
     parser.option("appname", "name of the application", default=name)
     parser.option("queue", "queue to submit to", default="default")
     parser.option("priority", APPLICATION_PRIORITY_HELP, type=int)
@@ -185,7 +189,7 @@ def add_application_options(parser: OptionParser, *, name: str, master_memory_mb
 def read_application_options(
     options: argparse.Namespace, faults: Faults, *, keep_containers: bool = False
 ) -> ApplicationOptions:
-    """The options as parsed; problems are added to `faults`."""
+    """The application's options as parsed; problems are added to `faults`."""
     faults.check_positive(options, "master_memory", "master_vcores")
     faults.check_not_negative(options, "max_app_attempts")
     faults.check(options.timeout is None or options.timeout > 0, f"-timeout {options.timeout}: must be above 0")

@@ -1,4 +1,4 @@
-"""Actions that an application wants done: the counterpart of am.core.events, carried out by ApplicationMaster."""
+"""Actions that an application returns for an event (am.core.events). ApplicationMaster carries them out."""
 
 from __future__ import annotations
 
@@ -21,40 +21,43 @@ class RequestContainer(Struct, frozen=True):
 
 
 class WithdrawRequest(Struct, frozen=True):
-    """Withdraw one such request, unless a container has been allocated for it already."""
+    """Withdraw one outstanding request equal to `request`; no effect if a container was allocated for it already."""
 
     request: ContainerRequest
 
 
 class ReleaseContainer(Struct, frozen=True):
-    """Return a container to the RM, which has it stopped if it runs."""
+    """Return a container to the RM. If the container runs, the RM has its NM stop it."""
 
     container_id: ContainerId
 
 
 class ChangeBlacklist(Struct, frozen=True):
-    """Get no more containers on the hosts of `additions`; allow those of `removals` again."""
+    """Get no more containers on the hosts in `additions`; allow those in `removals` again."""
 
     additions: tuple[str, ...] = ()
     removals: tuple[str, ...] = ()
 
 
 class Launch(Struct, frozen=True):
-    """Start a container on its NM. ContainerStarted or ContainerStartFailed follows, unless it has ended by then."""
+    """Start a container on its NM.
+
+    ContainerStarted or ContainerStartFailed follows, unless the container has ended before.
+    """
 
     container: Container
     launch_context: ContainerLaunchContext
 
 
 class StopContainer(Struct, frozen=True):
-    """Have the NM stop a container. Its end is reported by the RM."""
+    """Have the NM stop a container. The RM reports the container's end."""
 
     container_id: ContainerId
     node_id: NodeId
 
 
 class Finish(Struct, frozen=True):
-    """Unregister with this outcome and exit with `exit_code`. Nothing is handled after it."""
+    """Unregister with this outcome and exit with `exit_code`. The application handles no events after this action."""
 
     final_status: FinalApplicationStatus
     diagnostics: str = ""
@@ -62,7 +65,7 @@ class Finish(Struct, frozen=True):
 
 
 class Leave(Struct, frozen=True):
-    """Exit without unregistering: the RM no longer knows this attempt, or cannot be reached."""
+    """Exit without unregistering, because the RM no longer knows this attempt or cannot be reached."""
 
     reason: str
     exit_code: int = 1
@@ -76,12 +79,12 @@ Action: TypeAlias = ContainerAction | Termination | StateChanged
 
 
 class Application(Protocol):
-    """What ApplicationMaster runs: an ApplicationCore, or one with file access around it."""
+    """The interface of an application for ApplicationMaster: an ApplicationCore, or one with file access around it."""
 
     def handle(self, event: Event, now_ms: int) -> list[Action]:
-        """The actions for one event, in order; none after Finish or Leave. `now_ms` never goes back."""
+        """Handle one event and return the actions, in order; none after Finish or Leave. `now_ms` never decreases."""
         ...
 
     def progress(self) -> float:
-        """0..1, sent to the RM with each heartbeat."""
+        """The progress from 0 to 1, which is sent to the RM with each heartbeat."""
         ...

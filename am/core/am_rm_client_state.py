@@ -1,17 +1,17 @@
-"""The state of AMRMClient: what the AM wants, what the RM knows of it, and what has to be sent.
+"""The state of AMRMClient: what the AM wants, what the RM has been sent, and what must be sent next.
 
     state.add_request(...), state.release(...)         what the application wants
     state.next_request(progress) -> AllocateRequest    the next heartbeat
-    state.handle_reply(response) -> [Event]            what its reply contained
+    state.handle_reply(response) -> [Event]            the events in its reply
 
-The idea: a call whose outcome is unknown is sent again *unchanged*. The RM answers an exact repeat with the answer it
-gave before, so nothing is done twice, and what the application wanted meanwhile waits for the next call.
-(AMRMClientImpl adds it to the repeat, where the RM drops it unread; that is why it is refused here.)
+A call whose outcome is unknown is sent again *unchanged*. The RM answers an exact repetition with the same answer as
+before, so nothing is done twice. Requests that the application makes in the meantime wait for the next call.
+(AMRMClientImpl adds them to the repeated call, but the RM would drop them unread.)
 
 After a restart of the RM (ApplicationMasterNotRegistered) everything is sent again: all outstanding resource requests,
-the whole blacklist, the releases and updates that were not confirmed. The rules are AMRMClientImpl's.
+the whole blacklist, and the releases and updates that were not confirmed. The rules are AMRMClientImpl's.
 
-This is plain data with methods, and not a state machine of yarn.machine: it has no timers, and one state.
+The class is plain data with methods instead of a state machine of yarn.machine, because it has no timers and one state.
 """
 
 from __future__ import annotations
@@ -40,18 +40,17 @@ from am.core.requests import (
     default_rack_of,
     row_key,
 )
-from yarn.asks import ResourceRequest, UpdateContainerRequest
-from yarn.containers import Container, ContainerStatus, Token
+from yarn.containers import Container, ContainerStatus, ResourceRequest, Token, UpdateContainerRequest
 from yarn.errors import InternalError
 from yarn.ids import ContainerId, NodeId
 from yarn.protocols.master import AllocateRequest, AllocateResponse, NMToken, RegisterApplicationMasterResponse
 
 
 class AMRMClientState:
-    """The state of one attempt's AMRMClient. Sets that are iterated are dicts of None, in order of insertion.
+    """The state of one attempt's AMRMClient. Sets that are iterated are dicts with values None, in order of insertion.
 
     `_in_flight` is the request whose outcome is unknown. `_releases`, `_updates` and `_blacklist_changes` go into the
-    next request; an unconfirmed release or update is kept until the RM reports its effect, and sent again after a
+    next request. An unconfirmed release or update is kept until the RM reports its effect, and sent again after a
     restart of the RM.
     """
 
@@ -67,20 +66,23 @@ class AMRMClientState:
         self._unconfirmed_updates: dict[ContainerId, UpdateContainerRequest] = {}
         self._blacklist: dict[str, None] = {}
         self._blacklist_changes: dict[str, bool] = {}
-        # One id for each container that ever ended, for the life of the attempt: a restarted RM may report an end
-        # again that it hears from its NM, and the application is to see it once.
+        # The ids of all containers of this attempt that ever ended: a restarted RM may report an end again, after its
+        # NM reported it, and the application must get each end only once.
         self._completed: set[ContainerId] = set()
         self.nm_tokens: dict[NodeId, Token] = {}
 
     # What the application wants
 
     def add_request(self, request: ContainerRequest) -> None:
-        """Request one more container. Raises InvalidResourceRequestException, with nothing changed."""
+        """Request one more container.
+
+        Raises InvalidResourceRequestException and changes nothing if the request is not valid.
+        """
         self._table.add(request)
         self._requests.setdefault(request.key, WaitingRequests()).add(request)
 
     def remove_request(self, request: ContainerRequest) -> bool:
-        """Withdraw one request equal to `request`; False if none is outstanding (it may have been satisfied)."""
+        """Withdraw one request equal to `request`. Returns False if none is outstanding; it may have been satisfied."""
         waiting = self._requests.get(request.key)
         if waiting is None or not waiting.remove(request):
             return False
@@ -92,18 +94,22 @@ class AMRMClientState:
         return tuple(request for key in sorted(self._requests) for request in self._requests[key])
 
     def resource_requests(self) -> tuple[ResourceRequest, ...]:
-        """The outstanding requests as rows of the protocol."""
+        """The outstanding requests as resource requests of the protocol."""
         return self._table.outstanding()
 
     def release(self, container_id: ContainerId) -> None:
-        """Release a container; sent again after a restart of the RM until the RM reports its end."""
+        """Release a container.
+
+        After a restart of the RM the release is sent again, until the RM reports the container's end.
+        """
         if container_id not in self._completed:
             self._add_release(container_id)
 
     def mark_lost(self, statuses: tuple[ContainerStatus, ...], *, release: bool) -> list[Event]:
-        """Report ends that the RM has not reported and may never report; it is not reported again if the RM does.
+        """Report the ends of containers that the RM has not reported and may never report.
 
-        `release`: the containers may still run, so the RM is asked to stop them until it reports their ends.
+        If the RM does report such an end later, no second event follows. `release`: the containers may still run, so
+        the RM is asked to stop them until it reports their ends.
         """
         new = self._newly_completed(statuses)
         if release:
@@ -116,12 +122,12 @@ class AMRMClientState:
         self._unconfirmed_releases[container_id] = None
 
     def update(self, request: UpdateContainerRequest) -> None:
-        """Request a change of a running container; it replaces an earlier one for the same container."""
+        """Request a change of a running container; it replaces an earlier change of the same container."""
         self._updates[request.container_id] = request
         self._unconfirmed_updates[request.container_id] = request
 
     def change_blacklist(self, additions: Iterable[str] = (), removals: Iterable[str] = ()) -> None:
-        """Get no more containers on some hosts or racks, or allow them again; only differences are sent."""
+        """Get no more containers on some hosts or racks, or allow them again. Only differences are sent."""
         for name in additions:
             if name not in self._blacklist:
                 self._blacklist[name] = None
@@ -134,23 +140,31 @@ class AMRMClientState:
     # The exchange with the RM
 
     def handle_registered(self, response: RegisterApplicationMasterResponse) -> list[Event]:
-        """Events from the RM's answer to a first or repeated registration."""
+        """The events in the RM's answer to a first or repeated registration."""
         self._store_nm_tokens(response.nm_tokens)
         events: list[Event] = [
-            Registered(response.maximum_capability, response.queue, response.resource_types),
+            Registered(
+                response.maximum_capability,
+                response.queue,
+                tuple(kind.name for kind in response.scheduler_resource_types),
+            ),
         ]
         if response.containers_from_previous_attempts:
             events.append(ContainersFromPreviousAttempts(response.containers_from_previous_attempts))
         return events
 
     def next_request(self, progress: float) -> AllocateRequest:
-        """The request to send now: the one in flight, unchanged, until one of the `handle_` methods has settled it."""
+        """The request to send now.
+
+        Until one of the `handle_` methods has settled the outcome of the request in flight, that request is returned
+        unchanged.
+        """
         if self._in_flight is None:
             self._in_flight = self._make_request(progress)
         return self._in_flight
 
     def handle_reply(self, response: AllocateResponse) -> list[Event]:
-        """The events of a reply in the order of AMRMClientAsync's callbacks, with HeartbeatDone last."""
+        """The events in a reply, in the order of AMRMClientAsync's callbacks, with HeartbeatDone last."""
         if self._in_flight is None:
             raise InternalError(f"reply {response.response_id} without a request in flight")
         just_sent = frozenset(row_key(row) for row in self._in_flight.asks)
@@ -175,7 +189,7 @@ class AMRMClientState:
         return events
 
     def handle_refused(self) -> None:
-        """The request in flight had no effect: send what it carried again, unless it was withdrawn since."""
+        """Handle a refusal of the request in flight: its content is sent again, except what was withdrawn since."""
         refused, self._in_flight = self._in_flight, None
         if refused is None:
             raise InternalError("a refusal without a request in flight")
@@ -186,7 +200,10 @@ class AMRMClientState:
         self._blacklist_changes = sent | self._blacklist_changes
 
     def handle_not_registered(self) -> None:
-        """The RM restarted without this attempt: after the next registration everything outstanding is sent again."""
+        """Handle the restart of an RM that does not know this attempt.
+
+        After the next registration everything outstanding is sent again.
+        """
         self._in_flight = None
         self._response_id = 0
         self._table.resend_all()
@@ -215,7 +232,10 @@ class AMRMClientState:
                 self.nm_tokens[token.node_id] = token.token
 
     def _newly_completed(self, statuses: tuple[ContainerStatus, ...]) -> tuple[ContainerStatus, ...]:
-        """The ends not reported before. An end confirms the container's release, and makes its updates obsolete."""
+        """The ends that have not been reported before.
+
+        An end confirms the container's release, and ends its updates.
+        """
         new: list[ContainerStatus] = []
         for status in statuses:
             for changes in (self._releases, self._unconfirmed_releases, self._updates, self._unconfirmed_updates):
@@ -233,7 +253,9 @@ class AMRMClientState:
         return ContainersUpdated(response.updated_containers, response.update_errors)
 
     def _satisfy(self, container: Container, just_sent: Collection[RowKey]) -> ContainerRequest | None:
-        """Remove the request that `container` suits best: by host, then by rack, then anywhere; oldest first."""
+        """Remove the request that `container` fits best: by host, then by rack, then anywhere; the oldest if several
+        do.
+        """
         waiting = self._requests.get(RequestKey(container.priority, container.allocation_request_id))
         best = None if waiting is None else waiting.take(lambda request: self._distance(request, container))
         if best is not None:
@@ -241,7 +263,7 @@ class AMRMClientState:
         return best
 
     def _distance(self, request: ContainerRequest, container: Container) -> int | None:
-        """0 on a requested host, 1 in a requested rack, 2 anywhere; None if it is too small or locality forbids it."""
+        """0 on a requested host, 1 in a requested rack, 2 anywhere; None if the container does not fit the request."""
         if not request.accepts(container):
             return None
         host = container.node_id.host

@@ -1,9 +1,9 @@
-"""The core of an application, on the kernel that the cores of the daemons use: an event and the time in, actions out.
+"""The core of an application, built on the same kernel as the cores of the daemons.
 
     core.handle(event, now_ms) -> [Action]
 
-Subclasses register a handler for each event class that concerns them; other events are ignored. Applications use no
-timers: they look at the time with each heartbeat, which comes once a second.
+Subclasses register a handler for each event class that they react to; other events are ignored. Applications use no
+timers, because they can look at the time at each heartbeat, once a second.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ ActionT = TypeVar("ActionT")
 
 
 class ApplicationCore(Generic[EventT, ActionT]):
-    """What the cores of all applications share. After Finish or Leave a core handles nothing more.
+    """The base class of all applications' cores. After Finish or Leave, a core ignores all events.
 
-    `check_invariants`: check am.core.invariants and the application's own invariants after each step.
+    If `check_invariants`, am.core.invariants and the application's own invariants are checked after each step.
     """
 
     def __init__(self, *, check_invariants: bool) -> None:
@@ -35,9 +35,9 @@ class ApplicationCore(Generic[EventT, ActionT]):
         self._dispatcher.on(AllocateFailed, lambda event: self._end(Leave(str(event.error))))
 
     def handle(self, event: EventT, now_ms: int) -> list[ActionT | Termination | StateChanged]:
-        """The actions for one event, in order. `now_ms` is never less than at the last call.
+        """Handle one event and return the actions, in order. `now_ms` never decreases between calls.
 
-        Raises InternalError if an invariant does not hold; the core must not be used any more.
+        Raises InternalError if an invariant does not hold; the core must not be used after that.
         """
         if self._is_over:
             return []
@@ -52,15 +52,15 @@ class ApplicationCore(Generic[EventT, ActionT]):
 
     @property
     def now_ms(self) -> int:
-        """The time of the last step."""
+        """The time of the last step, in ms."""
         return self._dispatcher.now_ms
 
     def progress(self) -> float:
-        """0..1."""
+        """The progress of the application, from 0 to 1."""
         raise NotImplementedError
 
     def violations(self) -> Iterable[str]:
-        """Invariants of the application that do not hold now, each with its number."""
+        """The invariants of this application that do not hold now, each with its number."""
         return ()
 
     @property
@@ -68,6 +68,9 @@ class ApplicationCore(Generic[EventT, ActionT]):
         return bool(self._termination)
 
     def _end(self, termination: Termination) -> None:
-        """Make this the last action of the step, and the step the last one; the first termination counts."""
+        """End the application with this step; `termination` becomes the last action.
+
+        Only the first call has an effect.
+        """
         if not self._termination:
             self._termination.append(termination)

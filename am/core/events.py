@@ -1,4 +1,4 @@
-"""Events that reach an application: from the RM with each heartbeat, from NMs about containers that are started."""
+"""Events for an application: from the RM with each heartbeat, and from NMs about containers that are being started."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from am.core.requests import ContainerRequest
-from yarn.asks import Preemption, UpdateContainerError
-from yarn.containers import Container, ContainerStatus
+from yarn.containers import Container, ContainerStatus, Preemption, UpdateContainerError
 from yarn.ids import ContainerId
 from yarn.nodes import NodeReport
 from yarn.protocols.master import UpdatedContainer
@@ -16,7 +15,7 @@ from yarn.resource import Resource
 
 
 class Registered(Struct, frozen=True):
-    """The RM has registered this attempt. `resource_types`: those that the scheduler compares by (MEMORY, CPU)."""
+    """The RM has registered this attempt. `resource_types` are those that the scheduler compares (MEMORY, CPU)."""
 
     maximum_capability: Resource
     queue: str
@@ -43,13 +42,13 @@ class NodesUpdated(Struct, frozen=True):
 
 
 class ContainersCompleted(Struct, frozen=True):
-    """Containers that ended. Each end is reported exactly once, however often the RM repeats it."""
+    """Containers that ended. Each end is reported exactly once, even if the RM repeats it."""
 
     statuses: tuple[ContainerStatus, ...]
 
 
 class ContainersUpdated(Struct, frozen=True):
-    """Changes of running containers that the RM granted, and those that it refused."""
+    """Changes of running containers: those that the RM has made, and those that it refused."""
 
     updated: tuple[UpdatedContainer, ...]
     refused: tuple[UpdateContainerError, ...]
@@ -62,14 +61,17 @@ class PreemptionAsked(Struct, frozen=True):
 
 
 class AllocatedContainer(Struct, frozen=True):
-    """A container and the request that it satisfies; None if no request is left for it, and it should be released."""
+    """A container and the request that it satisfies.
+
+    `request` is None if no request is left for the container; the application should release it then.
+    """
 
     container: Container
     request: ContainerRequest | None
 
 
 class ContainersAllocated(Struct, frozen=True):
-    """Containers that may be started. The requests that they satisfy are no longer outstanding."""
+    """Containers that can be started. The requests that they satisfy are no longer outstanding."""
 
     allocations: tuple[AllocatedContainer, ...]
 
@@ -82,13 +84,16 @@ class HeartbeatDone(Struct, frozen=True):
 
 
 class ShutdownOrdered(Struct, frozen=True):
-    """The RM no longer knows this attempt: exit without unregistering. It is the last event."""
+    """The RM no longer knows this attempt.
+
+    The application must exit without unregistering; no event follows this one.
+    """
 
     reason: str
 
 
 class AllocateFailed(Struct, frozen=True):
-    """The RM refused a call, or did not answer for too long. It is the last event."""
+    """The RM refused a call, or did not answer within the time limit. No event follows this one."""
 
     error: Exception
 
@@ -100,7 +105,10 @@ class ContainerStarted(Struct, frozen=True):
 
 
 class ContainerStartFailed(Struct, frozen=True):
-    """The NM refused the start, or could not be reached. The container counts as allocated until it is released."""
+    """The NM refused to start the container, or could not be reached.
+
+    The container stays allocated until it is released.
+    """
 
     container_id: ContainerId
     diagnostics: str

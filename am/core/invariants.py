@@ -1,16 +1,16 @@
-"""What must hold in an ApplicationMaster after every step, checked without regard to how it came about.
+"""The invariants of an ApplicationMaster, checked after every step on its state.
 
 AMRMClientState
-A-01  a row of the resource request table counts the outstanding requests that have it
+A-01  the count of a row in the resource request table equals the number of outstanding requests for that row
 A-02  a row with count 0 is kept only until it is sent
-A-03  what is to be sent is also kept for a restart of the RM: releases, updates, blacklist
+A-03  releases, updates and blacklist changes that are to be sent are also kept for a restart of the RM
 A-04  a request in flight is repeated unchanged until its outcome is known
-A-05  the response id moves by one with each reply, and is 0 after a restart of the RM
+A-05  the response id grows by one with each reply, and is 0 after a restart of the RM
 A-06  a container is reported as allocated at most once, and never after it was released or reported as completed
 A-07  a container is reported as completed at most once
 
 Reconciliation
-A-08  an NM is queried about old, started containers on that NM, about at least one, and about all of them
+A-08  an NM is queried about exactly the started containers on it that an earlier RM allocated, if there are any
 A-09  for each such NM either a query is under way or the next one is planned
 A-10  a query is sent only when none is under way
 
@@ -41,18 +41,17 @@ from am.core.reconciliation import (
     ReconciliationEvent,
 )
 from am.core.requests import ContainerRequest, RackOf, RowKey, default_rack_of, row_key
-from yarn.asks import UpdateContainerRequest
-from yarn.containers import ContainerStatus
+from yarn.containers import ContainerStatus, UpdateContainerRequest
 from yarn.errors import InternalError
 from yarn.ids import ContainerId, NodeId
 from yarn.protocols.master import AllocateRequest, AllocateResponse
 
 RESPONSE_ID_MASK = 0x7FFF_FFFF
-"""After the largest Java int the response ids start again at 0."""
+"""A mask for response ids: after the largest Java int they start again at 0."""
 
 
 class CheckedAMRMClientState(AMRMClientState):
-    """An AMRMClientState that raises InternalError after the first call that leaves it inconsistent."""
+    """An AMRMClientState that raises InternalError if a call leaves it in an inconsistent state."""
 
     def __init__(self, rack_of: RackOf = default_rack_of) -> None:
         super().__init__(rack_of)
@@ -160,7 +159,7 @@ class CheckedAMRMClientState(AMRMClientState):
 
 
 class CheckedReconciliation(Reconciliation):
-    """A Reconciliation that raises InternalError after the first step that leaves it inconsistent."""
+    """A Reconciliation that raises InternalError if a step leaves it in an inconsistent state."""
 
     def __init__(self, expiry_ms: int) -> None:
         super().__init__(expiry_ms)
@@ -198,7 +197,7 @@ class CheckedReconciliation(Reconciliation):
 
 
 class ApplicationAudit:
-    """Checks the steps of one ApplicationCore, in order: its events against its actions."""
+    """Compares the events of one ApplicationCore with its actions, step by step."""
 
     def __init__(self) -> None:
         self._requested: Counter[ContainerRequest] = Counter()
@@ -206,7 +205,7 @@ class ApplicationAudit:
         """{container that has not completed: whether it was launched}."""
 
     def violations(self, event: object, actions: Sequence[object]) -> list[str]:
-        """Every invariant that does not hold after a step, with its number; empty if all hold."""
+        """The invariants that do not hold after a step, each with its number; empty if all hold."""
         self._note_event(event)
         broken = [problem for action in actions for problem in self._of_action(action)]
         broken += [
@@ -215,7 +214,7 @@ class ApplicationAudit:
         return broken
 
     def note_completed(self, container_id: ContainerId) -> None:
-        """The container completed: for applications that wrap ContainersCompleted in an event of their own."""
+        """Record that a container completed. Applications whose own event replaces ContainersCompleted call this."""
         self._held.pop(container_id, None)
 
     def _note_event(self, event: object) -> None:

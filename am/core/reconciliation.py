@@ -1,16 +1,16 @@
-"""After an RM restart, ask the NodeManagers which of our containers still run.
+"""After an RM restart, asks the NodeManagers which of the AM's containers still run.
 
     reconciliation.handle(event, now_ms) -> [QueryNode | MarkLost | StopOrphan]
     reconciliation.next_deadline_ms() -> int | None
 
-A restarted RM knows what the NMs report to it. If a container ended together with its node, before its AM heard of it,
-nobody knows of it any more, and the AM would wait forever (Hadoop's AMs do). So after a resync the AM queries the
-status of all containers that the old RM allocated, until each has ended. One query is not enough: a node may be lost
-after it has answered and before it has registered with the new RM.
+A restarted RM knows only the containers that NMs report to it. If a container and its node are lost before the AM has
+heard of it, no process knows the container any more, and the AM would wait for it forever (Hadoop's AMs do). So after a
+resync the AM queries the status of all containers that the old RM allocated, until each of them has ended. One query is
+not enough: a node may be lost after it has answered and before it has registered with the new RM.
 
-A container that its NM does not have has ended like a container of a lost node (-100). An NM that has not answered for
-as long as the RM would wait for it (NM expiry) counts as lost. It may still run, and the RM may still reach it: so its
-containers are released too, and stopped should the NM answer later.
+A container that its NM does not know has ended, like a container of a lost node (exit status -100). An NM that has not
+answered for the RM's NM expiry time counts as lost. Such an NM may still run, and the RM may still reach it. So the
+containers of that NM are also released, and they are stopped if the NM answers later.
 """
 
 from __future__ import annotations
@@ -35,13 +35,16 @@ from yarn.machine import Dispatcher
 from yarn.states import ContainerExitStatus, ContainerState
 
 CHECKS_PER_EXPIRY = 4
-"""How often an NM is queried within the time in which it may be silent."""
+"""How often an NM is queried within the NM expiry time."""
 MISSED_CHECKS_MIN = 2
-"""Queries in a row that an NM must miss: an AM that was itself stopped finds its last query unanswered."""
+"""The number of queries in a row that an NM must leave unanswered before it counts as lost.
+
+One is not enough: if the AM itself was stalled, its last query is unanswered.
+"""
 
 
 class NodeAnswered(Struct, frozen=True):
-    """The answer to QueryNode: the statuses of those of the `queried` containers that the NM has."""
+    """The answer to QueryNode: the statuses of those `queried` containers that the NM has."""
 
     node_id: NodeId
     queried: tuple[ContainerId, ...]
@@ -59,27 +62,27 @@ class DeadlineReached(Struct, frozen=True):
 
 
 class CheckDue(Struct, frozen=True):
-    """The time of the next query of an NM has come."""
+    """The next query of an NM is due."""
 
     node_id: NodeId
 
 
 class QueryNode(Struct, frozen=True):
-    """Ask an NM for the status of containers; NodeAnswered or NodeUnreachable follows."""
+    """Ask an NM for the status of containers. NodeAnswered or NodeUnreachable follows."""
 
     node_id: NodeId
     container_ids: tuple[ContainerId, ...]
 
 
 class MarkLost(Struct, frozen=True):
-    """Report ends that the RM may never report. `release`: the containers may still run."""
+    """Report containers as ended, because the RM may never do so. `release`: the containers may still run."""
 
     statuses: tuple[ContainerStatus, ...]
     release: bool = False
 
 
 class StopOrphan(Struct, frozen=True):
-    """A container that was given up runs on an NM that is reachable again: stop it."""
+    """Stop a container that was reported as lost, but runs on an NM that is reachable again."""
 
     container_id: ContainerId
     node_id: NodeId
@@ -91,7 +94,10 @@ ReconciliationEffect: TypeAlias = QueryNode | MarkLost | StopOrphan
 
 @dataclass(slots=True)
 class KnownContainer:
-    """`is_old`: the RM that allocated it has gone. `is_given_up`: reported as lost, without a proof that it ended."""
+    """A container of the AM. `is_old`: an earlier RM allocated it.
+
+    `is_given_up`: it was reported as lost, without proof.
+    """
 
     node_id: NodeId
     is_started: bool
@@ -101,9 +107,9 @@ class KnownContainer:
 
 @dataclass(slots=True)
 class QueriedNode:
-    """An NM that is queried about `containers`. `heard_ms`: its last answer, or the time of the resync.
+    """An NM that is queried about `containers`. `heard_ms` is the time of its last answer, or of the resync.
 
-    `is_queried`: a query is under way. Otherwise CheckDue is planned for `due_ms`.
+    `is_queried`: a query is in progress. Otherwise a CheckDue is scheduled for `due_ms`.
     """
 
     heard_ms: int
@@ -114,7 +120,7 @@ class QueriedNode:
 
 
 class Reconciliation:
-    """The containers of one attempt. `expiry_ms`: how long an NM may be silent before it counts as lost."""
+    """Tracks the containers of one attempt. `expiry_ms` is how long an NM may be silent before it counts as lost."""
 
     def __init__(self, expiry_ms: int) -> None:
         self._expiry_ms = expiry_ms
@@ -125,7 +131,10 @@ class Reconciliation:
         self._register_handlers()
 
     def handle(self, event: ReconciliationEvent, now_ms: int) -> list[ReconciliationEffect]:
-        """The effects of one event; events that concern no container are ignored. `now_ms` never goes back."""
+        """Handle one event and return its effects. Events that concern no container are ignored.
+
+        `now_ms` never decreases.
+        """
         self._dispatcher.begin(now_ms)
         if self._dispatcher.handles(type(event)):
             self._dispatcher.deliver(event)
@@ -133,7 +142,7 @@ class Reconciliation:
         return self._dispatcher.take_effects()
 
     def next_deadline_ms(self) -> int | None:
-        """When the shell is to send DeadlineReached; None if nothing is planned."""
+        """The time (ms) at which the shell must send DeadlineReached; None if nothing is scheduled."""
         return self._dispatcher.next_deadline_ms()
 
     def _register_handlers(self) -> None:
@@ -169,7 +178,10 @@ class Reconciliation:
             self._forget(status.container_id)
 
     def _resynced(self, _: Resynced) -> None:
-        """All containers known so far were allocated by an RM that has gone. The silence of an NM counts from now."""
+        """Handle a resync: an earlier RM allocated all containers known so far.
+
+        The silence of an NM is measured from now on.
+        """
         now_ms = self._dispatcher.now_ms
         for node_id, node in self._nodes.items():
             node.heard_ms, node.missed = now_ms, 0
@@ -181,7 +193,10 @@ class Reconciliation:
             self._maybe_watch(container_id)
 
     def _maybe_watch(self, container_id: ContainerId) -> None:
-        """Query the container from now on if it is old. While its start is under way its NM need not have it yet."""
+        """Start to query an old container.
+
+        A container whose start is in progress is not queried: its NM may not have it yet.
+        """
         container = self._containers[container_id]
         if not (container.is_old and container.is_started):
             return
@@ -221,7 +236,7 @@ class Reconciliation:
             self._dispatcher.emit(QueryNode(event.node_id, tuple(node.containers)))
 
     def _answered(self, event: NodeAnswered) -> None:
-        """Compare the NM's containers with those that are believed to run there."""
+        """Compare the containers in an NM's answer with those that should run there."""
         if node := self._nodes.get(event.node_id):
             node.heard_ms, node.is_queried, node.missed = self._dispatcher.now_ms, False, 0
         statuses = {status.container_id: status for status in event.statuses}
@@ -262,5 +277,5 @@ class Reconciliation:
 
 
 def _lost(container_id: ContainerId, why: str) -> ContainerStatus:
-    """The end of a container of a lost node (SchedulerUtils.createAbnormalContainerStatus)."""
+    """The completion status of a container of a lost node (SchedulerUtils.createAbnormalContainerStatus)."""
     return ContainerStatus(container_id, ContainerState.COMPLETE, ContainerExitStatus.ABORTED, f"Lost: {why}")

@@ -1,15 +1,15 @@
-"""The containers that an AM still wants, and the rows of resource requests by which the RM learns of them.
+"""The containers that an AM still wants, and the resource requests that report them to the RM.
 
-An application thinks in containers ("one of 1 GB on n1, else its rack, else anywhere"). The protocol has rows: one for
-each host, rack and `*`, each with an absolute count. `ResourceRequestTable` keeps the rows; adding a request raises the
-counts of all its rows by one, removing it lowers them, and every row changed since the last call is sent with its new
-count.
+An application requests single containers ("one of 1 GB on n1, else in its rack, else anywhere"). The protocol has rows:
+one for each host, each rack and `*`, with the number of containers wanted there. `ResourceRequestTable` keeps these
+rows. Adding a request raises the counts of all its rows by one, and removing a request lowers them. Every row that
+changed since the last call is sent with its new count.
 
     request on n1 (rack /r1)  ->  n1: 1   /r1: 1   *: 1
 
-The rules are AMRMClientImpl's, with two exceptions. All requests of one priority and allocation request id must have
-the same size, because the RM keeps one size for them and would replace it silently. And the rows of a satisfied request
-are not sent again where the RM has lowered them itself (`ResourceRequestTable.satisfy`).
+The rules are AMRMClientImpl's, with two exceptions. First, all requests with the same priority and allocation request
+id must have the same size, because the RM keeps one size for them and would replace it silently. Second, the rows of a
+satisfied request are not sent again if the RM has lowered them itself (`ResourceRequestTable.satisfy`).
 """
 
 from __future__ import annotations
@@ -21,31 +21,30 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yarn.asks import ANY, ResourceRequest
-from yarn.containers import Container
+from yarn.containers import ANY, Container, ResourceRequest
 from yarn.errors import InvalidResourceRequestException
 from yarn.nodes import DEFAULT_RACK
 from yarn.resource import Resource
 from yarn.states import ExecutionType
 
 RackOf = Callable[[str], str]
-"""Returns the rack of a host, for instance `/r1`."""
+"""A function that returns the rack of a host, for example `/r1`."""
 
 
 def default_rack_of(host: str) -> str:
-    """The rack of every host where no topology is configured (NetworkTopology.DEFAULT_RACK)."""
+    """The rack of every host if no topology is configured (NetworkTopology.DEFAULT_RACK)."""
     return DEFAULT_RACK
 
 
 class RequestKey(NamedTuple):
-    """The RM keeps the resource requests of an application by this key (SchedulerRequestKey)."""
+    """The key by which the RM keeps the resource requests of an application (SchedulerRequestKey)."""
 
     priority: int
     allocation_request_id: int
 
 
 class RowKey(NamedTuple):
-    """The key of one row; rows are sent in this order."""
+    """The key of one row. Rows are sent in the order of their keys."""
 
     priority: int
     allocation_request_id: int
@@ -55,7 +54,7 @@ class RowKey(NamedTuple):
 class ContainerRequest(Struct, frozen=True):
     """A request for one container (AMRMClient.ContainerRequest). A lower priority number is served first.
 
-    `nodes` and `racks` are the preferred places; with `relax_locality` False the container may run nowhere else.
+    `nodes` and `racks` are the preferred places. If `relax_locality` is False, the container may run nowhere else.
     Raises InvalidResourceRequestException for a request that contradicts itself.
     """
 
@@ -85,13 +84,14 @@ class ContainerRequest(Struct, frozen=True):
         return RequestKey(self.priority, self.allocation_request_id)
 
     def accepts(self, container: Container) -> bool:
-        """True if `container` is large enough and has this priority and allocation request id."""
+        """True if `container` is large enough and has the priority and the allocation request id of this request."""
         same_key = (container.priority, container.allocation_request_id) == self.key
         return same_key and self.capability.fits_in(container.resource)
 
 
 class WaitingRequests:
-    """The outstanding requests of one key, equal ones grouped: a container is compared with each group once.
+    """The outstanding requests of one key, with equal requests grouped, so a container is compared with each group
+    once.
 
     Otherwise an application that wants a thousand equal containers would compare each of them with a thousand requests.
     """
@@ -110,14 +110,17 @@ class WaitingRequests:
         self._groups.setdefault(request, deque()).append((self._added, request))
 
     def remove(self, request: ContainerRequest) -> bool:
-        """Remove the oldest request equal to `request`; False if there is none."""
+        """Remove the oldest request equal to `request`. Returns False if there is none."""
         if request not in self._groups:
             return False
         self._take_oldest(request)
         return True
 
     def take(self, distance: Callable[[ContainerRequest], int | None]) -> ContainerRequest | None:
-        """Remove and return the nearest request, the oldest among equals; None if no distance is a number."""
+        """Remove and return the request with the smallest distance, the oldest if several have it.
+
+        Returns None if the distance is None for all requests.
+        """
         best: tuple[int, int] | None = None
         chosen: ContainerRequest | None = None
         for request, group in self._groups.items():
@@ -151,13 +154,13 @@ class ResourceRequestTable:
 
     @property
     def unsent(self) -> Collection[RowKey]:
-        """The rows that the next call has to carry."""
+        """The rows that the next call must contain."""
         return self._unsent
 
     def add(self, request: ContainerRequest) -> None:
-        """Raise the counts of all rows of `request`.
+        """Raise the count of each row of `request` (hosts, racks, `*`) by one.
 
-        Raises InvalidResourceRequestException, with nothing changed, if it contradicts a row.
+        Raises InvalidResourceRequestException and changes nothing if the request contradicts a row.
         """
         rows = self.rows_of(request)
         for row in rows:
@@ -166,17 +169,20 @@ class ResourceRequestTable:
             self._change(row, 1)
 
     def remove(self, request: ContainerRequest) -> None:
-        """Lower the counts of all rows of `request`, which must have been added before."""
+        """Lower the count of each row of `request` (hosts, racks, `*`) by one. It must have been added before."""
         for row in self.rows_of(request):
             self._change(row, -1)
 
     def satisfy(self, request: ContainerRequest, just_sent: Collection[RowKey]) -> None:
-        """Lower the counts of all rows of `request`: the call that sent `just_sent` brought a container for it.
+        """Lower the count of each row of `request` by one, because an allocate call returned a container for it.
 
-        The RM lowered its `*` row when it allocated the container. Sending the row again would undo what it has
-        allocated since, one surplus container each time (AMRMClientImpl does so). Only a row of the same call that
-        brought the container has to be sent again: the RM read its count after it had allocated. Rows of hosts and
-        racks are always sent: the RM has lowered only those of the host it chose.
+        `just_sent` are the keys of the rows that this call sent.
+
+        The RM lowered its `*` row when it allocated the container. Sending this row again would undo what the RM has
+        allocated since, so each time the AM would get one container too many (as with AMRMClientImpl). The `*` row must
+        be sent again only if the call that returned the container also sent it, because the RM read its count after the
+        allocation. Rows of hosts and racks are always sent, because the RM has lowered only those of the host that it
+        chose.
         """
         is_located = bool(request.nodes or request.racks)
         for row in self.rows_of(request):
@@ -186,7 +192,7 @@ class ResourceRequestTable:
                 del self._rows[key]
 
     def take_unsent(self) -> tuple[ResourceRequest, ...]:
-        """The rows to send now, in the order of their keys; rows of count 0 are dropped."""
+        """The rows to send now, in the order of their keys. Rows with count 0 are then dropped."""
         rows = tuple(self._rows[key] for key in sorted(self._unsent))
         for key in self._unsent:
             if self._rows[key].count == 0:
@@ -195,14 +201,17 @@ class ResourceRequestTable:
         return rows
 
     def resend(self, rows: Iterable[ResourceRequest]) -> None:
-        """Send these again: the call that carried them had no effect. Rows changed since then keep their new value."""
+        """Send these rows again, because the call that contained them had no effect.
+
+        Rows that have changed since that call keep their new count.
+        """
         for row in rows:
             key = row_key(row)
             self._rows.setdefault(key, row)
             self._unsent.add(key)
 
     def resend_all(self) -> None:
-        """Send all rows again: the RM has lost them."""
+        """Send all rows again, because the RM has lost them."""
         self._unsent.update(self._rows)
 
     def outstanding(self) -> tuple[ResourceRequest, ...]:
@@ -210,7 +219,10 @@ class ResourceRequestTable:
         return tuple(self._rows[key] for key in sorted(self._rows) if self._rows[key].count > 0)
 
     def rows_of(self, request: ContainerRequest) -> list[ResourceRequest]:
-        """The rows of one request, each with count 1. Racks derived from the nodes are as strict as `*`."""
+        """The rows of one request, each with count 1.
+
+        A rack that only follows from the request's nodes has the same `relax_locality` as `*`.
+        """
         inferred = [rack for rack in map(self._rack_of, request.nodes) if rack not in request.racks]
         relaxed_by_name = dict.fromkeys((*request.nodes, *request.racks), True)
         relaxed_by_name |= dict.fromkeys((*inferred, ANY), request.relax_locality)

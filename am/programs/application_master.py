@@ -1,8 +1,8 @@
-"""Runs an application as an ApplicationMaster: delivers events of the RM and the NMs, carries out its actions.
+"""Runs an application as an ApplicationMaster: delivers events of the RM and the NMs, and carries out its actions.
 
     sys.exit(run_application_master(lambda environment: DistributedShellCore(...)))
 
-The application handles one event at a time. Containers are started in tasks of their own, so that one NM that does not
+The application handles one event at a time. Each container is started in a task of its own, so that an NM that does not
 answer delays nothing else.
 """
 
@@ -52,7 +52,10 @@ from yarn.settings.yarnling import CHECK_INVARIANTS
 EXIT_CRASH = 1
 
 ANSWER_TIMEOUT_EXPIRIES = 0.5
-"""How long an NM may take to answer a query, as a part of the NM expiry interval: two missed answers make one."""
+"""How long an NM may take to answer a query, as a fraction of the NM expiry interval.
+
+So an NM that misses two answers has been silent for one expiry interval.
+"""
 
 _logger = logging.getLogger(__name__)
 
@@ -60,9 +63,9 @@ _logger = logging.getLogger(__name__)
 def run_application_master(
     make_application: Callable[[AMEnvironment], Application], on_unregistered: Callable[[], None] = lambda: None
 ) -> int:
-    """The exit code of an AM process: reads the environment, registers, runs the application to its end.
+    """Run an AM process: read the environment, register, and run the application to its end. Returns the exit code.
 
-    `on_unregistered` is called if the application has finished for good: no other attempt will follow.
+    `on_unregistered` is called if the application has finished, so that no other attempt will follow.
     """
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     exit_code, has_unregistered = EXIT_CRASH, False
@@ -79,7 +82,7 @@ def run_application_master(
 
 
 def _leaves(group: BaseExceptionGroup[YarnException | InternalError]) -> Iterator[YarnException | InternalError]:
-    """The errors of a group without its nesting, which is that of the task groups."""
+    """Yield the errors of an exception group and of the groups nested in it."""
     for error in group.exceptions:
         if isinstance(error, BaseExceptionGroup):
             yield from _leaves(error)
@@ -88,7 +91,7 @@ def _leaves(group: BaseExceptionGroup[YarnException | InternalError]) -> Iterato
 
 
 async def _run(environment: AMEnvironment, application: Application) -> tuple[int, bool]:
-    """(exit code, whether it has unregistered)."""
+    """Run the application. Returns (exit code, whether the AM has unregistered)."""
     async with AMRMClient.connect(environment) as rm, NMClient.connect(environment, rm.nm_tokens) as nms:
         master = ApplicationMaster(
             application,
@@ -104,9 +107,9 @@ async def _run(environment: AMEnvironment, application: Application) -> tuple[in
 
 
 class ApplicationMaster:
-    """Connects one application to the clients of the RM and the NMs; `rm` must be registered before `run`.
+    """Connects one application to the clients of the RM and the NMs. `rm` must be registered before `run`.
 
-    `node_expiry_ms`: how long an NM may be silent, after a restart of the RM, before its containers count as lost.
+    `node_expiry_ms` is how long an NM may be silent, after a restart of the RM, before its containers count as lost.
     """
 
     def __init__(
@@ -131,7 +134,7 @@ class ApplicationMaster:
         rm.progress = application.progress
 
     async def run(self) -> int:
-        """Handle events until the application finishes or leaves; returns its exit code."""
+        """Handle events until the application finishes or leaves. Returns its exit code."""
         async with asyncio.TaskGroup() as tasks:
             self._start_task(tasks, self._read_events())
             self._start_task(tasks, self._reconciler.run())
@@ -195,10 +198,14 @@ class ApplicationMaster:
         return task
 
     def _cancel_launches(self, completed: ContainersCompleted) -> None:
-        """An unanswered start would be repeated, and a restarted NM, which does not know of it, would run it."""
+        """Cancel the starts of containers that have completed.
+
+        A start without an answer would be repeated, and a restarted NM, which does not know the container, would run it
+        again.
+        """
         for status in completed.statuses:
             if launch := self._launches.get(status.container_id):
-                _logger.info("start cancelled, the container has ended container=%s", status.container_id)
+                _logger.info("cancelled the start of a container that has ended container=%s", status.container_id)
                 launch.cancel()
 
     async def _launch(self, launch: Launch) -> None:
@@ -221,9 +228,9 @@ class ApplicationMaster:
 
 
 class _Reconciler:
-    """The shell of Reconciliation: queries NMs while the application runs.
+    """Carries out the effects of Reconciliation: it queries NMs while the application runs.
 
-    `deliver` takes the ends that are found; `note` takes all events that the application gets from elsewhere.
+    `deliver` receives the ends that are found. `note` must be called with all other events of the application.
     """
 
     def __init__(
@@ -285,7 +292,7 @@ class _Reconciler:
             async with asyncio.timeout(self._timeout_s):
                 await self._nms.stop(orphan.container_id, orphan.node_id)
         except (YarnException, TimeoutError) as error:
-            # It is queried again, and stopped if it still runs.
+            # The container is queried again, and stopped again if it still runs.
             _logger.info(
                 "stopContainers failed, the container will be queried again container=%s: %s",
                 orphan.container_id,

@@ -1,6 +1,6 @@
-"""A shell command for containers: the options of all applications that run one, spelled like Hadoop's.
+"""A shell command that runs in containers: the options, spelled like Hadoop's, of all applications that run one.
 
-A script (`-shell_script`) is shipped to the containers as ExecScript.sh and run by bash, as Hadoop's client does.
+A script (`-shell_script`) is shipped to the containers as ExecScript.sh and run by bash, as with Hadoop's client.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ DEFAULT_CONTAINER_MEMORY_MB = 10
 
 
 class ShellWork(Struct, frozen=True):
-    """A command line, the size and priority of its containers; `files` {link name in the work directory: file}."""
+    """A command line, and the size and priority of its containers.
+
+    `files` is {link name in the work directory: file}.
+    """
 
     command: str
     capability: Resource
@@ -41,7 +44,7 @@ class ShellWork(Struct, frozen=True):
 
 
 class ShellSubmission(Struct, Generic[Plan], frozen=True):
-    """A Submission of a shell command with a plan: how many containers the AM requests, and when."""
+    """The submission of a shell command with a plan, which says how many containers the AM requests, and when."""
 
     APPLICATION_TYPE: ClassVar[str]
     AM_MODULE: ClassVar[str]
@@ -51,12 +54,15 @@ class ShellSubmission(Struct, Generic[Plan], frozen=True):
     options: ApplicationOptions
 
     def check_sizes(self, maximum: Resource) -> list[str]:
-        """No warnings: raises InvalidResourceRequestException if the containers are too large."""
+        """Return no warnings.
+
+        Raises InvalidResourceRequestException if the containers are too large for the cluster.
+        """
         refuse_above(self.work.capability, maximum)
         return []
 
     def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
-        """The context to submit (am.client.submission.Submission)."""
+        """Create the staging directory and return the context to submit (am.client.submission.Submission)."""
         job = StagedJob(self.work.command, self.plan, self.work.environment)
         am_container = stage_job(job, self.work.files, self.AM_MODULE, application_id, staging_root)
         return build_context(application_id, self.options, am_container, self.APPLICATION_TYPE)
@@ -92,7 +98,7 @@ def read_work(options: argparse.Namespace, faults: Faults) -> ShellWork:
 
 
 def refuse_above(capability: Resource, maximum: Resource) -> None:
-    """Raises InvalidResourceRequestException if a container of this size can never be allocated in the cluster."""
+    """Raise InvalidResourceRequestException if a container of this size can never be allocated in the cluster."""
     above = " and ".join(sizes_above(capability, maximum))
     if above:
         raise InvalidResourceRequestException(

@@ -1,7 +1,7 @@
-"""The job that a client leaves in the staging directory, and that an AM reads: a shell command with a plan.
+"""The job that a client writes into the staging directory for the AM: a shell command with a plan.
 
-The distributed shell, gangs and elastic applications differ in their plan: how many containers run the command, and
-when. Only the AM knows what a plan means.
+The distributed shell, gangs and elastic applications have different plans: how many containers run the command, and
+when. Only the AM interprets the plan.
 """
 
 from __future__ import annotations
@@ -16,8 +16,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from am.client.environment import AMEnvironment
-from am.client.launching import TO_LOG_FILES, local_file, python_launch_context
-from am.client.staging import make_staging_directory, read_record, write_record
+from am.client.launching import (
+    TO_LOG_FILES,
+    local_file,
+    make_staging_directory,
+    python_launch_context,
+    read_record,
+    write_record,
+)
 from am.core.actions import Application
 from am.programs.application_master import run_application_master
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource
@@ -25,13 +31,13 @@ from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId
 
 JOB_FILE = "job.json"
-"""The job's name in the staging directory and in the AM's work directory."""
+"""The name of the job's file in the staging directory and in the AM's work directory."""
 
 Plan = TypeVar("Plan")
 
 
 class StagedJob(Struct, Generic[Plan], frozen=True):
-    """`command` is a shell command line; `staging` the directory to remove once the application has finished."""
+    """A shell command line with its plan. The directory `staging` is removed once the application has finished."""
 
     command: str
     plan: Plan
@@ -41,7 +47,7 @@ class StagedJob(Struct, Generic[Plan], frozen=True):
     staging: str = ""
 
     def launch_context(self, variables: Mapping[str, str]) -> ContainerLaunchContext:
-        """Runs the command in a container, with `variables` added to its environment."""
+        """A launch context that runs the command, with `variables` added to its environment."""
         return ContainerLaunchContext(
             commands=(f"{self.command} {TO_LOG_FILES}",),
             environment={**self.environment, **variables},
@@ -59,10 +65,10 @@ def stage_job(
     *,
     texts: Mapping[str, str] = MappingProxyType({}),
 ) -> ContainerLaunchContext:
-    """Write the job into a new staging directory; returns the launch context of its AM `module`.
+    """Write the job into a new staging directory. Returns the launch context of the AM, which runs the Python `module`.
 
-    `files` {link name in the work directory: file} are shipped, as are files made from `texts` {link name: content}.
-    Raises YarnException if the directory cannot be created, or if a file does not exist.
+    `files` {link name in the work directory: file} are shipped, and so are files made from `texts` {link name:
+    content}. Raises YarnException if the directory cannot be created, or if a file does not exist.
     """
     resources = {link: local_file(path) for link, path in files.items()}
     staging = make_staging_directory(staging_root, application_id)
@@ -75,7 +81,7 @@ def stage_job(
 
 
 def read_job(path: Path, plan_type: type[Plan]) -> StagedJob[Plan]:
-    """The job in a file. Raises InvalidArgumentException if it has no such plan."""
+    """Read a job from a file. Raises InvalidArgumentException if the file contains no job with such a plan."""
     job = read_record(path)
     if not isinstance(job, StagedJob) or not isinstance(job.plan, plan_type):
         raise InvalidArgumentException(f"{path} does not contain a job with a {plan_type.__name__}")
@@ -85,7 +91,10 @@ def read_job(path: Path, plan_type: type[Plan]) -> StagedJob[Plan]:
 def run_staged_job(
     plan_type: type[Plan], make_application: Callable[[StagedJob[Plan], AMEnvironment], Application]
 ) -> int:
-    """The exit code of an AM process. Its staging directory is removed once the application has unregistered."""
+    """Run an AM process for a staged job. Returns the exit code.
+
+    The staging directory is removed once the application has unregistered.
+    """
     job = read_job(Path(JOB_FILE), plan_type)
     return run_application_master(
         lambda environment: make_application(job, environment),

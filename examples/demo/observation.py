@@ -1,4 +1,4 @@
-"""What the demonstration knows of its cluster: a snapshot of now, and what it observed during the whole run."""
+"""What the demonstration knows about its cluster: a snapshot of the present, and observations of the whole run."""
 
 from __future__ import annotations
 

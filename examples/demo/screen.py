@@ -20,7 +20,7 @@ from yarn.states import FINAL_APPLICATION_STATES, NodeState
 
 BAR_CHARS = 24
 LINE_EVERY_S = 2.0
-"""Time between two progress lines where there is no live view."""
+"""The seconds between two progress lines if there is no live view."""
 CHART_CHARS_MAX = 100
 
 

@@ -31,7 +31,7 @@ LOOK_EVERY_S = 0.2
 HALF_WAY = 0.5
 """The fraction of map tasks that have finished when the node is killed."""
 LIMIT_S = 180.0
-"""Six times what it takes on an idle machine."""
+"""The time limit in seconds: six times what the demonstration takes on an idle machine."""
 
 SETTINGS = {
     # fast=True divides by 20: a node is LOST after 2 to 3 s without a heartbeat.

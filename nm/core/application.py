@@ -1,7 +1,7 @@
-"""One application on a node: its containers here, its states, and the cleanup at its end (ApplicationImpl).
+"""An application on one node: its containers there, its states, and the cleanup at its end (ApplicationImpl).
 
-An application ends on a node only when the RM reports its end, or with the node. That all its containers have ended
-means nothing: more may be started.
+An application ends on a node when the RM reports its end, or when the node stops. The end of its last container does
+not end the application, because its AM may start more containers.
 """
 
 from __future__ import annotations
@@ -13,14 +13,20 @@ from msgspec import Struct
 from nm.core.container import ApplicationContainerFinished, InitContainer, KillContainer
 from nm.core.context import NodeContext
 from nm.core.diagnostics import APPLICATION_NOT_RUNNING, application_finished
-from nm.core.effects import DeleteApplicationFiles, DeleteApplicationLogs, ForgetApplicationKeys
+from nm.core.effects import (
+    AggregateLogs,
+    DeleteApplicationFiles,
+    DeleteApplicationLogs,
+    ForgetApplicationKeys,
+    StopAuxiliaryServices,
+)
 from yarn.ids import ApplicationId, ContainerId
-from yarn.machine import Lifecycle, Machine, Row
-from yarn.states import ContainerExitStatus
+from yarn.machine import Lifecycle, Machine, Row, Warn
+from yarn.states import ApplicationAccessType, ContainerExitStatus
 
 
 class NMApplicationState(Enum):
-    """ApplicationState of the NM, in Hadoop's spelling."""
+    """The states of an application on a node (Hadoop's ApplicationState of the NM)."""
 
     NEW = 1
     INITING = 2
@@ -37,67 +43,79 @@ STOPPED = frozenset(
         NMApplicationState.FINISHED,
     }
 )
-"""States in which containers of the application are refused."""
+"""The states in which the node refuses to start containers of the application."""
 
 
 class InitApplication(Struct, frozen=True):
-    """Its first container on this node was accepted."""
+    """To an application: the node has accepted the application's first container."""
 
     application_id: ApplicationId
 
 
 class ApplicationContainerInit(Struct, frozen=True):
-    """One of its containers was accepted (ApplicationContainerInitEvent)."""
+    """To an application: the node has accepted a container of the application (ApplicationContainerInitEvent)."""
 
     container_id: ContainerId
 
 
 class ApplicationLogHandlingInited(Struct, frozen=True):
-    """The directory of its logs is known."""
+    """To an application: the directory of its logs is known."""
 
     application_id: ApplicationId
 
 
 class ApplicationInited(Struct, frozen=True):
-    """Its directories can be made."""
+    """To an application: its local directories can be created."""
 
     application_id: ApplicationId
 
 
 class FinishApplication(Struct, frozen=True):
-    """The RM reports its end, or the node stops: kill its containers, with the reason in their diagnostics."""
+    """To an application: kill its containers, and append `diagnostics` to the diagnostics of each.
+
+    Sent when the RM reports the end of the application, or when the node stops.
+    """
 
     application_id: ApplicationId
     diagnostics: str
 
 
 class ApplicationResourcesCleanedup(Struct, frozen=True):
-    """The deletion of its directories is scheduled."""
+    """To an application: the deletion of its local directories is scheduled."""
 
     application_id: ApplicationId
 
 
 class ApplicationLogHandlingFinished(Struct, frozen=True):
-    """The deletion of its logs is scheduled."""
+    """To an application: its logs are aggregated, or their deletion is scheduled."""
 
     application_id: ApplicationId
 
 
 class ApplicationForgotten(Struct, frozen=True):
-    """The node can drop it."""
+    """To the node: the application has ended; remove it from the node's applications."""
 
     application_id: ApplicationId
 
 
 class NMApplication:
-    """In the node's applications from its first accepted container until the deletion of its logs is scheduled.
+    """An application that has, or had, containers on this node.
 
-    `containers` are the ids of its containers that are not DONE, in the order of their starts.
+    The node keeps it from its first accepted container until its logs are aggregated or their
+    deletion is scheduled. `containers` are
+    the ids of its containers that are not DONE, in the order in which they were started.
     """
 
-    def __init__(self, application_id: ApplicationId, user: str, context: NodeContext) -> None:
+    def __init__(
+        self,
+        application_id: ApplicationId,
+        user: str,
+        context: NodeContext,
+        acls: dict[ApplicationAccessType, str] | None = None,
+    ) -> None:
         self.id = application_id
         self.user = user
+        self.acls = acls or {}
         self.containers: dict[ContainerId, None] = {}
         self.machine = Machine(NMApplicationState.NEW)
         self._context = context
@@ -107,7 +125,7 @@ class NMApplication:
 
     @property
     def is_stopped(self) -> bool:
-        """True once its end was ordered: new containers of it are refused."""
+        """True once the end of the application was ordered; the node then refuses its new containers."""
         return self.machine.state in STOPPED
 
     # Actions of the transitions
@@ -134,14 +152,35 @@ class NMApplication:
             self.send(KillContainer(container_id, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, text))
 
     def clean_up(self) -> None:
-        """Delete the application's directories and drop its cache."""
+        """Delete the application's local directories, stop its auxiliary services, and drop its cache of files."""
+        if self._context.settings.auxiliary_services:
+            self._context.dispatcher.emit(StopAuxiliaryServices(self.id))
         self._context.resources.forget_application(self.id)
         self._context.delete_later(DeleteApplicationFiles(self.id, self.user))
         self.send(ApplicationResourcesCleanedup(self.id))
 
     def finish_logs(self) -> None:
-        """Schedule the deletion of its logs, after the configured retention (NonAggregatingLogHandler)."""
+        """Have the application's logs aggregated, or schedule their deletion after the configured retention."""
         self._context.dispatcher.emit(ForgetApplicationKeys(self.id))
+        if self._context.settings.aggregate_logs:
+            self._context.dispatcher.emit(AggregateLogs(self.id, self.user, self.acls))
+        else:
+            self._retain_logs()
+
+    def logs_aggregated(self, problem: str) -> None:
+        """Delete its logs, which are in the remote directory now; if aggregation failed, keep them for a while.
+
+        Hadoop deletes them then, too (AppLogAggregatorImpl.doAppLogAggregationPostCleanUp).
+        """
+        if problem:
+            self._context.dispatcher.emit(Warn(f"Log aggregation failed for application {self.id}: {problem}"))
+            self._retain_logs()
+        else:
+            self._context.delete_later(DeleteApplicationLogs(self.id))
+            self.send(ApplicationLogHandlingFinished(self.id))
+
+    def _retain_logs(self) -> None:
+        """Schedule the deletion of its logs (NonAggregatingLogHandler)."""
         self._context.emit_after(self._context.settings.log_retain_ms, DeleteApplicationLogs(self.id))
         self.send(ApplicationLogHandlingFinished(self.id))
 
@@ -157,7 +196,7 @@ ApplicationEvent = (
 """The events that an application handles; each carries its `application_id`."""
 
 ContainerOfApplicationEvent = ApplicationContainerInit | ApplicationContainerFinished
-"""Events about one of its containers; each carries the `container_id`, of which the application's id is part."""
+"""Events about a container of the application. Each carries `container_id`, which contains the application's id."""
 
 S = NMApplicationState
 
@@ -220,11 +259,17 @@ APPLICATION_LIFECYCLE: Lifecycle[NMApplication, NMApplicationState] = Lifecycle(
     "NMApplication",
     S.NEW,
     [
-        Row(S.NEW, InitApplication, S.INITING, _init, "its first container here was accepted"),
+        Row(S.NEW, InitApplication, S.INITING, _init, "the application's first container on this node was accepted"),
         Row(S.NEW, ApplicationContainerInit, S.NEW, _container_waits, "a container waits for the application"),
         Row(S.INITING, ApplicationContainerInit, S.INITING, _container_waits, "a container waits for the application"),
         Row(S.INITING, ApplicationLogHandlingInited, S.INITING, _init_resources, "the directory of its logs is known"),
-        Row(S.INITING, ApplicationInited, S.RUNNING, _inited, "its directories can be made: its containers continue"),
+        Row(
+            S.INITING,
+            ApplicationInited,
+            S.RUNNING,
+            _inited,
+            "its local directories can be created, so its containers can start localizing",
+        ),
         *(
             Row(
                 state,
@@ -239,7 +284,13 @@ APPLICATION_LIFECYCLE: Lifecycle[NMApplication, NMApplicationState] = Lifecycle(
             Row(state, ApplicationContainerFinished, state, _container_finished, "a container has ended")
             for state in (S.INITING, S.RUNNING)
         ),
-        Row(S.RUNNING, ApplicationContainerInit, S.RUNNING, _init_container, "one more container"),
+        Row(
+            S.RUNNING,
+            ApplicationContainerInit,
+            S.RUNNING,
+            _init_container,
+            "another container of the application was accepted",
+        ),
         Row(
             S.FINISHING_CONTAINERS_WAIT,
             ApplicationContainerFinished,
@@ -258,7 +309,7 @@ APPLICATION_LIFECYCLE: Lifecycle[NMApplication, NMApplicationState] = Lifecycle(
             for state in (S.FINISHING_CONTAINERS_WAIT, S.APPLICATION_RESOURCES_CLEANINGUP, S.FINISHED)
         ),
         *(
-            Row(state, FinishApplication, state, None, "ordered a second time")
+            Row(state, FinishApplication, state, None, "its end was ordered a second time")
             for state in (S.FINISHING_CONTAINERS_WAIT, S.APPLICATION_RESOURCES_CLEANINGUP, S.FINISHED)
         ),
         Row(
@@ -266,7 +317,7 @@ APPLICATION_LIFECYCLE: Lifecycle[NMApplication, NMApplicationState] = Lifecycle(
             ApplicationContainerFinished,
             S.APPLICATION_RESOURCES_CLEANINGUP,
             _container_finished,
-            "a refused container has ended",
+            "a container that was refused has ended",
         ),
         Row(
             S.APPLICATION_RESOURCES_CLEANINGUP,
@@ -275,7 +326,13 @@ APPLICATION_LIFECYCLE: Lifecycle[NMApplication, NMApplicationState] = Lifecycle(
             _resources_cleaned_up,
             "the deletion of its directories is scheduled",
         ),
-        Row(S.FINISHED, ApplicationContainerFinished, S.FINISHED, _container_finished, "a refused container has ended"),
+        Row(
+            S.FINISHED,
+            ApplicationContainerFinished,
+            S.FINISHED,
+            _container_finished,
+            "a container that was refused has ended",
+        ),
         Row(S.FINISHED, ApplicationLogHandlingFinished, S.FINISHED, _forget, "the deletion of its logs is scheduled"),
     ],
 )

@@ -1,4 +1,4 @@
-"""One container on a node: its launch context, progress and exit. Its transitions are in container_lifecycle."""
+"""A container on a node: its launch context, progress and exit. container_lifecycle.py has its transitions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from nm.core.diagnostics import TERMINATED_BEFORE_LAUNCH, time_stamp
 from nm.core.effects import (
     ChangeMonitoring,
     DeleteContainerFiles,
+    InitAuxiliaryService,
     LaunchContainer,
     MonitorContainer,
     Signal,
@@ -35,7 +36,7 @@ _BYTES_PER_MB = 1 << 20
 
 
 class NMContainerState(Enum):
-    """ContainerState of the NM, in Hadoop's spelling."""
+    """The states of a container on a node (Hadoop's ContainerState of the NM)."""
 
     NEW = 1
     LOCALIZING = 2
@@ -51,13 +52,13 @@ class NMContainerState(Enum):
 
 
 class InitContainer(Struct, frozen=True):
-    """Its application is ready on this node."""
+    """To a container: its application is ready on this node."""
 
     container_id: ContainerId
 
 
 class KillContainer(Struct, frozen=True):
-    """Kill it, with an exit status and diagnostics that name the reason."""
+    """To a container: end, with this exit status; `diagnostics` name the reason."""
 
     container_id: ContainerId
     exit_status: int
@@ -65,26 +66,26 @@ class KillContainer(Struct, frozen=True):
 
 
 class UpdateDiagnosticsMsg(Struct, frozen=True):
-    """Append to its diagnostics."""
+    """To a container: append `text` to its diagnostics."""
 
     container_id: ContainerId
     text: str
 
 
 class ContainerResourcesCleanedup(Struct, frozen=True):
-    """Its files are released."""
+    """To a container: the files that it used are released."""
 
     container_id: ContainerId
 
 
 class ContainerExitedWithSuccess(Struct, frozen=True):
-    """Its process ended with exit code 0."""
+    """To a container: its process ended with exit code 0."""
 
     container_id: ContainerId
 
 
 class ContainerExitedWithFailure(Struct, frozen=True):
-    """Its process ended with another exit code, or could not be started."""
+    """To a container: its process ended with an exit code other than 0, or could not be started."""
 
     container_id: ContainerId
     exit_code: int
@@ -92,7 +93,9 @@ class ContainerExitedWithFailure(Struct, frozen=True):
 
 
 class ContainerKilledOnRequest(Struct, frozen=True):
-    """Its process was ended by SIGTERM or SIGKILL, or with the exit code of one, or was never started."""
+    """To a container: its process ended after SIGTERM or SIGKILL, or with exit code 143 or 137, or
+    was never started.
+    """
 
     container_id: ContainerId
     exit_code: int
@@ -100,26 +103,26 @@ class ContainerKilledOnRequest(Struct, frozen=True):
 
 
 class UpdateContainerToken(Struct, frozen=True):
-    """Its size or execution type changes to that of `token`."""
+    """To a container: change its size and execution type to those in `token`."""
 
     container_id: ContainerId
     token: ContainerTokenIdentifier
 
 
 class ContainerRelaunchDue(Struct, frozen=True):
-    """Its retry interval is over."""
+    """To a container: its retry interval has passed, so its process may be started again."""
 
     container_id: ContainerId
 
 
 class ContainerDone(Struct, frozen=True):
-    """It has reached its final state: report it to the ResourceManager at once."""
+    """To the node: a container is DONE; report it to the ResourceManager at once."""
 
     container_id: ContainerId
 
 
 class ApplicationContainerFinished(Struct, frozen=True):
-    """To an application: one of its containers is done."""
+    """To an application: one of its containers is DONE."""
 
     container_id: ContainerId
 
@@ -141,10 +144,10 @@ _SUB_STATES = {
 
 
 class NMContainer:
-    """In the node's containers from its accepted start until the RM has acknowledged its end.
+    """A container that this node has accepted. The node keeps it until the RM has acknowledged its end.
 
-    `exit_status` is INVALID (-1000) until it ends or is killed; `launches` counts the launches of its process.
-    `emulation` names the rule by which it is emulated, empty if it runs as a process.
+    `exit_status` is INVALID (-1000) until the container ends or is killed. `launches` counts how often its process was
+    started. `emulation` names the rule by which the container is emulated; empty if it runs as a process.
     """
 
     def __init__(self, token: ContainerTokenIdentifier, launch: ContainerLaunchContext, context: NodeContext) -> None:
@@ -178,7 +181,7 @@ class NMContainer:
         return self.machine.state is NMContainerState.DONE
 
     def status(self) -> ContainerStatus:
-        """Its status in heartbeats and for AMs: RUNNING from the accepted start, COMPLETE once DONE."""
+        """The container's status for heartbeats and for AMs: COMPLETE once it is DONE, before that RUNNING."""
         return ContainerStatus(
             self.id,
             ContainerState.COMPLETE if self.is_done else ContainerState.RUNNING,
@@ -190,7 +193,7 @@ class NMContainer:
         )
 
     def registration_status(self) -> NMContainerStatus:
-        """Its status in a registration."""
+        """The container's status for the registration of the node."""
         token = self.token
         return NMContainerStatus(
             self.id,
@@ -209,16 +212,19 @@ class NMContainer:
     # Actions of the transitions
 
     def add_diagnostics(self, text: str) -> None:
-        """Append a text with a time stamp; above the limit, the oldest characters are dropped."""
+        """Append a text with a time stamp to the diagnostics; above the size limit, drop the oldest characters."""
         settings = self._context.settings
         stamp = time_stamp(self._context.dispatcher.now_ms, settings.utc_offset_ms)
         self._diagnostics = (self._diagnostics + stamp + text)[-settings.diagnostics_max_chars :]
 
     def request_resources(self) -> bool:
-        """Request every file from the caches; False if there are none. An emulated container needs no files.
+        """Pass the service data on, and request every file of the launch context; False if there are no files.
 
-        A file under two link names gets one link, the last one (ResourceSet is keyed by the file).
+        An emulated container needs no files. If one file has two link names, only the last link is created, because
+        Hadoop's ResourceSet is keyed by the file.
         """
+        for service, data in self.launch_context.service_data.items():
+            self._context.dispatcher.emit(InitAuxiliaryService(service, self.id.application_id, self.user, data.data))
         if self.emulation:
             return False
         self._pending = {
@@ -232,7 +238,7 @@ class NMContainer:
         return bool(self._pending)
 
     def take_resource(self, localized: ResourceLocalized) -> bool:
-        """Store the path of a file; True if it was the last one that is needed."""
+        """Store the path of a fetched file; True if it was the last one that the container waited for."""
         link = self._pending.pop(localized.key, None)
         if link is None:
             return False
@@ -245,7 +251,7 @@ class NMContainer:
         return True
 
     def launch(self) -> None:
-        """Launch or relaunch its process."""
+        """Start the container's process, for the first time or again."""
         self.launches += 1
         self._relaunch_waits = False
         self._context.dispatcher.emit(
@@ -268,7 +274,7 @@ class NMContainer:
         self._context.dispatcher.emit(MonitorContainer(self.id, self.launches, *self._memory_limits()))
 
     def change_monitoring(self) -> None:
-        """Apply its new size: change its memory limits and CPU share."""
+        """Apply the container's new size to its memory limits and its CPU share."""
         self._context.dispatcher.emit(ChangeMonitoring(self.id, *self._memory_limits(), *self._cpu()))
 
     def _memory_limits(self) -> tuple[int, int]:
@@ -277,11 +283,14 @@ class NMContainer:
         return physical, int(self._context.settings.virtual_memory_ratio * physical)
 
     def _cpu(self) -> tuple[int, bool]:
-        """(vcores, True if it is opportunistic)."""
+        """(vcores, whether the container is opportunistic)."""
         return self.token.resource.vcores, self.token.execution_type is ExecutionType.OPPORTUNISTIC
 
     def maybe_relaunch_later(self, exit_code: int) -> bool:
-        """Schedule a relaunch after the retry interval, if the retry context allows one for this exit code."""
+        """Schedule a relaunch after the retry interval, if the retry context allows one after this exit code.
+
+        Returns True if a relaunch is scheduled.
+        """
         now_ms = self._context.dispatcher.now_ms
         if not self.retries.should_retry(exit_code, now_ms):
             return False
@@ -291,7 +300,10 @@ class NMContainer:
         return True
 
     def cancel_relaunch(self) -> None:
-        """Cancel the scheduled relaunch of a killed container: no process is left whose exit would end it."""
+        """Cancel the relaunch of a container that was killed while waiting for it.
+
+        The container has no process then, so no exit would ever be reported for it.
+        """
         if self._relaunch_waits:
             self._relaunch_waits = False
             self._context.dispatcher.send(
@@ -299,7 +311,7 @@ class NMContainer:
             )
 
     def end_processes(self) -> None:
-        """Send TERM to its process group, and KILL after the configured delay."""
+        """Send SIGTERM to the container's process group, and SIGKILL after the configured delay."""
         delay_ms = self._context.settings.sigkill_delay_ms
         kill = SignalProcess(self.id, self.launches, Signal.KILL)
         if delay_ms > 0:
@@ -309,42 +321,43 @@ class NMContainer:
             self._context.dispatcher.emit(kill)
 
     def end_orphans(self) -> None:
-        """End the processes that its own process, which has exited, left behind; an emulated container has none."""
+        """End the processes that the container's exited process left behind; an emulated container has no processes."""
         if not self.emulation:
             self.end_processes()
 
     def signal(self, signal: Signal, command: str) -> None:
-        """Send a signal that a user ordered."""
+        """Send a signal that a user requested."""
         self._context.dispatcher.emit(SignalProcess(self.id, self.launches, signal, command))
 
     def clean_up(self) -> None:
-        """Release its files and delete its directories."""
+        """Release the container's files and delete its directories."""
         self._context.resources.release(self.id)
         if not self.emulation:
             self._context.delete_later(DeleteContainerFiles(self.id, self.user))
         self._context.dispatcher.send(ContainerResourcesCleanedup(self.id))
 
     def finished(self) -> None:
-        """Report to its application and to the RM that it is DONE."""
+        """Report to the container's application and to the RM that the container is DONE."""
         self._context.dispatcher.send(ApplicationContainerFinished(self.id))
         self._context.dispatcher.send(ContainerDone(self.id))
 
     def relaunch_if_due(self) -> None:
-        """Relaunch it, unless it was killed meanwhile."""
+        """Start the container's process again, unless the container was killed meanwhile."""
         if self._relaunch_waits:
             self.launch()
 
 
 class SlidingWindowRetryPolicy:
-    """Whether a failed container is relaunched, by the retry context of its AM (Hadoop's SlidingWindowRetryPolicy).
+    """Decides whether a failed container is relaunched, by the retry context of its AM (Hadoop's class of this name).
 
-    With a validity interval only the restarts within it count, so that a container that fails rarely is always retried.
+    With a validity interval, only the restarts within that interval count, so a container that fails rarely is always
+    relaunched.
     """
 
     __slots__ = ("_context", "_remaining", "_restarts_ms", "interval_ms")
 
     def __init__(self, context: ContainerRetryContext, minimum_interval_ms: int) -> None:
-        """`minimum_interval_ms`: a shorter retry interval of the AM is raised to this."""
+        """`minimum_interval_ms` is the shortest retry interval; a shorter one in `context` is raised to it."""
         self._context = context
         self._remaining = context.max_retries
         self._restarts_ms: list[int] = []
@@ -355,13 +368,15 @@ class SlidingWindowRetryPolicy:
         return self._context.policy is not ContainerRetryPolicy.NEVER_RETRY
 
     def should_retry(self, exit_code: int, now_ms: int) -> bool:
-        """True if a process that ended with `exit_code` is to be relaunched; never after TERM or KILL."""
+        """True if a process that ended with `exit_code` is to be relaunched; always False for the codes of TERM and
+        KILL.
+        """
         if exit_code in _NEVER_RETRIED or not self._applies_to(exit_code):
             return False
         return self._context.max_retries == RETRY_FOREVER or self._retries_left(now_ms) > 0
 
     def count_restart(self, now_ms: int) -> None:
-        """Count a restart, which uses up one retry."""
+        """Record a restart, which uses up one of the allowed retries."""
         if self._context.failures_validity_interval_ms > 0:
             self._restarts_ms = [*self._valid_restarts(now_ms), now_ms]
         else:

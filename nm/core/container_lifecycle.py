@@ -1,11 +1,11 @@
-"""NMContainer: from the accepted start to the last file deleted (ContainerImpl).
+"""The lifecycle of a container on a node, from its accepted start to the deletion of its files (ContainerImpl).
 
-The main question is what sets the exit status. A kill stores its reason first (-105 from the AM, -104 from the
-monitor...). The exit code of the process overwrites it only if the process, after TERM, exits by itself with some other
-code; the text of the kill stays in the diagnostics.
+The exit status is set as follows. A kill stores the status for its reason at once (-105 if the AM stops the container,
+-104 if the monitor does, ...). If the process then exits on its own with a code that is not that of the signal, that
+code replaces the status. The text of the kill stays in the diagnostics.
 
-Missing, because no call can request it yet: pausing and resuming (opportunistic containers) and the re-initialisation
-of a running container, with their six states.
+No call can pause or resume a container (opportunistic containers) or re-initialise a running one yet, so the six states
+for these are missing.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ _TOO_LATE = (
     ContainerExitedWithFailure,
     ContainerKilledOnRequest,
 )
-"""Events that may still arrive when the container has ended; they have no effect then."""
+"""Events that may arrive after the container has ended; the container ignores them then."""
 
 CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
     "NMContainer",
@@ -182,9 +182,13 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
         ),
         Row(S.LOCALIZING, ResourceFailed, S.LOCALIZATION_FAILED, _resource_failed, "a file could not be fetched"),
         Row(S.LOCALIZING, KillContainer, S.KILLING, _kill_before_running, "killed while its files are being fetched"),
-        Row(S.LOCALIZATION_FAILED, KillContainer, S.LOCALIZATION_FAILED, None, "it has no process to kill"),
+        Row(S.LOCALIZATION_FAILED, KillContainer, S.LOCALIZATION_FAILED, None, "the container has no process to kill"),
         Row(
-            S.LOCALIZATION_FAILED, ResourceLocalized, S.LOCALIZATION_FAILED, None, "another file was fetched, too late"
+            S.LOCALIZATION_FAILED,
+            ResourceLocalized,
+            S.LOCALIZATION_FAILED,
+            None,
+            "another file was fetched, after one has already failed",
         ),
         Row(S.LOCALIZATION_FAILED, ResourceFailed, S.LOCALIZATION_FAILED, None, "another file failed as well"),
         Row(S.SCHEDULED, ContainerLaunched, S.RUNNING, _launched, "its process runs"),
@@ -202,7 +206,7 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
             ContainerExitedWithFailure,
             (S.RELAUNCHING, S.EXITED_WITH_FAILURE),
             _failed_maybe_retry,
-            "an exit code other than 0; its retry context decides whether it is relaunched",
+            "it exited with a code other than 0; its retry context decides whether it is relaunched",
         ),
         Row(
             S.RUNNING,
@@ -234,7 +238,7 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
             ContainerKilledOnRequest,
             S.CONTAINER_CLEANEDUP_AFTER_KILL,
             _killed,
-            "ended by the signal: the reason of the kill stays the exit status",
+            "the signal ended the process: the exit status stays that of the kill's reason",
         ),
         Row(S.KILLING, ResourceLocalized, S.KILLING, None, "killed while localizing; a file was fetched"),
         Row(S.KILLING, ResourceFailed, S.KILLING, None, "killed while localizing; a file could not be fetched"),

@@ -1,4 +1,4 @@
-"""ContainerManagementProtocol in the core: the calls of AMs about their own containers (ContainerManagerImpl)."""
+"""The calls of AMs about their own containers, as the core handles them (ContainerManagerImpl)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SIGNALS = {
 
 
 class ContainerService:
-    """Answers AMs. A call for several containers handles each separately: one's error does not affect the others."""
+    """Handles the calls of AMs. In a call for several containers, an error for one does not affect the others."""
 
     def __init__(
         self,
@@ -61,11 +61,17 @@ class ContainerService:
         self._auxiliary_services = dict(context.settings.auxiliary_services)
 
     def note_started_before(self, container_ids: tuple[ContainerId, ...]) -> None:
-        """Refuse to start what an earlier NM started: an AM that got no answer may repeat its call."""
+        """Remember containers that an earlier NM started, so that this node refuses to start them again.
+
+        An AM whose call got no answer from the earlier NM may repeat the call.
+        """
         self._started.note_started_before(container_ids)
 
     def start(self, event: StartContainers) -> StartContainersResponse:
-        """Start each container; raises the error of a forged token once the requests before it are started."""
+        """Start each requested container.
+
+        Raises the error of a forged token, but only after the requests before the forged one have been carried out.
+        """
         succeeded, failed = _each(
             (request.token.container_id, partial(self._start_one, event.caller, request)) for request in event.requests
         )
@@ -84,25 +90,28 @@ class ContainerService:
         )
 
     def update(self, event: UpdateContainers) -> UpdateContainersResponse:
-        """Change containers to the sizes in tokens of the RM."""
+        """Change containers to the sizes in the tokens, which the RM has signed."""
         return UpdateContainersResponse(
             *_each((token.container_id, partial(self._check_and_update, event.caller, token)) for token in event.tokens)
         )
 
     def order_update(self, token: ContainerTokenIdentifier) -> None:
-        """Change a container as the RM orders in a heartbeat; a failure is only logged."""
+        """Change a container because a heartbeat response of the RM says so; a failure is only logged."""
         try:
             self._update_one(token)
         except YarnException as error:
             self._context.dispatcher.emit(Warn(f"Unable to update container: {error.message}"))
 
     def signal(self, event: SignalToContainer) -> None:
-        """Send a signal. Stricter than Hadoop, which lets any caller with an NM token signal any container."""
+        """Send a signal to a container for its AM.
+
+        Only the container's own application may do this. Hadoop lets any caller with an NM token signal any container.
+        """
         check_owner(event.caller, event.request.container_id, stop=True)
         self.order_signal(event.request.container_id, event.request.command)
 
     def order_signal(self, container_id: ContainerId, command: SignalContainerCommand) -> None:
-        """Send a signal to a container; an unknown container is ignored, as in Hadoop."""
+        """Send a signal to a container for the RM. A signal for an unknown container is ignored, as in Hadoop."""
         container = self._containers.get(container_id)
         if container is not None:
             container.signal(_SIGNALS[command], command.name)
@@ -126,7 +135,9 @@ class ContainerService:
             raise YarnException("Container start failed as the NodeManager is in the process of shutting down")
         self._containers[container_id] = NMContainer(token, request.launch_context, context)
         if application_id not in self._applications:
-            self._applications[application_id] = NMApplication(application_id, token.user, context)
+            self._applications[application_id] = NMApplication(
+                application_id, token.user, context, request.launch_context.application_acls
+            )
             context.dispatcher.send(InitApplication(application_id))
         context.dispatcher.send(ApplicationContainerInit(container_id))
         self._started.add(token)
@@ -139,7 +150,10 @@ class ContainerService:
         return token.container_id
 
     def _update_one(self, token: ContainerTokenIdentifier) -> None:
-        """Apply a token with a newer version; at most one increase between two heartbeats (updateContainerInternal)."""
+        """Apply a token with a newer version than the container's (updateContainerInternal).
+
+        At most one increase of a container is accepted between two heartbeats.
+        """
         container_id = token.container_id
         container = self._container(container_id)
         old = container.token
@@ -192,7 +206,7 @@ class ContainerService:
 def _each(
     calls: Iterable[tuple[ContainerId, Callable[[], T]]],
 ) -> tuple[tuple[T, ...], dict[ContainerId, YarnException]]:
-    """(the results of the calls that succeed, {container: error} of those that fail)."""
+    """Make all calls. Returns (the results of those that succeed, {container: error} of those that fail)."""
     results: list[T] = []
     failed: dict[ContainerId, YarnException] = {}
     for container_id, call in calls:

@@ -1,4 +1,4 @@
-"""What the objects of a node share: settings, dispatcher, resource caches (Hadoop's NMContext)."""
+"""State that the containers, applications and services of a node share (Hadoop's NMContext)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from yarn.states import ContainerType
 
 
 class EffectDue(Struct, frozen=True):
-    """The time of a scheduled effect has come."""
+    """An effect that was scheduled with `emit_after` is due."""
 
     effect: Effect
 
 
 class NodeContext:
-    """Shared by the containers, the applications and the services of one node."""
+    """The settings, the dispatcher and the resource caches of one node."""
 
     def __init__(self, settings: CoreSettings) -> None:
         self.settings = settings
@@ -29,7 +29,7 @@ class NodeContext:
         self.dispatcher.on(EffectDue, lambda due: self.dispatcher.emit(due.effect))
 
     def emulation_of(self, token: ContainerTokenIdentifier, launch: ContainerLaunchContext) -> str:
-        """The name of the rule by which a container is emulated, empty if it is to run as a process."""
+        """The name of the rule by which a container is emulated; empty if it runs as a process."""
         table = self.settings.emulation
         if table is None:
             return ""
@@ -46,11 +46,13 @@ class NodeContext:
         return "" if rule is None else rule.name
 
     def emit_after(self, delay_ms: int, effect: Effect) -> None:
-        """Emit an effect in the first step at or after now + `delay_ms`."""
+        """Emit `effect` in the first step at least `delay_ms` after this one."""
         self.dispatcher.send_after(delay_ms, EffectDue(effect))
 
     def delete_later(self, deletion: Effect) -> None:
-        """Emit a deletion after the debug delay, never if that is negative (DeletionService)."""
+        """Emit a deletion after the configured debug delay; never emit it if the delay is negative
+        (DeletionService).
+        """
         delay_ms = self.settings.deletion_delay_ms
         if delay_ms == 0:
             self.dispatcher.emit(deletion)

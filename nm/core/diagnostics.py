@@ -1,8 +1,8 @@
-"""The diagnostics of a container, which AMs and people read: word for word those of Hadoop's NM.
+"""The texts in a container's diagnostics, which AMs and people read. The texts equal those of Hadoop's NM.
 
-Each text gets a time stamp and is appended to the earlier ones; above the limit the oldest characters are dropped. The
-text of a failure appears twice (ContainerImpl adds it on the event and again in the transition that ends the
-container): surprising, but kept, because tools read it.
+Each text gets a time stamp and is appended to the earlier texts; above a size limit, the oldest characters are dropped.
+The text of a failure appears twice, because ContainerImpl appends it when the event arrives and again in the transition
+that ends the container. Tools read these diagnostics, so this is kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DAYS_TO_EPOCH = 719_468
 
 
 def time_stamp(wall_ms: int, utc_offset_ms: int = 0) -> str:
-    """`[yyyy-MM-dd HH:mm:ss.SSS]` of a wall-clock time, in the zone `utc_offset_ms` east of UTC."""
+    """Format a wall-clock time as `[yyyy-MM-dd HH:mm:ss.SSS]`, in the time zone `utc_offset_ms` east of UTC."""
     days, ms_of_day = divmod(wall_ms + utc_offset_ms, 86_400_000)
     year, month, day = _civil(days)
     minutes, ms = divmod(ms_of_day, 60_000)
@@ -35,7 +35,7 @@ def time_stamp(wall_ms: int, utc_offset_ms: int = 0) -> str:
 
 
 def launch_exception(container_id: ContainerId, exited: ContainerExited) -> str:
-    """The first text for a failed process (DefaultContainerExecutor.launchContainer)."""
+    """The first text about a process that failed (DefaultContainerExecutor.launchContainer)."""
     text = f"Exception from container-launch.\nContainer id: {container_id}\nExit code: {exited.exit_code}\n"
     if exited.wrapper_error:
         text += f"Exception message: {exited.wrapper_error}\n"
@@ -45,17 +45,19 @@ def launch_exception(container_id: ContainerId, exited: ContainerExited) -> str:
 
 
 def killed_on_request(exit_code: int) -> str:
-    """The text for a process that ended by TERM or KILL, or with their exit codes."""
+    """The text about a process that was ended by SIGTERM or SIGKILL, or exited with code 143 or 137."""
     return f"Container killed on request. Exit code is {exit_code}"
 
 
 def non_zero_exit(exit_code: int) -> str:
-    """The first sentence of the second text; for TERM and KILL the whole of it."""
+    """The first sentence of the second text about a process that failed; after SIGTERM or SIGKILL it
+    is the whole text.
+    """
     return f"Container exited with a non-zero exit code {exit_code}. "
 
 
 def failed_exit(exit_code: int, logs: ErrorLogs, tail_bytes: int) -> str:
-    """The second text for a failed process, with the ends of its error logs (ContainerLaunch)."""
+    """The second text about a process that failed, with the last `tail_bytes` of its error logs (ContainerLaunch)."""
     text = non_zero_exit(exit_code)
     if logs.prelaunch_tail is not None:
         text += f"Error file: prelaunch.err.\nLast {tail_bytes} bytes of prelaunch.err :\n{logs.prelaunch_tail}"
@@ -67,20 +69,20 @@ def failed_exit(exit_code: int, logs: ErrorLogs, tail_bytes: int) -> str:
 
 
 def application_finished(reason: str) -> str:
-    """The text for a container that is killed because its application ended."""
+    """The text about a container that was killed because its application ended."""
     return f"Container killed on application-finish event: {reason}"
 
 
 def signal_sent(container_id: ContainerId, user: str, *, command: str, signal: str, pid: int, delivered: bool) -> str:
-    """The text for a signal that a user ordered."""
+    """The text about a signal that a user requested."""
     result = "success" if delivered else "failed"
     return f"Sent signal {command} ({signal}) to pid {pid} as user {user} for container {container_id}, result={result}"
 
 
 def _civil(days: int) -> tuple[int, int, int]:
-    """(year, month, day) of a day counted from 1970-01-01, in the Gregorian calendar.
+    """(year, month, day) in the Gregorian calendar of the day `days` after 1970-01-01.
 
-    Counted in eras of 400 years that start on 1 March, so that a leap day is the last of its year.
+    The calculation uses eras of 400 years that start on 1 March, so that a leap day is the last day of its year.
     """
     era, day_of_era = divmod(days + _DAYS_TO_EPOCH, _DAYS_OF_400_YEARS)
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365

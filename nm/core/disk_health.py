@@ -1,7 +1,8 @@
-"""Which directories can be used, and the health report on the others (DirectoryCollection).
+"""Decides which directories of a node are usable, and writes the health report about the others (DirectoryCollection).
 
-A directory that cannot be written is in error. A directory whose disk is too full is full: it can still be read. Both
-are left out until a later check finds them good again; a full one must first fall below a lower threshold.
+A directory that cannot be written has an error. A directory whose disk is too full counts as full; its files can still
+be read. A directory with an error and a full directory are not used until a later check finds them good again. A full
+disk must first fall below a lower threshold.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ _FULL = "{kind} usable space is below configured utilization percentage/no more 
 
 
 class DiskLimits(Struct, frozen=True):
-    """When a disk is full: use in percent, free space in MB. The `_good` limits apply to a disk that was not good."""
+    """The limits of use (percent) and of free space (MB) above which a disk is full.
+
+    The `_good` limits apply to a disk that was not good at the last check.
+    """
 
     used_percent_max: float = 90.0
     used_percent_good: float = 90.0
@@ -24,7 +28,9 @@ class DiskLimits(Struct, frozen=True):
 
 
 class DiskSample(Struct, frozen=True):
-    """The result of checking a directory: `problem` if it cannot be used, else the space on its disk."""
+    """The result of checking a directory: `problem` if it is not usable, else the size of its disk
+    and the free space.
+    """
 
     problem: str = ""
     total_bytes: int = 1
@@ -32,7 +38,9 @@ class DiskSample(Struct, frozen=True):
 
 
 class DirectoryHealth(Struct, frozen=True):
-    """A set of directories by health: `errors` and `full` are {directory: message}."""
+    """Directories grouped by health: the good ones, and {directory: message} of those with `errors` and those that are
+    `full`.
+    """
 
     good: tuple[str, ...]
     errors: Mapping[str, str]
@@ -46,7 +54,10 @@ class DirectoryHealth(Struct, frozen=True):
 def check_directories(
     samples: Mapping[str, DiskSample], before: DirectoryHealth, limits: DiskLimits
 ) -> DirectoryHealth:
-    """The health of the directories, from their samples; those not good `before` must meet the `_good` limits."""
+    """Group directories by health, given a sample of each.
+
+    A directory that was not good `before` must meet the `_good` limits.
+    """
     good: list[str] = []
     errors: dict[str, str] = {}
     full: dict[str, str] = {}
@@ -62,12 +73,12 @@ def check_directories(
 
 
 def is_healthy(local: DirectoryHealth, logs: DirectoryHealth, limits: DiskLimits) -> bool:
-    """True if enough local and enough log directories are good."""
+    """True if enough local directories and enough log directories are good."""
     return all(len(kind.good) / kind.total >= limits.healthy_fraction_min for kind in (local, logs))
 
 
 def health_report(local: DirectoryHealth, logs: DirectoryHealth) -> str:
-    """The text about directories that are not good, for the RM and for people; empty if all are good."""
+    """The health report about directories that are not good; empty if all are good. The RM and people read it."""
     parts = [
         _part(local, local.errors, "local-dirs have errors: "),
         _part(local, local.full, _FULL.format(kind="local-dirs")),

@@ -1,4 +1,4 @@
-"""The effects of the NodeManager's core. The shell carries them out in order."""
+"""The effects that a NodeManager's core returns. The shell carries them out in order."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.records import SecretRecord
 from yarn.resource import Resource
+from yarn.states import ApplicationAccessType
 
 
 class Signal(Enum):
-    """The signals that an NM sends; `value` is the number."""
+    """The signals that an NM sends to containers; `value` is the signal number."""
 
     QUIT = 3
     KILL = 9
@@ -24,15 +25,16 @@ class Signal(Enum):
 
 
 class SendRegistration(Struct, frozen=True):
-    """Send registerNodeManager; answer with NodeRegistered or RegistrationFailed."""
+    """Call registerNodeManager. The shell answers with NodeRegistered or RegistrationFailed."""
 
     request: RegisterNodeManagerRequest
 
 
 class SendHeartbeat(Struct, frozen=True):
-    """Send nodeHeartbeat; answer with NodeHeartbeatAnswered or NodeHeartbeatFailed. At most one is in progress.
+    """Call nodeHeartbeat. The shell answers with NodeHeartbeatAnswered or NodeHeartbeatFailed.
 
-    `at_once`: a container has ended, so it is sent before the interval is over.
+    At most one heartbeat is in progress. `at_once` is True if a container has ended: such a heartbeat is sent before
+    the interval is over.
     """
 
     request: NodeHeartbeatRequest
@@ -40,20 +42,24 @@ class SendHeartbeat(Struct, frozen=True):
 
 
 class SendUnregistration(Struct, frozen=True):
-    """Send unRegisterNodeManager, best effort; answer with UnregisterCompleted."""
+    """Call unRegisterNodeManager; a failure is ignored. The shell answers with UnregisterCompleted."""
 
 
 class EndNode(Struct, frozen=True):
-    """End the node, after the earlier effects. `failure` says why it cannot go on; empty for an orderly end."""
+    """End the node after the shell has carried out all earlier effects.
+
+    `failure` says why the node cannot continue; it is empty after an orderly shutdown.
+    """
 
     failure: str = ""
 
 
 class FetchResource(Struct, frozen=True):
-    """Copy (and unpack) a file into a cache; answer with ResourceFetched or ResourceFetchFailed.
+    """Copy a file into a cache, and unpack it if it is an archive.
 
-    The copy goes to directory `number` of the cache for `resource.visibility`, `user` and `application_id`.
-    `container_id` is the first container that requested it.
+    Answered with ResourceFetched or ResourceFetchFailed. The copy goes into directory `number` of the cache that
+    belongs to `resource.visibility`, `user` and `application_id`. `container_id` is the first container that requested
+    the file.
     """
 
     fetch_id: int
@@ -65,18 +71,19 @@ class FetchResource(Struct, frozen=True):
 
 
 class DeleteResource(Struct, frozen=True):
-    """Delete a cached copy, with the numbered directory that contains it."""
+    """Delete a cached copy, together with the numbered directory that contains it."""
 
     path: str
 
 
 class LaunchContainer(SecretRecord, frozen=True):
-    """Start the container's process; answer with ContainerLaunched, then ContainerExited, or with LaunchFailed.
+    """Start a container's process.
 
-    `links` {link name below the work directory: path of the copy}. `launch` counts the launches of this container:
-    above 1 it is relaunched in its work and log directory; every answer repeats the number. `resource` and
-    `opportunistic` set its share of the CPU. `emulation` names the rule by which it is emulated; empty: it runs as a
-    process.
+    The shell answers with ContainerLaunched and later ContainerExited, or with LaunchFailed. `links` is {link name
+    below the work directory: path of the copy}. `launch` counts the launches of the container: from the second launch
+    on, the existing work and log directories are used. Every answer repeats `launch`. `resource` and `opportunistic`
+    determine the CPU share. `emulation` names the rule by which the container is emulated; if it is empty, the
+    container runs as a process.
     """
 
     secret_fields: ClassVar = ("tokens",)
@@ -95,9 +102,9 @@ class LaunchContainer(SecretRecord, frozen=True):
 
 
 class SignalProcess(Struct, frozen=True):
-    """Send a signal to the container's process group; TERM and KILL cancel a launch that has not happened yet.
+    """Send a signal to a container's process group. TERM and KILL also cancel a launch that has not happened yet.
 
-    `command` is set if a user ordered the signal: answer with ContainerSignalled then.
+    If `command` is set, a user requested the signal, and the shell answers with ContainerSignalled.
     """
 
     container_id: ContainerId
@@ -107,7 +114,10 @@ class SignalProcess(Struct, frozen=True):
 
 
 class MonitorContainer(Struct, frozen=True):
-    """Monitor the container's process tree; send MemoryExceeded if it uses more memory than a limit (bytes)."""
+    """Monitor a container's process tree.
+
+    The shell sends MemoryExceeded if the tree uses more memory than a limit (bytes).
+    """
 
     container_id: ContainerId
     launch: int
@@ -116,7 +126,7 @@ class MonitorContainer(Struct, frozen=True):
 
 
 class ChangeMonitoring(Struct, frozen=True):
-    """Change the container's memory limits (bytes) and vcores; ignored if it has ended."""
+    """Change a container's memory limits (bytes) and vcores; ignored if the container has ended."""
 
     container_id: ContainerId
     physical_memory_limit_bytes: int
@@ -126,27 +136,57 @@ class ChangeMonitoring(Struct, frozen=True):
 
 
 class DeleteContainerFiles(Struct, frozen=True):
-    """Delete the container's work and private directories, below every local directory."""
+    """Delete a container's work directories and private directories from all local directories."""
 
     container_id: ContainerId
     user: str
 
 
 class DeleteApplicationFiles(Struct, frozen=True):
-    """Delete the application's directories (caches and work), below every local directory."""
+    """Delete an application's caches and work directories from all local directories."""
 
     application_id: ApplicationId
     user: str
 
 
 class DeleteApplicationLogs(Struct, frozen=True):
-    """Delete the application's log directories, below every log directory."""
+    """Delete an application's logs from all log directories."""
+
+    application_id: ApplicationId
+
+
+class AggregateLogs(Struct, frozen=True):
+    """Write an application's logs into its file in the remote log directory; answer with LogsAggregated.
+
+    `acls` {access: users, a blank, groups}, of the application's first container here, go into the file.
+    """
+
+    application_id: ApplicationId
+    user: str
+    acls: dict[ApplicationAccessType, str]
+
+
+class InitAuxiliaryService(SecretRecord, frozen=True):
+    """Pass service data of a container to an auxiliary service: its application uses the service on this node."""
+
+    secret_fields: ClassVar = ("data",)
+
+    service: str
+    application_id: ApplicationId
+    user: str
+    data: bytes = b""
+
+
+class StopAuxiliaryServices(Struct, frozen=True):
+    """Have the auxiliary services forget an application: it has ended on this node."""
 
     application_id: ApplicationId
 
 
 class ForgetApplicationKeys(Struct, frozen=True):
-    """Drop the keys that NM tokens of the application's attempts are checked with: it has ended on this node."""
+    """Forget the keys for the NM tokens of an application's attempts, because the application has
+    ended on this node.
+    """
 
     application_id: ApplicationId
 
@@ -167,6 +207,9 @@ Effect: TypeAlias = (
     | DeleteContainerFiles
     | DeleteApplicationFiles
     | DeleteApplicationLogs
+    | AggregateLogs
+    | InitAuxiliaryService
+    | StopAuxiliaryServices
     | ForgetApplicationKeys
     | StateChanged
     | Warn

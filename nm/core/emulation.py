@@ -1,15 +1,15 @@
-"""Which containers are emulated, and what each of them uses: rules, of which the first that matches decides.
+"""Rules that decide which containers are emulated, and what each emulated container uses.
 
-A rule sees what a NodeManager knows of a container: its token and its launch context. The name and the type of the
-application are not part of them.
+The first matching rule decides. A rule can match what a NodeManager knows about a container: its token and its launch
+context. A rule cannot match the application's name or type, because the node does not know them.
 
     profile = ResourceProfile.draw(stages, resource, random.random)
     profile.ends_after_ms             2140, None if only a signal ends the container
     profile.exit_code                 0
     profile.usage_at(1200)            Usage(memory_bytes=..., cpu_ms=...)
 
-All random numbers are drawn at the start. So a profile is a function of time and needs one timer, for its end, however
-many stages it has, and the same draws give the same profile.
+All random numbers are drawn when the container starts. After that, its profile depends only on time. So a container
+needs a single timer, for its end, and the same random numbers always give the same profile.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from msgspec import Struct
 from yarn.resource import Resource
 
 Draw: TypeAlias = Callable[[], float]
-"""The next random number, from 0 to below 1."""
+"""A function that returns the next random number, at least 0 and less than 1."""
 
 _BYTES_PER_MB = 1 << 20
 
 
 class Amount(Struct, frozen=True):
-    """`value` MB, vcores or ms; if `relative`, a fraction of the amount passed to `of`."""
+    """`value` in MB, vcores or ms. If `relative`, `value` is a fraction of the amount that is passed to `of`."""
 
     value: float = 0.0
     relative: bool = False
@@ -39,10 +39,11 @@ class Amount(Struct, frozen=True):
 
 
 class Stage(Struct, frozen=True):
-    """One part of a container's run. Its length is `lasts_ms` +- `jitter_ms`; None: it ends only by a signal.
+    """One part of a container's run. The stage lasts `lasts_ms` +- `jitter_ms`; None: until a signal.
 
     Memory use changes linearly from `memory_first` to `memory_last`. At the end of the stage the container exits with
-    `exit_code`, with `exit_probability`; otherwise the next stage starts, and after the last one it exits with 0.
+    `exit_code`, with the probability `exit_probability`. Otherwise the next stage starts; after the last stage the
+    container exits with 0.
     """
 
     lasts_ms: int | None
@@ -55,21 +56,21 @@ class Stage(Struct, frozen=True):
 
     @property
     def is_drawn(self) -> bool:
-        """True if the stage needs random numbers."""
+        """True if the stage depends on random numbers."""
         return self.jitter_ms > 0 or 0 < self.exit_probability < 1
 
 
 class Usage(NamedTuple):
-    """Memory used at a moment, and CPU time used from the container's start to that moment."""
+    """The memory that a container uses at one moment, and the CPU time that it has used since its start."""
 
     memory_bytes: int
     cpu_ms: int
 
 
 class ResourceProfile(Struct, frozen=True):
-    """How long an emulated container runs, with which exit code it ends, and what it uses at each moment.
+    """How long an emulated container runs, its exit code, and what it uses at each moment.
 
-    `lengths_ms` are the lengths of the stages that are reached, without one that ends only by a signal.
+    `lengths_ms` are the lengths of the stages that are reached, except a stage that only a signal ends.
     """
 
     stages: tuple[Stage, ...]
@@ -80,7 +81,9 @@ class ResourceProfile(Struct, frozen=True):
 
     @staticmethod
     def draw(stages: tuple[Stage, ...], resource: Resource, draw: Draw) -> ResourceProfile:
-        """A profile for a container of that size. Each stage draws its length, then whether the container exits."""
+        """Draw a profile for a container of size `resource`: for each stage its length, then whether the container
+        exits.
+        """
         lengths: list[int] = []
         for stage in stages:
             if stage.lasts_ms is None:
@@ -93,7 +96,7 @@ class ResourceProfile(Struct, frozen=True):
         return ResourceProfile(stages, resource, tuple(lengths), sum(lengths), 0)
 
     def usage_at(self, elapsed_ms: int) -> Usage:
-        """The usage `elapsed_ms` after the start; after the end, the usage at the end."""
+        """The usage `elapsed_ms` after the start. After the container's end, this is the usage at the end."""
         cpu_ms, memory_mb, left_ms = 0.0, 0.0, float(elapsed_ms)
         for stage, length_ms in zip(self.stages, (*self.lengths_ms, None), strict=False):
             within_ms = left_ms if length_ms is None else min(left_ms, length_ms)
@@ -110,7 +113,10 @@ class ResourceProfile(Struct, frozen=True):
 
 
 class ContainerFacts(Struct, frozen=True):
-    """What a node knows of a container that is to be launched. `command`: its commands, joined by spaces."""
+    """What a node knows about a container that is to be launched.
+
+    `command` is the container's commands, joined by spaces.
+    """
 
     is_master: bool
     user: str
@@ -122,7 +128,7 @@ class ContainerFacts(Struct, frozen=True):
 
 
 class Bounds(Struct, frozen=True):
-    """Numbers from `least` to `most`, both included; None: unbounded."""
+    """A range of numbers from `least` to `most`, both included. None means that the range has no bound on that side."""
 
     least: int | None = None
     most: int | None = None
@@ -132,7 +138,10 @@ class Bounds(Struct, frozen=True):
 
 
 class Match(Struct, frozen=True):
-    """The conditions of a rule; None and empty match any container. Texts are regular expressions (re.search)."""
+    """The conditions of a rule. A condition that is None or empty is met by every container.
+
+    Texts are regular expressions and are found anywhere in the value (re.search).
+    """
 
     is_master: bool | None = None
     user: str | None = None
@@ -144,7 +153,7 @@ class Match(Struct, frozen=True):
     vcores: Bounds = Bounds()
 
     def matches(self, facts: ContainerFacts) -> bool:
-        """True if the container meets all conditions; a condition on a variable that it does not have is not met."""
+        """True if the container meets all conditions. A condition on a variable that the container lacks is not met."""
         return (
             self.is_master in (None, facts.is_master)
             and self.priority.contain(facts.priority)
@@ -158,10 +167,10 @@ class Match(Struct, frozen=True):
 
 
 class Rule(Struct, frozen=True):
-    """Which containers it matches, and their stages; None: they run as real processes.
+    """A rule: the containers that it matches, and the stages that they follow.
 
-    `registers`: an AM registers with the ResourceManager, sends heartbeats while its stages last, and unregisters if
-    they end with exit code 0.
+    `stages` None: they run as real processes. If `registers`, a container that is an AM registers with the
+    ResourceManager, sends heartbeats while its stages last, and unregisters if they end with exit code 0.
     """
 
     name: str
@@ -175,18 +184,21 @@ class Rule(Struct, frozen=True):
 
 
 class EmulationTable(Struct, frozen=True):
-    """Rules, the first that matches wins, each with a unique name. Containers that match none run as real processes."""
+    """Rules with unique names.
+
+    The first rule that matches a container decides; a container that none matches is real.
+    """
 
     rules: tuple[Rule, ...] = ()
     seed: int = 0
 
     @property
     def has_masters(self) -> bool:
-        """True if any rule has AMs that register."""
+        """True if a rule has AMs that register with the ResourceManager."""
         return any(rule.registers for rule in self.rules)
 
     def rule_for(self, facts: ContainerFacts) -> Rule | None:
-        """The rule by which the container is emulated, None if it is to run as a real process."""
+        """The rule by which a container is emulated; None if the container runs as a real process."""
         rule = next((rule for rule in self.rules if rule.match.matches(facts)), None)
         return None if rule is None or rule.stages is None else rule
 

@@ -1,7 +1,8 @@
 """The events that a NodeManager's core handles: calls of AMs, answers of the RM, exits of processes, timers.
 
-An event that is an RPC carries `call`, the shell's number for it; the core answers each such event with exactly one
-`Reply` or `Refuse` of that number, in the same step. The shell, which has the keys, has checked all signatures.
+An event that is an RPC has a number, `call`, which the shell assigns. The core answers each such event in the same step
+with exactly one `Reply` or `Refuse` of that number. The shell has already checked all signatures, because only the
+shell has the keys.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from msgspec import Struct
 from nm.core.effects import Signal
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.errors import YarnException
-from yarn.ids import ContainerId
-from yarn.machine.effects import Call
+from yarn.ids import ApplicationId, ContainerId
+from yarn.machine import Tick
+from yarn.machine.dispatcher import Call
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.container_management import SignalContainerRequest
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
 
 
 class VerifiedStart(Struct, frozen=True):
-    """One container to start; the signature of its token has been verified."""
+    """A container to start. The signature of its token has been verified."""
 
     launch_context: ContainerLaunchContext
     token: ContainerTokenIdentifier
@@ -30,8 +32,9 @@ class VerifiedStart(Struct, frozen=True):
 class StartContainers(Struct, frozen=True):
     """ContainerManagementProtocol.startContainers; answered with StartContainersResponse.
 
-    `forged` is the error of the first request whose token has a wrong signature. The requests before it are started,
-    those after it were dropped, and the whole call is refused with it (as Hadoop does).
+    `forged` is the error of the first request whose token has a wrong signature, None if there is no such request.
+    If there is one, `requests` are those before it: they are started, and then the whole call is refused with
+    `forged`, as in Hadoop.
     """
 
     call: Call
@@ -72,10 +75,17 @@ class SignalToContainer(Struct, frozen=True):
     request: SignalContainerRequest
 
 
-class Start(Struct, frozen=True):
-    """The node is ready to serve: register it.
+class LogsAggregated(Struct, frozen=True):
+    """The answer to AggregateLogs: `problem` says why the logs could not be aggregated, empty if they are."""
 
-    `started_before`: containers that an earlier NM over the same directories started.
+    application_id: ApplicationId
+    problem: str = ""
+
+
+class Start(Struct, frozen=True):
+    """The node is ready to serve and must register.
+
+    `started_before` are the containers that an earlier NM started in the same directories.
     """
 
     started_before: tuple[ContainerId, ...] = ()
@@ -88,27 +98,30 @@ class NodeRegistered(Struct, frozen=True):
 
 
 class RegistrationFailed(Struct, frozen=True):
-    """SendRegistration could not reach the RM within the configured wait, or the RM refused it with an error."""
+    """SendRegistration failed: the RM could not be reached within the configured time, or refused the node."""
 
     problem: str
 
 
 class NodeHeartbeatAnswered(Struct, frozen=True):
-    """The RM's answer to SendHeartbeat. `updates`: the contents of the verified tokens in its containers_to_update."""
+    """The RM's answer to SendHeartbeat.
+
+    `updates` are the verified contents of the tokens in its containers_to_update.
+    """
 
     response: NodeHeartbeatResponse
     updates: tuple[ContainerTokenIdentifier, ...] = ()
 
 
 class NodeHeartbeatFailed(Struct, frozen=True):
-    """SendHeartbeat failed. `unreachable`: the RM could not be reached within the configured wait."""
+    """SendHeartbeat failed. `unreachable` is True if the RM could not be reached within the configured time."""
 
     problem: str
     unreachable: bool
 
 
 class ResourceFetched(Struct, frozen=True):
-    """FetchResource is done: the copy is at `path`."""
+    """FetchResource has succeeded: the copy is at `path`."""
 
     fetch_id: int
     path: str
@@ -146,10 +159,10 @@ class LaunchCancelled(Struct, frozen=True):
 
 
 class ErrorLogs(Struct, frozen=True):
-    """The ends of a failed container's error logs.
+    """The last part of each error log of a container that failed.
 
-    `prelaunch_tail`: the end of prelaunch.err, None if the file does not exist. `names`: the files whose name matches
-    the stderr pattern, sorted; `newest` is the one last written, `newest_tail` its end.
+    `prelaunch_tail` is the end of prelaunch.err, None if that file does not exist. `names` are the files whose names
+    match the stderr pattern, sorted. `newest` is the one that was written last, and `newest_tail` is its end.
     """
 
     prelaunch_tail: str | None = None
@@ -159,10 +172,10 @@ class ErrorLogs(Struct, frozen=True):
 
 
 class ContainerExited(Struct, frozen=True):
-    """The container's process ended with `exit_code` (128 + the number for a signal).
+    """The container's process ended with `exit_code`, which is 128 + the signal number if a signal ended it.
 
-    `wrapper_error`, `wrapper_output`: the output of the wrapper script itself, normally empty. `logs` are read only if
-    the code is a failure.
+    `wrapper_error` and `wrapper_output` are the output of the wrapper script itself, normally empty. `logs` are read
+    only if the exit code means a failure.
     """
 
     container_id: ContainerId
@@ -174,7 +187,7 @@ class ContainerExited(Struct, frozen=True):
 
 
 class ContainerSignalled(Struct, frozen=True):
-    """A signal that a user ordered was sent to `pid`; `delivered` is False if that failed."""
+    """A signal that a user requested was sent to process `pid`; `delivered` is False if sending failed."""
 
     container_id: ContainerId
     command: str
@@ -184,7 +197,7 @@ class ContainerSignalled(Struct, frozen=True):
 
 
 class MemoryExceeded(Struct, frozen=True):
-    """The container's process tree uses more memory than a limit; `diagnostics` lists the amounts and the processes."""
+    """A container's process tree uses more memory than a limit; `diagnostics` lists the amounts and the processes."""
 
     container_id: ContainerId
     launch: int
@@ -200,21 +213,17 @@ class UtilizationSampled(Struct, frozen=True):
 
 
 class HealthChecked(Struct, frozen=True):
-    """The node's health, as just checked."""
+    """The node's health, which has just been checked."""
 
     health: NodeHealth
 
 
-class Tick(Struct, frozen=True):
-    """The time of `next_deadline_ms` has come."""
-
-
 class ShutDown(Struct, frozen=True):
-    """The operator stops the node (SIGTERM): unregister, end all containers, stop."""
+    """The operator stops the node (SIGTERM): unregister, end all containers, then stop."""
 
 
 class UnregisterCompleted(Struct, frozen=True):
-    """The RM has acknowledged unRegisterNodeManager, or did not in time."""
+    """unRegisterNodeManager is over: the RM has acknowledged the call, or the time limit for its answer has passed."""
 
 
 Event: TypeAlias = (
@@ -223,6 +232,7 @@ Event: TypeAlias = (
     | GetContainerStatuses
     | UpdateContainers
     | SignalToContainer
+    | LogsAggregated
     | Start
     | NodeRegistered
     | RegistrationFailed

@@ -31,7 +31,7 @@ _Answer: TypeAlias = NodeHeartbeatAnswered | NodeHeartbeatFailed | NodeRegistere
 
 
 class NodeAudit:
-    """Checks the steps of one node, in order. Each check costs time in proportion to what the node has."""
+    """Checks a node's state after each of its steps. The cost of a check is proportional to the size of the state."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class NodeAudit:
         self._launches: dict[ContainerId, int] = {}
 
     def violations(self, event: Event, effects: Iterable[Effect]) -> list[str]:
-        """Every invariant that does not hold after a step, with its number; empty if all hold."""
+        """The invariants that do not hold after a step, each with its number; empty if all hold."""
         effects = list(effects)
         return [
             *self._of_containers(),
@@ -69,7 +69,7 @@ class NodeAudit:
             if state in _LAUNCHED and container.launches == 0:
                 yield f"N-04: {container} is {state.name} without a launch"
             if state is _S.DONE and self._resources.held_by(container.id):
-                yield f"N-05: {container} is DONE and holds {self._resources.held_by(container.id)} files"
+                yield f"N-05: {container} is DONE and holds {self._resources.held_by(container.id)} cached files"
 
     def _of_applications(self) -> Iterator[str]:
         for application in self._applications.values():

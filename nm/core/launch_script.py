@@ -1,24 +1,25 @@
-"""The three scripts between a NodeManager and a container's command, and the environment they set up.
+"""The three scripts between a NodeManager and a container's command, and the environment that they set up.
 
     default_container_executor.sh           the NM's child: waits, writes the exit code to a file
-      default_container_executor_session.sh   writes its process id to a file, becomes a session of its own
-        launch_container.sh                     exports, links, debug copies, then becomes bash -c "<command>"
+      default_container_executor_session.sh   writes its process id to a file, becomes a session leader
+        launch_container.sh                     exports variables, makes links, then becomes bash -c "<command>"
 
-The command is the user's own shell text and is not escaped: it is put between double quotes unchanged, so that bash
-expands variables in it, and `bash -c` then reads the result. AMs written for YARN rely on that
-("{{JAVA_HOME}}/bin/java"). Everything else is data and runs no command: paths, link names and the node's variables are
-quoted, and values set by an AM can only refer to variables (nm.core.shell_text).
+A container's command is shell text of the user and is not escaped. The script contains it unchanged between double
+quotes: bash expands variables in it, and `bash -c` then runs the result. AMs written for YARN rely on that
+("{{JAVA_HOME}}/bin/java"). Everything else is data and cannot run a command: paths, link names and the node's variables
+are quoted, and values set by an AM can only refer to variables (nm.core.shell_text).
 
-(ContainerLaunch, ContainerExecutor.)
+The rules are those of Hadoop's ContainerLaunch and ContainerExecutor.
 """
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from nm.core.shell_text import literal, quote, quote_in_command, quote_value, references
 from yarn.ids import ContainerId, NodeId
@@ -33,23 +34,25 @@ DIRECTORY_INFO = "directory.info"
 LS_TITLE = "ls -l:"
 TREE_TITLE = "find -L . -maxdepth 5 -ls:"
 BROKEN_LINKS_TITLE = "broken symlinks(find -L . -maxdepth 5 -type l -ls):"
+AUXILIARY_SERVICE_PREFIX = "NM_AUX_SERVICE_"
+"""With a service's name: the variable that has its data in base 64 (AuxiliaryServiceHelper)."""
 JVM_PID = "JVM_PID"
-"""Set to the process id of the script, which becomes that of the command."""
+"""The variable that contains the process id of the script. The container's command keeps this process id."""
 JAVA_17_OPTIONS = (
     "--add-opens=java.base/java.lang=ALL-UNNAMED "
     "--add-exports=java.base/sun.net.dns=ALL-UNNAMED "
     "--add-exports=java.base/sun.net.util=ALL-UNNAMED"
 )
-"""What replaces `<ADD_OPENS>` from Java 17 on, which closes these packages to reflection."""
+"""The replacement for `<ADD_OPENS>` from Java 17 on: Java 17 closes these packages to reflection."""
 WRITE_CGROUP_FAILED = 27
-"""The exit code of Hadoop's container-executor in this case."""
+"""The exit code if the process cannot enter its cgroup, as in Hadoop's container-executor."""
 
 _ADMIN_VARIABLE = re.compile(r"(?:^|,)\s*([A-Za-z_][A-Za-z0-9_]*)=([^,]*)")
 _REFERENCE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
 class DebugFiles(Enum):
-    """Who writes a copy of the script and a listing of the work directory beside the logs (nm.launcher.files)."""
+    """Who writes the copy of the launch script and the listing of the work directory (nm.launcher.files)."""
 
     NOBODY = 0
     SCRIPT = 1
@@ -57,7 +60,7 @@ class DebugFiles(Enum):
 
 
 class Directories(Struct, frozen=True):
-    """The directories of one launch: the chosen work and log directory, and those on all good disks.
+    """The directories of one launch: its work and log directory, and the directories on all good disks.
 
     The container gets `application_dirs`, `user_dirs` (each ends in a slash) and `log_dirs` in its environment.
     """
@@ -72,9 +75,10 @@ class Directories(Struct, frozen=True):
 class NodeEnvironment(Struct, frozen=True):
     """What a node adds to the environment of its containers.
 
-    `inherited` {variable: value}: the NM's variables that are whitelisted. `admin_env` is yarn.nodemanager.admin-env;
-    `nm_variables` are all of the NM's, for `$X` in it. `java_version` is the major version of the node's Java, 0 if
-    there is none.
+    `inherited` is {variable: value} of the NM's own variables that are whitelisted. `admin_env` is
+    yarn.nodemanager.admin-env; `nm_variables` are all variables of the NM, which replace `$X` in it. `java_version` is
+    the major version of the node's Java, 0 if the node has none. `auxiliary_services` is {name: data that
+    startContainers returns for it}.
     """
 
     node_id: NodeId
@@ -84,13 +88,14 @@ class NodeEnvironment(Struct, frozen=True):
     admin_env: str
     nm_variables: Mapping[str, str]
     java_version: int = 0
+    auxiliary_services: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 class Environment(Struct, frozen=True):
     """A container's variables, in the order of their exports: first `of_node`, then `other`.
 
-    Values in `of_node` are literal; those in `other` may refer to variables. The scripts run with `of_node` alone until
-    the exports, because bash acts on some variables (BASH_ENV).
+    Values in `of_node` are literal; values in `other` may refer to variables. Until the script exports the variables,
+    it runs with `of_node` alone, because bash acts on some variables (BASH_ENV).
     """
 
     of_node: dict[str, str]
@@ -103,7 +108,7 @@ def expand_command(command: str, log_dir: str, java_version: int) -> str:
 
 
 def expand_value(value: str, log_dir: str, java_version: int) -> str:
-    """Replace the same placeholders in an environment value."""
+    """Replace `<LOG_DIR>`, `<CPS>`, `<ADD_OPENS>` and `{{VAR}}` in the value of an environment variable."""
     return _expand(value, literal(log_dir), java_version)
 
 
@@ -116,7 +121,7 @@ def environment(
     directories: Directories,
     localization_counters: str,
 ) -> Environment:
-    """The variables of a container: the AM's, and the node's, which an AM cannot change."""
+    """The variables of a container: those that the AM sets, and those of the node, which an AM cannot change."""
     other = dict(given)
     for name, value in _ADMIN_VARIABLE.findall(node.admin_env):
         text = _REFERENCE.sub(lambda match: other.get(match[1], node.nm_variables.get(match[1], "")), value)
@@ -136,6 +141,10 @@ def environment(
         "HOME": node.home,
         "PWD": directories.work_dir,
         "LOCALIZATION_COUNTERS": localization_counters,
+        **{
+            f"{AUXILIARY_SERVICE_PREFIX}{name}": base64.b64encode(data).decode()
+            for name, data in node.auxiliary_services.items()
+        },
     }
     of_others = {name: value for name, value in other.items() if name not in of_node and name != JVM_PID}
     return Environment(of_node, of_others)
@@ -178,15 +187,18 @@ def launch_script(
 
 
 def wrapper_script(session: str, exit_code_file: str) -> str:
-    """default_container_executor.sh; bash reports its second line when a signal ends the container."""
+    """The text of default_container_executor.sh.
+
+    If a signal ends the container, bash prints the script's second line.
+    """
     return f"#!/bin/bash\n/bin/bash {quote(session)}\nrc=$?\necho $rc > {quote(exit_code_file)}\nexit $rc\n"
 
 
 def session_script(script: str, pid_file: str, cgroup_procs: str = "") -> str:
-    """default_container_executor_session.sh; the pid file is complete once its line ends.
+    """The text of default_container_executor_session.sh. The pid file is complete once its line ends.
 
-    Hadoop renames the pid file and the exit code file into place instead, by running `mv` for each.
-    `cgroup_procs`: the cgroup file to which the script writes its process id, before the container's command runs.
+    Hadoop instead moves the finished pid file and exit code file into place, running `mv` for each. `cgroup_procs` is
+    the cgroup file to which the script writes its process id before the container's command runs.
     """
     enter = f"echo $$ > {quote(cgroup_procs)} || exit {WRITE_CGROUP_FAILED}\n" if cgroup_procs else ""
     return f"#!/bin/bash\n\n{enter}echo $$ > {quote(pid_file)}\nexec setsid /bin/bash {quote(script)}\n"
@@ -194,7 +206,7 @@ def session_script(script: str, pid_file: str, cgroup_procs: str = "") -> str:
 
 def _expand(text: str, log_dir: str, java_version: int) -> str:
     text = text.replace("<CPS>", ":").replace("<ADD_OPENS>", JAVA_17_OPTIONS if java_version >= 17 else "")
-    # The log directory comes last: a placeholder in its name must stay.
+    # Replace the log directory last, so that a placeholder in the directory's name is not expanded.
     return text.replace("{{", "$").replace("}}", "").replace("<LOG_DIR>", log_dir)
 
 
@@ -225,7 +237,10 @@ def _debug_lines(log_dir: str) -> list[str]:
 
 
 def _in_order_of_reference(variables: Mapping[str, str]) -> list[str]:
-    """The names, each after those that its value refers to; within a reference cycle, in the given order."""
+    """The variable names in an order in which each follows those that its value refers to.
+
+    Within a cycle of references, the given order is kept.
+    """
     ordered: dict[str, None] = {}
     resolved: set[str] = set()
 

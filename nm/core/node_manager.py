@@ -1,12 +1,13 @@
-"""The NodeManager as a pure core: an event and the time in, effects out.
+"""The NodeManager as a pure core: it handles one event at a given time and returns the effects to carry out.
 
     core = NodeManagerCore(node_id, facts, settings)
     effects = core.handle(Start(), now_ms)              SendRegistration
     effects = core.handle(NodeRegistered(...), now_ms)  SendHeartbeat
     effects = core.handle(StartContainers(...), now_ms) FetchResource or LaunchContainer, Reply
 
-One step handles one event and the events that follow from it among the node's own objects, first in, first out. Time is
-wall-clock milliseconds that never go back (the shell's WallClock): expiry of tokens and timers use it.
+One step handles one event, and then the events that the node's own objects send one another, first in, first out. The
+time is in milliseconds of a wall clock that never goes back (the shell's WallClock). Timers and the expiry of tokens
+use this clock.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from nm.core.events import (
     HealthChecked,
     LaunchCancelled,
     LaunchFailed,
+    LogsAggregated,
     MemoryExceeded,
     NodeHeartbeatAnswered,
     NodeHeartbeatFailed,
@@ -59,7 +61,6 @@ from nm.core.events import (
     Start,
     StartContainers,
     StopContainers,
-    Tick,
     UnregisterCompleted,
     UpdateContainers,
     UtilizationSampled,
@@ -68,16 +69,16 @@ from nm.core.invariants import NodeAudit
 from nm.core.settings import CoreSettings, NodeFacts
 from nm.core.status_updater import Conversation, HeartbeatDue, NodeStatusUpdater
 from yarn.ids import ApplicationId, ContainerId, NodeId
-from yarn.machine import InvariantsBroken, Warn, event_name
-from yarn.protocols.tracker import NodeHeartbeatResponse
-from yarn.states import ContainerExitStatus, NodeAction
+from yarn.machine import InvariantsBroken, Tick, Warn, event_name
+from yarn.protocols.tracker import LogAggregationReport, NodeHeartbeatResponse
+from yarn.states import ContainerExitStatus, LogAggregationStatus, NodeAction
 
 UNREGISTER_TIMEOUT_MS = 500
-"""End the containers after this long even if the RM has not acknowledged the unregistration; it may be down."""
+"""End the containers after this long even if the RM has not acknowledged the unregistration; the RM may be down."""
 
 
 class ShrinkCaches(Struct, frozen=True):
-    """It is time for the next cleanup of the resource caches."""
+    """The interval between two cleanups of the resource caches has passed."""
 
 
 class ShutdownTimeout(Struct, frozen=True):
@@ -85,7 +86,7 @@ class ShutdownTimeout(Struct, frozen=True):
 
 
 class NodeManagerCore:
-    """One node. `stopping` is True from the order to stop until the process ends.
+    """The core of one node. `stopping` is True from the order to stop until the process ends.
 
     `containers` holds each container from its accepted start until the RM has acknowledged its end, `applications` each
     application until the deletion of its logs is scheduled; both in the order of their starts.
@@ -108,7 +109,9 @@ class NodeManagerCore:
         self._register_handlers()
 
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
-        """Handle `event` at `now_ms` (never less than in the last call); carry out the effects before the next call.
+        """Handle `event` and return its effects, which must be carried out before the next call.
+
+        `now_ms` is never less than in the last call.
 
         Raises InternalError for an illegal transition; do not use the core after that.
         """
@@ -122,11 +125,11 @@ class NodeManagerCore:
         return effects
 
     def next_deadline_ms(self) -> int | None:
-        """When the shell must send a Tick, None if nothing is scheduled."""
+        """The time (ms) at which the shell must send a Tick; None if nothing is scheduled."""
         return self._dispatcher.next_deadline_ms()
 
     def _register_handlers(self) -> None:
-        """Every event of nm.core.events, of both lifecycles, and every timer has one handler."""
+        """Register one handler for each event of nm.core.events, of both lifecycles, and of the timers."""
         on, on_call = self._dispatcher.on, self._dispatcher.on_call
         on_call(StartContainers, self.service.start)
         on_call(StopContainers, self.service.stop)
@@ -150,6 +153,7 @@ class NodeManagerCore:
         on(HealthChecked, self._health_checked)
         on(ContainerDone, lambda _: self.status.send_soon())
         on(ContainerRelaunchDue, self._relaunch)
+        on(LogsAggregated, self._logs_aggregated)
         on(ApplicationForgotten, lambda event: self.applications.pop(event.application_id, None))
         on(ShrinkCaches, self._shrink_caches)
         on(Tick, lambda _: None)
@@ -183,6 +187,13 @@ class NodeManagerCore:
         else:
             self._dispatcher.transition(APPLICATION_LIFECYCLE, application, application.machine, event)
 
+    def _logs_aggregated(self, event: LogsAggregated) -> None:
+        application = self.applications.get(event.application_id)
+        if application is not None:
+            status = LogAggregationStatus.FAILED if event.problem else LogAggregationStatus.SUCCEEDED
+            self.status.report_log_aggregation(LogAggregationReport(event.application_id, status, event.problem))
+            application.logs_aggregated(event.problem)
+
     def _start(self, event: Start) -> None:
         self.service.note_started_before(event.started_before)
         self._dispatcher.send_after(self.context.settings.cache_cleanup_interval_ms, ShrinkCaches())
@@ -202,7 +213,7 @@ class NodeManagerCore:
     # Processes of containers
 
     def _is_current(self, container_id: ContainerId, launch: int) -> bool:
-        """False for an event of an earlier launch, or of a container that the node has dropped."""
+        """False if the launch is not the container's latest, or if the node no longer has the container."""
         container = self.containers.get(container_id)
         return container is not None and container.launches == launch
 
@@ -312,7 +323,7 @@ class NodeManagerCore:
             self._dispatcher.send(KillContainer(container_id, status, text))
 
     def _resync(self) -> None:
-        """Register again: at once, keeping the containers, or (if not work-preserving) after killing all of them."""
+        """Register again. If the node is not work-preserving, kill all containers first."""
         self.status.resync()
         if self.context.settings.work_preserving:
             self.status.register()
@@ -324,12 +335,12 @@ class NodeManagerCore:
     # Shutdown
 
     def _shut_down(self, *, unregister: bool, failure: str = "") -> None:
-        """Unregister, end every application, then stop. A second call has no effect.
+        """Unregister, end every application, then stop the node. A second call has no effect.
 
         Unregistering comes first, as in Hadoop (NodeManager.serviceStop stops the status updater before all others):
-        the RM then considers the containers lost at once. Until the RM has answered, AMs may start more containers:
-        a lost container is requested again, but one whose start is refused has failed. A node that the RM shut down,
-        or that cannot reach it, does not unregister.
+        the RM then considers the node's containers lost at once. Until the RM has answered, the node still accepts new
+        containers, because an AM requests a lost container again, but counts a refused start as a failure. A node that
+        the RM shut down, or that cannot reach the RM, does not unregister.
         """
         if self.stopping:
             return
@@ -344,7 +355,7 @@ class NodeManagerCore:
             self._end_applications()
 
     def _end_applications(self) -> None:
-        """Refuse new containers, and end those that run (ContainerManagerImpl.serviceStop)."""
+        """Refuse new containers, and end the running ones (ContainerManagerImpl.serviceStop)."""
         if self.service.stopping:
             return
         self.service.stopping = True

@@ -1,10 +1,11 @@
-"""The node's copies of files that containers requested: which containers share a copy, and when it is deleted.
+"""The node's copies of files that containers requested: which containers share a copy, and when a copy is deleted.
 
 There is one cache for all users (PUBLIC), one for each user (PRIVATE) and one for each application on the node
-(APPLICATION). A copy is identified by source, time stamp, type and pattern, so a changed file is another copy. A
-container holds the copies that it uses. A copy without holders stays until its application ends or the caches exceed
-their target size.
-(ResourceLocalizationService, LocalResourcesTrackerImpl, LocalizedResource.)
+(APPLICATION). A copy is identified by the source, time stamp, type and pattern of the file, so a changed file is
+another copy. A container holds the copies that it uses. A copy without holders stays until its application ends or the
+caches exceed their target size.
+
+The rules are those of ResourceLocalizationService, LocalResourcesTrackerImpl and LocalizedResource.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ FIRST_NUMBER = 10
 
 
 class ResourceKey(NamedTuple):
-    """Requests with equal keys share a copy (LocalResourceRequest)."""
+    """What identifies a copy: requests with equal keys share one copy (LocalResourceRequest)."""
 
     url: str
     timestamp_ms: int
@@ -38,7 +39,10 @@ class ResourceKey(NamedTuple):
 
 
 class ResourceLocalized(Struct, frozen=True):
-    """To a container: a copy of one of its files is at `path`. `cached`: it existed before the request."""
+    """To a container: a copy of one of its files is at `path`.
+
+    `cached` is True if the copy existed before the request.
+    """
 
     container_id: ContainerId
     key: ResourceKey
@@ -55,16 +59,17 @@ class ResourceFailed(Struct, frozen=True):
 
 
 class CacheKey(NamedTuple):
-    """Identifies a cache: `user` None is the public one, `application_id` None the user's."""
+    """Identifies a cache. `user` is None for the public cache; `application_id` is None for a cache of a user."""
 
     user: str | None
     application_id: ApplicationId | None
 
 
 class CachedResource:
-    """One copy. `path` is None while it is being fetched; `holders` are the containers that use or wait for it.
+    """A copy in a cache. `path` is None while the file is being fetched.
 
-    `last_use_ms` is when it was fetched or last released.
+    `holders` are the containers that use the copy or wait for it. `last_use_ms` is the time when the copy was fetched
+    or last released.
     """
 
     __slots__ = ("holders", "key", "last_use_ms", "path", "size_bytes")
@@ -78,7 +83,7 @@ class CachedResource:
 
 
 class ResourceCache:
-    """The copies of one cache by key, and the number of the directory for the next copy."""
+    """One cache: its copies by key, and the number of the directory for the next copy."""
 
     __slots__ = ("entries", "next_number")
 
@@ -88,7 +93,7 @@ class ResourceCache:
 
 
 class _Request(NamedTuple):
-    """The first request for a file."""
+    """The first request for a file: the container, its user and the resource."""
 
     container_id: ContainerId
     user: str
@@ -96,7 +101,10 @@ class _Request(NamedTuple):
 
 
 class ResourceCaches:
-    """All caches of a node. A cache exists from its first copy on; an application's until the application ends."""
+    """All caches of a node.
+
+    A cache exists from its first copy on; an application's cache until the application ends.
+    """
 
     def __init__(self, dispatcher: Dispatcher[Effect], target_bytes: int) -> None:
         self._dispatcher = dispatcher
@@ -107,7 +115,10 @@ class ResourceCaches:
         self._fetch_count = 0
 
     def request(self, container_id: ContainerId, user: str, resource: LocalResource) -> None:
-        """Send the container ResourceLocalized or ResourceFailed for `resource`; it holds the copy from now on."""
+        """Make a copy of `resource` available to a container, which holds the copy from now on.
+
+        The container gets ResourceLocalized or ResourceFailed, at once or after the file has been fetched.
+        """
         cache_key = _cache_key(container_id, user, resource.visibility)
         cache = self._caches.setdefault(cache_key, ResourceCache())
         key = ResourceKey.of(resource)
@@ -121,15 +132,15 @@ class ResourceCaches:
             self._send_localized(container_id, entry, entry.path, cached=True)
 
     def held_by(self, container_id: ContainerId) -> int:
-        """How many copies the container holds."""
+        """The number of copies that a container holds."""
         return len(self._held.get(container_id, ()))
 
     def holders(self) -> Iterable[ContainerId]:
-        """The containers that hold copies."""
+        """The containers that hold at least one copy."""
         return self._held.keys()
 
     def fetched(self, fetch_id: int, path: str, size_bytes: int) -> None:
-        """A file was fetched. If its application has ended meanwhile, the copy is deleted."""
+        """Record that a file was fetched. If its application has ended meanwhile, the copy is deleted."""
         found = self._fetches.pop(fetch_id, None)
         if found is None:
             self._dispatcher.emit(DeleteResource(path))
@@ -141,7 +152,9 @@ class ResourceCaches:
             self._send_localized(container_id, entry, path, cached=False)
 
     def failed(self, fetch_id: int, diagnostics: str) -> None:
-        """A file could not be fetched: fail the containers that wait for it; a later request fetches it again."""
+        """Fail the containers that wait for a file that could not be fetched; a later request fetches
+        the file again.
+        """
         found = self._fetches.pop(fetch_id, None)
         if found is None:
             return
@@ -151,13 +164,13 @@ class ResourceCaches:
             self._dispatcher.send(ResourceFailed(container_id, diagnostics))
 
     def release(self, container_id: ContainerId) -> None:
-        """The container no longer uses its copies."""
+        """Release all copies that the container holds."""
         for entry in self._held.pop(container_id, ()):
             entry.holders.pop(container_id, None)
             entry.last_use_ms = self._dispatcher.now_ms
 
     def forget_application(self, application_id: ApplicationId) -> None:
-        """Drop the application's cache; its files are deleted with the application's directory."""
+        """Drop the cache of an application, whose files are deleted with the application's directory."""
         gone = [key for key in self._caches if key.application_id == application_id]
         for key in gone:
             del self._caches[key]
@@ -166,7 +179,7 @@ class ResourceCaches:
     def shrink(self) -> None:
         """Delete copies without holders, least recently used first, until the caches are at their target size.
 
-        All copies of the public and the users' caches count, also those in use (LocalCacheCleaner).
+        The size includes all copies in the public cache and the users' caches, also those in use (LocalCacheCleaner).
         """
         shared = [cache for key, cache in self._caches.items() if key.application_id is None]
         entries = [(cache, entry) for cache in shared for entry in cache.entries.values() if entry.path is not None]

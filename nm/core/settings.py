@@ -1,6 +1,6 @@
-"""What the core of a node reads from the configuration: its settings, and how much it offers to containers.
+"""The settings that a node's core reads from the configuration, and the resources that the node offers to containers.
 
-(NodeManagerHardwareUtils.) The parts of the shell read their own settings where they use them.
+The rules are those of NodeManagerHardwareUtils. Each part of the shell reads its own settings.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from nm.core.emulation import EmulationTable
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException
 from yarn.resource import Resource
-from yarn.settings import nodemanager, resourcemanager, yarnling
+from yarn.settings import logs, nodemanager, resourcemanager, yarnling
 
 _BYTES_PER_MB = 1 << 20
 _SHUTDOWN_SLACK_MS = 1000
@@ -19,17 +19,20 @@ _SHUTDOWN_SLACK_MS = 1000
 DEFAULT_MEMORY_MB = 8192
 DEFAULT_VCORES = 8
 _SHARE_FOR_CONTAINERS = 0.8
-"""Share of the detected memory for containers, if the configuration reserves no amount for the system. Hadoop subtracts
-twice the NM's heap before; the heap of this NM is too small to matter."""
+"""The fraction of the detected memory that containers get, if the configuration reserves no amount for the system.
+
+Hadoop first subtracts twice the NM's heap; the heap of this NM is too small to matter.
+"""
 
 
 class CoreSettings(Struct, frozen=True):
-    """Limits and delays of one node, with Hadoop's defaults.
+    """The limits and delays of one node, with Hadoop's defaults.
 
-    `utc_offset_ms`: the time zone of the times in diagnostics. `shutdown_wait_ms`: how long a stopping node waits for
-    its containers to end. `deletion_delay_ms` negative: nothing is deleted. `work_preserving`: a resync keeps the
-    containers. `auxiliary_services`: ((name, what startContainers returns for it), ...). `emulation` None: every
-    container runs as a process. `check_invariants`: check nm.core.invariants after each step.
+    `utc_offset_ms` is the time zone for times in diagnostics. `shutdown_wait_ms` is how long a stopping node waits for
+    its containers to end. If `deletion_delay_ms` is negative, nothing is deleted. If `work_preserving`, a resync keeps
+    the containers. If `aggregate_logs`, the logs of an application are collected in the remote log directory when it
+    ends. `auxiliary_services` is ((name, data that startContainers returns for it), ...). If `emulation` is None, every
+    container runs as a process. If `check_invariants`, nm.core.invariants are checked after each step.
     """
 
     utc_offset_ms: int = 0
@@ -46,13 +49,14 @@ class CoreSettings(Struct, frozen=True):
     cache_target_bytes: int = 10_240 * _BYTES_PER_MB
     cache_cleanup_interval_ms: int = 600_000
     work_preserving: bool = True
+    aggregate_logs: bool = False
     auxiliary_services: tuple[tuple[str, bytes], ...] = ()
     emulation: EmulationTable | None = None
     check_invariants: bool = False
 
 
 class NodeFacts(Struct, frozen=True):
-    """What a node reports about itself in its registration; `physical` is what the machine has."""
+    """What a node reports about itself when it registers. `physical` is the memory and CPU of the whole machine."""
 
     resource: Resource
     physical: Resource
@@ -61,7 +65,7 @@ class NodeFacts(Struct, frozen=True):
 
 
 def core_settings(conf: Configuration, utc_offset_ms: int, emulation: EmulationTable | None = None) -> CoreSettings:
-    """The settings in `conf`; raises ConfigurationException for one that cannot be read."""
+    """The settings in `conf`. Raises ConfigurationException if one of them is not valid."""
     return CoreSettings(
         utc_offset_ms=utc_offset_ms,
         heartbeat_interval_ms=resourcemanager.NM_HEARTBEAT_INTERVAL.of(conf),
@@ -76,6 +80,7 @@ def core_settings(conf: Configuration, utc_offset_ms: int, emulation: EmulationT
         log_retain_ms=nodemanager.LOG_RETAIN.of(conf),
         cache_target_bytes=nodemanager.LOCALIZER_CACHE_TARGET_SIZE_MB.of(conf) * _BYTES_PER_MB,
         cache_cleanup_interval_ms=nodemanager.LOCALIZER_CACHE_CLEANUP_INTERVAL.of(conf),
+        aggregate_logs=logs.AGGREGATION_ENABLED.of(conf),
         work_preserving=resourcemanager.WORK_PRESERVING_RECOVERY_ENABLED.of(conf),
         emulation=emulation,
         check_invariants=yarnling.CHECK_INVARIANTS.of(conf),
@@ -88,7 +93,7 @@ def _shutdown_wait_ms(conf: Configuration) -> int:
 
 
 class Hardware(Struct, frozen=True):
-    """What the machine has: memory in MiB, cores, and threads that the cores run at once."""
+    """The machine's memory in MiB, its cores, and the number of threads that the cores can run at once."""
 
     memory_mb: int
     cores: int
@@ -96,7 +101,10 @@ class Hardware(Struct, frozen=True):
 
 
 def node_resource(conf: Configuration, hardware: Hardware) -> Resource:
-    """What the node registers with. Raises ConfigurationException if detection leaves nothing for containers."""
+    """The resources that the node registers with.
+
+    Raises ConfigurationException if detection leaves none for containers.
+    """
     detect = nodemanager.DETECT_HARDWARE_CAPABILITIES.of(conf)
     memory_mb = nodemanager.RESOURCE_MEMORY_MB.of(conf)
     vcores = nodemanager.RESOURCE_CPU_VCORES.of(conf)
@@ -108,7 +116,7 @@ def node_resource(conf: Configuration, hardware: Hardware) -> Resource:
 
 
 def physical_resource(hardware: Hardware) -> Resource:
-    """What the machine has, which a registration contains beside what the node offers."""
+    """The resources of the whole machine, which a registration contains beside those that the node offers."""
     return Resource(hardware.memory_mb, hardware.threads)
 
 

@@ -2,17 +2,17 @@
 
 Hadoop writes `export NAME="value"` with the value unchanged. Programs rely on how bash then expands references
 (`$HADOOP_HOME`, `{{PWD}}`) and removes quotes, so both keep their meaning here. But bash also runs commands that it
-finds in a value (backquotes, `$(...)`, text after a `"` that ends the quotes), and values often come from someone other
-than the author of the command: a job's name, a setting. So a value is parsed as bash parses a word that starts within
-double quotes, and written as literal text and references, with everything else escaped.
+finds in a value (backquotes, `$(...)`, text after a `"` that ends the quotes), and a value often does not come from the
+author of the command: it may be a job's name or a setting. So this module parses a value as bash parses a word that
+starts within double quotes, and writes it as literal text and references, with everything else escaped.
 
     value                   written                         in the container
     {{PWD}}/lib:$CP         "${PWD}/lib:${CP}"              /nm/c_1/lib:...
     it's "quoted"           "it's quoted"                   it's quoted
     `id` $(id) ";id;"       "\\`id\\` \\$(id) ;id;"        `id` $(id) ;id;
 
-Rejected: single-quoting every value (references would be lost), and refusing values with commands in them (a value
-with a backquote is usually text).
+Two alternatives were rejected: single-quoting every value, which would lose the references, and refusing values with
+commands in them, because a value with a backquote is usually text.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ class Reference(Struct, frozen=True):
 
 
 def quote(text: str) -> str:
-    """`text` as one double-quoted word, in which bash expands nothing."""
+    """Quote `text` as one double-quoted word, in which bash expands nothing."""
     return f'"{literal(text)}"'
 
 
 def quote_value(value: str) -> str:
-    """An environment value as one double-quoted word, in which bash expands references and nothing else."""
+    """Quote an environment value as one double-quoted word, in which bash expands references and nothing else."""
     if _PLAIN.fullmatch(value):
         return f'"{value}"'
     return '"' + "".join(literal(part) if isinstance(part, str) else part.text for part in parts_of(value)) + '"'
 
 
 def quote_in_command(path: str) -> str:
-    """A path for a container's command, which bash reads twice: between double quotes, then as a command."""
+    """Quote a path for a container's command, which bash reads twice: between double quotes, then as a command."""
     return literal(_UNSAFE_IN_WORD.sub(r"\\\g<0>", path))
 
 
 def literal(text: str) -> str:
-    """The environment value whose expansion is exactly this text, also between double quotes."""
+    """The environment value that expands to exactly this text, also between double quotes."""
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 
@@ -72,10 +72,10 @@ def references(value: str) -> list[str]:
 
 
 def parts_of(value: str) -> Iterator[str | Reference]:
-    """An environment value as literal text and references, in order.
+    """Split an environment value into literal text and references, in order.
 
-    A `"` ends the double quotes around the value, or begins new ones; outside of them a single-quoted part is literal;
-    a backslash makes the next character literal (ContainerLaunch.getEnvDependencies reads values the same way).
+    A `"` ends the double quotes around the value, or starts new ones. Outside of double quotes, a single-quoted part is
+    literal. A backslash makes the next character literal. ContainerLaunch.getEnvDependencies reads values the same way.
     """
     quoted, index = True, 0
     while index < len(value):
@@ -104,7 +104,7 @@ def parts_of(value: str) -> Iterator[str | Reference]:
 
 
 def _escaped(pair: str, *, quoted: bool) -> str:
-    """The text of a backslash and the character after it; at the end of a value that character is missing."""
+    """The text of a backslash and the character after it, which is missing at the end of a value."""
     if len(pair) == 2 and pair[1] == "\n":
         return ""
     if len(pair) == 2 and (not quoted or pair[1] in _ESCAPED_IN_QUOTES):
@@ -113,7 +113,7 @@ def _escaped(pair: str, *, quoted: bool) -> str:
 
 
 def _reference(match: re.Match[str]) -> Reference:
-    """The reference with braces, because text that was separated from it by a quote may follow."""
+    """Write the reference with braces, because text that was separated from it by a quote may follow."""
     name = match["plain"]
     return Reference(f"${{{name}}}", name) if name else Reference(match[0], match["braced"] or "")
 

@@ -1,6 +1,6 @@
-"""What an AM may do with which container: the checks of ContainerManagementProtocol, in Hadoop's order.
+"""Checks whether an AM may start, update, stop or query a container, in Hadoop's order (ContainerManagerImpl).
 
-The shell, which has the keys, has checked the signatures; here identities are compared (ContainerManagerImpl).
+The shell has already checked the signatures of the tokens, because only the shell has the keys.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from yarn.errors import InvalidAuxServiceException, InvalidContainerException, Y
 from yarn.ids import ContainerId
 
 LINK_NAME_BYTES_MAX = 1024
-"""Size of a link name: a path has at most 4096 bytes, of which the work directory takes some."""
+"""The size limit of a link name. A path has at most 4096 bytes, and the work directory uses some of them."""
 LINK_PART_BYTES_MAX = 255
-"""Size of one part of a link name: the limit of file systems."""
+"""The size limit of one part of a link name, which file systems impose."""
 ENVIRONMENT_STRING_BYTES_MAX = 128 * 1024
-"""Size of `NAME=value` with the NUL that ends it: the limit of Linux (MAX_ARG_STRLEN)."""
+"""The size limit of `NAME=value` including the final NUL, which Linux imposes (MAX_ARG_STRLEN)."""
 _FAULTS_NAMED_MAX = 20
 _SHOWN_CHARS_MAX = 80
 
@@ -29,9 +29,9 @@ _CHANGING = "increase container resource", "increasing resource of"
 
 
 class StartedContainers:
-    """Containers whose token was used and has not expired: a token starts its container only once.
+    """Containers whose token was used and has not expired. A token may start its container only once.
 
-    Containers that an earlier NM started over the same directories are remembered for as long as this NM runs.
+    Containers that an earlier NM started in the same directories are remembered as long as this NM runs.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class StartedContainers:
         self._expiry_ms[token.container_id] = token.expiry_ms
 
     def has(self, container_id: ContainerId, now_ms: int) -> bool:
-        # Tokens arrive nearly in the order of their expiry, so it is enough to look at the oldest.
+        # Tokens arrive nearly in the order of their expiry, so it is enough to look at the oldest one.
         while self._expiry_ms:
             oldest = next(iter(self._expiry_ms))
             if self._expiry_ms[oldest] >= now_ms:
@@ -62,7 +62,9 @@ def check_start(
     rm_identifier: int,
     now_ms: int,
 ) -> None:
-    """Raise Hadoop's error for an unauthorised start; or, if `started` is None, for an unauthorised update."""
+    """Raise Hadoop's error if the caller may not start this container; if `started` is None, if it
+    may not update it.
+    """
     container_id = token.container_id
     reason = ""
     what, doing = ("start container", "starting") if started is not None else _CHANGING
@@ -85,7 +87,10 @@ def check_start(
 
 
 def check_user(user: str) -> None:
-    """Raise for a user name that the RM would refuse: it becomes a directory name, and commands may refer to it."""
+    """Raise an error for a user name that the RM would refuse.
+
+    The name becomes a directory name, and commands may refer to it.
+    """
     if _USER.fullmatch(user) is None:
         raise YarnException(
             f"invalid user name {_shown(user)}: use letters, digits and _ . @ $ - (at most 128), "
@@ -94,7 +99,7 @@ def check_user(user: str) -> None:
 
 
 def check_launch_context(launch: ContainerLaunchContext, auxiliary_services: dict[str, bytes]) -> None:
-    """Raise if the context names an unknown auxiliary service, or has values that no container can have."""
+    """Raise an error if the context names an unknown auxiliary service, or has values that no container can have."""
     for name in launch.service_data:
         if name not in auxiliary_services:
             raise InvalidAuxServiceException(f"The auxService:{name[:_SHOWN_CHARS_MAX]} does not exist")
@@ -118,7 +123,7 @@ def check_launch_context(launch: ContainerLaunchContext, auxiliary_services: dic
 
 
 def link_parts(link: str) -> tuple[str, ...]:
-    """The parts of a link name: `./a//b/` and `a/b` are the same place in the work directory."""
+    """The parts of a link name. `./a//b/` and `a/b` name the same place in the work directory."""
     return tuple(part for part in link.split("/") if part not in ("", "."))
 
 
@@ -136,16 +141,16 @@ def _variable_faults(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _link_faults(links: tuple[str, ...]) -> list[str]:
-    """Why some links cannot be made in the work directory."""
+    """The reasons why links cannot be created in the work directory; empty if all can."""
     problems = {link: _link_problem(link) for link in links}
     faults = [f"invalid link name {_shown(link)}: {problem}" for link, problem in problems.items() if problem]
     above: str = ""
     above_parts: tuple[str, ...] = ("",)
-    # Sorted this way, a name is followed by the names below it.
+    # In this order, a name is directly followed by the names below it.
     for link in sorted((link for link, problem in problems.items() if not problem), key=link_parts):
         parts = link_parts(link)
         if parts[: len(above_parts)] == above_parts:
-            # The upper link may point to a directory that other containers use: nothing may be made inside it.
+            # The upper link may point to a directory that other containers use, so nothing may be created inside it.
             faults.append(f"link {_shown(link)} is in the same place or below link {_shown(above)}: rename one")
         else:
             above, above_parts = link, parts
@@ -170,12 +175,12 @@ def _link_problem(link: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """A value for a message, shortened if it is long."""
+    """A value as shown in a message, shortened if it is long."""
     return repr(text) if len(text) <= _SHOWN_CHARS_MAX else f"{text[:_SHOWN_CHARS_MAX]!r}..."
 
 
 def check_owner(caller: NMTokenIdentifier, container_id: ContainerId, *, stop: bool) -> None:
-    """Raise if the container is not one of the caller's application."""
+    """Raise an error if the container does not belong to the caller's application."""
     if caller.attempt_id.application_id == container_id.application_id:
         return
     what = "stop" if stop else "get status for"

@@ -1,9 +1,9 @@
-"""The node's calls to the RM: one registration, then heartbeats, one at a time (NodeStatusUpdaterImpl).
+"""The node's calls to the RM: one registration, then one heartbeat after the other (NodeStatusUpdaterImpl).
 
-A heartbeat carries the response id of the last answer. To a repeated id the RM repeats its last answer, so no order is
-lost with an answer. The status of an ended container needs care: it is sent until the RM has surely received it, and
-is kept in `_pending_completed` until then. The first answer after a failed heartbeat does not prove that, because the
-RM may have received the failed one and taken this one for its repetition.
+A heartbeat carries the response id of the last answer. If the RM receives a response id again, it repeats its last
+answer, so nothing is lost if an answer is lost. The status of a container that has ended is sent until the RM has
+surely received it; `_pending_completed` holds it until then. The first answer after a failed heartbeat does not prove
+that the RM received the status: the RM may have received the failed heartbeat and taken the next one for a repetition.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.machine import Warn
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.tracker import (
+    LogAggregationReport,
     NodeHeartbeatRequest,
     NodeHeartbeatResponse,
     RegisterNodeManagerRequest,
@@ -32,11 +33,11 @@ from yarn.resource import Resource
 from yarn.states import NodeAction
 
 RM_INVALID_IDENTIFIER = -1
-"""Never the start time of an RM: a node that resyncs refuses all container tokens (ResourceManagerConstants)."""
+"""The start time of no RM. A node that resyncs uses it to refuse all container tokens (ResourceManagerConstants)."""
 
 
 class Conversation(Enum):
-    """The state of the calls to the RM. In WAITING and REGISTERING one call is in progress."""
+    """The state of the node's calls to the RM. In WAITING and REGISTERING one call is in progress."""
 
     SILENT = 1
     REGISTERING = 2
@@ -46,7 +47,7 @@ class Conversation(Enum):
 
 
 class HeartbeatDue(Struct, frozen=True):
-    """The interval after heartbeat `number` has passed."""
+    """The heartbeat interval has passed since heartbeat `number`."""
 
     number: int
 
@@ -86,12 +87,14 @@ class NodeStatusUpdater:
         self._pending_completed: dict[ContainerId, ContainerStatus] = {}
         self._to_forget: dict[ContainerId, None] = {}
         self.increased: dict[ContainerId, Container] = {}
+        self._log_reports: dict[ApplicationId, LogAggregationReport] = {}
+        self._log_reports_sent: tuple[LogAggregationReport, ...] = ()
         self._recently_stopped: dict[ContainerId, int] = {}
 
     # Registration
 
     def register(self) -> None:
-        """Register, with the status of every container: the RM may have restarted."""
+        """Register the node, and report the status of every container, because the RM may have restarted."""
         if self.state is Conversation.STOPPED:
             return
         self.state = Conversation.REGISTERING
@@ -107,12 +110,16 @@ class NodeStatusUpdater:
                     self._running_applications(),
                     facts.physical,
                     self.health,
+                    tuple(self._log_reports.values()),
                 )
             )
         )
 
     def registered(self, response: RegisterNodeManagerResponse) -> str:
-        """Handle the answer to a registration, and send the first heartbeat. Returns why the RM refuses, or ""."""
+        """Handle the answer to a registration, and send the first heartbeat.
+
+        Returns why the RM refuses the node, or "".
+        """
         if self.state is not Conversation.REGISTERING:
             return ""
         if response.action is NodeAction.SHUTDOWN:
@@ -128,26 +135,32 @@ class NodeStatusUpdater:
         return ""
 
     def resync(self) -> None:
-        """The RM does not know the node: refuse new containers until it is registered again."""
+        """Register again with an RM that does not know the node.
+
+        New containers are refused until that has succeeded.
+        """
         self.rm_identifier = RM_INVALID_IDENTIFIER
         self.state = Conversation.SILENT
         self._pending_completed.clear()
 
     def stop(self) -> None:
-        """Send nothing more."""
+        """Send no more calls."""
         self.state = Conversation.STOPPED
 
     # Heartbeats
 
     def send_soon(self) -> None:
-        """Send a heartbeat at once or, if one is in progress, as soon as it is answered."""
+        """Send a heartbeat at once or, if one is in progress, as soon as that one is answered."""
         if self.state is Conversation.IDLE:
             self._send(at_once=True)
         elif self.state is Conversation.WAITING:
             self._heartbeat_wanted = True
 
     def answered(self, response: NodeHeartbeatResponse) -> bool:
-        """Handle the answer to a heartbeat; False if none is awaited, or if it orders a resync or a shutdown."""
+        """Handle the answer to a heartbeat.
+
+        Returns False if no answer was expected, or if it orders a resync or a shutdown.
+        """
         if self.state is not Conversation.WAITING:
             return False
         self._interval_ms = response.next_heartbeat_ms if response.next_heartbeat_ms > 0 else self._interval_ms
@@ -158,19 +171,20 @@ class NodeStatusUpdater:
             self._missed = False
         else:
             self._pending_completed.clear()
+            self._log_reports_received()
         self._response_id = response.response_id
         self.resource = response.resource or self.resource
         return True
 
     def failed(self, problem: str) -> None:
-        """A heartbeat failed: send the next one after the last known interval, with the same response id."""
+        """Handle a failed heartbeat: send the next one after the last known interval, with the same response id."""
         if self.state is Conversation.WAITING:
             self._context.dispatcher.emit(Warn(f"Caught exception in status-updater: {problem}"))
             self._missed = True
             self.schedule_next()
 
     def schedule_next(self) -> None:
-        """Schedule the next heartbeat, or send it if one is wanted at once."""
+        """Schedule the next heartbeat, or send it now if that was requested."""
         self.state = Conversation.IDLE
         if self._heartbeat_wanted and not self._missed:
             self._send(at_once=True)
@@ -178,9 +192,13 @@ class NodeStatusUpdater:
         self._context.dispatcher.send_after(self._interval_ms, HeartbeatDue(self._heartbeat_number))
 
     def send_if_due(self, due: HeartbeatDue) -> None:
-        """Send a heartbeat, unless one was sent since the timer was set."""
+        """Send a heartbeat, unless one was sent after this timer was set."""
         if self.state is Conversation.IDLE and self._heartbeat_number == due.number:
             self._send()
+
+    def report_log_aggregation(self, report: LogAggregationReport) -> None:
+        """Report the outcome of an application's log aggregation with the next heartbeats, until one is answered."""
+        self._log_reports[report.application_id] = report
 
     def is_recently_stopped(self, container_id: ContainerId) -> bool:
         return container_id in self._recently_stopped
@@ -191,6 +209,7 @@ class NodeStatusUpdater:
         self._heartbeat_wanted = False
         increased = tuple(self.increased.values())
         self.increased.clear()
+        self._log_reports_sent = tuple(self._log_reports.values())
         self._context.dispatcher.emit(
             SendHeartbeat(
                 NodeHeartbeatRequest(
@@ -202,13 +221,20 @@ class NodeStatusUpdater:
                     self.containers_utilization,
                     self.node_utilization,
                     increased,
+                    log_aggregation_reports=self._log_reports_sent,
                 ),
                 at_once,
             )
         )
 
+    def _log_reports_received(self) -> None:
+        for report in self._log_reports_sent:
+            if self._log_reports.get(report.application_id) is report:
+                del self._log_reports[report.application_id]
+        self._log_reports_sent = ()
+
     def _container_statuses(self) -> tuple[ContainerStatus, ...]:
-        """The status of every running container, and of ended ones until the RM has surely received it."""
+        """The status of every running container, and of each ended container until the RM has surely received it."""
         live: list[ContainerStatus] = []
         for container in list(self._containers.values()):
             if not container.is_done:
@@ -242,7 +268,7 @@ class NodeStatusUpdater:
 
     def _remember_stopped(self, container: NMContainer) -> None:
         now_ms = self._context.dispatcher.now_ms
-        # Nearly always empty, while thousands are kept.
+        # This is cheap: thousands are kept, but nearly always none of them has expired.
         expired = list(takewhile(lambda stopped: stopped[1] < now_ms, self._recently_stopped.items()))
         for container_id, _ in expired:
             gone = container_id not in self._containers
@@ -251,7 +277,10 @@ class NodeStatusUpdater:
         self._recently_stopped.setdefault(container.id, now_ms + self._context.settings.stopped_containers_kept_ms)
 
     def _forget(self, container_ids: tuple[ContainerId, ...]) -> None:
-        """Drop the containers whose end the RM has passed on to the AM; one that is not DONE yet, as soon as it is."""
+        """Drop the containers whose end the RM has reported to the AM.
+
+        A container that is not DONE yet is dropped later.
+        """
         self._to_forget.update(dict.fromkeys(container_ids))
         for container_id in list(self._to_forget):
             container = self._containers.get(container_id)

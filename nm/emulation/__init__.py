@@ -1,1 +1,1 @@
-"""Emulated containers outside of the core: the YAML table, and emulated ApplicationMasters."""
+"""The parts of emulated containers that are not pure: the YAML table, the launcher, and emulated ApplicationMasters."""

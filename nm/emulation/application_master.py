@@ -1,10 +1,10 @@
-"""Emulated ApplicationMasters: the calls of an AM to the ResourceManager, without a process.
+"""Emulated ApplicationMasters: they make the calls of an AM to the ResourceManager, but have no process.
 
     register -> allocate at each heartbeat, while the stages last -> unregister as SUCCEEDED
 
-An emulated AM requests no containers: its stages are the application's work. If they end with an exit code other than
-0, it ends like a process that crashes, without unregistering. The emulated AMs of a NodeManager process share its
-channel to the ResourceManager; each is a task that sleeps between two heartbeats.
+An emulated AM requests no containers: the stages of its own container stand for the application's work. If they end
+with an exit code other than 0, the AM ends like a process that crashes, without unregistering. All emulated AMs of a
+NodeManager process share one channel to the ResourceManager. Each AM is a task that sleeps between heartbeats.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from yarn.errors import (
 )
 from yarn.ids import ContainerId
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
-from yarn.settings.applicationmaster import AM_HEARTBEAT_INTERVAL
-from yarn.settings.resourcemanager import SCHEDULER_ADDRESS
+from yarn.settings.resourcemanager import AM_HEARTBEAT_INTERVAL, SCHEDULER_ADDRESS
 from yarn.states import FinalApplicationStatus
 
 UNREGISTER_PAUSE_S = 0.1
-"""Pause between two finishApplicationMaster calls, until the ResourceManager has stored the end (AMRMClientImpl)."""
+"""The pause between two finishApplicationMaster calls, repeated until the ResourceManager has stored the AM's end
+(AMRMClientImpl)."""
 AM_FAILED = 1
-"""The exit code of an AM that the ResourceManager refused, or that could not reach it."""
+"""The exit code of an AM that the ResourceManager refused, or that could not reach the ResourceManager."""
 
 _logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 Ended = Callable[[int], None]
-"""Called with the exit code of an AM that ended without being killed."""
+"""A function that is called with the exit code of an AM that ended without being killed."""
 
 
 class EmulatedApplicationMasters:
-    """Starts the emulated AMs of one process; `close` cancels those that still run."""
+    """Starts the emulated AMs of one process. `close` cancels those that still run."""
 
     def __init__(self, conf: Configuration, channels: Channels, tasks: asyncio.TaskGroup) -> None:
         host, port = SCHEDULER_ADDRESS.of(conf)
@@ -60,7 +60,10 @@ class EmulatedApplicationMasters:
         self._running: set[asyncio.Task[None]] = set()
 
     def start(self, container_id: ContainerId, tokens: bytes, ended: Ended) -> EmulatedApplicationMaster:
-        """Start an AM with the tokens of its launch context; `ended` is called in a later turn, unless it is killed."""
+        """Start an AM with the tokens of its launch context.
+
+        When the AM ends, `ended` is called in a later turn of the event loop; it is not called if the AM is killed.
+        """
         master = EmulatedApplicationMaster(container_id, self._interval_s)
         task = self._tasks.create_task(self._run(master, tokens, ended), name=f"emulated-master-{container_id}")
         master.task = task
@@ -86,7 +89,7 @@ class EmulatedApplicationMasters:
 
 
 class EmulatedApplicationMaster:
-    """One emulated AM. `finish` lets it unregister and end; `kill` ends it at once, as KILL ends a process."""
+    """One emulated AM. `finish` lets it unregister and end; `kill` ends it at once, as SIGKILL ends a process."""
 
     def __init__(self, container_id: ContainerId, interval_s: float) -> None:
         self.container_id = container_id
@@ -102,7 +105,7 @@ class EmulatedApplicationMaster:
         self.task.cancel()
 
     async def run(self, rm: ApplicationMasterProtocol) -> None:
-        """Run until it has unregistered. Raises YarnException if the ResourceManager refuses it."""
+        """Run the AM until it has unregistered. Raises YarnException if the ResourceManager refuses a call."""
         await self._register(rm)
         response_id = 0
         while not self._finishing.is_set():
@@ -116,13 +119,20 @@ class EmulatedApplicationMaster:
             await asyncio.sleep(UNREGISTER_PAUSE_S)
 
     async def _register(self, rm: ApplicationMasterProtocol) -> None:
-        """Register. It is also refused if an earlier call, whose reply was lost, registered it; allocate will show."""
+        """Register the AM.
+
+        The call is also refused if an earlier call registered the AM and its reply was lost. So the method ignores a
+        refusal: if the AM is not registered, its first allocate call fails.
+        """
         request = RegisterApplicationMasterRequest()
         with suppress(InvalidApplicationMasterRequestException):
             await self._until_known(lambda: rm.register_application_master(request))
 
     async def _heartbeat(self, rm: ApplicationMasterProtocol, response_id: int) -> int:
-        """Send one allocate call; the id of its reply. Register again if the ResourceManager was restarted."""
+        """Send one allocate call and return the id of its reply.
+
+        If the ResourceManager has restarted, register again.
+        """
         try:
             response = await self._until_known(lambda: rm.allocate(AllocateRequest(response_id)))
         except ApplicationMasterNotRegisteredException:
@@ -142,7 +152,7 @@ class EmulatedApplicationMaster:
         return reply.is_unregistered
 
     async def _until_known(self, call: Callable[[], Awaitable[T]]) -> T:
-        """The reply of a call that may be repeated unchanged; it is repeated until a reply arrives."""
+        """Repeat a call, unchanged, until a reply arrives; return that reply."""
         while True:
             try:
                 return await call()

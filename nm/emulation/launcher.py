@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import assert_never
 
+from nm.core.container_limits import ProcessSample
 from nm.core.effects import LaunchContainer, Signal, SignalProcess
 from nm.core.emulated_containers import (
     DeadlineReached,
@@ -24,7 +25,6 @@ from nm.core.emulated_containers import (
 )
 from nm.core.emulation import Draw, EmulationTable
 from nm.core.events import ContainerExited, ContainerLaunched, ContainerSignalled, Event, LaunchCancelled
-from nm.core.memory_limits import ProcessSample
 from nm.emulation.application_master import EmulatedApplicationMaster, EmulatedApplicationMasters
 from yarn.ids import ContainerId
 
@@ -34,7 +34,8 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 class EmulatedLauncher:
     """The node's emulated containers. `send` takes the events; `launch` and `signal` never call it themselves.
 
-    `idle` is set while none runs. Set `masters` before the first launch if a rule has AMs that register.
+    `send` receives the events; `launch` and `signal` never call it before they return. `idle` is set while no container
+    runs. Set `masters` before the first launch if a rule has AMs that register.
     """
 
     def __init__(self, table: EmulationTable, send: Callable[[Event], None]) -> None:
@@ -134,5 +135,5 @@ def _random_of(seed: str) -> Draw:
 
 
 def _now_ms() -> int:
-    """The loop's clock, rounded to ms, so that an end is due when its timer fires."""
+    """The loop's clock, rounded to ms, so that an end is due when the timer for it fires."""
     return round(asyncio.get_running_loop().time() * 1000)

@@ -1,4 +1,4 @@
-"""Reads the table of emulated containers from a YAML file. docs/emulated-containers.md describes its format."""
+"""Reads the table of emulated containers from a YAML file, whose format docs/emulated-containers.md describes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from yarn.configuration import Configuration
 from yarn.settings.yarnling import EMULATION_SEED, EMULATION_TABLE
 
 READY_MADE = ("default", "all")
-"""The names of the tables that come with yarnling, as values of the setting."""
+"""The names of the tables that come with yarnling; the setting accepts them in place of a path."""
 
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 _MEGABYTES = {"MB": 1, "GB": 1024}
@@ -26,7 +26,7 @@ _FOREVER = math.inf
 
 
 def read_emulation(conf: Configuration) -> EmulationTable | None:
-    """The table that `conf` names, None if containers are real. Raises ConfigurationException with every fault."""
+    """The table that `conf` names; None if all containers are real. Raises ConfigurationException with every fault."""
     name = EMULATION_TABLE.maybe_of(conf)
     if name is None:
         return None
@@ -41,18 +41,18 @@ def read_emulation(conf: Configuration) -> EmulationTable | None:
 
 
 def table_path(name: str) -> Path:
-    """The file of a ready-made table, by its name, or of any other table, by its path."""
+    """The path of a table, which `name` gives as the name of a ready-made table or as a path."""
     return Path(__file__).with_name(f"{name}.yaml") if name in READY_MADE else Path(name)
 
 
 def parse_table(text: str, source: str = "table") -> EmulationTable:
-    """The table in a YAML text. Raises ConfigurationException with every fault."""
+    """Parse the YAML text of a table. Raises ConfigurationException with every fault."""
     return yaml_file.parse_yaml(text, source, _Table).record()
 
 
 @lru_cache(maxsize=8)
 def _read(path: Path, _changed_ns: int) -> EmulationTable:
-    """Read a file once for all nodes of a process, and again if it has changed."""
+    """Read a file once for all nodes of a process, and again if the file has changed."""
     return yaml_file.read_yaml(path, _Table).record()
 
 
@@ -71,7 +71,7 @@ def _lasts_ms(text: str) -> float | None:
 
 
 def _amount(units: Mapping[str, float], kind: str, remedy: str) -> PlainValidator:
-    """A number and a unit, or a percentage."""
+    """A validator for a number with a unit, or a percentage."""
 
     def parse(text: str) -> Amount | None:
         relative = text.endswith("%")
@@ -82,7 +82,7 @@ def _amount(units: Mapping[str, float], kind: str, remedy: str) -> PlainValidato
 
 
 def _names(rules: list[object], _: object) -> Iterator[tuple[str, bool]]:
-    """For each rule its name, and whether an earlier rule has the same name."""
+    """For each rule, its name and whether an earlier rule has the same name."""
     taken: set[str] = set()
     for number, rule in enumerate(rules, 1):
         name = str(rule.get("name", f"rule {number}")) if isinstance(rule, dict) else ""
@@ -99,7 +99,7 @@ _Vcores = Annotated[Amount, _amount({"": 1}, "number of vcores", "write 0.5, or 
 
 
 class _Bounds(Section):
-    """May be written as one number if both are equal."""
+    """A range, which the file may give as one number if both ends are equal."""
 
     at_least: _Count | None = None
     at_most: _Count | None = None
@@ -133,14 +133,14 @@ class _Match(Section):
 
 
 class _Exit(Section):
-    """May be written as the code alone if the container always exits with it."""
+    """An exit, which the file may give as the exit code alone if the container always exits with it."""
 
     code: Annotated[int, Field(ge=0, le=255)]
     probability: Probability = 1.0
 
 
 class _Stage(Section):
-    """The validation context is the next stage, None if this is the last one."""
+    """A stage. The validation context is the next stage, None for the last one."""
 
     lasts: _Lasts
     jitter: _Jitter = Amount()
@@ -191,7 +191,10 @@ _Stages = Annotated[list[_Stage], sections(_Stage, lambda stages, _: [*stages[1:
 
 
 class _Rule(Section):
-    """The validation context is (its name, which may be the default; whether an earlier rule has the same name)."""
+    """A rule.
+
+    The validation context is (the rule's name or default name, whether an earlier rule has the same name).
+    """
 
     name: Annotated[str, Field(min_length=1, validate_default=True)] = "rule"
     match: _Match = _Match()

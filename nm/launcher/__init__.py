@@ -1,1 +1,1 @@
-"""Containers as real processes: their directories and scripts, their start, their end, what they leave behind."""
+"""Runs containers as real processes: makes their directories and scripts, starts and ends them, and cleans up."""

@@ -1,8 +1,11 @@
-"""Cgroups of containers: made before a container's process starts and moves itself into its own, and removed after it.
+"""Limits the CPU of containers with cgroups.
 
-(CGroupsHandlerImpl, CGroupsCpuResourceHandlerImpl, CGroupsMountConfig.) Nothing is mounted, and only the container's
-own process moves: any user who can write the hierarchy can limit containers to their vcores, also without being root.
-Whether that works is tested once, at the node's start, with a real process.
+A container's cgroup is made before its process starts; the process then moves itself into the cgroup, which is removed
+after the container has ended. yarnling mounts nothing, and only the container's own process moves. So any user who can
+write to the cgroup hierarchy can limit containers to their vcores, without being root. When a node starts, it tests
+once with a real process whether that works.
+
+The rules are those of CGroupsHandlerImpl, CGroupsCpuResourceHandlerImpl and CGroupsMountConfig.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from nm.core.cpu_limits import (
+from nm.core.container_limits import (
     ContainerCpu,
     NodeCpu,
     container_cpu,
@@ -37,18 +40,19 @@ _TEXT_MAX = 64 * 1024
 PROCS = "cgroup.procs"
 _SUBTREE = "cgroup.subtree_control"
 _STALE_S = 60.0
-"""An empty cgroup of this age was left by an NM that was killed: a process enters a new one within moments."""
+"""The age from which an empty cgroup is taken for one that a killed NM left: a process enters a new
+cgroup much sooner."""
 _PROBE_S = 10.0
 
 _logger = logging.getLogger(__name__)
 
 
 class CgroupsUnusable(Exception):
-    """Containers cannot be limited to their vcores on this machine; the text names the reason and a remedy."""
+    """Containers cannot be limited to their vcores on this machine. The message names the reason and a remedy."""
 
 
 class Mount(Struct, frozen=True):
-    """Where the cpu controller is mounted, and whether its files are those of version 2."""
+    """Where the cpu controller is mounted, and whether its files have the format of cgroup version 2."""
 
     path: str
     version_2: bool
@@ -79,7 +83,10 @@ class CgroupSettings(Struct, frozen=True):
 
 
 def find_mount(settings: CgroupSettings, mounts_file: str = MOUNTS) -> Mount:
-    """Where the cpu controller is mounted: below the configured path, or by /proc/mounts. Raises CgroupsUnusable."""
+    """Find where the cpu controller is mounted: below the configured path, or in /proc/mounts.
+
+    Raises CgroupsUnusable.
+    """
     if settings.mount_path and not settings.mount:
         found = _below(settings.mount_path)
         where = settings.mount_path
@@ -96,7 +103,9 @@ def find_mount(settings: CgroupSettings, mounts_file: str = MOUNTS) -> Mount:
 
 
 def _below(path: str) -> Mount | None:
-    """The mount at `path`, a mount of version 2 or a directory with the mounts of version 1; None if it is neither."""
+    """The mount at `path`, which is a mount of version 2 or a directory with the mounts of version 1;
+    None for others.
+    """
     if _has_controller(path):
         return Mount(path, version_2=True)
     try:
@@ -108,7 +117,10 @@ def _below(path: str) -> Mount | None:
 
 
 def _of_mounts(text: str) -> Mount | None:
-    """The mount in a list of mounts; version 1 first, as in Hadoop. A controller is only ever in one version."""
+    """The mount of the cpu controller in a list of mounts, None if there is none.
+
+    Version 1 is looked for first, as in Hadoop. A controller is never mounted in both versions.
+    """
     rows = [fields for line in text.splitlines() if len(fields := line.split()) >= 4]
     for _, path, kind, options, *_ in rows:
         if kind == "cgroup" and CONTROLLER in options.split(","):
@@ -124,7 +136,7 @@ def _has_controller(path: str) -> bool:
 
 
 def read_text(path: str) -> str:
-    """The file's text; empty if it cannot be read."""
+    """Read a file; the text is empty if the file cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.read(_TEXT_MAX)
@@ -133,7 +145,10 @@ def read_text(path: str) -> str:
 
 
 class CpuCgroups:
-    """The cgroups of a node's containers, below `directory`. Raises CgroupsUnusable if they cannot be written."""
+    """The cgroups of a node's containers, below `directory`.
+
+    Raises CgroupsUnusable if the directory cannot be written.
+    """
 
     def __init__(
         self,
@@ -158,14 +173,20 @@ class CpuCgroups:
 
     @staticmethod
     def open(conf: Configuration, node: NodeCpu) -> CpuCgroups | None:
-        """None if they are not configured. Raises CgroupsUnusable if they are, but do not work."""
+        """The cgroups of a node, None if they are not configured.
+
+        Raises CgroupsUnusable if they are configured but do not work.
+        """
         settings = CgroupSettings.read(conf)
         if not settings.enabled:
             return None
         return CpuCgroups(settings, node, find_mount(settings))
 
     def enter(self, container_id: ContainerId, vcores: int, *, opportunistic: bool = False) -> str:
-        """Make the container's cgroup; the file to which its process writes its id to enter it."""
+        """Make a container's cgroup.
+
+        Returns the file to which the container's process writes its id to enter the cgroup.
+        """
         path = self.path_of(container_id)
         self._removing.pop(container_id, None)
         self._made.add(container_id)
@@ -174,7 +195,7 @@ class CpuCgroups:
         return f"{path}/{PROCS}"
 
     def change(self, container_id: ContainerId, vcores: int, *, opportunistic: bool = False) -> None:
-        """Change the container's share; ignored if it has no cgroup."""
+        """Change the CPU share of a container; ignored if the container has no cgroup."""
         if container_id not in self._made:
             return
         try:
@@ -184,14 +205,14 @@ class CpuCgroups:
             _logger.warning("cannot change the cgroup of container=%s: %s", container_id, error)
 
     def leave(self, container_id: ContainerId) -> None:
-        """Remove the container's cgroup, once the kernel has removed its last process, which may take a moment."""
+        """Remove a container's cgroup once the kernel has removed its last process, which may take a moment."""
         if container_id in self._made:
             self._made.discard(container_id)
             self._removing[container_id] = time.monotonic() + self._settings.delete_timeout_s
             self._try_remove(container_id)
 
     def close(self) -> None:
-        """Remove the remaining cgroups at the node's end; the kernel keeps those that still have processes."""
+        """Remove the remaining cgroups when the node ends. The kernel keeps those that still have processes."""
         for container_id in [*self._made, *self._removing]:
             if not self._removed(self.path_of(container_id)):
                 _logger.warning("gave up removing cgroup=%s: it still has processes", self.path_of(container_id))
@@ -235,7 +256,10 @@ class CpuCgroups:
             self._probe()
 
     def _enable_controller(self, mount: Mount) -> None:
-        """Enable the cpu controller for the containers' cgroups: each level must enable it for the next."""
+        """Enable the cpu controller for the containers' cgroups.
+
+        Each level of the hierarchy must enable the controller for the next level.
+        """
         levels = [mount.path]
         for part in self._settings.hierarchy.split("/"):
             levels.append(f"{levels[-1]}/{part}")
@@ -244,7 +268,10 @@ class CpuCgroups:
                 self._write(level, {_SUBTREE: f"+{CONTROLLER}"})
 
     def _overall_files(self) -> dict[str, str]:
-        """The files with the limit of all containers together; with "no limit", if an earlier NM left one."""
+        """The cgroup files with the limit of all containers together, as {name: value}.
+
+        If there is no limit, but an earlier NM left one, the files remove that limit.
+        """
         quota = node_quota(self._node)
         if quota is not None:
             _logger.info("containers may use %g of %d cores", self._node.container_cores, self._node.cores)
@@ -254,7 +281,7 @@ class CpuCgroups:
         return {} if not before or before[0] == none else {name: none}
 
     def _sweep(self) -> None:
-        """Remove cgroups that killed NMs left; the kernel keeps those that have processes."""
+        """Remove cgroups that killed NMs left. The kernel does not remove cgroups that have processes."""
         for name in os.listdir(self.directory):
             path = f"{self.directory}/{name}"
             try:
@@ -265,7 +292,9 @@ class CpuCgroups:
                 self._removed(path)
 
     def _probe(self) -> None:
-        """Let a process enter a cgroup, as a container's does: file permissions alone do not show that it can."""
+        """Let a process enter a cgroup, as the process of a container does: file permissions do not
+        prove that it can.
+        """
         path = f"{self.directory}/probe_{os.getpid()}"
         _make(path)
         try:
@@ -293,7 +322,7 @@ class CpuCgroups:
 
 
 def _make(path: str) -> None:
-    """Make a cgroup and its missing parents."""
+    """Create a cgroup and its missing parents."""
     os.makedirs(path, mode=0o755, exist_ok=True)
 
 

@@ -1,8 +1,9 @@
-"""Runs containers as processes: launches, signals, exits (ContainersLauncher, DefaultContainerExecutor).
+"""Runs containers as processes: starts them, sends signals, reports exits (ContainersLauncher,
+DefaultContainerExecutor).
 
-Each container is one child process of the NM: the wrapper, a bash that waits for the container's own session and exits
-with its exit code. The NM watches a descriptor of that child (pidfd) in its event loop, so containers need no thread
-and no polling.
+Each container is one child process of the NM, the wrapper: a bash that waits for the container's session and exits with
+its exit code. The NM watches a file descriptor of the wrapper (pidfd) in its event loop, so a container needs neither a
+thread nor polling.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from nm.core.container_limits import ProcessSample
 from nm.core.effects import ChangeMonitoring, LaunchContainer, Signal, SignalProcess
 from nm.core.events import (
     ContainerExited,
@@ -27,7 +29,6 @@ from nm.core.events import (
     LaunchFailed,
 )
 from nm.core.launch_script import Directories, NodeEnvironment
-from nm.core.memory_limits import ProcessSample
 from nm.emulation.launcher import EmulatedLauncher
 from nm.launcher.cgroups import CpuCgroups
 from nm.launcher.directories import DisksFailed, NodeDirectories
@@ -46,10 +47,11 @@ _SIGNAL_BASE = 128
 
 @dataclass(slots=True)
 class LaunchedContainer:
-    """One launch of a container's process, kept until KILL was sent to everything that it started.
+    """One launch of a container's process.
 
-    `pid` is the session leader's, None until it is known; `pending_signals` wait for that. `killed`: KILL was sent, no
-    other signal will follow.
+    The launcher keeps this object until KILL has been sent to all processes of the launch. `pid` is the process id of
+    the session leader, None until it is known; `pending_signals` wait for it. `killed` is True once KILL was sent; no
+    other signal follows.
     """
 
     container_id: ContainerId
@@ -68,9 +70,10 @@ class LaunchedContainer:
 
 
 class ContainersLauncher:
-    """The node's running containers, by id. `send` takes the events; `launch` and `signal` never call it themselves.
+    """The running containers of a node, by id.
 
-    `idle` is set while no process runs; `has_launched` is True once one was started.
+    `send` receives the events; `launch` and `signal` never call it before they return. `idle` is set while no process
+    runs. `has_launched` is True once a process was started.
     """
 
     def __init__(
@@ -103,12 +106,12 @@ class ContainersLauncher:
         self._pending: dict[ContainerId, LaunchContainer] = {}
 
     def launch(self, effect: LaunchContainer) -> None:
-        """Start the process in the loop's next turn; a signal that comes earlier cancels the launch."""
+        """Start the process in the loop's next turn; a signal that comes before that cancels the launch."""
         self._pending[effect.container_id] = effect
         asyncio.get_running_loop().call_soon(self._launch, effect)
 
     def signal(self, effect: SignalProcess) -> None:
-        """Send a signal to the container's process group, at the latest when it exists."""
+        """Send a signal to the container's process group, as soon as the group exists."""
         pending = self._pending.get(effect.container_id)
         if pending is not None and pending.launch == effect.launch:
             if effect.signal is not Signal.QUIT and not effect.command:
@@ -125,7 +128,7 @@ class ContainersLauncher:
             self._send_pending(launched)
 
     def change_cpu(self, effect: ChangeMonitoring) -> None:
-        """Change the CPU share of a running container to that of its new size."""
+        """Set the CPU share of a running container to that of its new size."""
         if self._cgroups is not None:
             self._cgroups.change(effect.container_id, effect.vcores, opportunistic=effect.opportunistic)
 
@@ -134,14 +137,14 @@ class ContainersLauncher:
         return launched is not None and not launched.exited
 
     def pid_of(self, container_id: ContainerId) -> int | None:
-        """The session leader's process id, None before it has started and after it has exited."""
+        """The process id of the session leader; None before it has started and after it has exited."""
         launched = self.launched.get(container_id)
         if launched is None or launched.exited:
             return None
         return self._find_pid(launched)
 
     def kill_all(self) -> None:
-        """Send KILL to every process group: the node stops."""
+        """Send KILL to every process group, because the node stops."""
         for launched in list(self.launched.values()):
             if launched.exited:
                 self._signal_orphans(launched, Signal.KILL)
@@ -162,7 +165,7 @@ class ContainersLauncher:
         except OSError as error:
             self._fail(effect, _LAUNCH_FAILED, _describe(error))
         except Exception as bug:
-            # Nothing awaits this callback: without an answer the container would never end.
+            # An exception would be lost in this callback, and a launch without an answer would never end.
             _logger.exception("cannot launch container=%s", effect.container_id)
             self._fail(effect, _LAUNCH_FAILED, f"{type(bug).__name__}: {bug}")
         else:
@@ -209,7 +212,7 @@ class ContainersLauncher:
     def _exited(self, launched: LaunchedContainer) -> None:
         asyncio.get_running_loop().remove_reader(launched.wrapper_fd)
         code = launched.wrapper.wait()
-        # The last chance to read the pid: orphans of the container are found by its process group.
+        # This is the last chance to read the pid: orphans of the container are found by its process group.
         if launched.pid is None:
             launched.pid = read_pid(launched.prepared.pid_file)
         launched.exited = True
@@ -233,7 +236,10 @@ class ContainersLauncher:
         return read_error_logs(self._directories, log_dir, self._stderr_pattern, self._stderr_tail_bytes)
 
     def _signal_orphans(self, launched: LaunchedContainer, sent: Signal) -> None:
-        """Signal the processes that an exited container left in its group. After KILL, forget the container."""
+        """Send a signal to the processes that an exited container left in its group.
+
+        After KILL, forget the container.
+        """
         group = launched.pid
         if group is not None and group_exists(group) and is_group_of(group, str(launched.container_id)):
             signal_group(group, sent.value)
@@ -254,7 +260,8 @@ class ContainersLauncher:
             return
         pid = self._find_pid(launched)
         if pid is None and time.monotonic() - launched.started_s > self._kill_wait_s:
-            # It never made its session. The wrapper leads a group of its own and is known to be the NM's child.
+            # The container never made its session. The wrapper leads a group of its own and is known to be the NM's
+            # child.
             pid = launched.wrapper.pid
         if pid is None:
             asyncio.get_running_loop().call_later(_PID_POLL_S, self._send_pending, launched)
@@ -268,7 +275,9 @@ class ContainersLauncher:
                 self._send_soon(event)
 
     def _find_pid(self, launched: LaunchedContainer) -> int | None:
-        """The session leader: the process in the pid file, if it is the wrapper's child and leads a session."""
+        """The process id of the session leader: that in the pid file, if this process is the wrapper's child and leads
+        a session.
+        """
         pid = launched.pid if launched.pid is not None else read_pid(launched.prepared.pid_file)
         if pid is None:
             return None
@@ -280,7 +289,11 @@ class ContainersLauncher:
 
 
 def _start_wrapper(effect: LaunchContainer, prepared: PreparedLaunch) -> LaunchedContainer:
-    """Start the wrapper in its own session, so that a terminal's Ctrl-C does not reach it; stdin stays open."""
+    """Start the wrapper.
+
+    The wrapper gets a session of its own, so that Ctrl-C in a terminal does not reach it. Its standard input stays
+    open.
+    """
     read_fd, stdin_fd = os.pipe()
     error_fd, output_fd = os.memfd_create("wrapper-error"), os.memfd_create("wrapper-output")
     try:
@@ -325,7 +338,9 @@ def _describe(error: OSError) -> str:
 
 
 class Launchers:
-    """Hands each container to one of two launchers: it runs as a process or is emulated, as the core decides."""
+    """Passes each container to one of two launchers, depending on whether the container runs as a process or is
+    emulated.
+    """
 
     def __init__(self, real: ContainersLauncher, emulated: EmulatedLauncher) -> None:
         self.real = real
@@ -355,11 +370,11 @@ class Launchers:
         return self.real.is_running(container_id) or self.emulated.is_running(container_id)
 
     def pid_of(self, container_id: ContainerId) -> int | None:
-        """The session leader's process id, None before it has started and after it has exited."""
+        """The process id of the session leader; None before it has started and after it has exited."""
         return self.real.pid_of(container_id)
 
     def emulated_sample(self, container_id: ContainerId) -> ProcessSample | None:
-        """The usage of an emulated container; None for any other."""
+        """The usage of an emulated container; None for a container with processes."""
         return self.emulated.sample(container_id)
 
     def kill_all(self) -> None:

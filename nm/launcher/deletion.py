@@ -1,4 +1,6 @@
-"""Deletes files of containers and applications, one tree after the other, in a thread beside the event loop."""
+"""Deletes files of containers and applications, one directory tree after the other, in a thread
+beside the event loop.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,9 @@ from nm.launcher.directories import (
 _logger = logging.getLogger(__name__)
 
 TREE_DEPTH_MAX = 64
-"""Levels of a tree deleted at once: shutil.rmtree recurses, with an open descriptor for each level."""
+"""The depth of a tree that is deleted at once: shutil.rmtree recurses, with an open descriptor for each level."""
 _NAME_CHARS_KEPT = 100
-"""Characters of a tree's name that are kept in the names of the trees cut from it."""
+"""How many characters of a tree's name are kept in the names of the trees that are cut from it."""
 
 Deletion = DeleteContainerFiles | DeleteApplicationFiles | DeleteApplicationLogs | DeleteResource
 
@@ -38,11 +40,11 @@ class TreeDeleter:
         self._queue: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
 
     def delete_tree(self, root: str, path: str) -> None:
-        """Delete `path` below `root`, after the deletions requested earlier."""
+        """Queue the deletion of `path`, which is below `root`."""
         self._queue.put_nowait((root, path))
 
     async def run(self) -> None:
-        """Delete one tree after the other."""
+        """Delete the queued trees one after the other, until cancelled."""
         while True:
             root, path = await self._queue.get()
             try:
@@ -57,14 +59,14 @@ class TreeDeleter:
 
 
 class DeletionService:
-    """Finds the paths that a deletion of the core names, and queues them."""
+    """Finds the paths for a deletion that the core requests, and queues them."""
 
     def __init__(self, directories: NodeDirectories, deleter: TreeDeleter) -> None:
         self._directories = directories
         self._deleter = deleter
 
     def delete(self, deletion: Deletion) -> None:
-        """Queue a deletion, after those requested earlier."""
+        """Queue the deletions for an effect of the core."""
         for root, path in self._paths(deletion):
             self._deleter.delete_tree(root, path)
 
@@ -73,7 +75,7 @@ class DeletionService:
         await self._deleter.join()
 
     def _paths(self, deletion: Deletion) -> Sequence[tuple[str, str]]:
-        # On every disk, good or bad: files on a full disk can be deleted.
+        # Files are deleted on every disk, good or bad: also a file on a full disk can be deleted.
         disks, logs = self._directories.local_dirs, self._directories.log_dirs
         match deletion:
             case DeleteContainerFiles(container_id, user):
@@ -93,7 +95,8 @@ class DeletionService:
 
 
 def delete_tree(root: str, path: str) -> None:
-    """Delete a file or a tree below `root`, without following links and despite missing permissions of its owner.
+    """Delete a file or a tree below `root`, without following links, and also where the owner's permissions are
+    missing.
 
     A path that cannot be deleted is logged and stays.
     """
@@ -111,7 +114,10 @@ def delete_tree(root: str, path: str) -> None:
 
 
 def _exists(path: str) -> bool:
-    """Checked in the event loop: most paths are not on this disk, and a thread for each would cost more."""
+    """True if the path exists.
+
+    The check runs in the event loop, because most paths do not exist, and a thread for each would cost more.
+    """
     return os.path.lexists(path)
 
 
@@ -128,7 +134,10 @@ def _delete_entry(name: str, parent: int) -> None:
 
 
 def _cut_deep_trees(name: str, parent: int) -> list[str]:
-    """Move trees TREE_DEPTH_MAX levels below `name` beside it, and make directories writable; the new names."""
+    """Move the trees that are TREE_DEPTH_MAX levels below `name` beside it, and make directories writable.
+
+    Returns the names of the moved trees.
+    """
     moved = []
     for path, names, _, directory in os.fwalk(name, dir_fd=parent):
         for below in names:
@@ -142,7 +151,7 @@ def _cut_deep_trees(name: str, parent: int) -> list[str]:
 
 
 def _make_writable(name: str, parent: int) -> None:
-    """Give the owner of a directory all permissions; a link to a directory is left alone."""
+    """Give the owner of a directory all permissions on it; a link to a directory is left alone."""
     if os.access(name, os.R_OK | os.W_OK | os.X_OK, dir_fd=parent, follow_symlinks=False):
         return
     try:

@@ -1,11 +1,11 @@
-"""The directories of a node on its disks: their layout, which disks are good, which one is used next.
+"""The directories of a node: their layout, which disks are good, and which directory a launch uses.
 
 <local>/filecache/<n>/                                        files for all users
 <local>/usercache/<user>/filecache/<n>/                       files for one user
 <local>/usercache/<user>/appcache/<application>/filecache/<n>/  files for one application
-<local>/usercache/<user>/appcache/<application>/<container>/   work
+<local>/usercache/<user>/appcache/<application>/<container>/   work directories
 <local>/nmPrivate/<application>/<container>/                   the NM's own scripts and tokens
-<logs>/<application>/<container>/                              logs
+<logs>/<application>/<container>/                              log files
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ PLAIN_MODE = 0o755
 
 
 class DisksFailed(Exception):
-    """All directories are bad; the text says why."""
+    """All local directories, or all log directories, are bad. The message says why."""
 
 
 class NodeDirectories:
-    """The local and the log directories of a node.
+    """The local directories and the log directories of a node.
 
-    `local_health` and `log_health` are from the last check; containers use the good directories only.
+    `local_health` and `log_health` are the results of the last check. Containers use only good directories.
     """
 
     def __init__(self, local_dirs: Sequence[str], log_dirs: Sequence[str], choice: random.Random) -> None:
@@ -52,18 +52,19 @@ class NodeDirectories:
         self._made: set[str] = set()
 
     def choose_local(self) -> str:
-        """A good local directory, chosen at random in proportion to free space. Raises DisksFailed if all are bad."""
+        """Choose a good local directory at random, in proportion to free space. Raises DisksFailed if all are bad."""
         return self._choose(self.local_health.good, "local")
 
     def choose_log(self) -> str:
-        """A good log directory, chosen the same way."""
+        """Choose a good log directory at random, in proportion to free space. Raises DisksFailed if all are bad."""
         return self._choose(self.log_health.good, "log")
 
     def make_first(self) -> None:
-        """Make the caches and the private directory in the good local directories, before the first use of each.
+        """Make the caches and the private directory in each good local directory, before the first use of that
+        directory.
 
-        This is not done at the node's start: most nodes of a large cluster never use them. An error shows when the
-        directory is used.
+        The directories are not made when the node starts, because most nodes of a large cluster never use them. If one
+        cannot be made, the error appears when it is used.
         """
         for local in self.local_health.good:
             if local not in self._made:
@@ -72,7 +73,7 @@ class NodeDirectories:
                     self._made.add(local)
 
     def for_launch(self, container_id: ContainerId, user: str) -> Directories:
-        """The directories of a launch: only names, none is made. Raises DisksFailed."""
+        """Choose the directories of a launch. Only names are returned, nothing is created. Raises DisksFailed."""
         application_id = container_id.application_id
         local = self.choose_local()
         return Directories(
@@ -85,10 +86,10 @@ class NodeDirectories:
 
     @contextmanager
     def open(self, path: str, mode: int | None = None) -> Iterator[int]:
-        """A descriptor of a directory below one of the node's; no symbolic link on the way is followed.
+        """Open a directory below one of the node's, and yield its descriptor. No symbolic link on the way is followed.
 
-        With a `mode` it is made if it is missing. Raises OSError if it is missing, or if a part of its path is a link
-        or a file.
+        With a `mode`, a missing directory is created. Raises OSError if the directory is missing, or if a part of its
+        path is a link or a file.
         """
         descriptor = self._descend(path, mode)
         try:
@@ -97,11 +98,11 @@ class NodeDirectories:
             os.close(descriptor)
 
     def make(self, path: str, mode: int) -> None:
-        """Make a directory below one of the node's as `make_dir` does, without following a link on the way."""
+        """Make a directory below one of the node's, as `make_dir` does, without following a link on the way."""
         os.close(self._descend(path, mode))
 
     def root_of(self, path: str) -> str:
-        """The directory of the node that `path` is below. Raises ValueError if it is below none."""
+        """The directory of the node that contains `path`. Raises ValueError if none does."""
         for root in (*self.local_dirs, *self.log_dirs):
             if path.startswith(f"{root}/"):
                 return root
@@ -148,7 +149,7 @@ def cache_dir(local: str, visibility: LocalResourceVisibility, user: str, applic
 
 
 def descend(root: str, parts: Sequence[str], mode: int | None = None) -> int:
-    """A descriptor of the directory `parts` below `root`, to be closed by the caller.
+    """Open the directory `parts` below `root`. Returns a descriptor, which the caller must close.
 
     `root` itself may be a link (made by the administrator), but nothing below it. With a `mode`, missing directories
     are made, the last one with exactly this mode, the others with 0755. Raises OSError.
@@ -174,19 +175,22 @@ def descend(root: str, parts: Sequence[str], mode: int | None = None) -> int:
 
 
 def check_part(part: str) -> str:
-    """`part`, if it names an entry of the directory it is looked up in. Raises ValueError."""
+    """Return `part` if it can only name an entry of the directory in which it is looked up.
+
+    Raises ValueError otherwise.
+    """
     if part in ("", ".", "..") or "/" in part or "\0" in part:
         raise ValueError(f"{part!r} cannot be a part of a path inside a directory")
     return part
 
 
 def make_below(parent: int, part: str, mode: int) -> None:
-    """Make a directory in `parent` with exactly this mode, if it is not there."""
+    """Make a directory in `parent` with exactly this mode, if it does not exist."""
     os.close(_enter(parent, part, mode))
 
 
 def _enter(parent: int, part: str, mode: int | None) -> int:
-    """A descriptor of a directory in `parent`, made if it is missing and there is a `mode`."""
+    """Open a directory in `parent` and return its descriptor; with a `mode`, create the directory if it is missing."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     check_part(part)
     try:
@@ -197,7 +201,7 @@ def _enter(parent: int, part: str, mode: int | None) -> int:
     try:
         os.mkdir(part, dir_fd=parent)
     except FileExistsError:
-        # Another thread made it meanwhile, and sets its mode.
+        # Another thread has created the directory meanwhile, and sets its mode.
         return os.open(part, flags, dir_fd=parent)
     descriptor = os.open(part, flags, dir_fd=parent)
     os.fchmod(descriptor, mode)
@@ -205,7 +209,7 @@ def _enter(parent: int, part: str, mode: int | None) -> int:
 
 
 def make_dir(path: str, mode: int) -> bool:
-    """Make a directory with exactly this mode, missing parents with 0755; False, without a change, if it exists."""
+    """Make a directory with exactly this mode, and missing parents with 0755. Returns False if the directory exists."""
     if os.path.lexists(path):
         return False
     parent = os.path.dirname(path)
@@ -220,9 +224,10 @@ def make_dir(path: str, mode: int) -> bool:
 
 
 def make_user_dirs(directories: NodeDirectories, user: str, application_id: ApplicationId) -> None:
-    """Make the directories that a localizer needs to fetch for a user; their modes are stricter than those of others.
+    """Make the directories that a localizer needs to fetch files for a user.
 
-    (DefaultContainerExecutor.startLocalizer, ContainerLocalizer.initDirs.) Existing ones keep their modes.
+    The modes of these directories are stricter than those of other directories. Existing directories keep their modes.
+    The layout is that of DefaultContainerExecutor.startLocalizer and ContainerLocalizer.initDirs.
     """
     for local in directories.local_health.good:
         home = f"{local}/{USERCACHE}/{user}"
@@ -254,5 +259,5 @@ def _free_bytes(directory: str) -> int:
 
 
 def is_below(path: str, directory: str) -> bool:
-    """True if `path` is inside `directory`, by name."""
+    """True if `path` is inside `directory`; only the names are compared."""
     return Path(path).is_relative_to(directory)

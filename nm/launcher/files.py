@@ -42,13 +42,16 @@ _SCRIPT_MODE = 0o700
 _READABLE_MODE = 0o644
 _SCRIPT_COPY_MODE = 0o640
 _PID_BYTES_MAX = 32
-"""Size of a process id with the end of its line."""
+"""The size limit of a pid file: a process id and the end of the line."""
 NO_CREDENTIALS = b"HDTS\x00\x00\x00"
-"""A credentials file without credentials (Hadoop's container_tokens without tokens)."""
+"""A credentials file without credentials (as Hadoop's container_tokens if there are no tokens)."""
 
 
 class PreparedLaunch(Struct, frozen=True):
-    """The files of a launch are written: `wrapper` is the script to run, `pid_file` will contain the process id."""
+    """The files of a launch, which have been written.
+
+    `wrapper` is the script to run; `pid_file` will contain a process id.
+    """
 
     wrapper: str
     directories: Directories
@@ -65,7 +68,7 @@ def prepare_launch(
     debug: bool,
     cgroup_procs: str = "",
 ) -> PreparedLaunch:
-    """Make the container's directories and write its scripts; remove the links of an earlier launch.
+    """Make a container's directories and write its scripts. Links of an earlier launch are removed.
 
     Raises OSError if a directory or file cannot be written, DisksFailed if all disks are bad.
     """
@@ -114,7 +117,10 @@ def prepare_launch(
 
 
 def _debug_by(launch: LaunchContainer, work_dir: str) -> DebugFiles:
-    """The script, if it makes links or an earlier launch left files: only programs can list those."""
+    """Who writes the debug files: the launch script, if it makes links or an earlier launch left files, else the NM.
+
+    The NM knows the entries of a work directory only if it is new and has no links.
+    """
     return DebugFiles.SCRIPT if launch.links or os.path.lexists(work_dir) else DebugFiles.NODE_MANAGER
 
 
@@ -127,7 +133,7 @@ def _write_scripts(work_fd: int, work_dir: str, script: bytes, pid_file: str, cg
 
 
 def read_error_logs(directories: NodeDirectories, log_dir: str, pattern: str, tail_bytes: int) -> ErrorLogs:
-    """The ends of a failed container's error logs; empty if they cannot be read.
+    """Read the last part of each error log of a failed container; the result is empty if they cannot be read.
 
     Symbolic links are not followed: they may point to files that readers of the diagnostics must not see.
     """
@@ -157,7 +163,7 @@ def _error_logs(log_fd: int, pattern: str, tail_bytes: int) -> ErrorLogs:
 
 
 def read_pid(pid_file: str) -> int | None:
-    """The process id in the pid file; None if the session script has not written it completely yet."""
+    """The process id in the pid file; None until the session script has written it completely."""
     try:
         text = _read_file(pid_file, lambda file: file.read(_PID_BYTES_MAX)).decode("ascii")
         return int(text) if text.endswith("\n") else None
@@ -200,7 +206,7 @@ def _read_file(path: str, read: Callable[[IO[bytes]], bytes], directory: int | N
 
 
 def _write(name: str, directory: int, content: bytes, mode: int) -> None:
-    """Replace a file, without writing through a link that a container may have put in its place."""
+    """Replace a file, without writing through a link that a container may have created in its place."""
     _remove(name, directory)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(name, flags, mode, dir_fd=directory)
@@ -217,9 +223,10 @@ def _remove(name: str, directory: int) -> None:
 
 
 def _remove_links(work_fd: int, links: Mapping[str, str]) -> None:
-    """Remove the links of an earlier launch: `ln -sf` onto a link to a directory makes the new link in that directory.
+    """Remove the links of an earlier launch, because `ln -sf` onto a link to a directory makes the link in that
+    directory.
 
-    A parent directory that has become a link is removed as well, but not what the link points to.
+    A parent directory that has become a link is removed as well, but not what that link points to.
     """
     for link in links:
         current = os.dup(work_fd)
@@ -239,7 +246,7 @@ def _remove_links(work_fd: int, links: Mapping[str, str]) -> None:
 
 
 def _kind_of(name: str, directory: int) -> int:
-    """The mode of an entry; 0 if it does not exist."""
+    """The mode of a directory entry; 0 if the entry does not exist."""
     try:
         return os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
     except FileNotFoundError:
@@ -250,11 +257,11 @@ def _kind_of(name: str, directory: int) -> int:
 
 
 def debug_files(work_dir: int, script: bytes) -> list[tuple[str, bytes, int]]:
-    """(name, content, mode) of a copy of the script and a listing of the work directory, to be written beside the logs.
+    """The debug files of a launch: a copy of the script and listings of the work directory, as (name, content, mode).
 
-    In Hadoop the launch script makes both, with four programs that take longer than many a container runs. The files
-    are the same here, but in a new work directory without links the NM knows all entries, and writes them itself.
-    `work_dir` is a descriptor of a directory with files and empty directories, and without links.
+    In Hadoop the launch script makes these files, with four programs that often run longer than the container itself.
+    Here the content is the same, but the NM writes it, because it knows all entries of a new work directory without
+    links. `work_dir` is a descriptor of such a directory; it may contain files and empty directories.
     """
     return [
         (SCRIPT, script, _SCRIPT_COPY_MODE),
@@ -302,7 +309,7 @@ def _find(name: str, status: os.stat_result) -> str:
 
 
 def _moment(status: os.stat_result) -> str:
-    """Without the year, as `ls` prints times of the last six months: the files have just been made."""
+    """Format the modification time without a year, as `ls` does for files of the last six months."""
     return time.strftime("%b %e %H:%M", time.localtime(status.st_mtime))
 
 

@@ -1,8 +1,8 @@
-"""Processes of containers as the kernel shows them, and signals that reach no other process.
+"""Processes of containers as the kernel shows them, and signals that only reach processes of containers.
 
-A process id alone proves nothing: the kernel may have given it to another process meanwhile. So a process is
-identified before it is signalled: by its parent (the wrapper, which is the NM's own child), or by its tag, the
-variables that a container's processes carry in their environment.
+A process id alone does not identify a process: the kernel may have reused it. So before a process gets a signal, it is
+identified by its parent (the wrapper, which is the NM's own child) or by its tag: the variables that all processes of a
+container carry in their environment.
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ from nm.launcher.directories import is_below
 
 _PROC = "/proc"
 _ROUNDS_MAX = 50
-"""A process that forks while it is killed is found in the next round; what survives all rounds cannot be killed."""
+"""How often to look for processes to kill. A process that forks while it is killed is found in the next round; a
+process that survives all rounds cannot be killed."""
 _ROUND_S = 0.02
 
 
 class ProcessStat(NamedTuple):
-    """From /proc/<pid>/stat. `started_ticks` counts from the boot: pid and start together identify a process."""
+    """A process as described by /proc/<pid>/stat.
+
+    `started_ticks` is the start time in clock ticks since boot. Process id and start time together identify a process.
+    """
 
     pid: int
     parent: int
@@ -33,13 +37,13 @@ class ProcessStat(NamedTuple):
 
 
 def stat_of(pid: int) -> ProcessStat | None:
-    """The process with this id, None if it does not exist."""
+    """The process with this id; None if it does not exist."""
     try:
         with open(f"{_PROC}/{pid}/stat", "rb") as file:
             text = file.read()
     except OSError:
         return None
-    # The name stands in parentheses and may hold anything: the last parenthesis ends it.
+    # The name is in parentheses and may contain any character, so the last parenthesis ends it.
     fields = text[text.rfind(b")") + 2 :].split()
     return ProcessStat(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]))
 
@@ -56,7 +60,7 @@ def environment_of(pid: int) -> dict[str, str]:
 
 
 def all_processes() -> Iterator[ProcessStat]:
-    """Every process of the machine that is visible to this one."""
+    """Yield every process of the machine that is visible to this one."""
     for name in os.listdir(_PROC):
         if name.isdecimal():
             found = stat_of(int(name))
@@ -65,7 +69,7 @@ def all_processes() -> Iterator[ProcessStat]:
 
 
 def group_exists(group: int) -> bool:
-    """True if any process is in the group."""
+    """True if the process group has at least one process."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -85,10 +89,13 @@ def signal_group(group: int, number: int) -> bool:
 
 
 def is_group_of(group: int, container_id: str) -> bool:
-    """True if the processes of the group whose environment can be read, at least one, all carry the container's tag.
+    """True if the processes of a group belong to the container.
 
-    For a group whose leader has exited: the container started its members, which keep its environment unless they
-    replaced it.
+    At least one process of the group must have the container's id in its CONTAINER_ID variable, and none may have
+    another id. A process without this variable, or whose environment cannot be read, does not count.
+
+    The check is for a group whose leader has exited, so that the leader's process id may have been reused. The other
+    processes that the container started have its environment, unless they replaced it.
     """
     tags = {
         environment_of(process.pid).get("CONTAINER_ID") for process in all_processes() if process.group == group
@@ -97,13 +104,16 @@ def is_group_of(group: int, container_id: str) -> bool:
 
 
 def kill_process(process: ProcessStat) -> bool:
-    """Send KILL to one process through a pidfd, which cannot come to mean another one; False if it has exited."""
+    """Send KILL to one process, through a pidfd, so that no later process with the same id is hit.
+
+    Returns False if the process has exited.
+    """
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError:
         return False
     try:
-        # The parent is not compared: a process whose parent has exited since has another one.
+        # The parent is not compared, because it changes if the parent process exits.
         now = stat_of(process.pid)
         if now is None or now.started_ticks != process.started_ticks:
             return False
@@ -116,15 +126,15 @@ def kill_process(process: ProcessStat) -> bool:
 
 
 def kill_orphans(local_dirs: Sequence[str]) -> list[ProcessStat]:
-    """Send KILL to every process of a container that ran in these directories; the processes found.
+    """Send KILL to every process of a container that ran in these directories. Returns the processes found.
 
-    A container's processes carry CONTAINER_ID in their environment, and HADOOP_TOKEN_FILE_LOCATION below one of its
-    NM's directories, which no other NM uses. Returns when none is left, or after a second: what is left then cannot be
-    killed.
+    A container's processes have two variables in their environment: CONTAINER_ID, and HADOOP_TOKEN_FILE_LOCATION with a
+    path below a directory of their NM, which no other NM uses. Returns when no such process is left, or after a second;
+    a process that is left then cannot be killed.
     """
     found: dict[tuple[int, int], ProcessStat] = {}
     for _ in range(_ROUNDS_MAX):
-        # Parents first: a parent that saw its child killed would report to its AM that the child has failed.
+        # Kill parents first: a parent that saw its child killed would report to its AM that the child has failed.
         alive = sorted(_container_processes(local_dirs), key=attrgetter("started_ticks", "pid"))
         if not alive:
             break

@@ -1,1 +1,1 @@
-"""Fetches the files that containers ask for into the node's caches, and unpacks archives without trusting them."""
+"""Fetches the files that containers request into the node's caches, and unpacks archives without trusting them."""

@@ -1,10 +1,11 @@
 """Unpacks archives that are not trusted.
 
-An archive is a list of paths and contents that someone else wrote, and unpackers that trust it have been exploited: by
-`../`, by absolute names, by a link that leads outside and a file written through it, by a few kilobytes that unpack to
-a full disk. So only regular files and directories are unpacked, under names that stay below the target, through
-descriptors that do not follow links, within limits on number and size. An archive with anything else is refused as a
-whole. No shell, no system tar, and none of the standard library's own extraction is used.
+An archive is a list of paths and contents from an unknown author. Unpackers that trust archives have been exploited
+with `../`, with absolute names, with a link that leads outside and a file written through it, and with a few kilobytes
+that unpack to a full disk. So only regular files and directories are unpacked. The names of members must stay below the
+target, links are not followed, and the number and the size of members have limits. An archive that violates this is
+refused as a whole. Neither a shell, nor the system's tar, nor the extraction functions of the standard library are
+used.
 """
 
 from __future__ import annotations
@@ -19,27 +20,27 @@ from contextlib import contextmanager, suppress
 from typing import IO, Protocol
 
 ENTRIES_MAX = 10_000
-"""Members of one archive; a Python or Java distribution has several thousand."""
+"""The limit on the members of one archive. A Python or Java distribution has several thousand."""
 UNPACKED_BYTES_MAX = 1 << 30
-"""Total unpacked size of one archive: a gigabyte."""
+"""The limit on the total unpacked size of one archive: 1 GiB."""
 NAME_BYTES_MAX = 255
-"""Size of one part of a name: the limit of file systems."""
+"""The size limit of one part of a member's name, which file systems impose."""
 DEPTH_MAX = 64
-"""Directories above a member."""
+"""The limit on the directories above a member."""
 _CHUNK_BYTES = 1 << 16
 _READ_BYTES_MAX = 1 << 20
-"""Size of one read by the tar reader: a header that claims more would exhaust memory."""
+"""The limit on one read by the tar reader: a header that claims a larger size would exhaust memory."""
 
 TAR_SUFFIXES = (".tar", ".tgz", ".tar.gz")
 ZIP_SUFFIXES = (".zip", ".jar")
 
 
 class BadArchive(Exception):
-    """An archive is damaged, or has a member that is refused; the text names the member."""
+    """The archive is damaged, or has a member that is refused. The message names the member."""
 
 
 class Limits:
-    """The limits for one archive, and how much of them it has used."""
+    """The limits for one archive, and how much of each has been used."""
 
     def __init__(self, entries_max: int = ENTRIES_MAX, bytes_max: int = UNPACKED_BYTES_MAX) -> None:
         self.entries_max = entries_max
@@ -50,12 +51,12 @@ class Limits:
     def count_entry(self) -> None:
         self.entries += 1
         if self.entries > self.entries_max:
-            raise BadArchive(f"more than {self.entries_max} members")
+            raise BadArchive(f"the archive has more than {self.entries_max} members")
 
     def count_bytes(self, number: int) -> None:
         self.bytes += number
         if self.bytes > self.bytes_max:
-            raise BadArchive(f"more than {self.bytes_max} bytes unpacked")
+            raise BadArchive(f"the archive unpacks to more than {self.bytes_max} bytes")
 
 
 class _Readable(Protocol):
@@ -63,9 +64,9 @@ class _Readable(Protocol):
 
 
 def unpack(source: IO[bytes], name: str, target: str, limits: Limits | None = None) -> None:
-    """Unpack the archive `source` into the new directory `target`; the suffix of `name` gives its format.
+    """Unpack the archive `source` into the new directory `target`. The suffix of `name` determines the format.
 
-    Raises BadArchive, or OSError for a disk error; the caller then deletes what was written.
+    Raises BadArchive, or OSError for a disk error. After an error, the caller must delete what was written.
     """
     os.mkdir(target, 0o700)
     root = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -79,7 +80,7 @@ def unpack(source: IO[bytes], name: str, target: str, limits: Limits | None = No
 
 
 def parts_of(name: str) -> tuple[str, ...]:
-    """The parts of a member's name. Raises BadArchive for a name that may lead outside the target."""
+    """Split a member's name into its parts. Raises BadArchive for a name that may lead outside the target."""
     if name.startswith("/") or "\0" in name:
         raise BadArchive(f"{name!r} is not a relative name")
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
@@ -130,7 +131,7 @@ def _untar(source: IO[bytes], root: int, limits: Limits, *, zipped: bool) -> Non
                     _write_file(root, parts_of(member.name), content, limits)
                 else:
                     raise BadArchive(f"{member.name!r} is neither a file nor a directory")
-                # tarfile keeps a list of the members read so far: empty it to save memory.
+                # tarfile keeps a list of the members that were read; emptying it saves memory.
                 archive.members = []
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, ValueError, LookupError) as error:
         raise BadArchive(f"not a readable tar archive: {error}") from None
@@ -139,28 +140,30 @@ def _untar(source: IO[bytes], root: int, limits: Limits, *, zipped: bool) -> Non
 
 
 def _unpacking_failed(error: Exception) -> Exception:
-    """The error to raise: a damaged archive may raise nearly any exception (zlib's is not documented)."""
+    """The exception to raise for `error`: a damaged archive may raise nearly any exception (zlib's is
+    not documented).
+    """
     if isinstance(error, (BadArchive, OSError, MemoryError)):
         return error
-    return BadArchive(f"cannot be unpacked: {type(error).__name__}: {error}")
+    return BadArchive(f"the archive cannot be unpacked: {type(error).__name__}: {error}")
 
 
 class _Bounded:
-    """A file with limits on the size of a read and on its position, because tar headers may claim any size."""
+    """A file that limits the size of each read and its position, because tar headers may claim any size."""
 
     def __init__(self, file: IO[bytes] | gzip.GzipFile, bytes_max: int) -> None:
         self._file = file
-        # The contents of members, with headers and padding of at most a kilobyte each.
+        # The limit covers the contents of the members, and at most a kilobyte of header and padding for each.
         self._end = bytes_max + 2 * tarfile.RECORDSIZE + ENTRIES_MAX * 4 * tarfile.BLOCKSIZE
 
     def read(self, size: int = -1) -> bytes:
         if size < 0 or size > _READ_BYTES_MAX:
-            raise BadArchive(f"a header claims {size} bytes")
+            raise BadArchive(f"a header of the archive claims a size of {size} bytes")
         return self._file.read(size)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         if whence == os.SEEK_SET and not 0 <= offset <= self._end:
-            raise BadArchive(f"a member ends at byte {offset}")
+            raise BadArchive(f"a member of the archive ends at byte {offset}, which is too large")
         return self._file.seek(offset, whence)
 
     def tell(self) -> int:
@@ -169,7 +172,7 @@ class _Bounded:
 
 def _write_file(root: int, parts: tuple[str, ...], content: _Readable, limits: Limits) -> None:
     if not parts:
-        raise BadArchive("a file has no name")
+        raise BadArchive("a file in the archive has no name")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     with _directory(root, parts[:-1]) as parent:
         try:
@@ -189,7 +192,10 @@ def _make_directory(root: int, parts: tuple[str, ...]) -> None:
 
 @contextmanager
 def _directory(root: int, parts: tuple[str, ...]) -> Iterator[int]:
-    """A descriptor of the directory `parts` below `root`; missing directories are made, links are not followed."""
+    """Open the directory `parts` below `root` and yield its descriptor.
+
+    Missing directories are created; links are not followed.
+    """
     current = os.dup(root)
     try:
         for part in parts:

@@ -1,11 +1,9 @@
 """Copies resources into the node's caches, a few at a time, with the checks of Hadoop's FSDownload.
 
-(ResourceLocalizationService's public fetchers, ContainerLocalizer.) The source must have the modification time that the
-AM gave, to the millisecond; its size is not compared, as in Hadoop. A public resource, and every directory above it,
-must be readable by all users. A copy is made in a temporary directory and renamed, so that it is complete when it
-appears.
-
-Diagnostics are Hadoop's sentence and the name of its Java exception, without the Java stack trace.
+The source must have the modification time that the AM gave, to the millisecond; its size is not compared, as in Hadoop.
+All users must be able to read a public resource, and to enter every directory above it. A copy is made in a temporary
+directory and then renamed, so a copy that exists is complete. Diagnostics contain Hadoop's sentence and the name of its
+Java exception, without a stack trace. The rules are those of ResourceLocalizationService and ContainerLocalizer.
 """
 
 from __future__ import annotations
@@ -32,7 +30,10 @@ _logger = logging.getLogger(__name__)
 
 
 class Localizer:
-    """Answers each FetchResource with one event. `width`: how many resources are copied at once."""
+    """Carries out FetchResource effects, and sends one event for each.
+
+    `width` is how many resources are copied at once.
+    """
 
     def __init__(self, directories: NodeDirectories, send: Callable[[Event], None], width: int) -> None:
         self._directories = directories
@@ -41,7 +42,7 @@ class Localizer:
         self._tasks: asyncio.TaskGroup | None = None
 
     def use(self, tasks: asyncio.TaskGroup) -> None:
-        """Use this task group for fetches; call it before `fetch`."""
+        """Run fetches in this task group; call it before the first `fetch`."""
         self._tasks = tasks
 
     def fetch(self, request: FetchResource) -> None:
@@ -68,7 +69,7 @@ _COPY_BYTES = 1 << 20
 
 
 class DownloadFailed(Exception):
-    """A resource could not be fetched; its AM gets `java_class` and `sentence`."""
+    """A resource could not be fetched. The container's AM gets `java_class` and `sentence`."""
 
     def __init__(self, java_class: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -77,7 +78,10 @@ class DownloadFailed(Exception):
 
 
 def fetch(request: FetchResource, directories: NodeDirectories) -> tuple[str, int]:
-    """(path of the copy, its size in bytes). Raises DownloadFailed and removes any partial copy."""
+    """Copy a resource into its cache. Returns (path of the copy, its size in bytes).
+
+    Raises DownloadFailed and removes any partial copy.
+    """
     resource = request.resource
     source = source_path(resource.url)
     directories.make_first()
@@ -88,7 +92,8 @@ def fetch(request: FetchResource, directories: NodeDirectories) -> tuple[str, in
         home = cache_dir(local, resource.visibility, request.user, request.application_id)
         directories.make(home, PLAIN_MODE)
         with directories.open(home) as home_fd:
-            # By its descriptor, so that a link that a container puts in its place meanwhile is not followed.
+            # The size is read through the file's descriptor, so a link that a container creates in its place is not
+            # followed.
             size_bytes = _fetch_into(f"/proc/self/fd/{home_fd}/{request.number}", resource, source)
     except DisksFailed as error:
         raise DownloadFailed("org.apache.hadoop.util.DiskChecker$DiskErrorException", str(error)) from None
@@ -98,7 +103,10 @@ def fetch(request: FetchResource, directories: NodeDirectories) -> tuple[str, in
 
 
 def _fetch_into(final: str, resource: LocalResource, source: str) -> int:
-    """Copy to the new directory `final`, which appears when the copy is complete; the copy's size in bytes."""
+    """Copy a resource to the new directory `final`, which appears once the copy is complete.
+
+    Returns its size in bytes.
+    """
     beside = f"{final}_tmp"
     try:
         make_dir(beside, 0o755)
@@ -114,7 +122,7 @@ def _fetch_into(final: str, resource: LocalResource, source: str) -> int:
 
 
 def diagnostics(failed: DownloadFailed, resource: LocalResource, container_id: ContainerId) -> str:
-    """The diagnostics for the container's AM; one line for a public resource, which in Hadoop the NM itself fetches."""
+    """The diagnostics for the container's AM. Those of a public resource, which Hadoop's NM fetches, are one line."""
     if resource.visibility is LocalResourceVisibility.PUBLIC:
         request = (
             f"{{ {hadoop_path(resource.url)}, {resource.timestamp_ms}, {resource.type.name}, {resource.pattern} }}"
@@ -128,7 +136,7 @@ def diagnostics(failed: DownloadFailed, resource: LocalResource, container_id: C
 
 
 def source_path(url: str) -> str:
-    """The path in a `file:` URL, without decoding %-escapes, as in Hadoop's Path. Raises DownloadFailed."""
+    """The path in a `file:` URL. As in Hadoop's Path, %-escapes are not decoded. Raises DownloadFailed."""
     match = _URL.fullmatch(url)
     scheme = "" if match is None else (match["scheme"] or "file")
     if scheme != "file":
@@ -141,7 +149,7 @@ def source_path(url: str) -> str:
 
 
 def hadoop_path(url: str) -> str:
-    """A `file:` URL as Hadoop prints it, with one slash."""
+    """Format a `file:` URL as Hadoop prints it, with one slash."""
     return f"file:{source_path(url)}"
 
 
@@ -150,7 +158,7 @@ def _check(resource: LocalResource, source: str) -> None:
     try:
         modified_ms = os.stat(source).st_mtime_ns // 1_000_000
     except (FileNotFoundError, ValueError):
-        # ValueError: a name with a NUL character; no file has one.
+        # ValueError: the name contains a NUL character, so no such file can exist.
         raise DownloadFailed("java.io.FileNotFoundException", f"File {shown} does not exist") from None
     if modified_ms != resource.timestamp_ms:
         now_ms = int(datetime.now(UTC).timestamp() * 1000)
@@ -167,7 +175,7 @@ def _check(resource: LocalResource, source: str) -> None:
 
 
 def is_public(source: str) -> bool:
-    """True if all users may read it, with everything below a directory, and may enter every directory above it."""
+    """True if all users may read the source with everything below it, and may enter every directory above it."""
     if not _is_readable_by_all(source):
         return False
     parent = os.path.dirname(source)
@@ -189,7 +197,10 @@ def _is_readable_by_all(path: str) -> bool:
 
 
 def _copy(resource: LocalResource, source: str, copy: str) -> None:
-    """Copy a file, or unpack an archive, or both (PATTERN of a jar); an archive of unknown type is copied."""
+    """Copy a file or unpack an archive. A jar of type PATTERN is both copied and unpacked.
+
+    An archive of unknown type is copied.
+    """
     if os.path.isdir(source):
         shutil.copytree(source, copy)
         return
@@ -201,7 +212,8 @@ def _copy(resource: LocalResource, source: str, copy: str) -> None:
     with open(_open_file(source), "rb") as archive:
         unpack(archive, name, copy)
     if resource.type is LocalResourceType.PATTERN and name.endswith(".jar"):
-        # Hadoop unpacks only what the pattern matches; the jar with all of its content serves the same programs.
+        # Hadoop unpacks only the files that match the pattern. The jar with all of its content serves the same
+        # programs.
         _copy_file(source, os.path.join(copy, os.path.basename(source)))
 
 
@@ -211,7 +223,10 @@ def _copy_file(source: str, target: str) -> None:
 
 
 def _open_file(source: str) -> int:
-    """A descriptor of a regular file. Opening a pipe would block until it has a writer, and delay other fetches."""
+    """Open a regular file and return its descriptor.
+
+    Other files are refused: opening a pipe, for example, would wait for a writer and delay other fetches.
+    """
     descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -220,7 +235,7 @@ def _open_file(source: str) -> int:
 
 
 def _restrict(path: str, *, public: bool) -> int:
-    """Make the copy read-only: r-x for its owner, and for all users if it is public. Its size in bytes."""
+    """Make a copy read-only: r-x for its owner, and for all users if it is public. Returns its size in bytes."""
     file_mode, directory_mode = (0o555, 0o755) if public else (0o500, 0o700)
     if not os.path.isdir(path):
         os.chmod(path, file_mode)

@@ -1,1 +1,1 @@
-"""The NodeManager's side of packed nodes: many nodes in one process, and in one call."""
+"""The NodeManager's side of packed nodes: one process hosts many nodes, and one RPC carries calls of many nodes."""

@@ -1,10 +1,11 @@
 """Decides which heartbeats of a pack are sent in one call, and when.
 
-A call costs the RM as much as the heartbeats of some twenty nodes. So nodes that were answered in one call form a
-*batch*: their next heartbeats are due within some milliseconds of one another, and are sent when the last of them is
-due. A node that left this rhythm (a container on it ended, its call was lost) is *unbatched*: its heartbeat waits until
-a batch is sent, goes along, and the node belongs to that batch from then on. It waits for a batch longer than a batch
-waits for its last node; otherwise it would be sent alone again and again, with a call a second.
+A call costs the RM as much as the heartbeats of about twenty nodes, so calls should carry many heartbeats. Nodes that
+were answered in one call form a *batch*: their next heartbeats become due within some milliseconds of one another, and
+are sent together when the last one is due. A node that left this rhythm (one of its containers ended, or its call was
+lost) is *unbatched*: its heartbeat waits until a batch is sent and goes with it, and the node then belongs to that
+batch. An unbatched heartbeat waits for a batch longer than a batch waits for its last node. Otherwise the node would be
+sent alone again and again, with one call a second.
 """
 
 from __future__ import annotations
@@ -15,21 +16,24 @@ from collections.abc import Callable, Iterable
 from yarn.protocols.tracker import NodeHeartbeatRequest
 
 NODES_PER_CALL = 100
-"""Nodes that are registered in one call, and that send heartbeats in one call while nothing happens."""
+"""How many nodes register in one call, and send heartbeats in one call while nothing happens."""
 BATCH_WAITS_PER_INTERVAL = 20
-"""A batch waits for its missing heartbeats at most this fraction (1/20) of the heartbeat interval."""
+"""A batch waits for its missing heartbeats at most 1/20 of the heartbeat interval."""
 UNBATCHED_WAITS_PER_INTERVAL = 4
-"""An unbatched heartbeat waits a quarter of the interval for a batch, if there is one; in a pack of five hundred nodes
-a batch is sent in that time."""
+"""An unbatched heartbeat waits at most 1/4 of the heartbeat interval for a batch. In a pack of five hundred nodes a
+batch is sent within that time."""
 URGENT_GAP_S = 0.005
-"""Urgent heartbeats are sent at most this often; those that come within it share a call."""
+"""The shortest time between two calls with urgent heartbeats. Heartbeats that become urgent within it share a call."""
 
 Heartbeats = dict[int, NodeHeartbeatRequest]
 """{number of the node in its pack: its heartbeat}."""
 
 
 class HeartbeatBatch:
-    """Nodes that were answered in one call: the next heartbeats of `missing` are not due yet, `heartbeats` are."""
+    """Nodes that were answered in one call.
+
+    The next heartbeats in `heartbeats` are due; those of `missing` nodes are not yet.
+    """
 
     def __init__(self, numbers: set[int]) -> None:
         self.missing = numbers
@@ -38,7 +42,7 @@ class HeartbeatBatch:
 
 
 class HeartbeatBatcher:
-    """The heartbeats of a pack that are due and not sent yet; `send` sends some in one call."""
+    """The heartbeats of a pack that are due but not sent yet. `send` sends several of them in one call."""
 
     def __init__(self, interval_s: float, send: Callable[[Heartbeats], None]) -> None:
         self._batch_wait_s = interval_s / BATCH_WAITS_PER_INTERVAL
@@ -51,13 +55,16 @@ class HeartbeatBatcher:
         self._is_cancelled = False
 
     def expect(self, numbers: Iterable[int], nodes: int) -> None:
-        """These nodes, of `nodes` in the pack, were answered in one call. Few of them form no batch."""
+        """Expect the next heartbeats of nodes that were answered in one call.
+
+        `nodes` is the size of the pack. A small number of nodes forms no batch.
+        """
         batch = HeartbeatBatch(set(numbers))
         if len(batch.missing) >= min(nodes, NODES_PER_CALL) // 2:
             self._batches |= dict.fromkeys(batch.missing, batch)
 
     def put(self, number: int, request: NodeHeartbeatRequest, *, at_once: bool = False) -> None:
-        """Send the heartbeat, together with others that are due soon; `at_once`: it is urgent."""
+        """Send a heartbeat together with others that are due soon; `at_once` means that it is urgent."""
         if self._is_cancelled:
             return
         batch = self._batches.pop(number, None)
@@ -71,7 +78,7 @@ class HeartbeatBatcher:
             self._send_or_wait(batch)
 
     def cancel(self) -> None:
-        """Send nothing more."""
+        """Drop all waiting heartbeats and send no more calls."""
         self._is_cancelled = True
         for timer in (self._timer, *(batch.timer for batch in self._batches.values())):
             if timer is not None:
@@ -96,7 +103,7 @@ class HeartbeatBatcher:
             self._timer = loop.call_at(when_s, self._send_unbatched)
 
     def _send_batch(self, batch: HeartbeatBatch) -> None:
-        """Send a batch and all unbatched heartbeats. Nodes that are still missing become unbatched."""
+        """Send a batch and all unbatched heartbeats. Nodes of the batch that are still missing become unbatched."""
         if batch.timer is not None:
             batch.timer.cancel()
         for number in batch.missing:

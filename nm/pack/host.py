@@ -1,4 +1,8 @@
-"""A process that hosts a pack of nodes: what differs from a process with one node (nm.shell.node_host.OneNode)."""
+"""A process that hosts a pack of nodes: what differs from a process with one node (nm.shell.node_host.OneNode).
+
+All nodes of a pack share one server. AMs do not know about packs: they call a node at the address in its node id. The
+server finds the node that a call is for by the call's NM token, not by the address where the call arrived.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +10,47 @@ import asyncio
 import ipaddress
 import random
 import resource
+from collections.abc import Mapping
 
 from nm.launcher.directories import NodeDirectories
-from nm.pack.router import NodesByToken
 from nm.pack.tracker import PackTracker
 from nm.shell.host_environment import HostEnvironment
 from nm.shell.node_host import NodeHost
 from nm.shell.resource_tracker import TrackerAccess
 from nm.shell.server import ContainerManagerServer
+from nm.shell.services import ContainerManagementService
 from wire.address import Address
+from wire.caller import Caller
 from wire.channel import Channels
+from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.pack import PackTokenSecretManager, PackTrackerProtocol
+from wire.rpc import handles
 from wire.tokens import NMTokenSecretManager
 from yarn.configuration import Configuration
-from yarn.errors import YarnException
+from yarn.containers import NMTokenIdentifier, Token
+from yarn.errors import InvalidToken, YarnException
+from yarn.ids import ContainerId
+from yarn.protocols.container_management import (
+    GetContainerStatusesResponse,
+    SignalContainerRequest,
+    StartContainerRequest,
+    StartContainersResponse,
+    StopContainersResponse,
+    UpdateContainersResponse,
+)
 from yarn.protocols.pack import Pack
 from yarn.settings import nodemanager
 from yarn.settings.yarnling import PACK
 
 _FURTHER_DESCRIPTORS = 256
-"""Open files of a process beside one listener a node: channels, logs, pipes of the first containers."""
+"""How many files a process may have open beside the listeners of its nodes: channels, logs, pipes of containers."""
 
 
 class NodePack:
-    """The nodes of a pack have one server, one connection to the RM, and a directory each, named after the host."""
+    """A process with many nodes: they share one server and one connection to the RM.
+
+    Each has a directory named after its host.
+    """
 
     def __init__(self, conf: Configuration) -> None:
         """Raises YarnException if there are too few loopback addresses, or the limit of open files is too low."""
@@ -37,11 +58,12 @@ class NodePack:
         self.server = ContainerManagerServer(self.environment)
         services = dict(zip(self.environment.hosts, self.server.services, strict=True))
         router = NodesByToken(NMTokenSecretManager(self.server.nm_keys), services)
-        self.server.serve(router, router.authenticate)
-        _allow_descriptors(len(services) + _FURTHER_DESCRIPTORS)
+        self.server.serve(router, router.authenticate, router.token_of)
+        listeners = 1 + len(nodemanager.AUX_SERVICES.of(conf))
+        _allow_descriptors(len(services) * listeners + _FURTHER_DESCRIPTORS)
 
     def connect(self, host: NodeHost, rm: TrackerAccess, channels: Channels, tasks: asyncio.TaskGroup) -> PackTracker:
-        """The calls of all nodes to the RM, many nodes in a call."""
+        """Connect all nodes to the RM; each call carries the requests of many nodes."""
         first = host.nodes[0]
         token = PackTokenSecretManager(rm.cluster_secret).create(Pack(first.node_id, len(host.nodes)))
         emulates = first.settings.emulation is not None
@@ -60,14 +82,15 @@ class NodePack:
 
 
 def pack_environment(conf: Configuration) -> HostEnvironment:
-    """The environment of a pack, whose nodes have one loopback address each, from the configured one on.
+    """The environment of a pack.
 
-    Raises YarnException if there are too few, or if the nodes are configured to listen elsewhere.
+    The nodes of the pack have consecutive loopback addresses, starting with the configured one. Raises YarnException if
+    there are not enough addresses, or if the nodes are configured to listen elsewhere.
     """
     bind_host = nodemanager.BIND_HOST.maybe_of(conf)
     if bind_host:
         raise YarnException(
-            f"{nodemanager.BIND_HOST.key} = {bind_host}: nodes of a pack listen where they are called "
+            f"{nodemanager.BIND_HOST.key} = {bind_host}: each node of a pack listens on its own address "
             f"(unset it, or {PACK.key})"
         )
     address = Address.read(conf, nodemanager.ADDRESS)
@@ -90,19 +113,81 @@ def _hosts(address: Address, count: int) -> list[str]:
         first = ipaddress.IPv4Address(0)
     if not first.is_loopback or not (first + (count - 1)).is_loopback:
         raise YarnException(
-            f"{PACK.key} = {count}: there are not {count} loopback addresses from that of {address.said} on, one for "
-            f"each node of the pack (set {nodemanager.HOSTNAME.key} to 127.0.0.2, for example)"
+            f"{PACK.key} = {count}: the pack needs {count} consecutive loopback addresses from {address.said} on, one "
+            f"for each node (set {nodemanager.HOSTNAME.key} to 127.0.0.2, for example)"
         )
     return [str(first + number) for number in range(count)]
 
 
 def _allow_descriptors(needed: int) -> None:
-    """Raise the process's limit of open files if it is too low. Raises YarnException if the hard limit is, too."""
+    """Raise the process's limit of open files if it is too low.
+
+    Raises YarnException if the hard limit is also too low.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
         raise YarnException(
-            f"{PACK.key}: the process needs {needed} file descriptors, one for each node among them, and may open "
-            f"{hard} (use a smaller pack, or raise `ulimit -Hn`)"
+            f"{PACK.key}: the process needs {needed} file descriptors, the listeners of each node among them, and "
+            f"may open {hard} (use a smaller pack, or raise `ulimit -Hn`)"
         )
     if soft != resource.RLIM_INFINITY and soft < needed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+class NodesByToken:
+    """Passes each call to the node for which its NM token was issued.
+
+    `services` is {host: service of the node there}.
+    """
+
+    def __init__(self, tokens: NMTokenSecretManager, services: Mapping[str, ContainerManagementService]) -> None:
+        self._tokens = tokens
+        self._services = services
+
+    def authenticate(self, caller: Caller[None]) -> NMTokenIdentifier:
+        """The identity of the calling AM. Raises InvalidToken, also if the token is for a node of another process."""
+        node_id = self._tokens.node_of(caller.token)
+        service = None if node_id is None else self._services.get(node_id.host)
+        if service is not None:
+            return service.authenticate(caller)
+        identifier = self._tokens.check(caller.token)
+        raise InvalidToken(
+            f"Given NMToken for application : {identifier.attempt_id} is not valid for any node of this process"
+        )
+
+    def token_of(self, identifier: bytes) -> Token:
+        """The NM token with this identifier, from the keys of its node. Raises InvalidToken."""
+        node_id = self._tokens.node_of(Token(identifier, b"", self._tokens.kind, ""))
+        service = None if node_id is None else self._services.get(node_id.host)
+        return self._tokens.token_of(identifier) if service is None else service.token_of(identifier)
+
+    @handles(ContainerManagementProtocol.start_containers)
+    async def start_containers(
+        self, caller: Caller[NMTokenIdentifier], request: tuple[StartContainerRequest, ...]
+    ) -> StartContainersResponse:
+        return await self._service_for(caller).start_containers(caller, request)
+
+    @handles(ContainerManagementProtocol.stop_containers)
+    async def stop_containers(
+        self, caller: Caller[NMTokenIdentifier], request: tuple[ContainerId, ...]
+    ) -> StopContainersResponse:
+        return await self._service_for(caller).stop_containers(caller, request)
+
+    @handles(ContainerManagementProtocol.get_container_statuses)
+    async def get_container_statuses(
+        self, caller: Caller[NMTokenIdentifier], request: tuple[ContainerId, ...]
+    ) -> GetContainerStatusesResponse:
+        return await self._service_for(caller).get_container_statuses(caller, request)
+
+    @handles(ContainerManagementProtocol.update_container)
+    async def update_container(
+        self, caller: Caller[NMTokenIdentifier], request: tuple[Token, ...]
+    ) -> UpdateContainersResponse:
+        return await self._service_for(caller).update_container(caller, request)
+
+    @handles(ContainerManagementProtocol.signal_to_container)
+    async def signal_to_container(self, caller: Caller[NMTokenIdentifier], request: SignalContainerRequest) -> None:
+        await self._service_for(caller).signal_to_container(caller, request)
+
+    def _service_for(self, caller: Caller[NMTokenIdentifier]) -> ContainerManagementService:
+        return self._services[caller.verified.node_id.host]

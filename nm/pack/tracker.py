@@ -1,7 +1,7 @@
-"""Sends the calls of a pack's nodes to the RM: registrations, heartbeats and unregistrations, many nodes in a call.
+"""Sends the calls of a pack's nodes to the RM: registrations, heartbeats and unregistrations, many nodes in one call.
 
-A node without changes is only a number and a response id in a heartbeat call. "Without changes" means: compared with
-the heartbeat that was answered last. After a heartbeat that may have been lost, the node is sent in full.
+In a call, a node whose heartbeat equals its last answered one is only a number and a response id. If a heartbeat may
+have been lost, the node's next heartbeat is sent in full.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from yarn.states import NodeAction
 class PackTracker:
     """The connection of a pack to the RM. Each node has at most one call in progress, as in ResourceTrackerCalls.
 
-    `calls` has the calls of each node, in the order of `add`; a node's number is its place there.
+    `calls` contains the calls of each node, in the order of `add`; a node's number is its index there.
     """
 
     def __init__(
@@ -62,7 +62,10 @@ class PackTracker:
         tasks: asyncio.TaskGroup,
         utilization: Callable[[], ResourceUtilization | None],
     ) -> None:
-        """`interval_ms` between heartbeats; `utilization` returns the machine's, None if each node reports its own."""
+        """`interval_ms` is the heartbeat interval.
+
+        `utilization` returns the machine's usage, None if each node reports its own.
+        """
         self.calls: list[PackedCalls] = []
         self._proxy = proxy
         self._retry = retry
@@ -80,7 +83,7 @@ class PackTracker:
     def add(
         self, node_id: NodeId, container_tokens: ContainerTokenSecretManager, send: Callable[[Event], None]
     ) -> PackedCalls:
-        """The calls of the pack's next node; `send` takes the answers."""
+        """Add the next node of the pack and return its calls. `send` receives the answers."""
         calls = PackedCalls(self, len(self.calls), node_id, container_tokens, send)
         self.calls.append(calls)
         return calls
@@ -103,9 +106,10 @@ class PackTracker:
         self._registrations[number] = request
 
     def heartbeat(self, number: int, request: NodeHeartbeatRequest, *, at_once: bool) -> None:
-        """Send it with those of other nodes. The first one after a registration is delayed.
+        """Send a heartbeat together with those of other nodes.
 
-        So the heartbeats of a pack are spread over the interval, and the RM's load is even.
+        The first heartbeat after a registration is delayed, so that the heartbeats of a pack are spread evenly over the
+        interval.
         """
         if number in self._newly_registered:
             self._newly_registered.discard(number)
@@ -195,7 +199,7 @@ class PackTracker:
     def _send_unregistrations(self) -> None:
         numbers, self._unregistrations = tuple(self._unregistrations), []
         if len(numbers) == len(self.calls):
-            # All nodes are stopping: no answer to an earlier call is needed any more.
+            # All nodes are stopping, so answers to earlier calls are not needed any more.
             self.cancel()
         self._start(self._unregister(numbers))
 
@@ -206,7 +210,7 @@ class PackTracker:
 
 
 class PackedCalls:
-    """The calls of one node of a pack (nm.shell.resource_tracker.TrackerCalls). `send` takes the answers."""
+    """The calls of one node of a pack (see nm.shell.resource_tracker.TrackerCalls). `send` receives the answers."""
 
     def __init__(
         self,
@@ -233,13 +237,16 @@ class PackedCalls:
 
 
 def first_heartbeat_after_s(number: int, count: int, interval_s: float) -> float:
-    """When node `number` of `count` first sends a heartbeat: a hundred together, calls evenly over the interval."""
+    """When node `number` of `count` sends its first heartbeat, in seconds.
+
+    A hundred nodes send it together, and the calls are spread evenly over the interval.
+    """
     turns = max(1, count // NODES_PER_CALL)
     return interval_s * (number % turns) / turns
 
 
 def _is_unchanged(request: NodeHeartbeatRequest, answered: NodeHeartbeatRequest | None, *, with_machine: bool) -> bool:
-    """True if the heartbeat says what the answered one said, apart from what the call says for all nodes."""
+    """True if the heartbeat equals the answered one, apart from what the call states once for all nodes."""
     return answered is not None and (
         request.containers == answered.containers
         and request.containers_utilization == answered.containers_utilization
@@ -248,13 +255,15 @@ def _is_unchanged(request: NodeHeartbeatRequest, answered: NodeHeartbeatRequest 
         and request.keep_alive_applications == answered.keep_alive_applications
         and not request.increased_containers
         and not answered.increased_containers
+        and not request.log_aggregation_reports
+        and not answered.log_aggregation_reports
     )
 
 
 def _completed(
     request: NodeHeartbeatRequest, machine: ResourceUtilization | None, container_key_id: int, nm_key_id: int
 ) -> NodeHeartbeatRequest:
-    """The heartbeat with what only the shell knows: the machine's utilization and the ids of the keys."""
+    """Add what only the shell knows to a heartbeat: the machine's utilization and the ids of the keys."""
     return replace(
         request,
         node_utilization=machine or request.node_utilization,

@@ -1,1 +1,1 @@
-"""The NodeManager's shell: servers, calls to the ResourceManager, disks, monitoring, and the process itself."""
+"""The NodeManager's shell: servers, calls to the ResourceManager, disk checks, monitoring, and the process itself."""

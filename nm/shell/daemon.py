@@ -1,7 +1,7 @@
 """The NodeManager as a process: one server, a core for each node, and containers as child processes.
 
-await serve(conf, ready)      until SIGTERM or SIGINT, or until the RM shuts it down; `ready` is called once, when
-                              the node has registered
+`await serve(conf, ready)` runs until SIGTERM or SIGINT, or until the RM shuts the node down. `ready` is called once,
+when the node has registered.
 """
 
 from __future__ import annotations
@@ -31,16 +31,18 @@ async def serve(
     stop: asyncio.Event | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> int:
-    """Run a NodeManager until it is stopped; the exit status: 1 if it lost the RM, else 0.
+    """Run a NodeManager until it is stopped. Returns the exit status: 1 if the connection to the RM was lost, else 0.
 
-    `stop` ends the node when it is set; signals are then not handled. `environ` are the NM's variables, of which
-    containers get the whitelisted ones. Raises YarnException, naming key and remedy, if it cannot start.
+    Setting `stop` stops the NodeManager; if it is given, signals are not handled. `environ` are the NM's variables;
+    containers get those that are whitelisted. Raises YarnException, naming setting and remedy, if the NodeManager
+    cannot start.
     """
     stopping = stop or asyncio.Event()
     variables = dict(os.environ if environ is None else environ)
     if stop is None:
-        # Containers inherit that SIGQUIT is ignored: OUTPUT_THREAD_DUMP is for programs that handle it (a JVM), and
-        # must not end the others. Hadoop daemons inherit this from the shell that starts them in the background.
+        # Containers inherit that SIGQUIT is ignored. OUTPUT_THREAD_DUMP sends SIGQUIT, which is meant for programs that
+        # handle it (a JVM) and must not end other programs. Hadoop's daemons inherit this from the shell that starts
+        # them in the background.
         signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     async with (
         ended_by_signal(stopping, use_signals=stop is None),
@@ -58,17 +60,20 @@ async def serve(
 
 
 def hosting(conf: Configuration) -> Hosting:
-    """One node, or a pack of them. Raises YarnException if the configuration does not allow the pack."""
+    """The kind of host: one node, or a pack of nodes.
+
+    Raises YarnException if the configuration does not allow the pack.
+    """
     if PACK.of(conf) == 1:
         return OneNode(conf)
-    # The one place that knows of packs: without nm/pack, processes of one node go on working.
+    # This is the only import of nm.pack: without that folder, processes with one node still work.
     from nm.pack.host import NodePack
 
     return NodePack(conf)
 
 
 def facts(host: NodeHost) -> dict[str, object]:
-    """The contents of the ready line; `node_id` is that of the first of `nodes` nodes, whose hosts are consecutive."""
+    """The contents of the ready line. `node_id` is that of the first of `nodes` nodes, whose hosts are consecutive."""
     first = host.nodes[0]
     return {
         "role": ROLE,

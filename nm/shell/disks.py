@@ -22,7 +22,7 @@ _REPORTS_JOINED_BY = ";"
 
 
 class DiskSettings(Struct, frozen=True):
-    """Whether and how often the disks are checked, and the limits above which a disk is full."""
+    """Whether and how often disks are checked, and the limits above which a disk counts as full."""
 
     interval_ms: int = 120_000
     enabled: bool = True
@@ -45,7 +45,7 @@ class DiskSettings(Struct, frozen=True):
 
 
 class DiskChecker:
-    """Sorts a node's directories into good and bad ones and sends the core the node's health.
+    """Checks a node's directories, and reports the node's health to its core.
 
     `now_ms` is the core's clock. `notice` is added to every health report.
     """
@@ -59,7 +59,7 @@ class DiskChecker:
         sampled: Callable[[str], DiskSample] | None = None,
         notice: str = "",
     ) -> None:
-        """`sampled` returns the sample of a directory; without it each directory is sampled."""
+        """`sampled` returns the sample of a directory; if it is None, each directory is sampled by itself."""
         self._sampled = sampled or sample
         self._directories = directories
         self._settings = settings
@@ -68,14 +68,14 @@ class DiskChecker:
         self._notice = notice
 
     def problem(self) -> str:
-        """The health report if too few disks are good, else an empty text."""
+        """The health report if too few directories are good, else an empty text."""
         local, logs = self._directories.local_health, self._directories.log_health
         if not self._settings.enabled or is_healthy(local, logs, self._settings.limits):
             return ""
         return health_report(local, logs)
 
     def check(self) -> None:
-        """Check all directories once, and make those that are missing."""
+        """Check all directories once, and create those that are missing."""
         if not self._settings.enabled:
             self._send(HealthChecked(NodeHealth(True, self._notice, self._now_ms())))
             return
@@ -94,7 +94,7 @@ class DiskChecker:
 
 
 class DiskLoop:
-    """Has the disks of a process's nodes checked. `checkers` returns those of the nodes that still run."""
+    """Checks the disks of all nodes of a process. `checkers` returns the checkers of the nodes that still run."""
 
     def __init__(self, checkers: Callable[[], Sequence[DiskChecker]], interval_ms: int, shared: SharedSamples) -> None:
         self._checkers = checkers
@@ -111,7 +111,7 @@ class DiskLoop:
 
 
 class SharedSamples:
-    """Samples of the directories above those of packed nodes: one sample serves all nodes of the process."""
+    """Samples of the parents of packed nodes' directories, so that one sample serves all nodes of the process."""
 
     def __init__(self) -> None:
         self._samples: dict[str, DiskSample] = {}
@@ -128,7 +128,7 @@ class SharedSamples:
 
 
 def sample(directory: str) -> DiskSample:
-    """Whether a directory can be made, entered and written, and the free space on its disk."""
+    """Check whether a directory can be created, entered and written, and measure the free space on its disk."""
     try:
         made = make_dir(directory, 0o755)
     except OSError as error:
@@ -139,7 +139,8 @@ def sample(directory: str) -> DiskSample:
         if not os.access(directory, right):
             return DiskSample(f"Directory is not {name}: {directory}")
     try:
-        # Permissions do not bind root, and do not show a disk mounted read-only: so write. Making it was a write.
+        # Permissions do not restrict root and do not show that a disk is mounted read-only, so write a file. If the
+        # directory was just created, that was already a write.
         with nullcontext() if made else tempfile.TemporaryFile(dir=directory):
             stats = os.statvfs(directory)
     except OSError as error:

@@ -1,15 +1,16 @@
-"""Carries out the effects of a NodeManager's core, each by one call of the part that it is for."""
+"""Carries out the effects of a NodeManager's core. Each effect is one call of a part of the node."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from msgspec import Struct
 
 from nm.core.effects import (
+    AggregateLogs,
     ChangeMonitoring,
     DeleteApplicationFiles,
     DeleteApplicationLogs,
@@ -19,31 +20,40 @@ from nm.core.effects import (
     EndNode,
     FetchResource,
     ForgetApplicationKeys,
+    InitAuxiliaryService,
     LaunchContainer,
     MonitorContainer,
     SendHeartbeat,
     SendRegistration,
     SendUnregistration,
     SignalProcess,
+    StopAuxiliaryServices,
 )
-from nm.core.events import Event, Tick
+from nm.core.events import Event
 from nm.launcher.containers_launcher import Launchers
 from nm.launcher.deletion import DeletionService
 from nm.localizer.fetch import Localizer
+from nm.shell.auxiliary_services import AuxiliaryServices
 from nm.shell.monitor import ContainersMonitor
 from nm.shell.resource_tracker import TrackerCalls
 from nm.shell.services import ContainerManagementService
 from wire.core_shell import Core, CoreShell
 from wire.event_log import EventLog
-from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
 
 _logger = logging.getLogger(__name__)
+
+
+class LogAggregation(Protocol):
+    """Collects logs in the remote log directory (nm.launcher.log_aggregation.LogAggregator)."""
+
+    def aggregate(self, effect: AggregateLogs) -> None: ...
 
 
 class NodeParts(Struct, frozen=True):
     """The parts that carry out a node's effects.
 
-    A part sends its answer, an event, in a later turn of the event loop: never before the call has returned.
+    A part may answer with an event, but only in a later turn of the event loop: never before the call has returned.
     """
 
     tracker: TrackerCalls
@@ -52,12 +62,14 @@ class NodeParts(Struct, frozen=True):
     monitor: ContainersMonitor
     deletion: DeletionService
     service: ContainerManagementService
+    auxiliary: AuxiliaryServices
+    logs: LogAggregation | None = None
 
 
 class NodeShell(CoreShell[Event, Effect]):
-    """Runs one core. `stopped` is done when the core has ended the node: with the failure, or "" if there is none.
+    """Runs one core. `stopped` is done when the core has ended the node; its result is the failure, or "".
 
-    Set `parts` before the first event; set `state_changed` to be called at each transition.
+    Set `parts` before the first event. `state_changed` is called at each transition.
     """
 
     def __init__(self, core: Core[Event, Effect], clock: Callable[[], int], event_log: EventLog | None = None) -> None:
@@ -93,6 +105,13 @@ class NodeShell(CoreShell[Event, Effect]):
                 parts.launcher.change_cpu(effect)
             case DeleteResource() | DeleteContainerFiles() | DeleteApplicationFiles() | DeleteApplicationLogs():
                 parts.deletion.delete(effect)
+            case AggregateLogs():
+                assert parts.logs is not None, "the core aggregates only if this is configured"
+                parts.logs.aggregate(effect)
+            case InitAuxiliaryService(service, application_id, user, data):
+                parts.auxiliary.init_application(service, application_id, user, data)
+            case StopAuxiliaryServices(application_id):
+                parts.auxiliary.stop_application(application_id)
             case ForgetApplicationKeys(application_id):
                 parts.service.forget_keys(application_id)
             case StateChanged():

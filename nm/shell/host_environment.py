@@ -1,4 +1,4 @@
-"""What a NodeManager process takes from its machine: hardware, Java, addresses, directories."""
+"""What a NodeManager process finds on its machine: hardware, Java, addresses, directories."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from yarn.settings import nodemanager
 LOCK = ".nm.lock"
 
 _JAVA_RELEASE_BYTES_MAX = 64 * 1024
-"""The `release` file lists the modules of the JDK, in a few kilobytes."""
+"""The size limit of the `release` file of a JDK, which lists its modules in a few kilobytes."""
 _JAVA_VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d{1,4})\b', re.MULTILINE)
 _LEVELS_TO_JAVA_HOME = 3
-"""`java` is in <home>/bin, in Java 8 also in <home>/jre/bin."""
+"""How many directories above `java` its home may be: `java` is in <home>/bin, in Java 8 also in <home>/jre/bin."""
 
 _logger = logging.getLogger(__name__)
 
 
 class DirectoriesInUse(YarnException):
-    """Another NodeManager runs over one of the directories."""
+    """Another NodeManager uses one of the directories."""
 
 
 class HostEnvironment:
     """The addresses and directories of the nodes of a process.
 
-    `directories` {host: directories of the node on that host}; there are several hosts only in a pack. AMs call the
-    node at its host, which is part of its name; the first one may listen elsewhere, at `listening` (buildNodeId).
-    Call `lock_directories` before a node uses its directories, and `close` at the end.
+    `directories` is {host: directories of the node on that host}; only a pack has several hosts. AMs call a node at its
+    host, which is part of its node id. The first node may listen on another address, `listening` (buildNodeId). Call
+    `lock_directories` before a node uses its directories, and `close` at the end.
     """
 
     def __init__(self, conf: Configuration, directories: Mapping[str, NodeDirectories], listening: Address) -> None:
@@ -61,7 +61,7 @@ class HostEnvironment:
 
     @staticmethod
     def of_one_node(conf: Configuration) -> HostEnvironment:
-        """The environment of a process with one node, which uses the configured directories themselves."""
+        """The environment of a process with one node, which uses the configured directories."""
         address = Address.read(conf, nodemanager.ADDRESS)
         bind_host = nodemanager.BIND_HOST.maybe_of(conf)
         listening = Address(bind_host, address.port, nodemanager.BIND_HOST.key) if bind_host else address
@@ -77,10 +77,10 @@ class HostEnvironment:
         return self._started_before.get(host, ())
 
     def lock_directories(self) -> None:
-        """Lock the local directories for this process, and clear away what an earlier NodeManager left in them.
+        """Lock the local directories for this process, and remove what an earlier NodeManager left in them.
 
-        Its processes are killed and its files deleted. Hadoop's NodeManager lets the processes run on unseen, while the
-        RM takes a registering node for empty and fills it a second time. Raises DirectoriesInUse.
+        Processes of the earlier NodeManager are killed and its files deleted. Hadoop's NodeManager lets such processes
+        run, while the RM assumes that a registering node is empty and fills it a second time. Raises DirectoriesInUse.
         """
         for local in self.local_dirs:
             _make_local_dir(local)
@@ -103,17 +103,18 @@ class HostEnvironment:
 
 
 def lock_directories(local_dirs: Iterable[str]) -> list[int]:
-    """Descriptors that lock the directories for this process until they are closed, at the latest when it dies.
+    """Lock directories for this process.
 
-    The lock keeps a second NodeManager, started over the same directories by mistake, from killing the containers of
-    the first. Raises DirectoriesInUse, and locks none, if another process has one of them.
+    Returns descriptors that hold the locks until they are closed or the process ends. The locks keep a second
+    NodeManager, started by mistake with the same directories, from killing the containers of the first. Raises
+    DirectoriesInUse, and locks no directory, if another process has locked one of them.
     """
     held: list[int] = []
     for directory in local_dirs:
         try:
             descriptor = os.open(f"{directory}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError:
-            # The disk cannot be written: the disk checker leaves it out.
+            # The disk cannot be written, so the disk checker will exclude this directory.
             continue
         held.append(descriptor)
         try:
@@ -122,14 +123,14 @@ def lock_directories(local_dirs: Iterable[str]) -> list[int]:
             for locked in held:
                 os.close(locked)
             raise DirectoriesInUse(
-                f"yarn.nodemanager.local-dirs: another NodeManager runs over {directory} "
+                f"yarn.nodemanager.local-dirs: another NodeManager uses {directory} "
                 "(stop it, or give this one directories of its own)"
             ) from None
     return held
 
 
 def started_containers(local_dirs: Iterable[str]) -> tuple[ContainerId, ...]:
-    """The containers whose private directories an earlier NodeManager has not cleaned up, ordered by id."""
+    """The containers whose private directories an earlier NodeManager has left behind, ordered by id."""
     started: set[ContainerId] = set()
     for directory in local_dirs:
         for path in Path(directory, NM_PRIVATE).glob("application_*/container_*"):
@@ -139,9 +140,9 @@ def started_containers(local_dirs: Iterable[str]) -> tuple[ContainerId, ...]:
 
 
 def move_stale_aside(local_dirs: Iterable[str]) -> list[str]:
-    """Rename the caches and work directories of an earlier NodeManager; the paths that are to be deleted.
+    """Rename the caches and work directories of an earlier NodeManager. Returns the new paths, which are to be deleted.
 
-    A rename is quick, so that the node can register before the files are gone
+    A rename is quick, so the node can register before the files are deleted
     (ResourceLocalizationService.cleanUpLocalDirs; ContainerManagerImpl without recovery).
     """
     stale: list[str] = []
@@ -168,8 +169,8 @@ def hardware() -> Hardware:
 def java_version(environ: Mapping[str, str]) -> int:
     """The major version (8, 17) of the Java in JAVA_HOME, else of `java` in PATH; 0 if it is not known.
 
-    This is the Java that a Hadoop NodeManager with these variables would run in and, unless an AM sets another
-    JAVA_HOME, that of its containers. It is read from the file `release` in its home: running it would take longer
+    A Hadoop NodeManager with these variables would run in this Java, and so do containers unless their AM sets another
+    JAVA_HOME. The version is read from the file `release` in the Java home, because running `java` would take longer
     than a node's start.
     """
     home = environ.get("JAVA_HOME")
@@ -195,7 +196,7 @@ def _java_version_in(release: str) -> int:
 
 
 def _make_local_dir(local: str) -> None:
-    """Make a local directory. If that fails, the disk checker leaves it out and the health report names it."""
+    """Make a local directory. If that fails, the disk checker excludes it and the health report names it."""
     try:
         make_dir(local, PLAIN_MODE)
     except OSError as error:
@@ -203,7 +204,7 @@ def _make_local_dir(local: str) -> None:
 
 
 def _entries(directory: str) -> Sequence[str]:
-    """The names in a directory, sorted; none if it cannot be read."""
+    """The names in a directory, sorted; empty if the directory cannot be read."""
     try:
         return sorted(os.listdir(directory))
     except OSError:

@@ -1,8 +1,9 @@
 """Measures the memory and CPU that containers and the node use (ContainersMonitorImpl, NodeResourceMonitorImpl).
 
-One pass over the processes of the machine serves all containers. A container's process tree is its session leader with
-all descendants, and the orphans that are still in its session. An emulated container counts as one process, whose usage
-its launcher computes; a node that emulates containers reports their usage as its own, not the machine's.
+One pass over the processes of the machine serves all containers. A container's process tree consists of its session
+leader with all descendants, and of orphans that are still in its session. An emulated container counts as one process,
+whose usage its launcher computes. A node that emulates containers reports their usage as its own, instead of the
+machine's.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ import psutil
 from msgspec import Struct
 from msgspec.structs import replace
 
+from nm.core.container_limits import MemoryLimits, ProcessSample, check_memory
 from nm.core.effects import ChangeMonitoring, MonitorContainer
 from nm.core.events import Event, MemoryExceeded, UtilizationSampled
-from nm.core.memory_limits import MemoryLimits, ProcessSample, check_memory
 from nm.launcher.containers_launcher import Launchers
 from nm.launcher.processes import ProcessStat, all_processes
 from yarn.configuration import Configuration
@@ -44,7 +45,10 @@ class MonitorSettings(Struct, frozen=True):
 
     @staticmethod
     def read(conf: Configuration) -> MonitorSettings:
-        """With memory.enforced true no limit is checked: Hadoop leaves memory to cgroups then (here they limit CPU)."""
+        """The settings in `conf`. If memory.enforced is true, no memory limit is checked.
+
+        Hadoop leaves memory to cgroups in that case; yarnling's cgroups limit only CPU.
+        """
         checked = not nodemanager.RESOURCE_MEMORY_ENFORCED.of(conf)
         return MonitorSettings(
             nodemanager.CONTAINER_MONITOR_INTERVAL.of(conf),
@@ -56,9 +60,9 @@ class MonitorSettings(Struct, frozen=True):
 
 @dataclass(slots=True)
 class _MonitoredContainer:
-    """A container's limits, and its last measurement: `ages` {pid: times seen}, `cpu_s` {pid: CPU seconds}, and when.
+    """A container's limits and its last measurement: `ages` {pid: times seen} and `cpu_s` {pid: CPU seconds}.
 
-    `measured_s` is monotonic time; 0 before the first measurement.
+    `measured_s` is the time of the measurement, monotonic; 0 before the first one.
     """
 
     launch: int
@@ -71,7 +75,8 @@ class _MonitoredContainer:
 class ContainersMonitor:
     """The monitored containers of a node. `vcores` are those that the node offers to containers.
 
-    `emulating`: the node emulates containers. `packed`: the machine's usage is reported once for all nodes of a pack.
+    If `emulating`, the node emulates containers. If `packed`, the machine's usage is reported once for all nodes of a
+    pack.
     """
 
     def __init__(
@@ -95,11 +100,11 @@ class ContainersMonitor:
         self._watched: dict[ContainerId, _MonitoredContainer] = {}
 
     def watch(self, effect: MonitorContainer) -> None:
-        """Monitor this container from now on, until its process has exited."""
+        """Monitor a container until its process has exited."""
         self._watched[effect.container_id] = _MonitoredContainer(effect.launch, self._limits(effect))
 
     def change(self, effect: ChangeMonitoring) -> None:
-        """Change the limits of a container that is monitored."""
+        """Change the limits of a container, if it is monitored."""
         watched = self._watched.get(effect.container_id)
         if watched is not None:
             watched.limits = self._limits(effect)
@@ -113,7 +118,7 @@ class ContainersMonitor:
         )
 
     def measure(self, processes: Processes, machine: ResourceUtilization) -> None:
-        """Measure all containers: send MemoryExceeded for each one over a limit, then UtilizationSampled.
+        """Measure all containers: send MemoryExceeded for each one above a limit, then UtilizationSampled.
 
         An emulating or packed node without containers reports its usage, zero, only once.
         """
@@ -143,7 +148,7 @@ class ContainersMonitor:
         return _sum([use for use in used if use is not None])
 
     def _measure_emulated(self, container_id: ContainerId, sample: ProcessSample) -> ResourceUtilization | None:
-        """An emulated container uses vcores of its node, not processors of the machine."""
+        """The usage of an emulated container, which uses vcores of its node instead of processors of the machine."""
         ages = self._watched[container_id].ages
         return self._record(container_id, [replace(sample, age=ages.get(sample.pid, 0) + 1)], processors=self._vcores)
 
@@ -155,7 +160,10 @@ class ContainersMonitor:
     def _record(
         self, container_id: ContainerId, samples: list[ProcessSample], *, processors: int
     ) -> ResourceUtilization | None:
-        """The usage of one container; None if it has exited, or at its first measurement (CPU usage needs two)."""
+        """The usage of one container; None if it has exited.
+
+        It is also None after the first measurement, because CPU usage is computed from two measurements.
+        """
         watched = self._watched[container_id]
         watched.ages = {sample.pid: sample.age for sample in samples}
         now_s = time.monotonic()
@@ -185,14 +193,14 @@ def _sum(parts: list[ResourceUtilization]) -> ResourceUtilization:
 
 
 class Processes:
-    """The machine's processes at one moment. They are read at the first call of `trees`, not before."""
+    """The machine's processes at one moment, namely when `trees` is first called."""
 
     def __init__(self) -> None:
         self._children: dict[int, list[int]] | None = None
         self._alive: dict[int, ProcessStat] = {}
 
     def trees(self, roots: Iterable[int]) -> dict[int, list[int]]:
-        """{root: the process ids of its tree, the root first} of those roots that are alive."""
+        """{root: the process ids of its tree, the root first} for those roots that are alive."""
         if self._children is None:
             self._alive = {process.pid: process for process in all_processes()}
             self._children = _children(self._alive)
@@ -209,16 +217,16 @@ def _children(alive: Mapping[int, ProcessStat]) -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
     for process in alive.values():
         parent = alive.get(process.parent)
-        # An orphan is a child of init (or of the local subreaper), but still belongs to its session.
+        # An orphan's parent is init (or the local subreaper), but the orphan still belongs to its session.
         is_orphan = process.session != process.pid and (parent is None or parent.session != process.session)
         children.setdefault(process.session if is_orphan else process.parent, []).append(process.pid)
     return children
 
 
 class MonitorLoop:
-    """Has the monitors of a process's nodes measure their containers, and measures the machine once for all of them.
+    """Measures the containers of all nodes of a process, and the machine once for all of them.
 
-    `monitors` returns those of the nodes that still run; `machine` is the machine's last measured usage.
+    `monitors` returns the monitors of the nodes that still run. `machine` is the machine's last measured usage.
     """
 
     def __init__(self, monitors: Callable[[], Sequence[ContainersMonitor]], interval_ms: int) -> None:
@@ -241,11 +249,13 @@ class MonitorLoop:
                 monitor.measure(processes, self.machine)
             except Exception:
                 # One failed measurement must not end the node: the next one may succeed.
-                _logger.exception("cannot measure what the containers use")
+                _logger.exception("cannot measure the resource usage of containers")
 
 
 def node_utilization(processors: int) -> ResourceUtilization:
-    """What the whole machine uses: memory that is not available, plus swap for virtual memory, and busy processors."""
+    """The usage of the whole machine: memory that is not available (plus swap for virtual memory),
+    and busy processors.
+    """
     memory, swap = psutil.virtual_memory(), psutil.swap_memory()
     physical = memory.total - memory.available
     return ResourceUtilization(physical >> _MB, (physical + swap.used) >> _MB, psutil.cpu_percent() / 100 * processors)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, Protocol
 
 from nm.emulation.application_master import EmulatedApplicationMasters
 from nm.launcher.processes import kill_orphans
+from nm.shell.auxiliary_services import AuxiliaryServices
 from nm.shell.disks import DiskLoop
 from nm.shell.host_environment import HostEnvironment
 from nm.shell.monitor import MonitorLoop
@@ -18,18 +19,21 @@ from nm.shell.node_manager import NodeManager, SharedServices
 from nm.shell.resource_tracker import ResourceTrackerCalls, TrackerAccess, TrackerConnection
 from nm.shell.server import ContainerManagerServer
 from wire.channel import Channels
+from wire.core_shell import WallClock
 from wire.protocols.tracker import ResourceTracker
 from wire.tokens import NodeTokenSecretManager
 from yarn.configuration import Configuration
+from yarn.settings.yarnling import WEB_ENABLED
 
 _DELETIONS_WAIT_S = 5.0
-"""How long deletions may go on at the end; the next NodeManager over these directories deletes the rest."""
+"""How many seconds deletions may continue when the process ends. The next NodeManager with these directories deletes
+the rest."""
 
 _logger = logging.getLogger(__name__)
 
 
 class Hosting(Protocol):
-    """What differs between a process with one node (OneNode) and one with a pack (nm.pack.host.NodePack)."""
+    """What differs between a process with one node (OneNode) and a process with a pack (nm.pack.host.NodePack)."""
 
     environment: HostEnvironment
     server: ContainerManagerServer
@@ -37,18 +41,18 @@ class Hosting(Protocol):
     def connect(
         self, host: NodeHost, rm: TrackerAccess, channels: Channels, tasks: asyncio.TaskGroup
     ) -> TrackerConnection:
-        """The connection of the host's nodes to the RM; its calls run in `tasks`."""
+        """Connect the host's nodes to the RM; the calls run in `tasks`."""
         ...
 
 
 class OneNode:
-    """A process with one node, which answers all calls of AMs and makes its own calls to the RM."""
+    """A process with one node, which handles all calls of AMs and makes its own calls to the RM."""
 
     def __init__(self, conf: Configuration) -> None:
         self.environment = HostEnvironment.of_one_node(conf)
         self.server = ContainerManagerServer(self.environment)
         (self._service,) = self.server.services
-        self.server.serve(self._service, self._service.authenticate)
+        self.server.serve(self._service, self._service.authenticate, self._service.token_of)
 
     def connect(
         self, host: NodeHost, rm: TrackerAccess, channels: Channels, tasks: asyncio.TaskGroup
@@ -67,9 +71,10 @@ class OneNode:
 
 
 class NodeHost:
-    """The nodes of this process. A node that the RM shuts down leaves the others running.
+    """The nodes of this process. If the RM shuts one of them down, the others continue.
 
-    `stopped` is done when the last node has stopped: with the failures, if every node failed, else with "".
+    `stopped` is done when the last node has stopped. The result of `stopped` is the failures if every node failed, else
+    "".
     """
 
     def __init__(self, nodes: list[NodeManager], shared: SharedServices) -> None:
@@ -88,22 +93,31 @@ class NodeHost:
     @staticmethod
     @asynccontextmanager
     async def start(hosting: Hosting, environ: Mapping[str, str], stopping: asyncio.Event) -> AsyncIterator[NodeHost]:
-        """Serve and register while the context is open; when it closes, no process of a container is left.
+        """Run the nodes while the context is open. When it closes, no process of a container is left.
 
-        Set `stopping` to shut the nodes down; `stopped` is done when they have stopped.
-        Raises YarnException, and leaves nothing behind, if they cannot start.
+        Set `stopping` to shut the nodes down; `stopped` is done when they have stopped. Raises YarnException, and
+        leaves nothing behind, if the nodes cannot start.
         """
-        environment, server = hosting.environment, hosting.server
+        environment, server, services = hosting.environment, hosting.server, AsyncExitStack()
+        web, http_port = _web_services(environment), 0
         try:
             environment.lock_directories()
             node_ids = await server.listen()
-            shared = SharedServices(environment, environ)
+            if web is not None:
+                http_port = await web.bind()
+            shared = SharedServices(environment, environ, http_port)
+            auxiliary = [
+                await services.enter_async_context(AuxiliaryServices.opened(environment, node_id.host))
+                for node_id in node_ids
+            ]
             nodes = [
-                NodeManager(shared, node_id, service)
-                for node_id, service in zip(node_ids, server.services, strict=True)
+                NodeManager(shared, node_id, service, own_services)
+                for node_id, service, own_services in zip(node_ids, server.services, auxiliary, strict=True)
             ]
             for node in nodes:
                 node.shell.state_changed = partial(server.send_change, node.node_id)
+            if web is not None:
+                await web.start(nodes[0], tuple(environment.directories[node_ids[0].host].log_dirs))
             host, rm = NodeHost(nodes, shared), TrackerAccess.read(environment.conf)
             async with Channels() as channels, asyncio.TaskGroup() as tasks:
                 connection = hosting.connect(host, rm, channels, tasks)
@@ -113,11 +127,14 @@ class NodeHost:
                     yield host
                 shutting_down.cancel()
         finally:
+            await services.aclose()
+            if web is not None:
+                await web.stop()
             await server.close()
             environment.close()
 
     async def wait_registered(self) -> bool:
-        """Wait until each node has registered or stopped; True if any has registered."""
+        """Wait until each node has registered or stopped. Returns True if any node has registered."""
         for node in self.nodes:
             outcomes: list[asyncio.Future[Any]] = [node.registered, node.shell.stopped]
             await asyncio.wait(outcomes, return_when=asyncio.FIRST_COMPLETED)
@@ -141,7 +158,10 @@ class NodeHost:
     async def _run(
         self, connection: TrackerConnection, masters: EmulatedApplicationMasters | None, tasks: asyncio.TaskGroup
     ) -> AsyncIterator[None]:
-        """Start the nodes and the loops; when the context closes, kill what is left of containers and end them."""
+        """Start the nodes and the loops.
+
+        When the context closes, kill the remaining containers and end nodes and loops.
+        """
         deleter = self._environment.deleter
         loops = [tasks.create_task(part.run()) for part in (self.monitors, self._disks, deleter)]
         for node, calls in zip(self.nodes, connection.calls, strict=True):
@@ -164,16 +184,37 @@ class NodeHost:
                 node.close()
 
     async def _kill_processes(self) -> None:
-        """Send KILL to what is left of containers: to their process groups, then to whatever else carries their tag."""
+        """Send KILL to the remaining processes of containers: to their process groups, then to all that carry their
+        tag.
+        """
         await asyncio.gather(*(node.kill_processes() for node in self.nodes))
         if any(node.launcher.has_launched for node in self.nodes):
             await asyncio.to_thread(kill_orphans, self._environment.local_dirs)
 
 
+class WebServices(Protocol):
+    """The web services of one node (nm.shell.web), which a process imports only if it serves them."""
+
+    async def bind(self) -> int: ...
+
+    async def start(self, manager: NodeManager, log_dirs: tuple[str, ...]) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+def _web_services(environment: HostEnvironment) -> WebServices | None:
+    """None if they are off, or for a pack: its nodes share a port, and would need one more socket each."""
+    if not WEB_ENABLED.of(environment.conf) or environment.is_pack:
+        return None
+    from nm.shell.web.server import NodeManagerWeb
+
+    return NodeManagerWeb(environment.conf, WallClock())
+
+
 def _emulated_masters(
     shared: SharedServices, channels: Channels, tasks: asyncio.TaskGroup
 ) -> EmulatedApplicationMasters | None:
-    """The emulated AMs, None if no rule of the table has AMs that register with the RM."""
+    """The emulated AMs; None if no rule of the table has AMs that register with the RM."""
     table = shared.settings.emulation
     if table is None or not table.has_masters:
         return None
@@ -181,7 +222,7 @@ def _emulated_masters(
 
 
 async def _close(node: NodeManager) -> None:
-    """Close a node that has stopped while others of its process go on."""
+    """Close a node that has stopped while other nodes of its process continue."""
     if failure := node.shell.stopped.result():
         _logger.error("stopped node=%s: %s", node.node_id, failure)
     await node.kill_processes()
@@ -194,5 +235,6 @@ async def _finish_deletions(environment: HostEnvironment) -> None:
             await environment.deleter.join()
     except TimeoutError:
         _logger.warning(
-            "files are left to delete after %g s: the next NodeManager here deletes them", _DELETIONS_WAIT_S
+            "stopped deleting files after %g s; the next NodeManager with these directories deletes the rest",
+            _DELETIONS_WAIT_S,
         )

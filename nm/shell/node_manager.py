@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from nm.core import NodeManagerCore
-from nm.core.cpu_limits import NodeCpu
+from nm.core.container_limits import NodeCpu
 from nm.core.emulation import EmulationTable
 from nm.core.events import Event, ShutDown, Start
 from nm.core.launch_script import NodeEnvironment
@@ -24,8 +25,9 @@ from nm.launcher.containers_launcher import ContainersLauncher, Launchers
 from nm.launcher.deletion import DeletionService
 from nm.launcher.directories import NodeDirectories
 from nm.localizer.fetch import Localizer
+from nm.shell.auxiliary_services import AuxiliaryServices
 from nm.shell.disks import DiskChecker, DiskSettings, SharedSamples
-from nm.shell.effects import NodeParts, NodeShell
+from nm.shell.effects import LogAggregation, NodeParts, NodeShell
 from nm.shell.host_environment import HostEnvironment, hardware, java_version
 from nm.shell.monitor import ContainersMonitor, MonitorSettings
 from nm.shell.resource_tracker import TrackerCalls
@@ -52,16 +54,17 @@ class NodeCoreStart(Struct, frozen=True):
 
 
 class SharedServices:
-    """What the nodes of a process share: settings, clock, what the machine has, the NM's variables.
+    """What the nodes of a process share: settings, clock, the machine's resources, the NM's environment variables.
 
-    `notice` is added to the nodes' health reports, `inherited` {variable: value} to their containers' environments.
+    `http_port` is the port of the node's web services, 0 if there are none. `notice` is added to the nodes' health
+    reports, `inherited` {variable: value} to their containers' environments.
     """
 
-    def __init__(self, environment: HostEnvironment, environ: Mapping[str, str]) -> None:
+    def __init__(self, environment: HostEnvironment, environ: Mapping[str, str], http_port: int = 0) -> None:
         conf, machine = environment.conf, hardware()
         self.environment = environment
         self.clock: Callable[[], int] = WallClock()
-        self.facts = NodeFacts(node_resource(conf, machine), physical_resource(machine))
+        self.facts = NodeFacts(node_resource(conf, machine), physical_resource(machine), http_port)
         zone_ms = (time.localtime().tm_gmtoff or 0) * 1000
         self.settings = core_settings(conf, zone_ms, emulation_of(conf))
         self.disk_settings = DiskSettings.read(conf)
@@ -79,12 +82,22 @@ class SharedServices:
 
 
 class NodeManager:
-    """A node that serves. `registered` is done once it has registered, `shell.stopped` when it is to end."""
+    """One node. `registered` is done once the node has registered with the RM, `shell.stopped` once it has ended."""
 
-    def __init__(self, shared: SharedServices, node_id: NodeId, service: ContainerManagementService) -> None:
+    def __init__(
+        self,
+        shared: SharedServices,
+        node_id: NodeId,
+        service: ContainerManagementService,
+        auxiliary: AuxiliaryServices,
+    ) -> None:
         self.node_id = node_id
         self.service = service
-        self.facts, self.settings, self.clock = shared.facts, shared.settings, shared.clock
+        self.facts, self.clock = shared.facts, shared.clock
+        self.settings = shared.settings
+        if auxiliary.metadata:
+            self.settings = replace(self.settings, auxiliary_services=tuple(auxiliary.metadata.items()))
+        self._auxiliary = auxiliary
         self.core = NodeManagerCore(node_id, self.facts, self.settings)
         start = NodeCoreStart(node_id, self.facts, self.settings)
         self.shell = NodeShell(self.core, self.clock, open_event_log(shared.conf, f"nodemanager-{node_id}", start))
@@ -106,13 +119,26 @@ class NodeManager:
         )
         self._localizer = Localizer(directories, send, nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(shared.conf))
         self._deletion = DeletionService(directories, environment.deleter)
+        self._directories, self._conf = directories, shared.conf
         self._started_before = environment.started_before(node_id.host)
 
     def start(self, calls: TrackerCalls, tasks: asyncio.TaskGroup, masters: EmulatedApplicationMasters | None) -> None:
-        """Serve, and register by `calls`. `masters` is needed if the emulation table has AMs that register."""
+        """Answer calls, and register with the RM through `calls`.
+
+        `masters` is needed if the emulation table has AMs that register.
+        """
         self.launcher.emulated.masters = masters
         self._localizer.use(tasks)
-        self.shell.parts = NodeParts(calls, self._localizer, self.launcher, self.monitor, self._deletion, self.service)
+        self.shell.parts = NodeParts(
+            calls,
+            self._localizer,
+            self.launcher,
+            self.monitor,
+            self._deletion,
+            self.service,
+            self._auxiliary,
+            self._log_aggregation(tasks),
+        )
         self.service.open(self.node_id, self.shell)
         self.disks.check()
         self.shell.send(Start(self._started_before))
@@ -124,11 +150,11 @@ class NodeManager:
             self.registered.set_result(None)
 
     def shut_down(self) -> None:
-        """Unregister and end the containers; `shell.stopped` is done when that has happened."""
+        """Have the node unregister from the RM, then end its containers. `shell.stopped` is done when it has ended."""
         self.shell.send(ShutDown())
 
     async def kill_processes(self) -> None:
-        """Send KILL to the process groups that are left of containers."""
+        """Send KILL to the process groups that containers have left behind, and wait for their wrappers to exit."""
         if self.launcher.has_launched:
             self.launcher.kill_all()
             with suppress(TimeoutError):
@@ -140,6 +166,14 @@ class NodeManager:
         self.service.close()
         self.shell.close()
 
+    def _log_aggregation(self, tasks: asyncio.TaskGroup) -> LogAggregation | None:
+        if not self.settings.aggregate_logs:
+            return None
+        # Imported here so that only a NodeManager that aggregates logs has the module in its memory.
+        from nm.launcher.log_aggregation import LogAggregator, RemoteLogs
+
+        return LogAggregator(self.node_id, self._directories, RemoteLogs.read(self._conf), self.shell.send, tasks)
+
     def _make_launcher(self, shared: SharedServices, directories: NodeDirectories) -> ContainersLauncher:
         conf = shared.conf
         environment = NodeEnvironment(
@@ -150,6 +184,7 @@ class NodeManager:
             nodemanager.ADMIN_ENV.of(conf),
             shared.environ,
             shared.java_version,
+            self._auxiliary.metadata,
         )
         return ContainersLauncher(
             environment,
@@ -180,7 +215,7 @@ def _open_cgroups(conf: Configuration, node: NodeCpu) -> tuple[CpuCgroups | None
 
 
 def emulation_of(conf: Configuration) -> EmulationTable | None:
-    """The table of emulated containers, None if all are to be real; a process and those it forks read it once."""
+    """The emulation table; None if no container is emulated. A process reads it once, also for those that it forks."""
     if EMULATION_TABLE.maybe_of(conf) is None:
         return None
     # Imported here: few nodes emulate containers, and every other one would have the YAML library in its memory.

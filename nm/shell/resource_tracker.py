@@ -1,4 +1,4 @@
-"""Sends the node's calls to the RM, and stores the keys that come with the answers (they never enter the core)."""
+"""Sends the node's calls to the RM, and stores the keys in the answers, which never enter the core."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 
 UNREGISTER_TIMEOUT_S = 1.0
-"""A stopping node waits at most this long for the RM to acknowledge the unregistration; it may be down."""
+"""How long a stopping node waits for the RM to acknowledge the unregistration; the RM may be down."""
 
 
 class TrackerCalls(Protocol):
-    """The calls of one node to the RM. Each returns at once, and an event with the answer follows."""
+    """The calls of one node to the RM. Each method returns at once; an event with the RM's answer follows."""
 
     def send_registration(self, request: RegisterNodeManagerRequest) -> None: ...
     def send_heartbeat(self, request: NodeHeartbeatRequest, *, at_once: bool) -> None: ...
@@ -51,7 +51,7 @@ class TrackerCalls(Protocol):
 
 
 class TrackerConnection(Protocol):
-    """The connection of a process to the RM. `calls` has the calls of each node, in the order of the nodes."""
+    """The connection of a process to the RM. `calls` contains the calls of each node, in the order of the nodes."""
 
     @property
     def calls(self) -> Sequence[TrackerCalls]: ...
@@ -59,11 +59,13 @@ class TrackerConnection(Protocol):
         """Wait until the calls in progress are answered, at most UNREGISTER_TIMEOUT_S."""
 
     def cancel(self) -> None:
-        """Send nothing more, and stop waiting for answers."""
+        """Send no more calls, and stop waiting for answers."""
 
 
 class TrackerAccess(Struct, frozen=True):
-    """Where the RM's tracker is, how long to try to reach it, and the secret that proves membership of the cluster."""
+    """The RM's address for NodeManagers, how long to try to reach it, and the secret that all daemons of the cluster
+    share.
+    """
 
     target: str
     retry: RetryPolicy
@@ -71,14 +73,14 @@ class TrackerAccess(Struct, frozen=True):
 
     @staticmethod
     def read(conf: Configuration) -> TrackerAccess:
-        """Raises YarnException if there is no usable secret."""
+        """The access that `conf` describes. Raises YarnException if there is no usable secret."""
         host, port = resourcemanager.RESOURCE_TRACKER_ADDRESS.of(conf)
         retry = RetryPolicy.read(conf, nodemanager.NM_CONNECT_MAX_WAIT, nodemanager.NM_CONNECT_RETRY_INTERVAL)
         return TrackerAccess(f"{host}:{port}", retry, read_cluster_secret(conf))
 
 
 class ResourceTrackerCalls:
-    """The connection of a single node: one call at a time, as the core orders them."""
+    """The connection of a single node to the RM. Like the core that uses it, it makes one call at a time."""
 
     def __init__(
         self,
@@ -111,7 +113,7 @@ class ResourceTrackerCalls:
         self._running = self._tasks.create_task(self._heartbeat(request))
 
     def send_unregistration(self) -> None:
-        """Unregister in place of a call that is still waiting for its answer."""
+        """Unregister. A call that still waits for its answer is cancelled."""
         self.cancel()
         self._running = self._tasks.create_task(self._unregister())
 
@@ -168,7 +170,7 @@ def heartbeat_failed(error: YarnException) -> NodeHeartbeatFailed:
 
 
 async def unregistered_or_timed_out(unregistering: Awaitable[None]) -> None:
-    """Wait for the RM to acknowledge. If it does not, it expires the node by its missing heartbeats."""
+    """Wait for the RM to acknowledge the unregistration. If it does not, the RM later expires the node."""
     try:
         async with asyncio.timeout(UNREGISTER_TIMEOUT_S):
             await unregistering
@@ -194,7 +196,7 @@ async def registered_until_answered(register: Callable[[], Awaitable[T]], retry:
 def verified_updates(
     response: NodeHeartbeatResponse, container_tokens: ContainerTokenSecretManager, node_id: NodeId
 ) -> tuple[ContainerTokenIdentifier, ...]:
-    """The updates of containers that the RM orders; one whose token is not signed by the RM is left out."""
+    """The updates of containers that the RM requests in a heartbeat. Updates with an invalid token are left out."""
     updates = []
     for container in response.containers_to_update:
         try:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from nm.shell.host_environment import HostEnvironment
 from nm.shell.services import ContainerManagementService
+from wire.cluster_secret import socket_dir
+from wire.connection_limits import SPLICED_DESCRIPTORS, ConnectionLimits
+from wire.dispatch import Authenticate
+from wire.hadoop_authentication import ByToken
 from wire.protocols.container_management import ContainerManagementProtocol
-from wire.server import Authenticate, ConnectionLimits, RpcServer
+from wire.server import RpcServer
 from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager
 from wire.watching import CallWatch
-from yarn.containers import NMTokenIdentifier
+from yarn.configuration import Configuration
+from yarn.containers import NMTokenIdentifier, Token
 from yarn.ids import NodeId
 from yarn.machine import StateChanged
-from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
+from yarn.settings.yarnling import HADOOP_RPC_ENABLED, LISTEN_BEYOND_LOOPBACK
 
 CONNECTIONS_MAX = 512
 """Connections to a node: from the RM, and from each ApplicationMaster that has containers there. The usual limit of
@@ -33,6 +40,7 @@ class ContainerManagerServer:
             )
             for _ in environment.hosts
         ]
+        self._conf = conf
         self._hosts = environment.hosts
         self._watch = CallWatch.read(conf)
         self._server = RpcServer(
@@ -40,12 +48,16 @@ class ContainerManagerServer:
             further_hosts=environment.hosts[1:],
             observers=() if self._watch is None else (self._watch,),
             beyond_loopback=LISTEN_BEYOND_LOOPBACK.of(conf),
-            limits=ConnectionLimits(CONNECTIONS_MAX),
+            limits=ConnectionLimits(connections_max(conf)),
         )
 
-    def serve(self, handler: object, authenticate: Authenticate[NMTokenIdentifier]) -> None:
-        """Have `handler` answer calls; call it before `listen`."""
+    def serve(
+        self, handler: object, authenticate: Authenticate[NMTokenIdentifier], token_of: Callable[[bytes], Token]
+    ) -> None:
+        """Have `handler` answer calls; call it before `listen`. `token_of`: see ByToken."""
         self._server.add(ContainerManagementProtocol.rpcs, handler, authenticate)
+        if HADOOP_RPC_ENABLED.of(self._conf):
+            self._server.answer_hadoop(ByToken(token_of), socket_dir(self._conf))
 
     async def listen(self) -> list[NodeId]:
         """Listen on one port at every host; the ids of the nodes, of which the port is part."""
@@ -71,3 +83,8 @@ class ContainerManagerServer:
         if self._watch is not None:
             await self._watch.close()
         await self._server.stop()
+
+
+def connections_max(conf: Configuration) -> int:
+    """Connections to a node: fewer if a connection may take several descriptors."""
+    return CONNECTIONS_MAX // SPLICED_DESCRIPTORS if HADOOP_RPC_ENABLED.of(conf) else CONNECTIONS_MAX

@@ -61,6 +61,10 @@ class ContainerManagementService:
             raise InvalidToken("the NodeManager has not registered yet, or has ended")
         return self._nm_tokens.check_for(caller.token, self._node_id)
 
+    def token_of(self, identifier: bytes) -> Token:
+        """The NM token with this identifier. Raises InvalidToken if none with it is accepted."""
+        return self._nm_tokens.token_of(identifier)
+
     def forget_keys(self, application_id: ApplicationId) -> None:
         """Drop the keys remembered for an application's attempts: it has ended on this node."""
         for attempt_id in self._attempts.pop(application_id, ()):

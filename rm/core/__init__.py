@@ -1,1 +1,1 @@
-"""The ResourceManager's core: pure, an event and the time in, effects out."""
+"""The ResourceManager's core: pure code that takes an event and the time, and returns effects."""

@@ -1,11 +1,14 @@
-"""Who may submit to a queue, and who may view or change an application; everybody unless yarn.acl.enable is true.
+"""Access control: who may submit to a queue, and who may view or change an application.
 
-Queues (CapacityQueueACLsManager): access to a queue is access to all queues below it. So a right cannot be taken away
-further down: while root admits everybody, which is its default, every queue does.
+If yarn.acl.enable is false, which is the default, everybody may do everything.
 
-Applications (ApplicationACLsManager, and ClientRMService.checkAccess around it): the owner, administrators, users in
-the application's own lists, and who may administer its queue. As yarn.admin.acl admits everybody unless set, nobody is
-refused before that is set too.
+Queues (CapacityQueueACLsManager): a user with access to a queue has access to all queues below it, so a queue cannot
+withdraw a right that a queue above it grants. The root queue admits everybody unless it is configured otherwise, and
+then every queue does.
+
+Applications (ApplicationACLsManager, ClientRMService.checkAccess): access is granted to the owner, to administrators,
+to the users in the application's own lists, and to those who may administer its queue. yarn.admin.acl admits everybody
+unless it is set, so nobody is refused until an operator sets it.
 """
 
 from __future__ import annotations
@@ -15,10 +18,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from rm.core.applications import RMApp
 from rm.core.events import Asker
 from rm.scheduler.capacity_scheduler import CapacityScheduler
+from rm.scheduler.config.acls import AccessControlList
 from rm.scheduler.config.queue_configuration import QueueConfiguration
 from rm.scheduler.config.queue_templates import QueueTemplate, configuration_of_leaf, is_managed, template_entries
 from rm.scheduler.config.reader import Reader
-from rm.scheduler.model.access_control_list import AccessControlList
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.settings import resourcemanager
@@ -36,11 +39,12 @@ _NAMES = {
 
 
 class QueueAcls:
-    """The lists as of the last start or refresh; a queue without a list has that of the queues above it.
+    """The access lists of the queues, as of the last start or refresh.
 
-    So a queue that was created on demand since then has none, though its template may name lists: users whom these
-    admit are refused once the queue exists, until a refresh (CapacitySchedulerQueueManager.setQueueAcls). `before`: the
-    lists of queues that are gone, which count again for a queue of the same path, as in Hadoop's authorizer.
+    A queue without a list of its own uses the lists of the queues above it. A queue that was created on demand since
+    the last refresh has no list yet, even if its template configures one: users whom the template admits are refused
+    until a refresh (CapacitySchedulerQueueManager.setQueueAcls). `before`: the lists of deleted queues. As in Hadoop's
+    authorizer they apply again to a new queue with the same path.
     """
 
     def __init__(
@@ -53,10 +57,15 @@ class QueueAcls:
             for acl in QueueACL:
                 self._lists[path, acl] = self._list(path, acl, queue)
 
+    def list_of(self, path: str, acl: QueueACL) -> AccessControlList:
+        """The queue's own list; nobody if it has none."""
+        return self._lists.get((path, acl), _NOBODY)
+
     def may_submit(self, path: str, user: str, groups: tuple[str, ...], *, missing: Sequence[str] = ()) -> bool:
         """True if the user may submit to the queue or administer it.
 
-        `missing`: paths that would be created for it, the leaf last; the lists of their templates count.
+        `missing`: paths of the queues that the submission would create, the leaf last; the lists in their templates
+        count.
         """
         return any(self._has_access(path, acl, user, groups, missing) for acl in QueueACL)
 
@@ -88,12 +97,15 @@ class QueueAcls:
         return self._own(path, acl, self._configuration)
 
     def _own(self, path: str, acl: QueueACL, configuration: Configuration) -> AccessControlList:
-        """Everybody for root, nobody for others, unless configured."""
+        """The configured list of a queue; without one, everybody for root and nobody for other queues."""
         default = "*" if path == ROOT else ""
         return AccessControlList.parse(configuration.get(queue_key(path, _NAMES[acl]), default) or "")
 
     def _template_list(self, path: str, acl: QueueACL, *, is_leaf: bool) -> AccessControlList:
-        """The list of a queue that is created on demand: its own keys do not count (setDynamicQueueACLProperties)."""
+        """The list of a queue that is created on demand.
+
+        The queue's own keys are ignored (setDynamicQueueACLProperties).
+        """
         above = path.rpartition(".")[0]
         if is_managed(Reader(self._configuration), above):
             entry = template_entries(self._configuration, above).get(_NAMES[acl])
@@ -103,10 +115,11 @@ class QueueAcls:
 
 
 class ApplicationAcls:
-    """As of the start: neither a refresh of the queues nor one of the administrators' list changes it, as in Hadoop.
+    """The access lists of applications, and the administrators, as of the start.
 
-    `queue_acls` returns the lists of the queues as of now. `owner`: the user that the ResourceManager runs as, always
-    an administrator (AdminACLsManager).
+    As in Hadoop, neither a refresh of the queues nor one of the administrators' list changes them. `queue_acls` returns
+    the present lists of the queues. `owner`: the user that the ResourceManager runs as, always an administrator
+    (AdminACLsManager).
     """
 
     def __init__(
@@ -124,7 +137,7 @@ class ApplicationAcls:
         self._owner = owner
 
     def may(self, asker: Asker, access: ApplicationAccessType, app: RMApp) -> bool:
-        """True if the asker has this access to the application."""
+        """True if the caller has this access to the application."""
         if not self._is_enabled:
             return True
         user, groups = asker
@@ -134,20 +147,22 @@ class ApplicationAcls:
         return self._administers_queue(asker, app)
 
     def check_modify(self, asker: Asker, app: RMApp) -> None:
-        """Raises YarnException unless the asker may change the application."""
+        """Raises YarnException unless the caller may change the application."""
         if not self.may(asker, MODIFY, app):
             raise YarnException(
-                f"org.apache.hadoop.security.AccessControlException: User {asker[0]} cannot perform operation "
-                f"{MODIFY.name} on {app}"
+                f"java.security.AccessControlException: User {asker[0]} cannot perform operation {MODIFY.name} on {app}"
             )
 
     def check_view(self, asker: Asker, app: RMApp, what: str) -> None:
-        """Raises YarnException unless the asker may look at `what` of the application."""
+        """Raises YarnException unless the caller may view `what` of the application."""
         if not self.may(asker, VIEW, app):
             raise YarnException(f"User {asker[0]} does not have privilege to see this {what}")
 
     def _administers_queue(self, asker: Asker, app: RMApp) -> bool:
-        """True for a queue that does not exist (any more), False for an ambiguous name."""
+        """True if the caller may administer the application's queue.
+
+        True for a queue that no longer exists, False for an ambiguous name.
+        """
         queue = self._scheduler.queue(app.queue)
         if queue is None:
             return not self._scheduler.is_ambiguous(app.queue)

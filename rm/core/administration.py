@@ -1,6 +1,6 @@
-"""ResourceManagerAdministrationProtocol as the core sees it: queues and priorities, node labels, and lists of hosts.
+"""The core's part of ResourceManagerAdministrationProtocol: queues, priorities, node labels, and host lists.
 
-rm.shell.admin_service checks who calls and reads the files; it sends the events that are handled here.
+rm.shell.admin_service checks the caller, reads the files, and sends the events that are handled here.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from rm.core.lifecycle_events import (
     RMNodeRecommission,
     RMNodeShutdown,
 )
-from rm.core.placement_rules.mapping import MappingPlacement
-from rm.core.placement_rules.queues import FoundQueue
+from rm.core.placement_rules.mapping import FoundQueue, MappingPlacement
 from rm.core.rm_node import RMNode
 from rm.core.states import STORED_APP_STATES
 from rm.core.stored_state import NodeLabelState
@@ -45,7 +44,7 @@ from yarn.states import DecommissionType, NodeState
 
 
 class QueueAdministration:
-    """Takes configurations of queues, placement rules and access lists: whole, or not at all."""
+    """Applies a configuration of queues, placement rules and access lists. A refused configuration changes nothing."""
 
     def __init__(self, context: RMContext, configuration: Configuration) -> None:
         """Raises ConfigurationException for placement rules that are not valid."""
@@ -54,7 +53,7 @@ class QueueAdministration:
         self._apply(configuration)
 
     def refresh_queues(self, event: RefreshQueues) -> None:
-        """Take queues, placement rules and access lists again. Raises ConfigurationException, with nothing changed."""
+        """Apply a configuration that was read again. Raises ConfigurationException; then nothing was changed."""
         configuration = event.configuration
 
         def check_rules(settings: CapacitySchedulerConfiguration) -> None:
@@ -64,7 +63,7 @@ class QueueAdministration:
         self._apply(configuration)
 
     def refresh_cluster_max_priority(self, event: RefreshClusterMaxPriority) -> None:
-        """The highest priority that applications may have from now on; those that have a higher one keep it."""
+        """Set the highest priority of applications. Applications that already have a higher one keep it."""
         self._context.settings = replace(self._context.settings, application_priority_max=event.priority)
 
     def _apply(self, configuration: Configuration) -> None:
@@ -72,7 +71,7 @@ class QueueAdministration:
         context.placement = MappingPlacement(configuration, SchedulerQueues(context.scheduler))
         queues = {path: queue.configuration for path, queue in context.scheduler.queues.items()}
         if scheduler_settings.ACL_ENABLE.of(configuration):
-            # As with QueueAcls: a queue created on demand has none until a refresh; one that is gone keeps its lists.
+            # As in QueueAcls, a queue created on demand has no list until a refresh; a deleted queue keeps its lists.
             context.priority_acls = {
                 **context.priority_acls,
                 **{path: queue.priority_acls for path, queue in queues.items() if queue.is_leaf},
@@ -81,23 +80,23 @@ class QueueAdministration:
 
 
 class SchedulerQueues:
-    """The scheduler's queues as of each call, for the placement rules."""
+    """The scheduler's present queues, for the placement rules."""
 
     def __init__(self, scheduler: CapacityScheduler) -> None:
         self._scheduler = scheduler
 
     def find(self, name: str) -> FoundQueue | None:
-        """By path or unambiguous short name."""
+        """The queue with that path or unambiguous short name; None if there is none."""
         queue = self._scheduler.queue(name)
         return _found(queue.configuration) if queue is not None else None
 
     def is_ambiguous(self, name: str) -> bool:
-        """True for the short name of several queues."""
+        """True if several queues have this short name."""
         return self._scheduler.is_ambiguous(name)
 
 
 class ConfiguredQueues:
-    """The queues {path: its configuration} of a configuration that is not taken yet, for the placement rules."""
+    """The queues {path: configuration} of a configuration that is not applied yet, for the placement rules."""
 
     def __init__(self, queues: Mapping[str, QueueConfiguration]) -> None:
         self._queues = queues
@@ -106,12 +105,12 @@ class ConfiguredQueues:
             self._paths.setdefault(queue.name, []).append(path)
 
     def find(self, name: str) -> FoundQueue | None:
-        """By path or unambiguous short name."""
+        """The queue with that path or unambiguous short name; None if there is none."""
         paths = [name] if name in self._queues else self._paths.get(name, [])
         return _found(self._queues[paths[0]]) if len(paths) == 1 else None
 
     def is_ambiguous(self, name: str) -> bool:
-        """True for the short name of several queues."""
+        """True if several queues have this short name."""
         return name not in self._queues and len(self._paths.get(name, [])) > 1
 
 
@@ -121,7 +120,7 @@ def _found(queue: QueueConfiguration) -> FoundQueue:
 
 
 class NodeLabelService:
-    """The cluster's labels, and which nodes have them: a call takes effect whole, or not at all."""
+    """The labels of the cluster and of its nodes. A call that is refused changes nothing."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
@@ -132,12 +131,12 @@ class NodeLabelService:
         self._store()
 
     def remove(self, event: RemoveClusterNodeLabels) -> None:
-        """Remove labels from the cluster. Raises YarnException, also for one that a queue names."""
+        """Remove labels from the cluster. Raises YarnException, also if a queue's configuration names one of them."""
         self._context.scheduler.remove_node_labels(event.labels, self._context.now_ms)
         self._store()
 
     def replace(self, event: ReplaceLabelsOnNodes) -> None:
-        """Give nodes and whole hosts other labels; they need not be registered. Raises YarnException."""
+        """Replace the labels of nodes and whole hosts, which need not be registered. Raises YarnException."""
         wanted = dict(event.labels)
         unknown = self._unknown(wanted) if event.fail_on_unknown_nodes else []
         if unknown:
@@ -159,26 +158,26 @@ class NodeLabelService:
         self._context.store.change_node_labels(NodeLabelState(labels.cluster_labels(), labels.given()))
 
     def _unknown(self, node_ids: Iterable[NodeId]) -> list[NodeId]:
-        """Those that are neither nodes, in any state, nor hosts of one."""
+        """The ids that are neither a known node, in any state, nor the host of one."""
         known = {*self._context.nodes, *self._context.inactive_nodes}
         known |= {NodeId(node_id.host, WHOLE_HOST) for node_id in known}
         return [node_id for node_id in node_ids if node_id not in known]
 
 
 class NodesListManager:
-    """Which hosts may have NodeManagers, and which applications learn of a changed node (Hadoop's NodesListManager)."""
+    """Decides which hosts may have NodeManagers, and which AMs are notified of a changed node (NodesListManager)."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
 
     def take_hosts(self, event: HostListsRead) -> None:
-        """The lists as of the start."""
+        """Set the lists that were read at the start."""
         self._context.hosts = event.hosts
 
     def refresh(self, event: RefreshNodes) -> None:
-        """Take the new lists, and have nodes leave or stay accordingly.
+        """Apply new lists: decommission, recommission or shut down nodes accordingly.
 
-        FORCEFUL reads no list: it has all decommissioning nodes leave at once.
+        A FORCEFUL refresh reads no lists; all decommissioning nodes leave at once.
         """
         hosts, kind = event.hosts, event.type
         if kind is DecommissionType.FORCEFUL:
@@ -195,7 +194,7 @@ class NodesListManager:
                 self._exclude(node, kind, hosts.timeout_s(node.node_id.host, event.timeout_s))
 
     def node_changed(self, event: NodeChanged) -> None:
-        """Report a node's change to each application whose outcome is not stored."""
+        """Report a node's change to every application whose outcome is not stored yet."""
         for app in self._context.apps.values():
             if app.state not in STORED_APP_STATES:
                 self._context.send(RMAppNodeUpdate(app.application_id, event.node_id, event.update))
@@ -207,7 +206,7 @@ class NodesListManager:
             self._context.send(RMNodeGracefulDecommission(node.node_id, timeout_s))
 
     def _end(self, node: RMNode) -> None:
-        """A node of a host that neither list names is shut down, not decommissioned."""
+        """Take a node out of use. If neither list names its host, it is shut down instead of decommissioned."""
         untracked = self._context.hosts.is_untracked(node.node_id.host)
         event = RMNodeShutdown if untracked else RMNodeDecommission
         self._context.send(event(node.node_id))
@@ -217,5 +216,5 @@ class NodesListManager:
 
 
 def decommissioning_nodes(context: RMContext) -> tuple[NodeId, ...]:
-    """The nodes that are DECOMMISSIONING."""
+    """The ids of the nodes in state DECOMMISSIONING."""
     return tuple(node.node_id for node in context.nodes.values() if node.state is NodeState.DECOMMISSIONING)

@@ -1,7 +1,8 @@
-"""How applications come and go: submission, recovery, and how long completed ones are kept (Hadoop's RMAppManager).
+"""Submission and recovery of applications, and the limit on completed ones (Hadoop's RMAppManager).
 
-All checks of a submission come before anything is kept: a refused submission leaves no trace. If a queue refuses it,
-the state of the application says so, since the scheduler decides that after the application has been stored.
+A submission is checked completely before anything is stored, so a refused submission leaves no trace. The exception is
+a refusal by the scheduler, which decides after the application was stored: then the application exists and FAILED is
+its state.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from rm.core.events import Asker, SubmitApplication
 from rm.core.lifecycle_events import AppCompleted, RMAppRecover, RMAppStart
 from rm.core.settings import RMSettings
 from rm.core.stored_state import RMState, StoredApplication
-from rm.scheduler.config.priority_acls import default_priority, may_have
+from rm.scheduler.config.acls import default_priority, may_have
 from yarn.applications import ApplicationSubmissionContext
-from yarn.asks import ANY, ResourceRequest
+from yarn.containers import ANY, ResourceRequest
 from yarn.errors import InvalidResourceRequestException, YarnException
 from yarn.ids import ApplicationId
 from yarn.states import ExecutionType
@@ -30,14 +31,14 @@ AM_PRIORITY = 0
 
 
 class RMAppManager:
-    """The list of applications: what is submitted, what is recovered, and how many completed ones are kept."""
+    """Adds submitted and recovered applications to the list, and removes the oldest completed ones."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
         self._stored_completed = 0
 
     def submit(self, event: SubmitApplication) -> None:
-        """Admit an application. Submitting the same id again has no effect, so that a client can repeat the call."""
+        """Accept an application. Submitting the same id again has no effect, so a client can repeat the call."""
         context, submission = self._context, event.context
         if submission.application_id in context.apps:
             return
@@ -46,10 +47,11 @@ class RMAppManager:
         context.send(RMAppStart(app.application_id))
 
     def recover(self, state: RMState) -> None:
-        """Take up what an earlier ResourceManager stored, in the order of the ids; the first event of all.
+        """Restore what an earlier ResourceManager stored, in the order of ids. This is the first event.
 
-        An application that was over is shown again; one that never got an AM starts again; of the others the last
-        attempt is waited for, as its AM may run (ResourceManager.recover, RMAppManager.recover).
+        An application that had ended is shown again. An application whose AM was never launched starts again. Any other
+        application waits for its last attempt, whose AM may still be running (ResourceManager.recover,
+        RMAppManager.recover).
         """
         context = self._context
         work_preserving = context.settings.work_preserving
@@ -65,7 +67,9 @@ class RMAppManager:
             context.dispatcher.deliver(RMAppRecover(app.application_id, stored))
 
     def completed(self, event: AppCompleted) -> None:
-        """Keep it with the completed ones, of which the oldest are forgotten (checkAppNumCompletedLimit)."""
+        """Add an ended application to the completed ones, and drop the oldest over the limit
+        (checkAppNumCompletedLimit).
+        """
         context, completed = self._context, self._context.completed_apps
         completed.append(event.application_id)
         self._stored_completed += 1
@@ -80,7 +84,7 @@ class RMAppManager:
 
 
 def admit(context: RMContext, user: str, submission: ApplicationSubmissionContext, groups: tuple[str, ...]) -> RMApp:
-    """The application of a submission, not yet in the list; raises YarnException if it is refused."""
+    """Check a submission; returns its application, which is not yet in the list. Raises YarnException for a refusal."""
     check_tags(context.settings, submission.tags)
     if submission.lifetime_s is not None and submission.lifetime_s <= 0:
         raise YarnException(f"Invalid application timeout, value={submission.lifetime_s} for type=LIFETIME")
@@ -107,11 +111,12 @@ def admit(context: RMContext, user: str, submission: ApplicationSubmissionContex
 def _placed(
     context: RMContext, user: str, groups: tuple[str, ...], submission: ApplicationSubmissionContext
 ) -> tuple[ApplicationSubmissionContext, str | None]:
-    """The submission as the placement rules have it, and where they put it, if they do; raises YarnException to reject.
+    """Apply the placement rules; returns the submission and the queue that the rules chose, None if they chose none.
 
-    If the queue that the rules choose has the name that the submission gives, the submission keeps it as it is
-    (RMAppManager.copyPlacementQueueToSubmissionContext). An empty queue name is refused even where a rule places the
-    application (RMAppManager.placeApplication); a submission without the field has the default queue.
+    Raises YarnException to reject the submission. If the last part of the chosen path equals the queue that the
+    submission names, the submission is unchanged (RMAppManager.copyPlacementQueueToSubmissionContext). An empty queue
+    name is refused even if a rule places the application (RMAppManager.placeApplication); a submission without the
+    field uses the default queue.
     """
     placed = context.placement.place(user=user, groups=groups, application=submission.name, queue=submission.queue)
     if not submission.queue:
@@ -127,9 +132,9 @@ def _placed(
 def _check_access(
     context: RMContext, user: str, groups: tuple[str, ...], submission: ApplicationSubmissionContext, path: str
 ) -> None:
-    """Raises YarnException unless the access lists admit the user, those of queues to be created included.
+    """Raises YarnException unless the access lists admit the user, including those of queues to be created.
 
-    A queue that does not exist and cannot be created is refused later, by the scheduler.
+    A queue that does not exist and cannot be created passes here; the scheduler refuses it later.
     """
     missing = () if context.scheduler.queue(path) is not None else context.scheduler.paths_to_create(path)
     if context.scheduler.queue(path) is None and not missing:
@@ -153,12 +158,15 @@ def check_tags(settings: RMSettings, tags: frozenset[str]) -> None:
 
 
 def _illegal(message: str) -> YarnException:
-    """ClientRMService wraps other exceptions than YarnException and puts their class before the message."""
+    """The error of a failed check.
+
+    Like ClientRMService it has the Java class of an exception that is not a YarnException.
+    """
     return YarnException(f"java.lang.IllegalArgumentException: {message}")
 
 
 def _default_priority(context: RMContext, queue: str, user: str, groups: tuple[str, ...]) -> int:
-    """The default of the leaf's priority lists for the user, else the queue's."""
+    """The default priority from the leaf's priority lists for the user, else the queue's default."""
     acls = context.priority_acls.get(context.scheduler.queue_path(queue), ())
     own = default_priority(acls, user, groups)
     return own if own is not None else context.scheduler.default_priority(queue)
@@ -167,9 +175,9 @@ def _default_priority(context: RMContext, queue: str, user: str, groups: tuple[s
 def checked_priority(
     context: RMContext, application_id: ApplicationId, queue: str, priority: int, caller: Asker
 ) -> int:
-    """The priority cut to the cluster's maximum, if the caller (user, groups) may have it in the queue.
+    """The priority, reduced to the cluster's maximum.
 
-    Raises YarnException if not (CapacityScheduler.checkAndGetApplicationPriority).
+    Raises YarnException if the caller (user, groups) may not use it in the queue (checkAndGetApplicationPriority).
     """
     priority = min(priority, context.settings.application_priority_max)
     acls = context.priority_acls.get(context.scheduler.queue_path(queue), ())
@@ -182,7 +190,7 @@ def checked_priority(
 
 
 def am_container_requests(context: RMContext, submission: ApplicationSubmissionContext) -> tuple[ResourceRequest, ...]:
-    """The requests for the AM's container: that for anywhere first, all of one normalised size.
+    """The requests for the AM's container, the one for any host first, all with the same normalised size.
 
     Raises InvalidResourceRequestException (validateAndCreateResourceRequest).
     """
@@ -214,7 +222,7 @@ def am_container_requests(context: RMContext, submission: ApplicationSubmissionC
 def _labelled_am_request(
     settings: RMSettings, submission: ApplicationSubmissionContext, request: ResourceRequest
 ) -> ResourceRequest:
-    """The request's own label, else that of the configuration for AMs, else the application's."""
+    """The request with its label: its own, else the configured default for AMs, else the application's."""
     request = enforce_exclusivity(request, submission.node_label_expression, settings.exclusive_partitions)
     return replace(request, label=request.label or settings.am_default_label or submission.node_label_expression)
 
@@ -223,7 +231,7 @@ def _labelled_am_request(
 
 
 def _recovered(context: RMContext, stored: StoredApplication) -> RMApp:
-    """As submitted. Neither limits nor access lists are checked again."""
+    """The application as it was submitted. Neither limits nor access lists are checked again."""
     data = stored.application
     submission = data.submission
     app = RMApp(
@@ -240,7 +248,11 @@ def _recovered(context: RMContext, stored: StoredApplication) -> RMApp:
 
 
 def _recovered_requests(context: RMContext, submission: ApplicationSubmissionContext) -> tuple[ResourceRequest, ...]:
-    """Those of the submission; if a smaller maximum makes them impossible now, the scheduler will refuse them."""
+    """The AM's requests of a recovered submission.
+
+    If they are no longer valid, for example because the maximum was reduced, they are returned unchecked and the
+    scheduler refuses them later.
+    """
     try:
         return am_container_requests(context, submission)
     except YarnException as error:

@@ -1,7 +1,8 @@
-"""ApplicationMasterProtocol as the core sees it (Hadoop's ApplicationMasterService): register, allocate, finish.
+"""The core's part of ApplicationMasterProtocol: register, allocate, finish (Hadoop's ApplicationMasterService).
 
-Each attempt counts its calls: an allocate names the last reply that its AM got. One behind means that the reply was
-lost, and the same reply is sent again with nothing done; anything else is refused. So every allocate takes effect once.
+Every allocate call carries the id of the last reply that the AM received. If that id is one behind, the reply was lost:
+the same reply is sent again and nothing else is done. Any other difference is refused. So each allocate takes effect
+exactly once.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from rm.core.applications import RMApp, RMAppAttempt
 from rm.core.context import RMContext
 from rm.core.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster
 from rm.core.lifecycle_events import RMAppAttemptRegistered, RMAppAttemptStatusUpdate, RMAppAttemptUnregistered
+from rm.core.reports.applications import resource_types
 from rm.core.reports.nodes import node_update_report
 from rm.core.service_context import AMSession, next_response_id
 from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES
 from rm.scheduler.allocate import Allocation
 from rm.scheduler.request_checks import with_trimmed_label
-from yarn.asks import ANY, ResourceRequest
-from yarn.containers import Container, Token
+from yarn.containers import ANY, Container, ResourceRequest, Token
 from yarn.errors import (
     ApplicationAttemptNotFoundException,
     ApplicationMasterNotRegisteredException,
@@ -43,13 +44,16 @@ NM_TOKEN_KIND = "NMToken"
 
 
 class ApplicationMasterService:
-    """What AMs call."""
+    """The calls of AMs."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
 
     def register(self, event: RegisterApplicationMaster) -> RegisterApplicationMasterResponse:
-        """Raises InvalidApplicationMasterRequestException for an unknown attempt or a second register."""
+        """Register the AM.
+
+        Raises InvalidApplicationMasterRequestException if the attempt is unknown or already registered.
+        """
         attempt_id = event.attempt_id
         session = self._session(attempt_id)
         app, attempt = self._known(attempt_id)
@@ -70,12 +74,13 @@ class ApplicationMasterService:
             queue=app.queue,
             containers_from_previous_attempts=kept,
             nm_tokens=_new_tokens(session, kept),
-            resource_types=("memory-mb", "vcores", *context.scheduler.resource_types.extra_names),
+            resource_types=resource_types(context),
             application_acls=app.submission.am_container.application_acls,
+            scheduler_resource_types=context.scheduler.scheduling_resource_types,
         )
 
     def allocate(self, event: Allocate) -> AllocateResponse:
-        """Raises what its checks find; then nothing was applied and the response id has not moved."""
+        """Apply an AM's requests. Raises the error of the first failed check; then nothing was applied."""
         context, attempt_id, request = self._context, event.attempt_id, event.request
         context.am_liveness.ping(attempt_id, context.now_ms)
         session = context.sessions.get(attempt_id)
@@ -92,15 +97,15 @@ class ApplicationMasterService:
             return session.response
         if request.response_id != session.response_id:
             raise InvalidApplicationMasterRequestException(
-                f"Invalid responseId in AllocateRequest from application attempt: {attempt_id}, "
-                f"expect responseId to be {session.response_id}, but get {request.response_id}"
+                f"Invalid responseId in AllocateRequest from application attempt: {attempt_id} "
+                f"expect responseId to be {session.response_id} but get {request.response_id}"
             )
         session.response = self._exchange(attempt_id, request, session)
         session.response_id = session.response.response_id
         return session.response
 
     def finish(self, event: FinishApplicationMaster) -> FinishApplicationMasterResponse:
-        """False until the end is stored; the AM calls again."""
+        """Unregister the AM. The reply is False until the outcome is stored; then the AM calls again."""
         attempt_id = event.attempt_id
         app, _ = self._known(attempt_id)
         if app.state in STORED_APP_STATES:
@@ -121,7 +126,7 @@ class ApplicationMasterService:
     def _exchange(
         self, attempt_id: ApplicationAttemptId, request: AllocateRequest, session: AMSession
     ) -> AllocateResponse:
-        """Apply requests and releases, and take what has happened since the last call (DefaultAMSProcessor)."""
+        """Apply requests and releases; returns what has happened since the last call (DefaultAMSProcessor)."""
         context = self._context
         app, attempt = self._known(attempt_id)
         label, exclusive = app.submission.node_label_expression, context.settings.exclusive_partitions
@@ -132,7 +137,7 @@ class ApplicationMasterService:
         context.send(RMAppAttemptStatusUpdate(attempt_id, _fraction(request.progress), request.tracking_url))
         attempt.let_nodes_forget(attempt.finished_containers.take_sent())
         containers = allocation.containers
-        recovered = context.scheduler.recovery.pull_recovered(attempt_id)
+        recovered = context.scheduler.pull_recovered(attempt_id)
         return AllocateResponse(
             response_id=next_response_id(request.response_id),
             headroom=allocation.headroom,
@@ -173,7 +178,7 @@ class ApplicationMasterService:
         requests: tuple[ResourceRequest, ...],
         request: AllocateRequest,
     ) -> tuple[ResourceRequest, ...]:
-        """The requests as the scheduler takes them."""
+        """The requests with labels filled in. Raises the error of the first failed check."""
         requests = self._context.scheduler.check_asks(app.queue, requests)
         if ANY in request.blacklist_additions:
             raise InvalidResourceBlacklistRequestException(f"Cannot add {ANY} to the blacklist!")
@@ -190,10 +195,10 @@ class ApplicationMasterService:
         return requests
 
     def _kept_containers(self, app: RMApp, attempt: RMAppAttempt) -> tuple[Container, ...]:
-        """What earlier attempts left running (getTransferredContainers)."""
+        """The running containers of earlier attempts, for the reply to a registration (getTransferredContainers)."""
         if not app.submission.keep_containers_across_attempts:
             return ()
-        self._context.scheduler.recovery.pull_recovered(attempt.attempt_id)
+        self._context.scheduler.pull_recovered(attempt.attempt_id)
         live = self._context.scheduler.containers_of(app.application_id).values()
         return tuple(rm_container.container for rm_container in live if not attempt.is_am_container(rm_container.id))
 
@@ -217,7 +222,7 @@ def _may_register_again(app: RMApp) -> bool:
 
 
 def _fraction(progress: float) -> float:
-    """`progress` brought into 0..1; NaN counts as 0."""
+    """`progress` limited to 0..1; NaN counts as 0."""
     return 0.0 if math.isnan(progress) else min(1.0, max(0.0, progress))
 
 
@@ -230,7 +235,10 @@ def _check_releases(attempt_id: ApplicationAttemptId, releases: tuple[ContainerI
 
 
 def _new_tokens(session: AMSession, containers: tuple[Container, ...]) -> tuple[NMToken, ...]:
-    """One token for each node that the AM has none for. They are unsigned here: the shell holds the keys."""
+    """A token for each node of the containers for which the AM has none yet.
+
+    The tokens are unsigned: the shell has the keys.
+    """
     tokens: list[NMToken] = []
     for container in containers:
         if container.node_id not in session.token_nodes:
@@ -252,7 +260,7 @@ def _node_updates(context: RMContext, app: RMApp) -> Iterator[NodeReport]:
 def _with_application_label(
     requests: Iterable[ResourceRequest], label: str | None, exclusive: frozenset[str]
 ) -> tuple[ResourceRequest, ...]:
-    """Requests for anywhere without a label get that of their application (DefaultAMSProcessor.allocate)."""
+    """Add the application's label to requests for any host that have no label (DefaultAMSProcessor.allocate)."""
     return tuple(
         enforce_exclusivity(replace(request, label=label) if request.label is None else request, label, exclusive)
         if request.resource_name == ANY
@@ -262,10 +270,10 @@ def _with_application_label(
 
 
 def enforce_exclusivity(request: ResourceRequest, label: str | None, exclusive: frozenset[str]) -> ResourceRequest:
-    """The application's label instead of the request's if either is `exclusive` (enforcePartitionExclusivity).
+    """The request with the application's label if its own label or the application's is `exclusive`.
 
-    Partitions can be kept for applications that were submitted with their label: such an application requests nothing
-    else, and no other application requests them.
+    This is enforcePartitionExclusivity: an exclusive partition is used only by applications that were submitted with
+    its label, and these applications use no other partition.
     """
     request = with_trimmed_label(request)
     if request.label != label and (label in exclusive or request.label in exclusive):

@@ -1,6 +1,6 @@
-"""RMApp and RMAppAttempt: what the ResourceManager knows of an application and of its attempts.
+"""RMApp and RMAppAttempt: the state of an application and of its attempts.
 
-An application owns its attempts. The tables in rm_app_lifecycle and rm_app_attempt_lifecycle say what happens to them.
+An application owns its attempts. Their transitions are in rm_app_lifecycle and rm_app_attempt_lifecycle.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from rm.core.lifecycle_events import FinishedContainersPulledByAM, RMAppAttemptContainerFinished
+from rm.core.log_aggregation import AppLogAggregation
 from rm.core.service_context import RMServiceContext
 from rm.core.states import RMAppAttemptState, RMAppState
 from rm.core.stored_state import ApplicationAttemptStateData, ApplicationStateData
-from rm.scheduler.model.access_control_list import AccessControlList
+from rm.scheduler.config.acls import AccessControlList
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.usage import NO_LABEL, Losses
 from yarn.applications import ApplicationSubmissionContext
-from yarn.asks import ANY, ResourceRequest
-from yarn.containers import Container, ContainerStatus
+from yarn.containers import ANY, Container, ContainerStatus, ResourceRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import Machine
 from yarn.protocols.master import FinishApplicationMasterRequest
@@ -36,7 +36,7 @@ NOT_COUNTED = frozenset(
         ContainerExitStatus.KILLED_BY_RESOURCEMANAGER,
     }
 )
-"""Exit statuses of an AM that are not its fault: they do not count against the maximum of attempts."""
+"""Exit statuses that are not the AM's fault. Such an end does not count towards the maximum of attempts."""
 
 NOT_THE_NODES_FAULT = NOT_COUNTED | {
     ContainerExitStatus.SUCCESS,
@@ -45,19 +45,22 @@ NOT_THE_NODES_FAULT = NOT_COUNTED | {
     ContainerExitStatus.KILLED_EXCEEDED_VMEM,
     ContainerExitStatus.KILLED_EXCEEDED_PMEM,
 }
-"""Exit statuses of an AM that say nothing about its node (Apps.shouldCountTowardsNodeBlacklisting). A node whose disks
-failed gets nothing anyway, since it is unhealthy."""
+"""Exit statuses that do not put the AM's node on the blacklist (Apps.shouldCountTowardsNodeBlacklisting).
+
+A node whose disks failed is unhealthy and gets no containers anyway.
+"""
 
 
 class RMApp:
     """One application. Times are wall-clock ms, 0 = not yet.
 
-    `placed`: where placement rules put it, if any did. `ran_nodes`: nodes that must forget it in the end, in the order
-    in which it came to them. `updated_nodes`: changes of nodes for the AM's next allocate. `*_seconds`: what its ended
-    containers have used. `lifetime_s`: what the queue makes of the requested lifetime; 0 = no end. `lifetime_ends_ms`:
-    None = never; it stays when the application is over. `am_blacklist`: hosts on which its AMs failed, None if they
-    are not avoided. `target` and `after_saving`: where FINAL_SAVING leads, and what is to be done then.
-    `recovered_final_state`: how it had ended before this ResourceManager started.
+    `placed`: the queue that placement rules chose, if any. `ran_nodes`: nodes on which it had containers, in order; at
+    the end each is ordered to clean up. `updated_nodes`: changes of nodes to report with the AM's next allocate.
+    `*_seconds`: resources used by containers that have ended, times seconds. `lifetime_s`: the requested lifetime
+    within the queue's limits; 0 = unlimited. `lifetime_ends_ms`: None = never; kept after the application has ended.
+    `am_blacklist`: hosts on which its AMs failed; None if such hosts are not avoided. `target` and `after_saving`: the
+    state after FINAL_SAVING, and what to do then. `recovered_final_state`: its final state if it had ended before this
+    ResourceManager started.
     """
 
     def __init__(
@@ -93,6 +96,9 @@ class RMApp:
         self.attempts: dict[ApplicationAttemptId, RMAppAttempt] = {}
         self.current_attempt: RMAppAttempt | None = None
         self.ran_nodes: dict[NodeId, None] = {}
+        self.log_aggregation = AppLogAggregation(
+            enabled=context.settings.log_aggregation_enabled, timeout_ms=context.settings.log_aggregation_timeout_ms
+        )
         self.updated_nodes: dict[NodeId, NodeUpdateType] = {}
         self.diagnostics = ""
         self.state_before_killing = RMAppState.NEW
@@ -113,25 +119,25 @@ class RMApp:
 
     @property
     def preempted_ams(self) -> int:
-        """Attempts that lost their AM by preemption (numAMContainerPreempted)."""
+        """The number of attempts whose AM was preempted (numAMContainerPreempted)."""
         return sum(attempt.is_preempted for attempt in self.attempts.values())
 
     def __str__(self) -> str:
         return str(self.application_id)
 
     def describe(self) -> str:
-        """What the log of a state change says besides: where it runs, or why it ended."""
+        """Details for the log of a state change: queue and user, or why the application ended."""
         return self.diagnostics or f"queue={self.queue} user={self.user}"
 
     def add_attempt(self, attempt_id: ApplicationAttemptId) -> RMAppAttempt:
-        """A new attempt, which is the current one from now on."""
+        """Create a new attempt; it becomes the current one."""
         attempt = RMAppAttempt(self.context, self, attempt_id)
         self.attempts[attempt_id] = attempt
         self.current_attempt = attempt
         return attempt
 
     def add_to_scheduler(self, *, recovering: bool = False) -> None:
-        """Hand it to the scheduler at once (APP_ADDED)."""
+        """Add the application to the scheduler at once (APP_ADDED)."""
         self.context.scheduler.add_application(
             self.application_id,
             self.submission.queue,
@@ -143,21 +149,21 @@ class RMApp:
         )
 
     def end_lifetime_at(self, moment_ms: int) -> None:
-        """Have it killed then, if it is not over."""
+        """End the lifetime at this time: the application is killed then, unless it has ended."""
         self.lifetime_ends_ms = moment_ms
         self.context.lifetimes.register(self.application_id, moment_ms)
 
     def failed_attempts(self) -> int:
-        """Attempts whose failure counts against the maximum."""
+        """The number of attempts whose failure counts towards the maximum."""
         return sum(attempt.counts_as_failure() for attempt in self.attempts.values())
 
     def account(self, resource: Resource, lifetime_ms: int) -> None:
-        """A container of this size ended: whole seconds of it, each container cut by itself (RMContainerImpl)."""
+        """Add the resource-seconds of an ended container, in whole seconds (RMContainerImpl)."""
         self.memory_mb_seconds += resource.memory_mb * lifetime_ms // 1000
         self.vcore_seconds += resource.vcores * lifetime_ms // 1000
 
     def account_loss(self, resource: Resource, lifetime_ms: int, *, is_am: bool) -> None:
-        """A container of this size was preempted; an AM counts for the current attempt, once."""
+        """Add the resource-seconds of a preempted container. A preempted AM also marks the current attempt."""
         self.losses.add(resource, lifetime_ms)
         if not is_am:
             self.preempted_containers += 1
@@ -165,13 +171,13 @@ class RMApp:
             self.current_attempt.is_preempted = True
 
     def pull_node_updates(self) -> list[tuple[NodeId, NodeUpdateType]]:
-        """Changes of nodes since the last pull; each is reported once."""
+        """Take the changes of nodes since the last pull, so that each is reported once."""
         updates = list(self.updated_nodes.items())
         self.updated_nodes.clear()
         return updates
 
     def state_data(self) -> ApplicationStateData:
-        """What is stored of it while it is not over."""
+        """The record to store while the application has not ended."""
         return ApplicationStateData(
             replace(self.submission, priority=self.priority),
             self.user,
@@ -183,18 +189,19 @@ class RMApp:
 
 
 def _max_attempts(context: RMServiceContext, submission: ApplicationSubmissionContext) -> int:
-    """The RM's number unless the client names one; never more than the global limit (RMAppImpl)."""
+    """The maximum of attempts: what the client requested, or the RM's default, at most the global limit (RMAppImpl)."""
     if submission.max_app_attempts <= 0:
         return context.settings.max_attempts
     return min(submission.max_app_attempts, context.settings.global_max_attempts)
 
 
 class RMAppAttempt:
-    """One attempt. `am_container` is its AM's container once the scheduler has allocated it. Times are ms, 0 = not yet.
+    """One attempt. Times are ms, 0 = not yet.
 
-    `launch_diagnostics` is shown while there is nothing else to say; None once the AM has registered. `am_end`: the end
-    of its AM's container. `no_am_will_ask`: nobody will pull `finished_containers` any more. `unregistration`: the AM's
-    last request. `target`, `after_saving` and `recovered_final_state` are as in RMApp.
+    `am_container`: the AM's container, once the scheduler has allocated it. `launch_diagnostics`: shown as long as
+    there are no other diagnostics; None once the AM has registered. `am_end`: the final status of the AM's container.
+    `no_am_will_ask`: True if no AM will pull `finished_containers` any more. `unregistration`: the AM's
+    finishApplicationMaster request. `target`, `after_saving` and `recovered_final_state` are as in RMApp.
     """
 
     def __init__(self, context: RMServiceContext, app: RMApp, attempt_id: ApplicationAttemptId) -> None:
@@ -230,17 +237,17 @@ class RMAppAttempt:
 
     @property
     def tracking_url(self) -> str:
-        """The page for people: an unmanaged AM's own page, else the RM's proxy of it."""
+        """The tracking URL: the own page of an unmanaged AM, else the RM's proxy of the AM's page."""
         return self.original_tracking_url if self.app.submission.unmanaged_am else self.proxied_tracking_url
 
     @property
     def page(self) -> str:
-        """The RM's page about its application, which is left when that of its AM is gone."""
+        """The RM's page about the application, for use after the AM's page is gone."""
         return f"http://{self.context.settings.web_address}/cluster/app/{self.app}"
 
     @property
     def diagnostics(self) -> str:
-        """Why it ended; before that, what it waits for."""
+        """Why the attempt ended, or what it is waiting for."""
         if not self.final_diagnostics and self.launch_diagnostics is not None:
             return self.launch_diagnostics
         return str(self.final_diagnostics)
@@ -249,24 +256,26 @@ class RMAppAttempt:
         return str(self.attempt_id)
 
     def describe(self) -> str:
-        """What the log of a state change says besides."""
+        """Details for the log of a state change."""
         return str(self.final_diagnostics) or (
             f"am_container={self.am_container.id}" if self.am_container is not None else ""
         )
 
     def is_am_container(self, container_id: ContainerId) -> bool:
-        """True if the container is that of this attempt's AM."""
+        """True if the container is this attempt's AM container."""
         return self.am_container is not None and self.am_container.id == container_id
 
     def counts_as_failure(self) -> bool:
-        """True unless the end was nobody's fault or is too long ago (shouldCountTowardsMaxAttemptRetry)."""
+        """True unless the AM's end was not its fault or is older than the validity interval
+        (shouldCountTowardsMaxAttemptRetry).
+        """
         interval_ms = self.app.submission.attempt_failures_validity_interval_ms
         if interval_ms > 0 and 0 < self.finish_ms < self.context.now_ms - interval_ms:
             return False
         return self.am_exit_status not in NOT_COUNTED
 
     def add_to_scheduler(self, *, transfers_containers: bool, recovering: bool = False) -> None:
-        """Hand it to the scheduler at once (APP_ATTEMPT_ADDED)."""
+        """Add the attempt to the scheduler at once (APP_ATTEMPT_ADDED)."""
         requests = self.app.am_requests
         self.context.scheduler.add_attempt(
             self.attempt_id,
@@ -279,7 +288,7 @@ class RMAppAttempt:
         )
 
     def recover(self, data: ApplicationAttemptStateData) -> None:
-        """Take what an earlier ResourceManager stored; the event RECOVER follows."""
+        """Restore what an earlier ResourceManager stored. The event RMAppAttemptRecover follows."""
         self.recovered_final_state = data.state
         self.am_container = data.master
         self.start_ms = data.start_ms
@@ -297,7 +306,7 @@ class RMAppAttempt:
         app.losses.vcore_seconds = max(app.losses.vcore_seconds, data.preempted_vcore_seconds)
 
     def let_nodes_forget(self, pulled: Pulled) -> None:
-        """Have nodes drop containers whose end an AM knows of, or that no AM will ask for."""
+        """Order nodes to drop ended containers that an AM has acknowledged, or that no AM will ask for."""
         for node_id, container_ids in pulled:
             self.context.send(FinishedContainersPulledByAM(node_id, container_ids))
 
@@ -306,15 +315,15 @@ class RMAppAttempt:
 
 Statuses = dict[NodeId, list[ContainerStatus]]
 Pulled = list[tuple[NodeId, tuple[ContainerId, ...]]]
-"""What nodes may forget: (node, its containers) in the order in which the nodes first had one."""
+"""Containers that nodes may forget: (node, its containers), in the order in which nodes first had one."""
 
 
 class FinishedContainers:
-    """The ended containers of an attempt on their way to its AM, or of a line of attempts that hand them on.
+    """The ended containers of an attempt, until its AM has received their statuses.
 
-    A status goes from just finished to sent when the AM's allocate takes it. The next allocate proves that the reply
-    arrived: only then may the node forget the container. If the AM dies in between, what was sent goes back to the
-    just finished, for the next attempt (RMAppAttemptImpl.pullJustFinishedContainers, transferStateFromAttempt).
+    An allocate moves a status from "just finished" to "sent". The AM's next allocate proves that the reply arrived;
+    only then may the node forget the container. If the AM dies in between, statuses that were sent become "just
+    finished" again, for the next attempt (RMAppAttemptImpl.pullJustFinishedContainers, transferStateFromAttempt).
     """
 
     __slots__ = ("_just_finished", "_sent")
@@ -324,17 +333,18 @@ class FinishedContainers:
         self._sent: Statuses = {}
 
     def add(self, node_id: NodeId, status: ContainerStatus) -> None:
-        """A container ended."""
+        """Add an ended container to the just finished ones."""
         self._just_finished.setdefault(node_id, []).append(status)
 
     def mark_sent(self, node_id: NodeId, status: ContainerStatus) -> None:
-        """A container ended that is not reported to any AM, such as the AM's own."""
+        """Add an ended container that is not reported to any AM, such as the AM's own, as sent."""
         self._sent.setdefault(node_id, []).append(status)
 
     def pull(self, attempt_id: ApplicationAttemptId, *, keep_containers: bool) -> tuple[ContainerStatus, ...]:
-        """What to report to the AM now; counts as sent.
+        """Take the statuses to report to the AM now; they count as sent.
 
-        Without `keep_containers` those of earlier attempts are left out, but count as sent: their nodes forget them.
+        Without `keep_containers` the containers of earlier attempts are omitted but also count as sent, so their nodes
+        forget them.
         """
         pulled = tuple(
             status
@@ -348,17 +358,17 @@ class FinishedContainers:
         return pulled
 
     def take_sent(self) -> Pulled:
-        """What was sent before, once the AM has it: its nodes may forget it."""
+        """Take the containers that the AM has acknowledged; their nodes may forget them."""
         return _take(self._sent)
 
     def take_unsent(self) -> Pulled:
-        """What no AM will ask for any more: its nodes may forget it too."""
+        """Take the containers that no AM will ask for any more; their nodes may forget them, too."""
         return _take(self._just_finished)
 
     def handed_on(self) -> FinishedContainers:
-        """The same list for the next attempt; what was sent, but perhaps never arrived, counts as unsent again.
+        """Hand the list on to the next attempt. Statuses that were sent, but perhaps not received, become unsent.
 
-        It stays one list: what ends for the old attempt from now on belongs to the new one.
+        Both attempts share the list: a container of the old attempt that ends from now on is reported to the new one.
         """
         for node_id, statuses in self._sent.items():
             self._just_finished.setdefault(node_id, []).extend(statuses)
@@ -376,7 +386,7 @@ def _take(statuses: Statuses) -> Pulled:
 
 
 class BoundedText:
-    """The last `chars_max` characters of all that was appended; its text says if some are missing (BoundedAppender)."""
+    """The last `chars_max` characters of all appended text, with a note if some were dropped (BoundedAppender)."""
 
     __slots__ = ("_chars_max", "_kept", "_total")
 
@@ -386,7 +396,7 @@ class BoundedText:
         self._total = 0
 
     def append(self, text: str) -> None:
-        """Add `text` at the end, dropping from the front what exceeds the limit."""
+        """Append `text`, and drop characters from the front if the limit is exceeded."""
         self._total += len(text)
         self._kept = (self._kept + text)[-self._chars_max :]
 
@@ -404,10 +414,10 @@ class BoundedText:
 
 
 class AMBlacklist:
-    """Hosts on which an application's AMs failed, kept from attempt to attempt (SimpleBlacklistManager).
+    """Hosts on which AMs of an application failed, kept across its attempts (SimpleBlacklistManager).
 
-    Off unless configured. Once the hosts are `threshold` (a fraction) of those that the AM could have, all of them are
-    allowed again.
+    The blacklist is off unless it is configured. If it reaches `threshold` (a fraction) of the hosts that the AM could
+    use, all of them are allowed again.
     """
 
     __slots__ = ("_hosts", "_threshold")
@@ -417,18 +427,18 @@ class AMBlacklist:
         self._hosts: dict[str, None] = {}
 
     def note_end(self, exit_status: int, node: SchedulerNode | None) -> None:
-        """An AM ended on `node`, None if the scheduler does not have it any more."""
+        """Note that an AM ended on `node`; None if the scheduler no longer has that node."""
         if node is not None and exit_status not in NOT_THE_NODES_FAULT:
             self._hosts[node.name] = None
 
     def updates(self, applicable_nodes: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """(additions, removals) for the next AM, which `applicable_nodes` could have."""
+        """(additions, removals) of the blacklist for the next AM, for which `applicable_nodes` are possible."""
         hosts = tuple(self._hosts)
         return (hosts, ()) if len(hosts) < self._threshold * applicable_nodes else ((), hosts)
 
 
 def applicable_nodes(requests: Sequence[ResourceRequest], nodes: Iterable[SchedulerNode]) -> int:
-    """How many nodes could have an AM with these requests (RMServerUtils.getApplicableNodeCountForAM)."""
+    """The number of nodes that match these AM requests (RMServerUtils.getApplicableNodeCountForAM)."""
     names = {request.resource_name for request in requests if request.relax_locality and request.resource_name != ANY}
     partition = requests[0].label or NO_LABEL
     known = list(nodes)

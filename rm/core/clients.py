@@ -1,4 +1,4 @@
-"""The calls of ApplicationClientProtocol that change something (ClientRMService); queries are in rm.core.reports."""
+"""The core's part of ApplicationClientProtocol: calls that change something. Queries are in rm.core.reports."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from rm.core.states import COMPLETED_APP_STATES, SCHEDULED_APP_STATES, STORED_AP
 from yarn.errors import ApplicationAttemptNotFoundException, ApplicationNotFoundException, YarnException
 from yarn.ids import ApplicationId
 from yarn.protocols.client import GetNewApplicationResponse, KillApplicationResponse
-from yarn.resource import INT32_MAX
+from yarn.resource import INT64_MAX
 from yarn.times import format_iso8601
 
 FAILED_BY_USER = "Attempt failed by user."
 
 
 class ClientRMService:
-    """What clients call, but for submitApplication, which RMAppManager handles."""
+    """The calls of clients (ClientRMService), except submitApplication, which RMAppManager handles."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
         self._last_id = 0
 
     def new_application(self, _: GetNewApplication) -> GetNewApplicationResponse:
-        """A new id; the largest container is that of the whole cluster."""
+        """A new application id, and the largest container that any queue allows."""
         self._last_id += 1
         return GetNewApplicationResponse(
             ApplicationId(self._context.cluster_timestamp, self._last_id),
@@ -45,7 +45,7 @@ class ClientRMService:
         )
 
     def kill(self, event: KillApplication) -> KillApplicationResponse:
-        """False until the end is stored; the client calls again."""
+        """Kill an application. The reply is False until the end is stored; then the client calls again."""
         app = self._context.apps.get(event.application_id)
         if app is None:
             raise ApplicationNotFoundException(f"Trying to kill an absent application {event.application_id}")
@@ -56,16 +56,16 @@ class ClientRMService:
         return KillApplicationResponse(is_kill_completed=app.submission.unmanaged_am)
 
     def move(self, event: MoveApplication) -> None:
-        """Move an application to another leaf. Raises YarnException, with nothing moved.
+        """Move an application to another leaf. Raises YarnException; then nothing was moved.
 
-        The target's access lists must admit the asker, too.
+        The access lists of the target queue must admit the caller, too.
         """
         context, application_id, queue = self._context, event.application_id, event.queue
         app = self._app_to_change(application_id, asker_of(event))
         user, groups = asker_of(event)
         if not context.queue_acls.may_submit(context.scheduler.queue_path(queue), user, groups):
             raise YarnException(
-                f"org.apache.hadoop.security.AccessControlException: User {user} cannot submit applications to target "
+                f"java.security.AccessControlException: User {user} cannot submit applications to target "
                 f"queue or the target queue doesn't exist: {queue} while moving {application_id}"
             )
         if app.state not in SCHEDULED_APP_STATES:
@@ -76,10 +76,10 @@ class ClientRMService:
         context.store.change_application(app.state_data())
 
     def update_priority(self, event: UpdateApplicationPriority) -> int:
-        """The priority it has now: the requested one, cut to the cluster's maximum; the old one if it is over.
+        """Set an application's priority, reduced to the cluster's maximum; returns the priority that it has now.
 
-        The queue's priority lists must allow it to the asker, too. The next attempt starts with the priority of the
-        submission again, as in Hadoop.
+        An application that is over keeps its priority. The queue's priority lists must allow the caller to use the new
+        one. As in Hadoop, the next attempt starts with the priority of the submission again.
         """
         context, application_id, asker = self._context, event.application_id, asker_of(event)
         app = self._app_to_change(application_id, asker)
@@ -94,9 +94,10 @@ class ClientRMService:
         return priority
 
     def update_timeouts(self, event: UpdateApplicationTimeouts) -> int:
-        """When its lifetime ends now: as requested, but no later than its queue's maximum after its submission.
+        """Set the time at which an application's lifetime ends; returns the new time in wall-clock ms.
 
-        An application that is over keeps what it had; the answer is the requested time.
+        The queue's maximum lifetime, counted from the submission, limits the time. An application that is over keeps
+        its old time, and the requested one is returned.
         """
         context, expiry_ms = self._context, event.expiry_ms
         app = self._app_to_change(event.application_id, asker_of(event))
@@ -111,14 +112,14 @@ class ClientRMService:
                 f"Expire time is less than current time, current-time={format_iso8601(context.now_ms)} "
                 f"expire-time={format_iso8601(expiry_ms)}"
             )
-        longest_s = context.scheduler.application_lifetime(app.queue, INT32_MAX)
+        longest_s = context.scheduler.application_lifetime(app.queue, INT64_MAX)
         expiry_ms = min(expiry_ms, app.submit_ms + longest_s * 1000)
         app.end_lifetime_at(expiry_ms)
         context.store.change_application(app.state_data())
         return expiry_ms
 
     def fail_attempt(self, event: FailApplicationAttempt) -> None:
-        """Have the attempt fail; no effect once its application is over or sure to be."""
+        """Fail an attempt. A no-op if its application is over or about to end."""
         attempt_id = event.attempt_id
         app = self._app_to_change(attempt_id.application_id, asker_of(event))
         if attempt_id not in app.attempts:
@@ -127,7 +128,7 @@ class ClientRMService:
             self._context.send(RMAppAttemptFail(attempt_id, FAILED_BY_USER))
 
     def signal_container(self, event: SignalContainer) -> None:
-        """Have a container's node send its processes a signal, with the reply to the node's next heartbeat."""
+        """Send a signal to a container's processes; the node receives it with the reply to its next heartbeat."""
         context, container_id = self._context, event.container_id
         app = context.apps.get(container_id.application_id)
         if app is not None:
@@ -138,7 +139,7 @@ class ClientRMService:
         context.send(RMNodeSignalContainer(container.node_id, container_id, event.command))
 
     def _app_to_change(self, application_id: ApplicationId, asker: Asker) -> RMApp:
-        """The application. Raises ApplicationNotFoundException, YarnException if the asker may not change it."""
+        """The application. Raises ApplicationNotFoundException, or YarnException if the caller may not change it."""
         app = self._context.find_app(application_id)
         self._context.application_acls.check_modify(asker, app)
         return app

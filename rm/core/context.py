@@ -11,17 +11,17 @@ from rm.core.placement_rules.mapping import MappingPlacement
 from rm.core.rm_node import RMNode
 from rm.core.service_context import RMServiceContext
 from rm.core.settings import RMSettings
-from rm.scheduler.config.priority_acls import PriorityAcl
+from rm.scheduler.config.acls import PriorityAcl
 from yarn.errors import ApplicationNotFoundException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 
 
 class RMContext(RMServiceContext):
-    """What services and reports work on.
+    """The state of one ResourceManager, for services and reports.
 
-    `apps` in the order of submission, `completed_apps` in the order of their end. `nodes` are those in use,
-    `inactive_nodes` the last known of the others; a node is in one of the two. `priority_acls` {leaf's path: who may
-    have which priorities}, as of the last refresh.
+    `apps` are in the order of submission, `completed_apps` in the order in which they ended. A node is either in
+    `nodes`, if it is in use, or in `inactive_nodes`. `priority_acls` {leaf's path: who may use which priorities}, as of
+    the last refresh.
     """
 
     placement: MappingPlacement
@@ -48,10 +48,10 @@ class RMContext(RMServiceContext):
         return app
 
     def attempt(self, attempt_id: ApplicationAttemptId) -> RMAppAttempt | None:
-        """The attempt, None if the RM does not know it."""
+        """The attempt; None for an unknown one."""
         app = self.apps.get(attempt_id.application_id)
         return None if app is None else app.attempts.get(attempt_id)
 
     def node(self, node_id: NodeId) -> RMNode | None:
-        """The node, whether in use or not, None if the RM does not know it."""
+        """The node, in use or not; None for an unknown one."""
         return self.nodes.get(node_id) or self.inactive_nodes.get(node_id)

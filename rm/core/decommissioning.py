@@ -1,8 +1,8 @@
-"""Decommissioning nodes: which may leave, and which have waited long enough (Hadoop's DecommissioningNodesWatcher).
+"""Decides when a decommissioning node may leave (Hadoop's DecommissioningNodesWatcher).
 
-A node that is decommissioned gracefully gets no new containers. It leaves when its last container has ended and no
-application that ran there is still alive (the output of a finished map task may be needed), or at its timeout. This is
-checked with each of its heartbeats. A node that sends none is found by a poll.
+A node that is decommissioned gracefully gets no new containers. It leaves when its last container has ended and every
+application that ran there is over (the output of a finished map task may still be needed), or when its timeout has
+passed. Each heartbeat of the node checks this. A poll finds nodes that send no heartbeats.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from yarn.ids import NodeId
 from yarn.states import ContainerState, NodeState
 
 FRESH_MS = 5000
-"""A node that sent a heartbeat within this time is left to its own heartbeats."""
+"""The poll skips nodes that sent a heartbeat within this time: their next heartbeat does the check."""
 
 _ACTIVE = (ContainerState.NEW, ContainerState.RUNNING)
 
 
 @dataclass(slots=True)
 class _Watched:
-    """`active`: containers in the last report that have not ended."""
+    """A decommissioning node. `active`: the number of containers in its last report that have not ended."""
 
     start_ms: int
     updated_ms: int
@@ -31,7 +31,7 @@ class _Watched:
 
 
 class DecommissioningNodesWatcher:
-    """The nodes that are DECOMMISSIONING, from their first heartbeat as such. `nodes` {node id: node in use}."""
+    """Watches the decommissioning nodes, from their first heartbeat in that state. `nodes` {node id: node in use}."""
 
     def __init__(self, poll_interval_ms: int, start_ms: int, nodes: Mapping[NodeId, RMNode]) -> None:
         self._poll_ms = poll_interval_ms
@@ -49,7 +49,7 @@ class DecommissioningNodesWatcher:
         watched.active = sum(status.state in _ACTIVE for status in statuses)
 
     def may_go(self, node: RMNode, now_ms: int) -> bool:
-        """True if the node is empty, or its timeout is over."""
+        """True if the node is empty and unused, or its timeout has passed."""
         watched = self._watched.get(node.node_id)
         if watched is None:
             return False
@@ -58,7 +58,7 @@ class DecommissioningNodesWatcher:
         return 0 <= node.decommissioning_timeout_s * 1000 <= now_ms - watched.start_ms
 
     def next_deadline_ms(self) -> int | None:
-        """The next poll that may find a timeout; None while no decommissioning node has one."""
+        """When the next poll may find a timeout that has passed; None if no decommissioning node has a timeout."""
         deadlines = [
             max(watched.start_ms + node.decommissioning_timeout_s * 1000, watched.updated_ms + FRESH_MS)
             for node_id, watched in self._watched.items()
@@ -69,7 +69,10 @@ class DecommissioningNodesWatcher:
         return self._start_ms + ((min(deadlines) - self._start_ms) // self._poll_ms + 1) * self._poll_ms
 
     def expire(self, now_ms: int) -> list[NodeId]:
-        """The nodes without heartbeats whose timeout the last poll up to `now_ms` finds over; drops those gone."""
+        """The nodes without heartbeats whose timeout had passed at the last poll up to `now_ms`.
+
+        Also stops watching nodes that are gone or no longer decommissioning.
+        """
         poll_ms = self._start_ms + (now_ms - self._start_ms) // self._poll_ms * self._poll_ms
         expired: list[NodeId] = []
         for node_id, watched in list(self._watched.items()):

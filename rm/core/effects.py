@@ -1,4 +1,4 @@
-"""What the ResourceManager's core has its shell do. The shell carries effects out in order."""
+"""The effects of the ResourceManager's core: actions for the shell, which carries them out in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
 
 
 class LaunchAM(Struct, frozen=True):
-    """Start the attempt's AM in `container` (AMLauncher LAUNCH); answer with AMLaunched or AMLaunchFailed."""
+    """Start the attempt's AM in `container` (AMLauncher LAUNCH); the shell answers AMLaunched or AMLaunchFailed."""
 
     attempt_id: ApplicationAttemptId
     container: Container
@@ -24,7 +24,10 @@ class LaunchAM(Struct, frozen=True):
 
 
 class CleanUpAM(Struct, frozen=True):
-    """Stop the AM's container on its NM (AMLauncher CLEANUP); best effort, as the node's heartbeat does it too."""
+    """Stop the AM's container on its NM (AMLauncher CLEANUP).
+
+    A failure is ignored: the reply to the node's next heartbeat orders the same.
+    """
 
     attempt_id: ApplicationAttemptId
     container_id: ContainerId
@@ -32,33 +35,36 @@ class CleanUpAM(Struct, frozen=True):
 
 
 class SaveApplication(Struct, frozen=True):
-    """Replace what is stored of the application; answer with ApplicationSaved once it is durable."""
+    """Store the application's record, replacing an older one.
+
+    The shell answers with ApplicationSaved once it is durable.
+    """
 
     application: ApplicationStateData
     saving: Saving
 
 
 class SaveAttempt(Struct, frozen=True):
-    """Replace what is stored of the attempt; answer with AttemptSaved once it is durable."""
+    """Store the attempt's record, replacing an older one. The shell answers with AttemptSaved once it is durable."""
 
     attempt: ApplicationAttemptStateData
     saving: Saving
 
 
 class RemoveApplication(Struct, frozen=True):
-    """Delete what is stored of the application and its attempts."""
+    """Delete the stored records of the application and its attempts."""
 
     application_id: ApplicationId
 
 
 class SaveNodeLabels(Struct, frozen=True):
-    """Replace the stored labels; only the reply to the call waits for it."""
+    """Store the labels, replacing older ones. No event follows; the reply to the call waits until it is durable."""
 
     node_labels: NodeLabelState
 
 
 class Preempted(Struct, frozen=True):
-    """For the log: preemption acts on a container. `step`, `reason` and `serves` are as in PreemptionDecided."""
+    """For the log: a container is preempted. `step`, `reason` and `serves` are as in PreemptionDecided."""
 
     container_id: ContainerId
     step: str

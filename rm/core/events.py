@@ -1,7 +1,7 @@
-"""Everything that can happen to the ResourceManager: an RPC, an answer of an NM or of the store, the time.
+"""The events of the ResourceManager's core: RPCs, results of the shell's actions, and the passing of time.
 
-An event that is an RPC carries `call`, the shell's number for it; the core answers each such event with exactly one
-`Reply` or `Refuse` of that number, in the same step or (a store that must commit first) in a later one.
+An event that is an RPC carries `call`, the shell's number for it. The core answers each such event with exactly one
+`Reply` or `Refuse` of that number, in the same step or in a later one (if something must be stored first).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from rm.core.stored_state import RMState, Saving
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.machine.effects import Call
+from yarn.machine import Tick
+from yarn.machine.dispatcher import Call
 from yarn.nodes import NodeLabel
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
@@ -23,7 +24,7 @@ from yarn.resource import Resource
 from yarn.states import DecommissionType, SignalContainerCommand
 
 Asker: TypeAlias = tuple[str, tuple[str, ...]]
-"""The user that calls, with its groups, the primary one first."""
+"""The calling user and the user's groups, the primary one first."""
 
 
 class _CalledByUser(Protocol):
@@ -34,7 +35,7 @@ class _CalledByUser(Protocol):
 
 
 def asker_of(event: _CalledByUser) -> Asker:
-    """Who made the call."""
+    """The caller of the event: (user, groups)."""
     return event.user, event.groups
 
 
@@ -56,7 +57,7 @@ class SubmitApplication(Struct, frozen=True):
 class KillApplication(Struct, frozen=True):
     """ApplicationClientProtocol.forceKillApplication; answered with KillApplicationResponse.
 
-    `diagnostics` is the whole sentence that the application keeps.
+    `diagnostics` becomes the diagnostics of the application, without any addition.
     """
 
     call: Call
@@ -86,7 +87,7 @@ class MoveApplication(Struct, frozen=True):
 
 
 class UpdateApplicationPriority(Struct, frozen=True):
-    """ApplicationClientProtocol.updateApplicationPriority; answered with the priority that it has now."""
+    """ApplicationClientProtocol.updateApplicationPriority; answered with the new priority."""
 
     call: Call
     application_id: ApplicationId
@@ -96,9 +97,9 @@ class UpdateApplicationPriority(Struct, frozen=True):
 
 
 class UpdateApplicationTimeouts(Struct, frozen=True):
-    """ApplicationClientProtocol.updateApplicationTimeouts; answered with the expiry that it has now.
+    """ApplicationClientProtocol.updateApplicationTimeouts; answered with the new `expiry_ms`.
 
-    `expiry_ms`: when its lifetime ends, wall-clock ms; None if the caller named no timeout.
+    `expiry_ms`: when the application's lifetime ends, wall-clock ms; None if the request has no timeout.
     """
 
     call: Call
@@ -145,7 +146,7 @@ class FinishApplicationMaster(Struct, frozen=True):
 class RegisterNode(Struct, frozen=True):
     """ResourceTracker.registerNodeManager; answered with RegisterNodeManagerResponse (without keys).
 
-    `rack` is the shell's answer for the host (`/default-rack` where no topology is configured).
+    `rack`: the rack of the host by the shell's topology, or `/default-rack`.
     """
 
     call: Call
@@ -170,7 +171,7 @@ class UnregisterNode(Struct, frozen=True):
 class RefreshQueues(Struct, frozen=True):
     """ResourceManagerAdministrationProtocol.refreshQueues; answered with None.
 
-    The shell has read `configuration` again; it is applied whole, or refused whole with all its faults.
+    `configuration` is what the shell has read again. It is applied as a whole, or refused with all its faults.
     """
 
     call: Call
@@ -178,14 +179,20 @@ class RefreshQueues(Struct, frozen=True):
 
 
 class UpdateNodeResource(Struct, frozen=True):
-    """ResourceManagerAdministrationProtocol.updateNodeResource; answered with None. An unknown node refuses all."""
+    """ResourceManagerAdministrationProtocol.updateNodeResource; answered with None.
+
+    One unknown node refuses the call.
+    """
 
     call: Call
     resources: tuple[tuple[NodeId, Resource], ...]
 
 
 class AddClusterNodeLabels(Struct, frozen=True):
-    """ResourceManagerAdministrationProtocol.addToClusterNodeLabels; answered with None. A bad name refuses all."""
+    """ResourceManagerAdministrationProtocol.addToClusterNodeLabels; answered with None.
+
+    One bad name refuses the call.
+    """
 
     call: Call
     labels: tuple[NodeLabel, ...]
@@ -194,7 +201,7 @@ class AddClusterNodeLabels(Struct, frozen=True):
 class RemoveClusterNodeLabels(Struct, frozen=True):
     """ResourceManagerAdministrationProtocol.removeFromClusterNodeLabels; answered with None.
 
-    Refused whole for an unknown label, or one that a queue names among those it may use.
+    The call is refused if one of the labels is unknown, or is among the accessible labels of a queue.
     """
 
     call: Call
@@ -204,8 +211,8 @@ class RemoveClusterNodeLabels(Struct, frozen=True):
 class ReplaceLabelsOnNodes(Struct, frozen=True):
     """ResourceManagerAdministrationProtocol.replaceLabelsOnNode; answered with None.
 
-    `labels`: (node, its labels: one, or none to take its label away); a node with port 0 is a host with all its
-    NodeManagers. With `fail_on_unknown_nodes` it is refused whole for a node that never registered.
+    `labels`: (node, its new labels: one, or none to remove its label); port 0 means all NodeManagers of the host. With
+    `fail_on_unknown_nodes` the call is refused if one of the nodes never registered.
     """
 
     call: Call
@@ -216,7 +223,8 @@ class ReplaceLabelsOnNodes(Struct, frozen=True):
 class RefreshNodes(Struct, frozen=True):
     """ResourceManagerAdministrationProtocol.refreshNodes; answered with None.
 
-    `hosts`: the lists, which the shell has read again. `timeout_s`: for GRACEFUL, and hosts without a timeout.
+    `hosts`: the lists, which the shell has read again. `timeout_s`: for a GRACEFUL refresh, the timeout of hosts that
+    have none of their own in the list.
     """
 
     call: Call
@@ -233,7 +241,7 @@ class RefreshClusterMaxPriority(Struct, frozen=True):
 
 
 class HostListsRead(Struct, frozen=True):
-    """The RM starts: the hosts that its files include and exclude."""
+    """The host lists as read at the RM's start."""
 
     hosts: HostLists
 
@@ -252,7 +260,7 @@ class AMLaunchFailed(Struct, frozen=True):
 
 
 class StateLoaded(Struct, frozen=True):
-    """The RM starts: what an earlier one stored. It comes before every call."""
+    """The state that an earlier RM stored. It is the first event, before every call."""
 
     state: RMState
 
@@ -264,28 +272,24 @@ class ProcessStalled(Struct, frozen=True):
 
 
 class ApplicationSaved(Struct, frozen=True):
-    """What SaveApplication wrote is durable."""
+    """The record of a SaveApplication effect is durable."""
 
     application_id: ApplicationId
     saving: Saving
 
 
 class ApplicationSaveFailed(Struct, frozen=True):
-    """A new application could not be written, and will not be; `diagnostics`: why."""
+    """A new application could not be stored and will not be. `diagnostics`: the reason."""
 
     application_id: ApplicationId
     diagnostics: str
 
 
 class AttemptSaved(Struct, frozen=True):
-    """What SaveAttempt wrote is durable."""
+    """The record of a SaveAttempt effect is durable."""
 
     attempt_id: ApplicationAttemptId
     saving: Saving
-
-
-class Tick(Struct, frozen=True):
-    """Time has passed: the shell sends it at `next_deadline_ms`."""
 
 
 Event: TypeAlias = (

@@ -10,14 +10,14 @@ from msgspec import Struct
 class HostLists(Struct, frozen=True, dict=True):
     """Both lists as in their files. Without an include list every host that is not excluded is allowed.
 
-    `excluded` (host, seconds to wait for its containers; None: as in the request or the configuration).
+    `excluded`: (host, seconds to wait for the containers there; None: the timeout of the request or the configuration).
     """
 
     included: tuple[str, ...] = ()
     excluded: tuple[tuple[str, int | None], ...] = ()
 
     def allows(self, host: str) -> bool:
-        """NodesListManager.isValidNode."""
+        """True if the host may have NodeManagers (NodesListManager.isValidNode)."""
         return (not self.included or host in self._included_hosts) and host not in self._timeouts_s
 
     def is_untracked(self, host: str) -> bool:
@@ -25,11 +25,11 @@ class HostLists(Struct, frozen=True, dict=True):
         return bool(self.included) and host not in self._included_hosts and host not in self._timeouts_s
 
     def timeout_s(self, host: str, default_s: int) -> int:
-        """How long to wait for the containers of a host that is decommissioned gracefully; negative: without end."""
+        """Seconds to wait for the containers of a host that is decommissioned gracefully; negative: without limit."""
         own = self._timeouts_s.get(host)
         return default_s if own is None else own
 
-    # Used with every heartbeat, so the cost must not grow with the lists.
+    # Every heartbeat looks hosts up here, so the cost must not grow with the length of the lists.
 
     @cached_property
     def _included_hosts(self) -> frozenset[str]:

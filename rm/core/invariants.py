@@ -1,13 +1,13 @@
-"""What must hold of a ResourceManager after each step (yarn.yarnling.check-invariants).
+"""Invariants of a ResourceManager, checked after each step if yarn.yarnling.check-invariants is set.
 
-A violation ends the process: an event log then ends with the step that broke it. What Hadoop's decisions break at times
-is a warning, once for as long as it lasts.
+A violation ends the process, so that an event log ends with the step that caused it. Violations that Hadoop's own
+decisions cause are logged as warnings, once for as long as they last.
 
-I-12: a headroom is neither negative nor above the cluster. I-17: a node gets containers in the step of its own
-heartbeat and in no other, so never while it sends none. I-21: a reservation that fits is filled when its node is
-visited. I-36: an application has at most one attempt that is not over. I-38: it has no further attempt once its
-failures have reached the maximum. I-42: its queue and priority change only when a client asks. The other numbers are
-the scheduler's (rm.scheduler.view.invariants).
+I-12: a headroom is neither negative nor larger than the cluster. I-17: containers are placed on a node only in a step
+that processes a heartbeat of that node. I-21: a reservation that fits is filled when its node is visited. I-36: an
+application has at most one attempt that is not over. I-38: an application gets no further attempt once its failures
+have reached the maximum. I-42: an application's queue and priority change only when a client requests it. The other
+numbers are in rm.scheduler.view.invariants and event_invariants.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from rm.core.events import Event, MoveApplication, NodeHeartbeat, UpdateApplicat
 from rm.core.states import FINAL_APP_STATES, FINAL_ATTEMPT_STATES
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.notices import Notice
-from rm.scheduler.placement.commit_watch import CommitWatch
+from rm.scheduler.view.event_invariants import CommitWatch
 from rm.scheduler.view.invariants import BROKEN_BY_HADOOP, violations
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.machine import InvariantsBroken, Reply, Warn
 from yarn.protocols.master import AllocateResponse
 
 VISITS_IN_VAIN_MAX = 1
-"""Visits of a node that may leave a reservation unfilled although it fits; the next one breaks I-21."""
+"""Visits of a node that may leave a reservation unfilled although it fits. One more visit violates I-21."""
 
 REMEMBERED_MAX = 1000
-"""Responses that may be sent again, the last one of each AM; with more AMs one that is sent again is checked again."""
+"""The number of remembered responses: the last one of each AM may be sent again. With more AMs than this, a response
+that is sent again is checked a second time."""
 
 
 class RMAudit:
@@ -46,11 +47,11 @@ class RMAudit:
         self._sent: dict[int, AllocateResponse] = {}
 
     def look_at_notice(self, notice: Notice) -> None:
-        """Called with each notice of the scheduler."""
+        """Check a notice of the scheduler. Called for every notice."""
         self._watch.look_at_notice(notice)
 
     def look_at_step(self, event: Event, effects: list[Effect]) -> list[Effect]:
-        """Called at the end of the step of `event`; returns the effects to add to those of the step."""
+        """Check the state after the step of `event`; returns the effects to add to those of the step."""
         booked_on = self._watch.take_booked_nodes()
         found = [
             *self._watch.take(),
@@ -69,7 +70,10 @@ class RMAudit:
         return [*warnings, InvariantsBroken(broken)] if broken else warnings
 
     def _faults_of_replies(self, effects: Iterable[Effect]) -> Iterator[str]:
-        """I-12: a headroom is neither negative nor above the cluster; a reply that is sent again is not checked."""
+        """I-12: a headroom is neither negative nor larger than the cluster.
+
+        Responses that are sent again are not checked.
+        """
         cluster = self._scheduler.cluster_resource.memory_mb
         for effect in effects:
             if isinstance(effect, Reply) and isinstance(effect.value, AllocateResponse) and self._is_new(effect.value):
@@ -78,7 +82,7 @@ class RMAudit:
                     yield f"I-12: call {effect.call}: reported a headroom of {headroom} MB in a cluster of {cluster} MB"
 
     def _is_new(self, response: AllocateResponse) -> bool:
-        """False if this very response was sent before."""
+        """False if the same response object was sent before."""
         key = id(response)
         if self._sent.pop(key, None) is response:
             self._sent[key] = response
@@ -94,7 +98,7 @@ def _number(violation: str) -> str:
 
 
 class _StepAudit:
-    """Compares the state after each step with what it was before. Its cost grows with all applications."""
+    """Compares the state after each step with the state before it. The cost grows with the number of applications."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
@@ -102,18 +106,21 @@ class _StepAudit:
         self._in_vain: dict[NodeId, tuple[ContainerId, int]] = {}
 
     def violations(self, event: Event, effects: Iterable[Effect], booked_on: Iterable[NodeId]) -> Iterator[str]:
-        """What the step of `event` broke; `booked_on` are the nodes on which it booked something."""
+        """The violations that the step of `event` caused. `booked_on`: nodes on which the step booked something."""
         served = event.request.node_id if isinstance(event, NodeHeartbeat) else None
         for node_id in booked_on:
             if node_id != served:
-                yield f"I-17: something is booked on {node_id} in a step of {type(event).__name__}"
+                yield f"I-17: a container was booked on {node_id} in a step of {type(event).__name__}"
         if served is not None:
             yield from self._reservation_in_vain(served, effects)
         yield from self._attempts()
         yield from self._moved(event)
 
     def _reservation_in_vain(self, node_id: NodeId, effects: Iterable[Effect]) -> Iterator[str]:
-        """A reply that is sent again places nothing, and does not count."""
+        """I-21: a reservation that fits is filled.
+
+        A heartbeat whose reply is sent again places nothing and is not counted.
+        """
         context = self._context
         replies = [effect.value for effect in effects if isinstance(effect, Reply)]
         node, scheduled = context.nodes.get(node_id), context.scheduler.nodes.get(node_id)
@@ -131,9 +138,9 @@ class _StepAudit:
             yield f"I-21: {reserved.id} waits on {node_id} after {count} visits, although {room}"
 
     def _could_be_filled(self, node: SchedulerNode) -> bool:
-        """True if the attempt still requests it, would take this node, and what is requested now fits.
+        """True if the attempt still requests the container, accepts this node, and what it requests now fits.
 
-        Requests for the host, the rack and anywhere may have different sizes, and the nearest is tried first: each of
+        Requests for the host, the rack and any host may have different sizes. The nearest is tried first, so each of
         them has to fit.
         """
         reserved, scheduler = node.reserved_container, self._context.scheduler
@@ -166,7 +173,7 @@ class _StepAudit:
                 yield f"I-38: {app} has another attempt after {_failures_before(app)} failures of {app.max_attempts}"
 
     def _moved(self, event: Event) -> Iterator[str]:
-        """Queue and priority are those of an earlier step, unless the event is a call that changes them."""
+        """I-42: queue and priority are those after the last step, unless the event is a call that changes them."""
         changed = event.application_id if isinstance(event, MoveApplication | UpdateApplicationPriority) else None
         placed = {app_id: (app.queue, app.priority) for app_id, app in self._context.apps.items()}
         for app_id, now in placed.items():
@@ -177,7 +184,10 @@ class _StepAudit:
 
 
 def _failures_before(app: RMApp) -> int:
-    """Failures that counted when the current attempt started; 0 with a validity interval, which drops older ones."""
+    """The failures that counted when the current attempt started.
+
+    0 if there is a validity interval, which ignores older failures.
+    """
     if app.submission.attempt_failures_validity_interval_ms > 0:
         return 0
     return sum(

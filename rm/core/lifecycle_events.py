@@ -1,8 +1,8 @@
-"""The events between the state machines of the ResourceManager, under Hadoop's names; each carries its subject's id.
+"""The events between the ResourceManager's state machines, under Hadoop's names.
 
-They are delivered in the step that sends them, first in, first out (yarn.machine.Dispatcher). What comes from outside
-is in rm.core.events. Two notices of the scheduler, ContainerAllocated and AttemptAdded, go to an attempt as they are,
-and UpdateContainer goes to a node.
+Each event carries the id of the object that handles it. Events are delivered in the step that sends them, first in,
+first out (yarn.machine.Dispatcher). Events from outside the core are in rm.core.events. Some notices of the scheduler
+are events, too: ContainerAllocated and AttemptAdded are handled by an attempt, UpdateContainer by a node.
 """
 
 from __future__ import annotations
@@ -25,51 +25,51 @@ from yarn.states import NodeUpdateType, SignalContainerCommand
 
 
 class _ToApp(Struct, frozen=True):
-    """The application that it is for."""
+    """An event for an application."""
 
     application_id: ApplicationId
 
 
 class RMAppStart(_ToApp, frozen=True):
-    """It was submitted."""
+    """The application was submitted."""
 
 
 class RMAppRecover(_ToApp, frozen=True):
-    """An earlier ResourceManager stored it."""
+    """An earlier ResourceManager had stored the application."""
 
     stored: StoredApplication
 
 
 class RMAppKill(_ToApp, frozen=True):
-    """A client or the ResourceManager kills it."""
+    """A client or the ResourceManager requests that the application be killed."""
 
     diagnostics: str
 
 
 class AppRejected(_ToApp, frozen=True):
-    """No queue takes it."""
+    """The scheduler rejected the application: no queue accepts it."""
 
     diagnostics: str
 
 
 class AppAccepted(_ToApp, frozen=True):
-    """Its queue took it."""
+    """The scheduler accepted the application."""
 
 
 class AttemptLaunched(_ToApp, frozen=True):
-    """The AM of its current attempt was launched."""
+    """The AM of the application's current attempt was launched."""
 
 
 class AttemptRegistered(_ToApp, frozen=True):
-    """The AM of its current attempt registered."""
+    """The AM of the application's current attempt registered."""
 
 
 class AttemptUnregistered(_ToApp, frozen=True):
-    """The AM of its current attempt unregistered."""
+    """The AM of the application's current attempt unregistered."""
 
 
 class AttemptFinished(_ToApp, frozen=True):
-    """Its current attempt is over, after its AM unregistered."""
+    """The application's current attempt is over, after its AM unregistered."""
 
     diagnostics: str
 
@@ -95,21 +95,21 @@ class RMAppNodeUpdate(_ToApp, frozen=True):
 
 
 class AppRunningOnNode(_ToApp, frozen=True):
-    """It has, or had, a container on the node."""
+    """The application has, or had, a container on the node."""
 
     node_id: NodeId
 
 
 class AppNewSaved(_ToApp, frozen=True):
-    """Its submission is stored."""
+    """The application's submission is stored."""
 
 
 class AppUpdateSaved(_ToApp, frozen=True):
-    """Its outcome is stored."""
+    """The application's outcome is stored."""
 
 
 class AppSaveFailed(_ToApp, frozen=True):
-    """Its submission cannot be stored."""
+    """The application's submission cannot be stored."""
 
     diagnostics: str
 
@@ -138,79 +138,82 @@ RMAppEvent: TypeAlias = (
 
 
 class _ToAttempt(Struct, frozen=True):
-    """The attempt that it is for."""
+    """An event for an attempt."""
 
     attempt_id: ApplicationAttemptId
 
 
 class RMAppAttemptStart(_ToAttempt, frozen=True):
-    """Its application starts it; `transfers_containers`: it takes over what the attempt before it left running."""
+    """The application starts the attempt.
+
+    `transfers_containers`: the attempt takes over the running containers of the attempt before it.
+    """
 
     transfers_containers: bool
 
 
 class RMAppAttemptRecover(_ToAttempt, frozen=True):
-    """An earlier ResourceManager stored it."""
+    """An earlier ResourceManager had stored the attempt."""
 
 
 class RMAppAttemptKill(_ToAttempt, frozen=True):
-    """Its application is killed."""
+    """The attempt's application is being killed."""
 
     diagnostics: str
 
 
 class RMAppAttemptFail(_ToAttempt, frozen=True):
-    """A client has it fail."""
+    """A client requests that the attempt fail."""
 
     diagnostics: str
 
 
 class RMAppAttemptLaunched(_ToAttempt, frozen=True):
-    """The NM accepted the start of its AM."""
+    """The NM accepted the start of the attempt's AM."""
 
 
 class RMAppAttemptLaunchFailed(_ToAttempt, frozen=True):
-    """The NM refused the start of its AM, or could not be reached in time."""
+    """The NM refused the start of the attempt's AM, or could not be reached in time."""
 
     diagnostics: str
 
 
 class RMAppAttemptExpire(_ToAttempt, frozen=True):
-    """Its AM sent nothing for too long, or its AM's container did not end in time."""
+    """The attempt's AM sent nothing for too long, or its container did not end in time."""
 
 
 class RMAppAttemptRegistered(_ToAttempt, frozen=True):
-    """Its AM registered."""
+    """The attempt's AM registered."""
 
     request: RegisterApplicationMasterRequest
 
 
 class RMAppAttemptStatusUpdate(_ToAttempt, frozen=True):
-    """Its AM called allocate. `progress` is in 0..1; an empty `tracking_url` keeps the one before."""
+    """The attempt's AM called allocate. `progress` is in 0..1; an empty `tracking_url` keeps the previous one."""
 
     progress: float
     tracking_url: str
 
 
 class RMAppAttemptUnregistered(_ToAttempt, frozen=True):
-    """Its AM unregistered."""
+    """The attempt's AM unregistered."""
 
     request: FinishApplicationMasterRequest
 
 
 class RMAppAttemptContainerFinished(_ToAttempt, frozen=True):
-    """A container that was allocated to it, perhaps that of its AM, ended."""
+    """A container that was allocated to the attempt ended; it may be the AM's container."""
 
     node_id: NodeId
     status: ContainerStatus
 
 
 class AttemptNewSaved(_ToAttempt, frozen=True):
-    """It is stored, with its AM's container."""
+    """The attempt and its AM's container are stored."""
 
 
 class AttemptUpdateSaved(_ToAttempt, frozen=True):
-    """Its outcome is stored."""
+    """The attempt's outcome is stored."""
 
 
 RMAppAttemptEvent: TypeAlias = (
@@ -236,13 +239,13 @@ RMAppAttemptEvent: TypeAlias = (
 
 
 class _ToNode(Struct, frozen=True):
-    """The node that it is for."""
+    """An event for a node."""
 
     node_id: NodeId
 
 
 class RMNodeStarted(_ToNode, frozen=True):
-    """Its NM registered. `containers`: what it runs from before a restart of the ResourceManager."""
+    """The node's NM registered. `containers`: those that run there from before a restart of the RM."""
 
     containers: tuple[NMContainerStatus, ...]
     running_applications: tuple[ApplicationId, ...]
@@ -250,7 +253,7 @@ class RMNodeStarted(_ToNode, frozen=True):
 
 
 class RMNodeReconnected(_ToNode, frozen=True):
-    """Its NM registered once more while the ResourceManager took it for connected."""
+    """The node's NM registered again while the ResourceManager considered it connected."""
 
     http_port: int
     capability: Resource
@@ -259,63 +262,63 @@ class RMNodeReconnected(_ToNode, frozen=True):
 
 
 class RMNodeStatusUpdate(_ToNode, frozen=True):
-    """Its NM's heartbeat."""
+    """The node's NM sent a heartbeat."""
 
     heartbeat: NodeHeartbeatRequest
 
 
 class RMNodeRebooting(_ToNode, frozen=True):
-    """Its NM's response id does not fit: it has to register again."""
+    """The response id of the node's NM does not fit: the NM has to register again."""
 
 
 class RMNodeShutdown(_ToNode, frozen=True):
-    """Its NM unregistered, or an administrator took its host off the include list."""
+    """The node's NM unregistered, or an administrator removed its host from the include list."""
 
 
 class RMNodeExpire(_ToNode, frozen=True):
-    """Its NM sent no heartbeat for too long."""
+    """The node's NM sent no heartbeat for too long."""
 
 
 class RMNodeDecommission(_ToNode, frozen=True):
-    """It leaves the cluster now."""
+    """The node leaves the cluster now."""
 
 
 class RMNodeGracefulDecommission(_ToNode, frozen=True):
-    """It leaves once it is empty, or after `timeout_s` (negative: it waits without end)."""
+    """The node leaves once it is empty, or after `timeout_s`; negative: no timeout."""
 
     timeout_s: int
 
 
 class RMNodeRecommission(_ToNode, frozen=True):
-    """It stays after all."""
+    """The node is not to leave after all."""
 
 
 class RMNodeResourceUpdate(_ToNode, frozen=True):
-    """It has another size."""
+    """The node gets another size."""
 
     capability: Resource
 
 
 class RMNodeCleanupApp(_ToNode, frozen=True):
-    """The application is over: its NM may forget it."""
+    """The application is over: the node's NM may forget it."""
 
     application_id: ApplicationId
 
 
 class RMNodeCleanupContainer(_ToNode, frozen=True):
-    """Its NM must end the container."""
+    """The node's NM must end the container."""
 
     container_id: ContainerId
 
 
 class FinishedContainersPulledByAM(_ToNode, frozen=True):
-    """The AM knows that these ended, or nobody will ask: its NM may forget them."""
+    """The AM has received the ends of these containers, or no AM will ask: the node's NM may forget them."""
 
     container_ids: tuple[ContainerId, ...]
 
 
 class RMNodeSignalContainer(_ToNode, frozen=True):
-    """A client wants a signal sent to the container."""
+    """A client requests that a signal be sent to the container."""
 
     container_id: ContainerId
     command: SignalContainerCommand
@@ -344,20 +347,20 @@ RMNodeEvent: TypeAlias = (
 
 
 class NodeAdded(Struct, frozen=True):
-    """A node is usable. `containers`: what it runs from before a restart of the ResourceManager."""
+    """A node is usable. `containers`: containers that run there from before a restart of the ResourceManager."""
 
     node_id: NodeId
     containers: tuple[NMContainerStatus, ...] = ()
 
 
 class NodeRemoved(Struct, frozen=True):
-    """A node is not usable any more."""
+    """A node is no longer usable."""
 
     node_id: NodeId
 
 
 class NodeUpdate(Struct, frozen=True):
-    """A node sent a heartbeat: take what is new there, then place containers on it."""
+    """A node sent a heartbeat: process what is new there, then place containers on it."""
 
     node_id: NodeId
 
@@ -369,7 +372,7 @@ class NodeResourceUpdate(Struct, frozen=True):
 
 
 class AppAdded(Struct, frozen=True):
-    """An application is stored: its queue may take it."""
+    """An application is stored and can be added to a queue."""
 
     application_id: ApplicationId
 
@@ -389,7 +392,7 @@ class AppAttemptAdded(Struct, frozen=True):
 
 
 class AppAttemptRemoved(Struct, frozen=True):
-    """An attempt is over; `keeps_containers`: the next attempt takes over what runs."""
+    """An attempt is over. `keeps_containers`: the next attempt takes over the running containers."""
 
     attempt_id: ApplicationAttemptId
     final_state_name: str
@@ -416,13 +419,13 @@ class SchedulerTick(Struct, frozen=True):
 
 
 class AppCompleted(Struct, frozen=True):
-    """An application is over: it counts among the completed ones."""
+    """An application is over and is added to the completed ones."""
 
     application_id: ApplicationId
 
 
 class NodeChanged(Struct, frozen=True):
-    """A node became usable, unusable or decommissioning: the applications are to know."""
+    """A node became usable, unusable or decommissioning; applications are to be notified."""
 
     node_id: NodeId
     update: NodeUpdateType

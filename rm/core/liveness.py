@@ -1,8 +1,9 @@
-"""What has been silent for too long (Hadoop's AbstractLivelinessMonitor), without looking at everything watched.
+"""Finds what has been silent for too long (Hadoop's AbstractLivelinessMonitor), without looking at everything watched.
 
-Hadoop's checker wakes every third of the interval and walks over all that is registered. Here the same instants are
-kept (expiry is seen in (T, 4T/3], and recorded runs expire where Hadoop's do) but the walk is not: a ping moves its key
-to the end of an ordered dict, so the longest silent is always first.
+Hadoop's checker wakes up every third of the expiry interval T and looks at everything registered. Here expiry is
+detected at the same instants (between T and 4T/3 after the last ping), so recorded runs of Hadoop can be compared. But
+nothing is searched: a ping moves its key to the end of an ordered dict, so the key that was silent longest is always
+first.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from typing import Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 STALE_DEADLINES_MAX = 1000
-"""Replaced deadlines that a heap may hold in excess of twice its keys; a client may change one again and again."""
+"""How many replaced deadlines a heap may hold in addition to twice the number of its keys; a client may change its
+deadline again and again."""
 
 CHECKS_AN_INTERVAL = 3
 """AbstractLivelinessMonitor: the checker sleeps a third of the expiry interval."""
 
 
 class LivenessMonitor(Generic[K]):
-    """Keys with the time of their last ping (ms), longest silent first; they expire `interval_ms` after it.
+    """Keys with the time of their last ping (ms), longest silent first. A key expires `interval_ms` after its last
+    ping.
 
-    `start_ms` is when the first check would have been: checks are at start + k * interval / 3.
+    `start_ms`: checks happen at start_ms + k * interval / 3, as if a checker had started then.
     """
 
     __slots__ = ("_interval_ms", "_pings", "_start_ms", "_step_ms")
@@ -42,34 +45,34 @@ class LivenessMonitor(Generic[K]):
         return len(self._pings)
 
     def register(self, key: K, now_ms: int) -> None:
-        """Watch `key` from now on (again: as a ping)."""
+        """Watch `key` from now on. For a key that is watched already this is a ping."""
         self._pings[key] = now_ms
         self._pings.move_to_end(key)
 
     def ping(self, key: K, now_ms: int) -> None:
-        """`key` is alive; no effect for one that is not watched."""
+        """Note that `key` is alive; a no-op for a key that is not watched."""
         if key in self._pings:
             self._pings[key] = now_ms
             self._pings.move_to_end(key)
 
     def unregister(self, key: K) -> None:
-        """Stop watching `key`, if it was watched."""
+        """Stop watching `key`; a no-op for a key that is not watched."""
         self._pings.pop(key, None)
 
     def extend(self, silence_ms: int) -> None:
-        """Do not count that much of the silence of all keys."""
+        """Extend the deadlines of all keys by `silence_ms`."""
         for key in self._pings:
             self._pings[key] += silence_ms
 
     def next_deadline_ms(self) -> int | None:
-        """The first check that would find a key expired; None if none is watched."""
+        """When the next check finds an expired key, unless there are further pings; None if nothing is watched."""
         for ping_ms in self._pings.values():
             checks_before = (ping_ms + self._interval_ms - self._start_ms) // self._step_ms
             return self._start_ms + (checks_before + 1) * self._step_ms
         return None
 
     def expire(self, now_ms: int) -> list[K]:
-        """The keys that the last check up to `now_ms` finds silent for too long; they are not watched any more."""
+        """Remove and return the keys that had expired at the last check up to `now_ms`."""
         check_ms = self._start_ms + (now_ms - self._start_ms) // self._step_ms * self._step_ms
         expired: list[K] = []
         for key, ping_ms in self._pings.items():
@@ -82,7 +85,7 @@ class LivenessMonitor(Generic[K]):
 
 
 class DeadlineMonitor(Generic[K]):
-    """Keys that each have a deadline of their own (RMAppLifetimeMonitor), checked every `step_ms`."""
+    """Keys with a deadline each (RMAppLifetimeMonitor). Deadlines are checked every `step_ms`."""
 
     __slots__ = ("_deadlines", "_heap", "_start_ms", "_step_ms")
 
@@ -93,7 +96,7 @@ class DeadlineMonitor(Generic[K]):
         self._heap: list[tuple[int, K]] = []
 
     def register(self, key: K, deadline_ms: int) -> None:
-        """Let `key` end at the first check after `deadline_ms`; replaces an earlier deadline."""
+        """Set the deadline of `key`, replacing an earlier one. The key expires at the first check after it."""
         if self._deadlines.get(key) == deadline_ms:
             return
         self._deadlines[key] = deadline_ms
@@ -119,7 +122,7 @@ class DeadlineMonitor(Generic[K]):
         return self._start_ms + (checks_before + 1) * self._step_ms
 
     def expire(self, now_ms: int) -> list[K]:
-        """The keys whose deadline the last check up to `now_ms` finds passed; they are not watched any more."""
+        """Remove and return the keys whose deadline had passed at the last check up to `now_ms`."""
         check_ms = self._start_ms + (now_ms - self._start_ms) // self._step_ms * self._step_ms
         expired: list[K] = []
         self._drop_stale()
@@ -131,6 +134,6 @@ class DeadlineMonitor(Generic[K]):
         return expired
 
     def _drop_stale(self) -> None:
-        """Take entries off the heap's top that were replaced or unregistered."""
+        """Remove entries from the top of the heap whose deadline was replaced or unregistered."""
         while self._heap and self._deadlines.get(self._heap[0][1]) != self._heap[0][0]:
             heapq.heappop(self._heap)

@@ -47,7 +47,6 @@ from rm.core.events import (
     SignalContainer,
     StateLoaded,
     SubmitApplication,
-    Tick,
     UnregisterNode,
     UpdateApplicationPriority,
     UpdateApplicationTimeouts,
@@ -81,17 +80,18 @@ from rm.core.states import RMAppState
 from rm.scheduler.capacity_scheduler import CapacityScheduler
 from rm.scheduler.model.notices import Notice
 from yarn.configuration import Configuration
+from yarn.machine import Tick
 
 LIFETIME_EXCEEDED = "Application is killed by ResourceManager as it has exceeded the lifetime period."
 
 
 class ResourceManagerCore:
-    """One ResourceManager. `cluster_timestamp` is its start (ms) and part of every id that it gives.
+    """One ResourceManager. `cluster_timestamp` is its start time (ms) and part of every id that it creates.
 
-    `user` is the one that the process runs as. Raises ConfigurationException, with all faults, for a configuration that
-    is not valid. `strict` makes an event that a lifecycle has no row for raise IllegalTransition; otherwise it is a
-    warning and changes nothing, as in Hadoop. Queries read `context`, through rm.core.reports; only the core changes
-    it.
+    `user`: the user that the process runs as. `strict`: an event for which a lifecycle has no row raises
+    IllegalTransition; otherwise such an event causes a warning and no change, as in Hadoop. Raises
+    ConfigurationException with all faults of the configuration. Queries read `context` through rm.core.reports; only
+    the core changes it.
     """
 
     def __init__(
@@ -123,11 +123,13 @@ class ResourceManagerCore:
 
     @property
     def scheduler(self) -> CapacityScheduler:
-        """For reading only."""
+        """The scheduler, for reading only."""
         return self.context.scheduler
 
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
-        """Take `event` at `now_ms` (never less than at the last call); carry the effects out before the next one."""
+        """Process `event` at `now_ms`, which never decreases; returns the effects, to be carried out before the
+        next call.
+        """
         self._dispatcher.begin(now_ms)
         self._dispatcher.deliver(event)
         self._dispatcher.drain()
@@ -137,7 +139,7 @@ class ResourceManagerCore:
         return effects
 
     def next_deadline_ms(self) -> int | None:
-        """When the first of all watches may find something expired: send a Tick then. None: nothing to wait for."""
+        """When something may expire next: send a Tick then. None: nothing is watched."""
         context = self.context
         deadlines = [
             deadline
@@ -158,7 +160,7 @@ class ResourceManagerCore:
     # Handlers
 
     def _register_calls(self) -> None:
-        """Every RPC has one handler, which returns its response or raises a YarnException."""
+        """Register the handler of each RPC; it returns the response or raises a YarnException."""
         on_call = self._dispatcher.on_call
         on_call(NodeHeartbeat, self._tracker.heartbeat)
         on_call(RegisterNode, self._tracker.register)
@@ -183,7 +185,9 @@ class ResourceManagerCore:
         on_call(ReplaceLabelsOnNodes, self._labels.replace)
 
     def _register_events(self) -> None:
-        """Every other event of rm.core.events, and every event of rm.core.lifecycle_events, has one handler."""
+        """Register the handler of every other event of rm.core.events, and of every event of
+        rm.core.lifecycle_events.
+        """
         on, send, context = self._dispatcher.on, self._dispatcher.send, self.context
         on(StateLoaded, self._recover)
         on(HostListsRead, self._nodes_list.take_hosts)
@@ -204,7 +208,7 @@ class ResourceManagerCore:
         for event in get_args(RMNodeEvent):
             on(event, self._to_node)
 
-    # State machines: an event for one that the ResourceManager does not know (any more) is dropped
+    # State machines. An event for an object that the ResourceManager does not know, or no longer knows, is dropped.
 
     def _to_app(self, event: RMAppEvent) -> None:
         app = self.context.apps.get(event.application_id)
@@ -238,7 +242,7 @@ class ResourceManagerCore:
         self._app_manager.recover(event.state)
 
     def _application_save_failed(self, event: ApplicationSaveFailed) -> None:
-        """Reject a new application; if it is ending meanwhile, its end is stored later."""
+        """Reject a new application. One that is ending already is not rejected; its end is stored later."""
         app = self.context.apps.get(event.application_id)
         if app is not None and app.state is RMAppState.NEW_SAVING:
             self._dispatcher.send(AppSaveFailed(event.application_id, event.diagnostics))
@@ -246,7 +250,9 @@ class ResourceManagerCore:
     # Time
 
     def _expire(self, _: Tick) -> None:
-        """Expire what was silent for too long, in the order of Hadoop's monitors here, the longest silence first."""
+        """Send an event for everything that was silent for too long or has passed its deadline, the longest silence
+        first.
+        """
         context, send, now_ms = self.context, self._dispatcher.send, self.context.now_ms
         for node_id in context.node_liveness.expire(now_ms):
             send(RMNodeExpire(node_id))
@@ -263,9 +269,11 @@ class ResourceManagerCore:
         send(SchedulerTick())
 
     def _extend_deadlines(self, event: ProcessStalled) -> None:
-        """Time during which this process was stalled does not count: heartbeats sent meanwhile are still queued.
+        """Extend all deadlines: the time during which this process was stalled does not count, as heartbeats are still
+        queued.
 
-        AbstractLivelinessMonitor lacks this: its checker may run before the first heartbeat, and all nodes are lost.
+        Hadoop's AbstractLivelinessMonitor lacks this: after a stall its checker may run before the first heartbeat is
+        processed, and all nodes are lost.
         """
         context = self.context
         for containers in (context.allocation_expiry, context.increase_expiry):

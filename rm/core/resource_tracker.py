@@ -1,7 +1,7 @@
-"""ResourceTracker as the core sees it (Hadoop's ResourceTrackerService): NMs register, send heartbeats and leave.
+"""The core's part of ResourceTracker: NMs register, send heartbeats and unregister (ResourceTrackerService).
 
-A heartbeat names the last reply that its NM got. One behind: the reply was lost, and the same is sent again with
-nothing done. Anything else: the NM and the RM do not agree on what was said, and the NM has to register again (RESYNC).
+A heartbeat carries the id of the last reply that the NM received. If that id is one behind, the reply was lost: the
+same reply is sent again and nothing else is done. With any other difference the NM must register again (RESYNC).
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from rm.core.lifecycle_events import (
 )
 from rm.core.rm_node import RMNode
 from rm.core.service_context import next_response_id
+from rm.core.states import FINAL_APP_STATES
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import YarnException
 from yarn.ids import NodeId
 from yarn.protocols.tracker import (
+    LogAggregationReport,
     NodeHeartbeatResponse,
     RegisterNodeManagerRequest,
     RegisterNodeManagerResponse,
@@ -35,11 +37,11 @@ from yarn.protocols.tracker import (
 from yarn.states import ContainerState, NodeAction, NodeState
 
 RM_VERSION = "3.4.1"
-"""The release whose behaviour this is; NMs compare it with their own."""
+"""The Hadoop release whose behaviour this is. NMs compare it with their own version."""
 
 
 class ResourceTrackerService:
-    """What NMs call."""
+    """The calls of NMs."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
@@ -48,9 +50,9 @@ class ResourceTrackerService:
         )
 
     def register(self, event: RegisterNode) -> RegisterNodeManagerResponse:
-        """NORMAL; or SHUTDOWN with the reason, for a node that is excluded or too small.
+        """Register a node. The reply is NORMAL, or SHUTDOWN with the reason for a node that is excluded or too small.
 
-        Raises ResourceNotFoundException for a node that has a resource type the cluster does not know.
+        Raises ResourceNotFoundException for a node that has a resource type that the cluster does not know.
         """
         context, request = self._context, event.request
         if not self._is_allowed(request.node_id):
@@ -82,15 +84,17 @@ class ResourceTrackerService:
             )
         context.forget_node_tokens(node.node_id)
         context.node_liveness.register(node.node_id, context.now_ms)
+        self._note_log_aggregation(node.node_id, request.log_aggregation_reports)
         if not context.settings.work_preserving:
             for report in request.containers:
                 self._report_am_end(node.node_id, report)
         return RegisterNodeManagerResponse(NodeAction.NORMAL, context.cluster_timestamp, rm_version=RM_VERSION)
 
     def heartbeat(self, event: NodeHeartbeat) -> NodeHeartbeatResponse:
-        """The node's orders; RESYNC for a node that the RM does not know (any more), or whose response id does not fit.
+        """Process a heartbeat; returns the orders to the node.
 
-        SHUTDOWN for one that is excluded, or that has finished decommissioning.
+        The reply is RESYNC for a node that the RM does not know or whose response id does not fit, and SHUTDOWN for a
+        node that is excluded or has finished decommissioning.
         """
         context, request = self._context, event.request
         now_ms = context.now_ms
@@ -111,16 +115,21 @@ class ResourceTrackerService:
             context.send(RMNodeDecommission(request.node_id))
             return _shut_down(f"DECOMMISSIONING {request.node_id} is ready to be decommissioned")
         response = node.respond(context.settings.node_heartbeat_interval_ms)
+        if request.log_aggregation_reports:
+            self._note_log_aggregation(request.node_id, request.log_aggregation_reports)
         context.send(RMNodeStatusUpdate(request.node_id, request))
         return response
 
     def unregister(self, event: UnregisterNode) -> None:
-        """The NM stops for good; no effect for a node that is not in use."""
+        """Unregister a node whose NM stops. A no-op for a node that is not in use."""
         self._context.node_liveness.unregister(event.node_id)
         self._context.send(RMNodeShutdown(event.node_id))
 
     def resize(self, event: UpdateNodeResource) -> None:
-        """Give nodes new totals (updateNodeResource). Raises YarnException if one is unknown; then none changes."""
+        """Change the sizes of nodes (updateNodeResource).
+
+        Raises YarnException if one is unknown; then none is changed.
+        """
         types = self._context.scheduler.resource_types
         resources = tuple((node_id, types.complete(resource)) for node_id, resource in event.resources)
         nodes = self._context.nodes
@@ -133,7 +142,10 @@ class ResourceTrackerService:
             self._context.send(RMNodeResourceUpdate(node_id, resource))
 
     def _report_am_end(self, node_id: NodeId, report: NMContainerStatus) -> None:
-        """The end of an AM counts even if its NM ended it after losing the RM (handleNMContainerStatus)."""
+        """Report the end of an AM that its NM reported at registration (handleNMContainerStatus).
+
+        This matters if the AM ended while the NM had lost the RM.
+        """
         attempt = self._context.attempt(report.container_id.attempt_id)
         if (
             attempt is None
@@ -146,15 +158,25 @@ class ResourceTrackerService:
         )
         self._context.send(RMAppAttemptContainerFinished(attempt.attempt_id, node_id, status))
 
+    def _note_log_aggregation(self, node_id: NodeId, reports: tuple[LogAggregationReport, ...]) -> None:
+        for report in reports:
+            app = self._context.apps.get(report.application_id)
+            if app is not None:
+                app.log_aggregation.report(node_id, report.status, is_over=app.state in FINAL_APP_STATES)
+
     def _is_allowed(self, node_id: NodeId) -> bool:
-        """True if the lists admit its host, or it is decommissioning."""
+        """True if the lists admit the node's host, or the node is decommissioning."""
         if self._context.hosts.allows(node_id.host):
             return True
         node = self._context.nodes.get(node_id)
         return node is not None and node.state is NodeState.DECOMMISSIONING
 
     def _add(self, node: RMNode, request: RegisterNodeManagerRequest) -> None:
-        """Only the first time that a node registers may its containers be from before a restart of the RM."""
+        """Add a node that is not in use.
+
+        Its containers are recovered only if it never registered with this RM: then they are from before the RM's
+        restart.
+        """
         context = self._context
         known = context.inactive_nodes.pop(node.node_id, None)
         context.nodes[node.node_id] = node
@@ -162,7 +184,7 @@ class ResourceTrackerService:
         context.send(RMNodeStarted(node.node_id, containers, request.running_applications, request.health))
 
     def _replace(self, node: RMNode, request: RegisterNodeManagerRequest) -> None:
-        """Another NM at the same port: what ran under the old one is lost."""
+        """Replace a node by a new NM at the same port. The containers of the old NM are lost."""
         self._context.send(NodeRemoved(node.node_id))
         self._context.nodes[node.node_id] = node
         self._context.send(RMNodeStarted(node.node_id, (), (), request.health))

@@ -1,6 +1,6 @@
-"""How an attempt ends: its outcome is stored first, and what follows is done once it is stored.
+"""The end of an attempt: first its outcome is stored, then everything that depends on the outcome is done.
 
-The `save_*` actions of the table in rm_app_attempt_lifecycle lead to FINAL_SAVING; what follows there is `end`.
+The `save_*` actions of the table in rm_app_attempt_lifecycle lead to the state FINAL_SAVING. `end` does what follows.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ TOO_EARLY = "Unmanaged AM must register after AM attempt reaches LAUNCHED state.
 
 
 def save_killed(attempt: RMAppAttempt, event: RMAppAttemptKill) -> RMAppAttemptState:
-    """Killed before it had a container to clean up."""
+    """Save an attempt that was killed before it had a container."""
     return _save(attempt, S.KILLED, lambda: end(attempt, S.KILLED, event.diagnostics))
 
 
 def save_killed_with_container(attempt: RMAppAttempt, event: RMAppAttemptKill) -> RMAppAttemptState:
-    """Killed between allocation and launch: the container may or may not have been started."""
+    """Save an attempt that was killed between allocation and launch; the container may have been started or not."""
 
     def killed() -> None:
         end(attempt, S.KILLED, event.diagnostics)
@@ -52,12 +52,12 @@ def save_killed_with_container(attempt: RMAppAttempt, event: RMAppAttemptKill) -
 
 
 def save_killed_after_launch(attempt: RMAppAttempt, event: RMAppAttemptKill) -> RMAppAttemptState:
-    """Killed after its AM was launched."""
+    """Save an attempt that was killed after its AM was launched."""
     return _save(attempt, S.KILLED, lambda: end_with_cleanup(attempt, S.KILLED, event.diagnostics))
 
 
 def save_failed(attempt: RMAppAttempt, event: RMAppAttemptFail | RMAppAttemptLaunchFailed) -> RMAppAttemptState:
-    """Failed by its user, or by the launcher, for the reason given."""
+    """Save an attempt that its user or the launcher failed, with the reason given."""
     return _save_failure(attempt, event.diagnostics)
 
 
@@ -70,12 +70,12 @@ def _save_failure(attempt: RMAppAttempt, diagnostics: str) -> RMAppAttemptState:
 
 
 def save_registered_too_early(attempt: RMAppAttempt, _: RMAppAttemptRegistered) -> RMAppAttemptState:
-    """An unmanaged AM registered before the attempt was LAUNCHED."""
+    """Save the failure of an attempt whose unmanaged AM registered before the attempt was LAUNCHED."""
     return _save_failure(attempt, TOO_EARLY)
 
 
 def save_crashed_early(attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished) -> RMAppAttemptState:
-    """The AM's container ended before the AM registered."""
+    """Save the failure of an attempt whose AM container ended before the AM registered."""
 
     def crashed() -> None:
         _note_crash(attempt, finished)
@@ -85,7 +85,7 @@ def save_crashed_early(attempt: RMAppAttempt, finished: RMAppAttemptContainerFin
 
 
 def save_crashed(attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished) -> RMAppAttemptState:
-    """The AM's container ended while the AM was registered."""
+    """Save the failure of an attempt whose AM container ended while the AM was registered."""
 
     def crashed() -> None:
         _note_crash(attempt, finished)
@@ -95,7 +95,7 @@ def save_crashed(attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished)
 
 
 def save_expired(attempt: RMAppAttempt, _: RMAppAttemptExpire) -> RMAppAttemptState:
-    """The AM sent nothing for too long."""
+    """Save the failure of an attempt whose AM sent nothing for too long."""
     diagnostics = f"ApplicationMaster for attempt {attempt} timed out"
 
     def expired() -> None:
@@ -119,17 +119,17 @@ def save_unregistered(attempt: RMAppAttempt, event: RMAppAttemptUnregistered) ->
 
 
 def expired_while_saving(attempt: RMAppAttempt, _: RMAppAttemptExpire) -> None:
-    """Do not wait for the container any more: skip FINISHING."""
+    """Skip FINISHING: the AM's container is not waited for any more."""
     skip_finishing(attempt)
 
 
 def finish_without_container(attempt: RMAppAttempt, _: RMAppAttemptExpire) -> None:
-    """The AM unregistered but its container does not end: the RM ends it."""
+    """End an attempt whose AM unregistered but whose container does not end: the RM ends the container."""
     end_with_cleanup(attempt, S.FINISHED, "")
 
 
 def final_saved(attempt: RMAppAttempt, _: AttemptUpdateSaved) -> RMAppAttemptState:
-    """The outcome is stored: do what had to wait for that."""
+    """Do what had to wait until the outcome was stored."""
     assert attempt.after_saving is not None
     let_nodes_forget_am(attempt)
     attempt.after_saving()
@@ -137,7 +137,10 @@ def final_saved(attempt: RMAppAttempt, _: AttemptUpdateSaved) -> RMAppAttemptSta
 
 
 def let_nodes_forget_am(attempt: RMAppAttempt) -> None:
-    """If its AM's container ended: unless containers are kept, no AM will ask for what ended in this attempt."""
+    """Let nodes forget the ended containers of an attempt whose AM container ended.
+
+    No AM will ask for them, unless containers are kept across attempts.
+    """
     finished = attempt.am_end
     if finished is None:
         return
@@ -159,7 +162,10 @@ def _save(
     finished: RMAppAttemptContainerFinished | None = None,
     unregistration: FinishApplicationMasterRequest | None = None,
 ) -> RMAppAttemptState:
-    """Store the end, which `diagnostics`, the AM's container or its unregistration explains; call `after` then."""
+    """Store the outcome, then call `after`.
+
+    `diagnostics`, the status of the AM's container or its unregistration explain the end.
+    """
     attempt.target = target
     attempt.after_saving = after
     attempt.state_before_final_saving = attempt.state
@@ -194,7 +200,7 @@ def _stored_diagnostics(
     finished: RMAppAttemptContainerFinished | None,
     unregistration: FinishApplicationMasterRequest | None,
 ) -> str:
-    """Cut to the same length as those that are shown."""
+    """The diagnostics to store, cut to the same length as those that are shown."""
     if finished is not None:
         diagnostics = _crash(attempt, finished)
     elif unregistration is not None:
@@ -205,7 +211,7 @@ def _stored_diagnostics(
 
 
 def skip_finishing(attempt: RMAppAttempt) -> None:
-    """Do not wait for the AM's container once the unregistration is stored."""
+    """Skip FINISHING once the unregistration is stored: the AM's container is not waited for."""
     unregistration = attempt.unregistration
     if attempt.target in (S.FAILED, S.KILLED) or unregistration is None:
         return
@@ -236,13 +242,13 @@ def _url_of(unregistration: FinishApplicationMasterRequest) -> str:
 
 
 def _note_crash(attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished) -> None:
-    """Why the attempt failed: its AM's container ended."""
+    """Note that the attempt failed because its AM's container ended."""
     attempt.final_diagnostics.append(_crash(attempt, finished))
     attempt.am_exit_status = finished.status.exit_status
 
 
 def _crash(attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished) -> str:
-    """Why it failed, in Hadoop's words (getAMContainerCrashedDiagnostics)."""
+    """Why the attempt failed, in Hadoop's words (getAMContainerCrashedDiagnostics)."""
     status = finished.status
     return (
         f"AM Container for {attempt} exited with  exitCode: {status.exit_status}\n"
@@ -266,7 +272,10 @@ def _clean_up_am(attempt: RMAppAttempt) -> None:
 
 
 def end(attempt: RMAppAttempt, final_state: RMAppAttemptState, diagnostics: str) -> None:
-    """Report to the application, then to the scheduler (BaseFinalTransition): the order decides who gets the room."""
+    """Report the end to the application, then to the scheduler (BaseFinalTransition).
+
+    This order decides which application gets the freed resources.
+    """
     context, application_id = attempt.context, attempt.app.application_id
     context.sessions.pop(attempt.attempt_id, None)
     context.am_liveness.unregister(attempt.attempt_id)
@@ -285,10 +294,10 @@ def end(attempt: RMAppAttempt, final_state: RMAppAttemptState, diagnostics: str)
 
 
 def _keeps_containers(attempt: RMAppAttempt) -> bool:
-    """True if the next attempt takes over the running containers of this failed one.
+    """True if the next attempt takes over the running containers of this failed attempt.
 
-    There is no next one if the application is being killed. Hadoop keeps them even then, and their queue counts them
-    for ever.
+    There is no next attempt if the application is being killed. Hadoop keeps the containers even then, and their queue
+    counts them forever.
     """
     app = attempt.app
     if not app.submission.keep_containers_across_attempts or app.submission.unmanaged_am:

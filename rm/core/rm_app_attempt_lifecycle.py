@@ -1,7 +1,8 @@
-"""The lifecycle of an attempt, one try of an application with its own ApplicationMaster (Hadoop's RMAppAttemptImpl).
+"""The lifecycle of an attempt: one try of an application, with its own ApplicationMaster (Hadoop's RMAppAttemptImpl).
 
-The scheduler takes it and allocates the AM's container, the launcher starts the AM, the AM registers, works and
-unregisters; then its container ends. As with applications, every end passes FINAL_SAVING: see rm_app_attempt_ends.
+The scheduler accepts the attempt and allocates the AM's container, the launcher starts the AM, and the AM registers,
+works and unregisters; then its container ends. As with applications, every end passes through FINAL_SAVING: see
+rm_app_attempt_ends.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from rm.core.service_context import AMSession
 from rm.core.states import RMAppAttemptState
 from rm.core.stored_state import ApplicationAttemptStateData
 from rm.scheduler.model.notices import AttemptAdded, ContainerAllocated
-from yarn.asks import ANY, ResourceRequest
+from yarn.containers import ANY, ResourceRequest
 from yarn.machine import Lifecycle, Row, ignored
 
 S = RMAppAttemptState
@@ -47,7 +48,7 @@ WAITS_FOR_REGISTER = "AM container is launched, waiting for AM container to Regi
 
 
 def start(attempt: RMAppAttempt, event: RMAppAttemptStart) -> None:
-    """Let the AM register from now on, and hand the attempt to the scheduler."""
+    """Allow the AM to register from now on, and add the attempt to the scheduler."""
     context = attempt.context
     attempt.start_ms = context.now_ms
     context.sessions[attempt.attempt_id] = AMSession()
@@ -72,7 +73,10 @@ def schedule(attempt: RMAppAttempt, _: AttemptAdded) -> RMAppAttemptState:
 
 
 def _with_default_label(attempt: RMAppAttempt) -> tuple[ResourceRequest, ...]:
-    """The AM's requests with their queue's default label: it may be newer than the check of the submission."""
+    """The AM's requests, with the queue's default label where they have none.
+
+    The label may have been configured after the submission was checked.
+    """
     app = attempt.app
     if all(request.label is not None or request.resource_name != ANY for request in app.am_requests):
         return app.am_requests
@@ -84,7 +88,10 @@ def _with_default_label(attempt: RMAppAttempt) -> tuple[ResourceRequest, ...]:
 
 
 def fetch_am_container(attempt: RMAppAttempt, _: ContainerAllocated) -> RMAppAttemptState:
-    """Take the container. It may be gone again, with its node; then CONTAINER_FINISHED is on its way."""
+    """Acquire the AM's container.
+
+    If it was lost with its node, nothing is done: CONTAINER_FINISHED follows.
+    """
     context = attempt.context
     containers = context.scheduler.allocate(attempt.attempt_id, (), (), (), (), (), context.now_ms).containers
     if not containers:
@@ -107,7 +114,7 @@ def launch(attempt: RMAppAttempt, _: AttemptNewSaved) -> None:
 
 
 def launched(attempt: RMAppAttempt, _: RMAppAttemptLaunched | AttemptNewSaved) -> None:
-    """The AM runs, or may run: from now on it must register, then call, in time."""
+    """The AM was started: from now on it must register in time, and then call in time."""
     _launched(attempt)
 
 
@@ -128,13 +135,13 @@ def registered(attempt: RMAppAttempt, event: RMAppAttemptRegistered) -> None:
 
 
 def registered_before_launched(attempt: RMAppAttempt, event: RMAppAttemptRegistered) -> None:
-    """The AM registered before the launcher reported that it runs."""
+    """Handle an AM that registered before the launcher reported its start."""
     _launched(attempt)
     registered(attempt, event)
 
 
 def status_update(attempt: RMAppAttempt, event: RMAppAttemptStatusUpdate) -> None:
-    """The AM called allocate."""
+    """Note an allocate call of the AM."""
     attempt.progress = event.progress
     if event.tracking_url:
         attempt.original_tracking_url = event.tracking_url
@@ -145,9 +152,10 @@ def status_update(attempt: RMAppAttempt, event: RMAppAttemptStatusUpdate) -> Non
 
 
 def recovered(attempt: RMAppAttempt, _: RMAppAttemptRecover) -> RMAppAttemptState:
-    """Over, or LAUNCHED: the AM may run, or may never have started (AttemptRecoveredTransition).
+    """Choose the state after a restart: the final state, or LAUNCHED (AttemptRecoveredTransition).
 
-    If the last attempt was over and the application was not, what follows from its end was lost and is done now.
+    In LAUNCHED the AM may run, or may never have started. If the last attempt was over and the application was not,
+    what follows from the end of the attempt was lost, and is done now.
     """
     app, context = attempt.app, attempt.context
     state = attempt.recovered_final_state
@@ -175,7 +183,7 @@ def recovered(attempt: RMAppAttempt, _: RMAppAttemptRecover) -> RMAppAttemptStat
 
 
 def collect(attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished) -> None:
-    """Keep the end for the AM's next allocate; if there will be none, let the node forget it at once."""
+    """Keep the status of an ended container for the AM's next allocate; without a next AM let the node forget it."""
     attempt.finished_containers.add(finished.node_id, finished.status)
     if attempt.no_am_will_ask:
         attempt.let_nodes_forget(attempt.finished_containers.take_unsent())
@@ -184,7 +192,7 @@ def collect(attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished) -> N
 def container_finished_before_registering(
     attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished
 ) -> RMAppAttemptState:
-    """If it is the AM's container, the attempt failed."""
+    """Handle an ended container: the end of the AM's container fails the attempt."""
     if not attempt.is_am_container(finished.status.container_id):
         collect(attempt, finished)
         return S.LAUNCHED
@@ -195,7 +203,7 @@ def container_finished_before_registering(
 def container_finished_while_running(
     attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished
 ) -> RMAppAttemptState:
-    """If it is the AM's container, the attempt failed."""
+    """Handle an ended container: the end of the AM's container fails the attempt."""
     if not attempt.is_am_container(finished.status.container_id):
         collect(attempt, finished)
         return S.RUNNING
@@ -204,7 +212,7 @@ def container_finished_while_running(
 
 
 def container_finished_while_saving(attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished) -> None:
-    """If it is the AM's container, it ended before the unregistration was stored: skip FINISHING."""
+    """Handle an ended container: the end of the AM's container means that FINISHING is skipped."""
     if not attempt.is_am_container(finished.status.container_id):
         collect(attempt, finished)
         return
@@ -215,7 +223,7 @@ def container_finished_while_saving(attempt: RMAppAttempt, finished: RMAppAttemp
 def container_finished_while_finishing(
     attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished
 ) -> RMAppAttemptState:
-    """If it is the AM's container, the attempt is over."""
+    """Handle an ended container: the end of the AM's container finishes the attempt."""
     if not attempt.is_am_container(finished.status.container_id):
         collect(attempt, finished)
         return S.FINISHING
@@ -226,7 +234,10 @@ def container_finished_while_finishing(
 
 
 def _am_container_ended(attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished) -> None:
-    """Its node keeps the end until that is stored, or the next ResourceManager would not learn of it."""
+    """Note the end of the AM's container.
+
+    The node keeps the status until the end is stored; otherwise the next ResourceManager would not learn of it.
+    """
     if attempt.app.am_blacklist is not None:
         node = attempt.context.scheduler.nodes.get(finished.node_id)
         attempt.app.am_blacklist.note_end(finished.status.exit_status, node)
@@ -268,23 +279,23 @@ RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle
             AttemptAdded,
             (S.LAUNCHED_UNMANAGED_SAVING, S.SCHEDULED),
             schedule,
-            "the scheduler has it: request the AM's container, or wait for an unmanaged AM",
+            "the scheduler accepted it: request the AM's container, or wait for an unmanaged AM",
         ),
         Row(
             S.SCHEDULED,
             ContainerAllocated,
             (S.ALLOCATED_SAVING, S.SCHEDULED),
             fetch_am_container,
-            "fetch it; gone again with its node: wait for the next",
+            "acquire the AM's container; if it was lost with its node, wait for another one",
         ),
         Row(
             S.SCHEDULED,
             RMAppAttemptContainerFinished,
             S.FINAL_SAVING,
             ends.save_crashed_early,
-            "lost before it was fetched",
+            "the AM's container was lost before it was acquired",
         ),
-        Row(S.ALLOCATED_SAVING, AttemptNewSaved, S.ALLOCATED, launch, "stored: launch its AM"),
+        Row(S.ALLOCATED_SAVING, AttemptNewSaved, S.ALLOCATED, launch, "the attempt is stored: launch its AM"),
         Row(
             S.ALLOCATED_SAVING,
             RMAppAttemptContainerFinished,
@@ -292,7 +303,13 @@ RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle
             ends.save_crashed_early,
             "lost before it ran",
         ),
-        Row(S.LAUNCHED_UNMANAGED_SAVING, AttemptNewSaved, S.LAUNCHED, launched, "stored: it may register"),
+        Row(
+            S.LAUNCHED_UNMANAGED_SAVING,
+            AttemptNewSaved,
+            S.LAUNCHED,
+            launched,
+            "the attempt is stored: its AM may register",
+        ),
         Row(S.ALLOCATED, RMAppAttemptLaunched, S.LAUNCHED, launched, "the NM accepted its start"),
         Row(S.ALLOCATED, RMAppAttemptLaunchFailed, S.FINAL_SAVING, ends.save_failed, "the NM refused its start"),
         Row(
@@ -300,21 +317,21 @@ RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle
             RMAppAttemptKill,
             S.FINAL_SAVING,
             ends.save_killed_with_container,
-            "killed while it was started",
+            "killed while its AM was being started",
         ),
         Row(
             S.ALLOCATED,
             RMAppAttemptRegistered,
             S.RUNNING,
             registered_before_launched,
-            "its AM registered before the launcher reported",
+            "its AM registered before the launcher reported its start",
         ),
         Row(
             S.ALLOCATED,
             RMAppAttemptContainerFinished,
             S.FINAL_SAVING,
             ends.save_crashed_early,
-            "it ended before it registered",
+            "the AM ended before it registered",
         ),
         Row(S.LAUNCHED, RMAppAttemptRegistered, S.RUNNING, registered, "its AM registered"),
         Row(
@@ -322,10 +339,16 @@ RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle
             RMAppAttemptContainerFinished,
             (S.LAUNCHED, S.FINAL_SAVING),
             container_finished_before_registering,
-            "the AM's: it crashed; another (kept): reported to the AM",
+            "the AM's container: it crashed; another one that was kept: reported to the AM",
         ),
         Row(S.LAUNCHED, RMAppAttemptExpire, S.FINAL_SAVING, ends.save_expired, "it never registered"),
-        Row(S.LAUNCHED, RMAppAttemptKill, S.FINAL_SAVING, ends.save_killed_after_launch, "killed before it registered"),
+        Row(
+            S.LAUNCHED,
+            RMAppAttemptKill,
+            S.FINAL_SAVING,
+            ends.save_killed_after_launch,
+            "killed before its AM registered",
+        ),
         *ignored(S.RUNNING, (RMAppAttemptLaunched, RMAppAttemptRegistered, ContainerAllocated), "its AM is registered"),
         Row(S.RUNNING, RMAppAttemptStatusUpdate, S.RUNNING, status_update, "its AM's heartbeat"),
         Row(S.RUNNING, RMAppAttemptUnregistered, S.FINAL_SAVING, ends.save_unregistered, "its AM unregistered"),
@@ -334,7 +357,7 @@ RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle
             RMAppAttemptContainerFinished,
             (S.RUNNING, S.FINAL_SAVING),
             container_finished_while_running,
-            "the AM's: it crashed; another: reported to the AM",
+            "the AM's container: it crashed; another one: reported to the AM",
         ),
         Row(S.RUNNING, RMAppAttemptExpire, S.FINAL_SAVING, ends.save_expired, "its AM sent nothing for too long"),
         Row(S.RUNNING, RMAppAttemptKill, S.FINAL_SAVING, ends.save_killed_after_launch, "killed by its user or the RM"),
@@ -344,14 +367,14 @@ RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle
             RMAppAttemptContainerFinished,
             S.FINAL_SAVING,
             container_finished_while_saving,
-            "its AM's container ended before that was stored",
+            "its AM's container ended before the outcome was stored",
         ),
         Row(
             S.FINAL_SAVING,
             RMAppAttemptExpire,
             S.FINAL_SAVING,
             ends.expired_while_saving,
-            "no need to wait for its container",
+            "its AM's container is not waited for",
         ),
         *ignored(
             S.FINAL_SAVING,
@@ -389,7 +412,7 @@ RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle
             RMAppAttemptContainerFinished,
             (S.FINISHING, S.FINISHED),
             container_finished_while_finishing,
-            "the AM's: now it is over",
+            "the AM's container ended: the attempt is over",
         ),
         Row(
             S.FINISHING,

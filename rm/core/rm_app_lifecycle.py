@@ -1,7 +1,7 @@
 """The lifecycle of an application, from its submission to its end (Hadoop's RMAppImpl).
 
-What ends an application is stored before anybody learns of it, so every end passes FINAL_SAVING. The `save_*` actions
-lead there; they leave the state after it in `target`, and what is to be done then in `after_saving`.
+The outcome of an application is stored before it is reported to anybody, so every end passes through FINAL_SAVING. The
+`save_*` actions lead there; they set `target` to the state that follows, and `after_saving` to the action that follows.
 """
 
 from __future__ import annotations
@@ -39,11 +39,14 @@ from yarn.machine import Lifecycle, Row, ignored
 S = RMAppState
 
 
+NO_LAUNCH_TIME = -1
+"""The launch time of an application whose AM is unmanaged (the timestamp of an event without one)."""
+
 # Submission
 
 
 def store(app: RMApp, _: RMAppStart) -> None:
-    """Store it, with the lifetime that its queue allows."""
+    """Store the submission, with the lifetime that its queue allows."""
     app.lifetime_s = app.context.scheduler.application_lifetime(app.queue, app.submission.lifetime_s or 0)
     if app.lifetime_s:
         app.end_lifetime_at(app.submit_ms + app.lifetime_s * 1000)
@@ -51,12 +54,12 @@ def store(app: RMApp, _: RMAppStart) -> None:
 
 
 def add_to_scheduler(app: RMApp, _: AppNewSaved) -> None:
-    """It is stored, so the scheduler may know it."""
+    """Add the stored application to the scheduler."""
     app.context.send(AppAdded(app.application_id))
 
 
 def start_first_attempt(app: RMApp, _: AppAccepted) -> None:
-    """Its queue took it."""
+    """Start the first attempt: a queue accepted the application."""
     _start_attempt(app, transfers_containers=False)
 
 
@@ -70,7 +73,7 @@ def _start_attempt(app: RMApp, *, transfers_containers: bool) -> RMAppAttempt:
 
 
 def recover(app: RMApp, event: RMAppRecover) -> RMAppState:
-    """Take what is stored; it is RUNNING only once its AM registers again (RMAppRecoveredTransition)."""
+    """Restore a stored application (RMAppRecoveredTransition). It is RUNNING only once its AM registers again."""
     data = event.stored.application
     app.diagnostics = data.diagnostics
     app.stored_finish_ms = data.finish_ms
@@ -93,7 +96,10 @@ def recover(app: RMApp, event: RMAppRecover) -> RMAppState:
 
 
 def _recover_attempts(app: RMApp) -> None:
-    """Deliver RECOVER at once. An attempt before the last has failed if its end is not stored; the last may go on."""
+    """Recover the attempts at once.
+
+    An attempt before the last one has failed if its end is not stored; the last one may still run.
+    """
     for attempt in app.attempts.values():
         if attempt is not app.current_attempt and attempt.recovered_final_state is None:
             attempt.recovered_final_state = RMAppAttemptState.FAILED
@@ -104,27 +110,31 @@ def _recover_attempts(app: RMApp) -> None:
 
 
 def note_launch(app: RMApp, _: AttemptLaunched) -> None:
-    """The application was launched when its first AM was."""
+    """Note the time of the first launch of an AM as the launch time of the application.
+
+    It is NO_LAUNCH_TIME for an unmanaged AM, which the RM does not launch.
+    """
     if app.launch_ms == 0:
-        app.launch_ms = app.context.now_ms
+        app.launch_ms = NO_LAUNCH_TIME if app.submission.unmanaged_am else app.context.now_ms
         app.context.store.change_application(app.state_data())
 
 
 def note_node_update(app: RMApp, event: RMAppNodeUpdate) -> None:
-    """Report the node to the AM with its next allocate."""
+    """Report a changed node with the reply to the AM's next allocate."""
     app.updated_nodes[event.node_id] = event.update
 
 
 def note_running_on_node(app: RMApp, event: AppRunningOnNode) -> None:
-    """The node is to forget the application when it ends, at once if it has ended."""
+    """Order the node to clean up when the application ends, or at once if it has ended."""
     if app.state in FINAL_APP_STATES:
         app.context.send(RMNodeCleanupApp(event.node_id, app.application_id))
     else:
         app.ran_nodes[event.node_id] = None
+        app.log_aggregation.add_node(event.node_id)
 
 
 def attempt_failed(app: RMApp, failure: AttemptFailed) -> RMAppState:
-    """Try again, or give up (AttemptFailedTransition)."""
+    """Start another attempt, or fail (AttemptFailedTransition)."""
     failures = app.max_attempts if app.max_attempts == 1 else app.failed_attempts()
     if app.submission.unmanaged_am or failures >= app.max_attempts:
         return _save_final(app, RMAppState.FAILED, _exhausted(app, failure))
@@ -138,7 +148,7 @@ def attempt_failed(app: RMApp, failure: AttemptFailed) -> RMAppState:
 
 
 def _exhausted(app: RMApp, failure: AttemptFailed) -> str:
-    """Why the application fails with its last attempt, in Hadoop's words."""
+    """Why no further attempt is made, in Hadoop's words."""
     if app.submission.unmanaged_am:
         return f"Unmanaged application {app} failed due to {failure.diagnostics}. Failing the application."
     interval_ms = app.submission.attempt_failures_validity_interval_ms
@@ -155,41 +165,41 @@ def _exhausted(app: RMApp, failure: AttemptFailed) -> str:
 
 
 def kill(app: RMApp, event: RMAppKill) -> None:
-    """Kill the attempt first; it returns the reason with ATTEMPT_KILLED."""
+    """Kill the attempt first; its AttemptKilled event carries the reason back."""
     assert app.current_attempt is not None
     app.state_before_killing = app.state
     app.context.send(RMAppAttemptKill(app.current_attempt.attempt_id, event.diagnostics))
 
 
 def killed_at_once(app: RMApp, event: RMAppKill) -> None:
-    """End without saving: nothing of it is stored, and nobody else knows it."""
+    """End without saving, because nothing of the application is stored yet and only its client knows it."""
     _end(app, RMAppState.KILLED, event.diagnostics)
 
 
 def save_killed(app: RMApp, event: RMAppKill | AttemptKilled) -> RMAppState:
-    """Save that it, or its attempt, was killed."""
+    """Save the outcome of an application that was killed, or whose attempt was."""
     return _save_final(app, RMAppState.KILLED, event.diagnostics)
 
 
 def save_rejected(app: RMApp, event: AppRejected) -> RMAppState:
-    """Save that no queue takes it."""
+    """Save the outcome of an application that no queue accepts."""
     return _save_final(app, RMAppState.FAILED, event.diagnostics)
 
 
 def save_finished(app: RMApp, event: AttemptFinished) -> RMAppState:
-    """Save that its attempt finished before it was seen to run."""
+    """Save the outcome of an application whose attempt finished before its registration was seen."""
     return _save_final(app, RMAppState.FINISHED, event.diagnostics)
 
 
 def save_finishing(app: RMApp, _: AttemptUnregistered) -> RMAppState:
-    """Save FINISHED as the outcome; nodes and scheduler learn of it when the attempt ends."""
+    """Save FINISHED as the outcome. Nodes and the scheduler are informed when the attempt ends."""
     app.target = RMAppState.FINISHING
     app.after_saving = lambda: _note_finish(app)
     return _save(app, RMAppState.FINISHED, "")
 
 
 def not_saved(app: RMApp, event: AppSaveFailed) -> None:
-    """End without saving: the store cannot take the application."""
+    """End without saving, because the store cannot store the application."""
     _end(app, RMAppState.FAILED, event.diagnostics)
 
 
@@ -207,7 +217,7 @@ def _save(app: RMApp, stored_as: RMAppState, diagnostics: str) -> RMAppState:
 
 
 def final_saved(app: RMApp, _: AppUpdateSaved) -> RMAppState:
-    """The outcome is stored: do what had to wait for that."""
+    """Do what had to wait until the outcome was stored."""
     app.context.lifetimes.unregister(app.application_id)
     assert app.after_saving is not None
     app.after_saving()
@@ -215,7 +225,7 @@ def final_saved(app: RMApp, _: AppUpdateSaved) -> RMAppState:
 
 
 def attempt_finished_while_saving(app: RMApp, event: AttemptFinished) -> None:
-    """The AM's container ended before its unregistration was stored: skip FINISHING."""
+    """The AM's container ended before the AM's unregistration was stored: skip FINISHING."""
     if app.target in (RMAppState.FAILED, RMAppState.KILLED):
         return
     app.target = RMAppState.FINISHED
@@ -223,7 +233,7 @@ def attempt_finished_while_saving(app: RMApp, event: AttemptFinished) -> None:
 
 
 def finished(app: RMApp, event: AttemptFinished) -> None:
-    """The AM's container ended, after the AM unregistered."""
+    """The AM's container ended after the AM had unregistered: the application is over."""
     app.context.lifetimes.unregister(app.application_id)
     _end(app, RMAppState.FINISHED, event.diagnostics)
 
@@ -233,7 +243,7 @@ def _note_finish(app: RMApp) -> None:
 
 
 def _end(app: RMApp, final_state: RMAppState, diagnostics: str) -> None:
-    """Report the end to nodes, scheduler and the list of completed applications (FinalTransition)."""
+    """Report the end to nodes, to the scheduler, and to the list of completed applications (FinalTransition)."""
     app.diagnostics += diagnostics
     for node_id in app.ran_nodes:
         app.context.send(RMNodeCleanupApp(node_id, app.application_id))
@@ -259,7 +269,7 @@ RM_APP_LIFECYCLE: Lifecycle[RMApp, RMAppState] = Lifecycle(
             Row(state, AppRunningOnNode, state, note_running_on_node, "the node must forget it at once")
             for state in (S.FINISHED, S.FAILED, S.KILLED)
         ),
-        Row(S.NEW, RMAppStart, S.NEW_SAVING, store, "submitted: stored before the scheduler knows it"),
+        Row(S.NEW, RMAppStart, S.NEW_SAVING, store, "submitted: store it before the scheduler is informed"),
         Row(
             S.NEW,
             RMAppRecover,
@@ -276,7 +286,13 @@ RM_APP_LIFECYCLE: Lifecycle[RMApp, RMAppState] = Lifecycle(
         Row(S.SUBMITTED, AppRejected, S.FINAL_SAVING, save_rejected, "no queue takes it"),
         Row(S.SUBMITTED, AppAccepted, S.ACCEPTED, start_first_attempt, "its queue took it"),
         Row(S.SUBMITTED, RMAppKill, S.FINAL_SAVING, save_killed, "killed before a queue took it"),
-        Row(S.ACCEPTED, AttemptLaunched, S.ACCEPTED, note_launch, "the first launch is the application's"),
+        Row(
+            S.ACCEPTED,
+            AttemptLaunched,
+            S.ACCEPTED,
+            note_launch,
+            "the AM of an attempt was launched: the first launch counts as the application's",
+        ),
         Row(S.ACCEPTED, AttemptRegistered, S.RUNNING, None, "its AM registered"),
         Row(
             S.ACCEPTED, AttemptFailed, (S.ACCEPTED, S.FINAL_SAVING), attempt_failed, "another attempt, or none is left"
@@ -300,7 +316,7 @@ RM_APP_LIFECYCLE: Lifecycle[RMApp, RMAppState] = Lifecycle(
             AttemptFinished,
             S.FINAL_SAVING,
             attempt_finished_while_saving,
-            "its AM's container ended before that was stored",
+            "its AM's container ended before the outcome was stored",
         ),
         *ignored(S.FINAL_SAVING, (RMAppNodeUpdate, RMAppKill, AppNewSaved), "its outcome is being stored"),
         Row(S.FINISHING, AttemptFinished, S.FINISHED, finished, "its AM's container ended"),

@@ -1,6 +1,6 @@
 """RMNode: what the ResourceManager knows of a NodeManager (Hadoop's RMNodeImpl).
 
-It keeps what an NM reported, and the orders for the reply to its next heartbeat. What happens to it is in the table of
+A node holds what its NM reported, and the orders for the reply to the NM's next heartbeat. Its transitions are in
 rm_node_lifecycle.
 """
 
@@ -18,17 +18,17 @@ from yarn.resource import Resource
 from yarn.states import NodeAction, NodeState, SignalContainerCommand
 
 NO_TIMEOUT = -1
-"""A decommissioning node waits for its containers without end."""
+"""The timeout of a decommissioning node that waits for its containers without limit."""
 
 
 class RMNode:
     """One node. Dicts without values are sets that keep their order.
 
-    `launched`: containers reported RUNNING and not over. `completed`: those whose end was reported, until the NM may
-    forget them. `newly_*`: what the scheduler has not taken yet. `to_*`: orders for the next heartbeat's reply; they
-    are moved into it, not copied, so `last_response` is the only place where a sent order can be found.
-    `original_capability`: its size before it was decommissioning; None unless it is. `known_applications`: the ids of
-    the applications that the ResourceManager knows.
+    `launched`: containers reported RUNNING that have not ended. `completed`: containers reported as ended, until the NM
+    may forget them. `newly_*`: reports that the scheduler has not processed yet. `to_*`: orders for the reply to the
+    next heartbeat. They are moved into the reply, not copied, so orders that were sent are found only in
+    `last_response`. `original_capability`: the size before decommissioning, None for any other node.
+    `known_applications`: the ids of all applications of the ResourceManager.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class RMNode:
         self.rack = rack
         self.http_port = request.http_port
         self.capability: Resource = request.resource
+        self.physical: Resource | None = request.physical_resource
         self.capability_changed = False
         self.original_capability: Resource | None = None
         self.decommissioning_timeout_s = NO_TIMEOUT
@@ -77,11 +78,14 @@ class RMNode:
         return str(self.node_id)
 
     def describe(self) -> str:
-        """What the log of a state change says besides."""
+        """Details for the log of a state change."""
         return f"capability={self.capability} health={self.health.report or 'no report'}"
 
     def respond(self, interval_ms: int) -> NodeHeartbeatResponse:
-        """The next heartbeat reply, with all orders moved into it; kept in case the NM does not get it."""
+        """Create the reply to a heartbeat.
+
+        All orders are moved into it; it is kept because it may have to be sent again.
+        """
         response_id = next_response_id(self.last_response.response_id)
         if not self._has_orders():
             self.last_response = NodeHeartbeatResponse(response_id, NodeAction.NORMAL, interval_ms)
@@ -118,11 +122,11 @@ class RMNode:
         )
 
     def reset_response_id(self) -> None:
-        """The NM's process is a new one, which counts from 0."""
+        """Start again at response id 0, for a new NM process."""
         self.last_response = NodeHeartbeatResponse(response_id=0, action=NodeAction.NORMAL)
 
     def pull_updates(self) -> tuple[Sequence[ContainerId], Sequence[Container], Sequence[ContainerStatus]]:
-        """What the scheduler has not taken yet: containers that run, that have grown, and that ended."""
+        """Take what is new for the scheduler: containers that run, that have grown, and that have ended."""
         if not (self.newly_launched or self.newly_increased or self.newly_completed):
             return (), (), ()
         updates = self.newly_launched, list(self.newly_increased.values()), self.newly_completed
@@ -131,7 +135,7 @@ class RMNode:
         return updates
 
     def forget_updates(self) -> None:
-        """Drop what the scheduler has not taken yet."""
+        """Drop what is new for the scheduler."""
         self.newly_launched.clear()
         self.newly_completed.clear()
         self.newly_increased.clear()

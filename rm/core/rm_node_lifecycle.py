@@ -1,7 +1,7 @@
-"""The lifecycle of a node, from its NM's registration until it is lost or leaves (Hadoop's RMNodeImpl).
+"""The lifecycle of a node, from the registration of its NM until it is lost or leaves (Hadoop's RMNodeImpl).
 
-The table turns what an NM reports into what is new since its last report. A node that was lost, rebooted, shut down or
-decommissioned never comes back: an NM that registers again is a new node.
+The actions compare an NM's report with its last one and pass on what is new. A node that was lost, rebooted, shut down
+or decommissioned stays so: an NM that registers again becomes a new node.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from yarn.states import ContainerExitStatus, ContainerState, ExecutionType, Node
 
 S = NodeState
 INACTIVE = frozenset({S.LOST, S.REBOOTED, S.SHUTDOWN, S.DECOMMISSIONED})
-"""States in which a node is not in use any more, and stays so."""
+"""States of a node that is out of use for good."""
 
 
 # Registration
 
 
 def _start(node: RMNode, started: RMNodeStarted) -> NodeState:
-    """Take what the NM runs already."""
+    """Add the node with the containers that its NM reports at registration."""
     for container in started.containers:
         if container.state is ContainerState.RUNNING:
             node.launched[container.container_id] = None
@@ -64,7 +64,7 @@ def _start(node: RMNode, started: RMNodeStarted) -> NodeState:
 
 
 def _reconnect(node: RMNode, again: RMNodeReconnected) -> None:
-    """Take what the NM runs now: without applications it lost all that it ran."""
+    """Handle an NM that registers again. If it reports no applications, its earlier containers are lost."""
     context = node.context
     if not again.running_applications:
         node.forget_updates()
@@ -93,7 +93,7 @@ def _report_usable(node: RMNode, containers: tuple[NMContainerStatus, ...] = ())
 
 
 def _report_unusable(node: RMNode) -> None:
-    """The scheduler does not have an unhealthy node, nor a new one."""
+    """Report to AMs that the node is unusable; the scheduler does not have an unhealthy node, nor a new one."""
     node.forget_updates()
     if node.state is not NodeState.UNHEALTHY:
         node.context.send(NodeRemoved(node.node_id))
@@ -101,7 +101,7 @@ def _report_unusable(node: RMNode) -> None:
 
 
 def _note_running_app(node: RMNode, application_id: ApplicationId) -> None:
-    """Report the node to its application; if the RM does not know that, the node is to clean it up."""
+    """Add the node to the application that runs there; an application unknown to the RM is to be cleaned up."""
     if application_id not in node.known_applications:
         node.apps_to_clean_up[application_id] = None
         node.running_apps.pop(application_id, None)
@@ -114,7 +114,7 @@ def _note_running_app(node: RMNode, application_id: ApplicationId) -> None:
 
 
 def _update(node: RMNode, event: RMNodeStatusUpdate) -> NodeState:
-    """A running node's report: the scheduler takes what is new, then places containers on the node."""
+    """Process the heartbeat of a RUNNING node, after which the scheduler places containers on the node."""
     _note_health(node, event.heartbeat)
     if not event.heartbeat.health.healthy:
         _report_unusable(node)
@@ -132,7 +132,7 @@ def _take_report(node: RMNode, heartbeat: NodeHeartbeatRequest) -> None:
 
 
 def _update_unhealthy(node: RMNode, event: RMNodeStatusUpdate) -> NodeState:
-    """An unhealthy node's report: only its health counts."""
+    """Process the heartbeat of an UNHEALTHY node: only the health is considered."""
     _note_health(node, event.heartbeat)
     if not event.heartbeat.health.healthy:
         return NodeState.UNHEALTHY
@@ -141,7 +141,11 @@ def _update_unhealthy(node: RMNode, event: RMNodeStatusUpdate) -> NodeState:
 
 
 def _update_decommissioning(node: RMNode, event: RMNodeStatusUpdate) -> NodeState:
-    """Once it is empty, with no application to wait for, it goes. Unhealthy, it stays, and its report is ignored."""
+    """Process the heartbeat of a DECOMMISSIONING node.
+
+    The node leaves once it is empty and no application needs it. If it is unhealthy it stays, and its report is
+    ignored.
+    """
     _note_health(node, event.heartbeat)
     if not node.running_apps and not node.context.scheduler.has_master_on(node.node_id):
         return _decommission(node, event)
@@ -158,7 +162,7 @@ def _note_health(node: RMNode, heartbeat: NodeHeartbeatRequest) -> None:
 
 
 def _take_statuses(node: RMNode, statuses: tuple[ContainerStatus, ...]) -> None:
-    """Find out which of the reported containers started, which ended, and which are missing."""
+    """Compare reported container statuses with the known ones: which containers started, ended or are missing."""
     running = 0
     for status in statuses:
         container_id = status.container_id
@@ -192,7 +196,7 @@ def _note_completed(node: RMNode, status: ContainerStatus) -> None:
 
 
 def _find_lost(node: RMNode, statuses: tuple[ContainerStatus, ...]) -> None:
-    """Containers that ran and are not reported any more are over; as in Hadoop, opportunistic ones among them."""
+    """End the containers that ran and are no longer reported; as in Hadoop also opportunistic ones."""
     reported = {
         status.container_id
         for status in statuses
@@ -243,7 +247,7 @@ def _resize(node: RMNode, event: RMNodeResourceUpdate) -> None:
 
 
 def _resize_unusable(node: RMNode, event: RMNodeResourceUpdate) -> None:
-    """The scheduler learns of it when the node is usable again."""
+    """Resize a node that is unusable; the scheduler is informed when it becomes usable again."""
     node.capability = event.capability
     node.capability_changed = True
 
@@ -252,7 +256,7 @@ def _resize_unusable(node: RMNode, event: RMNodeResourceUpdate) -> None:
 
 
 def _decommission_gracefully(node: RMNode, event: RMNodeGracefulDecommission) -> None:
-    """Let it run empty, and report that to its applications. Its size is kept in case it is recommissioned."""
+    """Let the node run empty, and report that to its applications. Its size is kept in case it is recommissioned."""
     node.decommissioning_timeout_s = event.timeout_s
     if node.state is NodeState.DECOMMISSIONING:
         return
@@ -262,7 +266,7 @@ def _decommission_gracefully(node: RMNode, event: RMNodeGracefulDecommission) ->
 
 
 def _recommission(node: RMNode, _: RMNodeRecommission) -> None:
-    """Give it back the size that the scheduler took from it."""
+    """Restore the size that the node had before it was decommissioning."""
     if node.original_capability is not None:
         node.capability = node.original_capability
         node.original_capability = None
@@ -272,7 +276,7 @@ def _recommission(node: RMNode, _: RMNodeRecommission) -> None:
 
 
 def _reconnect_decommissioning(node: RMNode, event: RMNodeReconnected) -> NodeState:
-    """An NM that registers without applications has nothing to stay for."""
+    """Handle a decommissioning NM that registers again. Without applications it leaves at once."""
     if not event.running_applications:
         return _decommission(node, event)
     _reconnect(node, event)
@@ -280,7 +284,7 @@ def _reconnect_decommissioning(node: RMNode, event: RMNodeReconnected) -> NodeSt
 
 
 def _deactivate(target: NodeState) -> Callable[[RMNode, RMNodeEvent], NodeState]:
-    """The action that takes a node out of use, for good: an NM that registers again is a new node."""
+    """An action that takes a node out of use for good; its state becomes `target`."""
 
     def leave(node: RMNode, _: RMNodeEvent) -> NodeState:
         _report_unusable(node)
@@ -299,14 +303,20 @@ _ROWS: list[Row[RMNode, NodeState, Any]] = [
     Row(S.NEW, RMNodeStarted, _IN_USE, _start, "an NM registered"),
     Row(S.NEW, RMNodeResourceUpdate, S.NEW, _resize_unusable, "resized by an administrator"),
     Row(S.NEW, FinishedContainersPulledByAM, S.NEW, _forget_containers, "their end is known to their AM"),
-    Row(S.RUNNING, RMNodeStatusUpdate, _IN_USE, _update, "a heartbeat: what is new, and whether it is healthy"),
-    Row(S.UNHEALTHY, RMNodeStatusUpdate, _IN_USE, _update_unhealthy, "a heartbeat: healthy again?"),
+    Row(
+        S.RUNNING,
+        RMNodeStatusUpdate,
+        _IN_USE,
+        _update,
+        "heartbeat: report what is new; the node may have become unhealthy",
+    ),
+    Row(S.UNHEALTHY, RMNodeStatusUpdate, _IN_USE, _update_unhealthy, "heartbeat: the node may be healthy again"),
     Row(
         S.DECOMMISSIONING,
         RMNodeStatusUpdate,
         (S.DECOMMISSIONING, S.DECOMMISSIONED),
         _update_decommissioning,
-        "a heartbeat: does anything still run there?",
+        "heartbeat: the node leaves if nothing runs there any more",
     ),
     Row(
         S.DECOMMISSIONING,
@@ -358,8 +368,8 @@ for _state in _IN_USE:
 for _event in (UpdateContainer, RMNodeSignalContainer):
     _ROWS.append(Row(S.DECOMMISSIONING, _event, S.DECOMMISSIONING, None, "dropped: Hadoop has no row for it"))
 for _state in (S.LOST, S.REBOOTED, S.SHUTDOWN, S.DECOMMISSIONED):
-    _ROWS.append(Row(_state, RMNodeResourceUpdate, _state, _resize_unusable, "resized though it is gone"))
+    _ROWS.append(Row(_state, RMNodeResourceUpdate, _state, _resize_unusable, "resized after it was taken out of use"))
 for _state in (S.LOST, S.SHUTDOWN, S.DECOMMISSIONED):
-    _ROWS.append(Row(_state, FinishedContainersPulledByAM, _state, None, "its NM is gone, and forgot them"))
+    _ROWS.append(Row(_state, FinishedContainersPulledByAM, _state, None, "its NM is gone and has forgotten them"))
 
 RM_NODE_LIFECYCLE: Lifecycle[RMNode, NodeState] = Lifecycle("RMNode", S.NEW, _ROWS, RMNode.describe)

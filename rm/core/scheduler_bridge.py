@@ -1,7 +1,8 @@
-"""Between the ResourceManager's state machines and its scheduler: events go there, notices come back.
+"""Connects the ResourceManager's state machines with its scheduler: events go in, notices come back.
 
-The scheduler takes plain values, which are looked up here when an event is delivered. What it reports, as Hadoop's
-RMContainerImpl and CapacityScheduler do by sending events, is sent to the machine that it concerns.
+The scheduler takes plain values, which are looked up here when an event is delivered. The scheduler reports results as
+notices, where Hadoop's RMContainerImpl and CapacityScheduler send events; each notice becomes an event for the state
+machine concerned.
 """
 
 from __future__ import annotations
@@ -59,13 +60,16 @@ from yarn.states import ContainerExitStatus, NodeState
 
 
 class SchedulerBridge:
-    """Delivers the scheduler's events, and sends on its notices."""
+    """Delivers events to the scheduler, and passes its notices on."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
 
     def register_handlers(self) -> None:
-        """Handle every event to the scheduler. NodesRemapped and ReleaseTemporary are notices that go back to it."""
+        """Register the handlers of all events for the scheduler.
+
+        The notices NodesRemapped and ReleaseTemporary go back to the scheduler.
+        """
         on, scheduler, context = self._context.dispatcher.on, self._context.scheduler, self._context
         on(NodeAdded, self._add_node)
         on(NodeRemoved, lambda event: scheduler.remove_node(event.node_id, context.now_ms))
@@ -132,7 +136,7 @@ class SchedulerBridge:
     # Notices
 
     def notify(self, notice: Notice) -> None:
-        """Send on what the scheduler reports; the expiry of containers and their account change at once."""
+        """Pass a notice on as an event. Expiry of containers and resource-seconds are updated at once."""
         context = self._context
         match notice:
             case ContainerAllocated() | AttemptAdded() | UpdateContainer() | NodesRemapped() | ReleaseTemporary():
@@ -159,7 +163,7 @@ class SchedulerBridge:
             case PreemptionDecided(container_id, _, step, reason, serves):
                 context.emit(Preempted(container_id, step, reason, serves))
             case PreemptionFailed(text):
-                context.warn(f"a round of preemption broke off: {text}")
+                context.warn(f"a round of preemption was aborted: {text}")
             case ContainerRecovered(container_id, node_id):
                 context.send(AppRunningOnNode(container_id.application_id, node_id))
             case QueueMissing(application_id, diagnostics):
@@ -172,7 +176,7 @@ class SchedulerBridge:
                 assert_never(notice)
 
     def _account(self, finished: ContainerFinished) -> None:
-        """Add what an ended container has used, and what was lost with it, to its application."""
+        """Add the resource-seconds of an ended container to its application, and to its losses if it was preempted."""
         app = self._context.apps.get(finished.attempt_id.application_id)
         if app is None:
             return

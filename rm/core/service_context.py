@@ -1,6 +1,7 @@
-"""What the state machines of a ResourceManager share: its dispatcher, scheduler, store and watches.
+"""What the state machines of a ResourceManager share: dispatcher, scheduler, store and liveness monitors.
 
-A machine knows other machines by their ids only, and sends them events. RMContext adds who they are.
+A state machine knows other state machines only by their ids, and sends them events. RMContext adds the applications and
+nodes themselves.
 """
 
 from __future__ import annotations
@@ -22,13 +23,18 @@ NOT_REGISTERED = -1
 
 
 def next_response_id(response_id: int) -> int:
-    """The id after `response_id`; after the largest Java int comes 0 (AMRMClientUtils.getNextResponseId)."""
+    """The id that follows `response_id`; after the largest 32-bit integer comes 0
+    (AMRMClientUtils.getNextResponseId).
+    """
     return (response_id + 1) & RESPONSE_ID_MAX
 
 
 @dataclass(slots=True)
 class AMSession:
-    """The calls of one attempt's AM. `token_nodes`: nodes for which it has an NM token, in the order it got them."""
+    """The state of the calls of one attempt's AM.
+
+    `token_nodes`: nodes for which the AM has received an NM token, in that order.
+    """
 
     response_id: int = NOT_REGISTERED
     response: AllocateResponse | None = None
@@ -39,7 +45,7 @@ class AMSession:
 class RMServiceContext:
     """The parts of one ResourceManager that its state machines use.
 
-    `sessions` {attempt whose AM may call: its calls}.
+    `sessions` {attempt whose AM may call: the state of its calls}.
     """
 
     scheduler: CapacityScheduler
@@ -69,7 +75,7 @@ class RMServiceContext:
         self.dispatcher.send(event)
 
     def emit(self, effect: Effect) -> None:
-        """Have the shell do something after this step."""
+        """Return `effect` from this step; the shell carries it out after the step."""
         self.dispatcher.emit(effect)
 
     def warn(self, text: str) -> None:
@@ -77,11 +83,13 @@ class RMServiceContext:
         self.dispatcher.emit(Warn(text))
 
     def forget_node_tokens(self, node_id: NodeId) -> None:
-        """The node's NM is a new one: every AM needs a new token for it (NMTokenSecretManagerInRM)."""
+        """Forget that AMs have NM tokens for a node whose NM is a new one: its tokens differ
+        (NMTokenSecretManagerInRM).
+        """
         for session in self.sessions.values():
             session.token_nodes.pop(node_id, None)
 
     def stop_expiry(self, container_id: ContainerId) -> None:
-        """The container runs, or is over: neither its start nor a larger size is waited for."""
+        """Stop the expiry of a container that runs or has ended, and of its increase."""
         self.allocation_expiry.unregister(container_id)
         self.increase_expiry.unregister(container_id)

@@ -1,6 +1,6 @@
-"""What the ResourceManager's core reads from its configuration, once, at its start.
+"""The settings that the ResourceManager's core reads at its start.
 
-Keys and defaults are those of yarn-default.xml 3.4.1; the scheduler reads its own keys itself.
+Keys and defaults are those of yarn-default.xml 3.4.1. The scheduler reads its own keys.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from yarn.configuration import Configuration
-from yarn.settings import resourcemanager, scheduler, yarnling
+from yarn.settings import logs, resourcemanager, scheduler, yarnling
 
 
 class RMSettings(Struct, frozen=True):
@@ -41,10 +41,12 @@ class RMSettings(Struct, frozen=True):
     exclusive_partitions: frozenset[str]
     recovery_enabled: bool
     work_preserving: bool
+    log_aggregation_enabled: bool
+    log_aggregation_timeout_ms: int
 
     @classmethod
     def of(cls, conf: Configuration) -> RMSettings:
-        """Read from `conf`. Raises ConfigurationException for a value that cannot be read."""
+        """The settings in `conf`. Raises ConfigurationException for a value that cannot be read."""
         return cls(
             node_expiry_ms=resourcemanager.NM_EXPIRY_INTERVAL.of(conf),
             am_expiry_ms=resourcemanager.AM_EXPIRY_INTERVAL.of(conf),
@@ -73,11 +75,13 @@ class RMSettings(Struct, frozen=True):
             recovery_enabled=resourcemanager.RECOVERY_ENABLED.of(conf),
             work_preserving=resourcemanager.RECOVERY_ENABLED.of(conf)
             and resourcemanager.WORK_PRESERVING_RECOVERY_ENABLED.of(conf),
+            log_aggregation_enabled=logs.AGGREGATION_ENABLED.of(conf),
+            log_aggregation_timeout_ms=logs.STATUS_TIMEOUT.of(conf),
         )
 
 
 def _am_blacklist_threshold(conf: Configuration) -> float | None:
-    """A number that is not in 0..1 counts as the default (RMAppImpl)."""
+    """The threshold of the AM blacklist; None if it is off. A number outside 0..1 means the default (RMAppImpl)."""
     if not resourcemanager.AM_BLACKLISTING_ENABLED.of(conf):
         return None
     setting = resourcemanager.AM_BLACKLISTING_DISABLE_THRESHOLD
@@ -86,6 +90,6 @@ def _am_blacklist_threshold(conf: Configuration) -> float | None:
 
 
 def _web_address(conf: Configuration) -> str:
-    """host:port of the RM's web pages for links, in which the wildcard address cannot be used."""
+    """`host:port` of the RM's web pages for links; the wildcard address is replaced by localhost."""
     host, port = resourcemanager.WEBAPP_ADDRESS.of(conf)
     return f"{'localhost' if host == '0.0.0.0' else host}:{port}"

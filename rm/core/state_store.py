@@ -1,8 +1,8 @@
-"""Where the ResourceManager writes what must outlive it (RMStateStore): nowhere, or to a store that the shell has.
+"""Stores what must survive a restart of the ResourceManager (RMStateStore).
 
-A machine that must not go on before something is written enters a SAVING state, calls the store and waits for the
-store's event. The core writes nothing itself: it emits what is to be written, as effects with records, and the shell
-answers with an event once that is durable.
+A state machine that must wait until something is stored enters a SAVING state, calls the store, and waits for an event.
+The core does no I/O: the store emits an effect with the record, and the shell sends an event once the record is
+durable. Without recovery nothing is stored, and the event is sent at once.
 """
 
 from __future__ import annotations
@@ -19,57 +19,61 @@ from yarn.machine import Dispatcher
 
 
 class StateStore:
-    """NullRMStateStore: keeps nothing, and reports everything as saved at once."""
+    """A store that keeps nothing and reports everything as saved at once (NullRMStateStore)."""
 
     def __init__(self, dispatcher: Dispatcher[Effect]) -> None:
         self._dispatcher = dispatcher
 
     def store_application(self, data: ApplicationStateData) -> None:
-        """A new application; answered with APP_NEW_SAVED."""
+        """Store a new application; AppNewSaved follows."""
         self.application_saved(data.application_id, Saving.NEW)
 
     def end_application(self, data: ApplicationStateData, state: RMAppState, diagnostics: str, finish_ms: int) -> None:
-        """The final state of an application; answered with APP_UPDATE_SAVED."""
+        """Store the final state of an application; AppUpdateSaved follows."""
         self.application_saved(data.application_id, Saving.FINAL)
 
     def change_application(self, data: ApplicationStateData) -> None:
-        """A running application has changed: no machine waits for this."""
+        """Store changes of a running application; no state machine waits for this."""
 
     def remove_application(self, application_id: ApplicationId) -> None:
-        """Forget an application that is over, with its attempts."""
+        """Delete an application that is over, with its attempts."""
 
     def store_attempt(self, data: ApplicationAttemptStateData) -> None:
-        """A new attempt with its AM's container; answered with ATTEMPT_NEW_SAVED."""
+        """Store a new attempt with its AM's container; AttemptNewSaved follows."""
         self.attempt_saved(data.attempt_id, Saving.NEW)
 
     def end_attempt(self, data: ApplicationAttemptStateData) -> None:
-        """The final state of an attempt; answered with ATTEMPT_UPDATE_SAVED."""
+        """Store the final state of an attempt; AttemptUpdateSaved follows."""
         self.attempt_saved(data.attempt_id, Saving.FINAL)
 
     def change_node_labels(self, labels: NodeLabelState) -> None:
-        """The cluster's labels, or those of its nodes, have changed."""
+        """Store the labels of the cluster and its nodes."""
 
     def application_saved(self, application_id: ApplicationId, saving: Saving) -> None:
-        """It is written: its machine may go on."""
+        """Send the event for which the application's state machine waits."""
         if saving is Saving.NEW:
             self._dispatcher.send(AppNewSaved(application_id))
         elif saving is Saving.FINAL:
             self._dispatcher.send(AppUpdateSaved(application_id))
 
     def attempt_saved(self, attempt_id: ApplicationAttemptId, saving: Saving) -> None:
-        """It is written: its machine may go on."""
+        """Send the event for which the attempt's state machine waits."""
         event = AttemptNewSaved if saving is Saving.NEW else AttemptUpdateSaved
         self._dispatcher.send(event(attempt_id))
 
 
 class PersistentStateStore(StateStore):
-    """A store that keeps: each call is an effect, and its answer an event (ApplicationSaved, AttemptSaved)."""
+    """A store whose calls become effects; the shell's events ApplicationSaved and AttemptSaved report that they are
+    done.
+    """
 
     def store_application(self, data: ApplicationStateData) -> None:
         self._dispatcher.emit(SaveApplication(data, Saving.NEW))
 
     def end_application(self, data: ApplicationStateData, state: RMAppState, diagnostics: str, finish_ms: int) -> None:
-        """Without what only its AM needed, users' credentials among it (RMStateStore.pruneAppState)."""
+        """Store the final state without what only the AM needed, for example credentials
+        (RMStateStore.pruneAppState).
+        """
         acls = ContainerLaunchContext(application_acls=data.submission.am_container.application_acls)
         pruned = replace(data.submission, am_container=acls)
         data = replace(data, submission=pruned, state=state, diagnostics=diagnostics, finish_ms=finish_ms)

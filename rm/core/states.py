@@ -43,16 +43,17 @@ FINAL_APP_STATES = frozenset({RMAppState.FINISHED, RMAppState.FAILED, RMAppState
 """Final states of an application."""
 
 STORED_APP_STATES = FINAL_APP_STATES | {RMAppState.FINISHING}
-"""The outcome is stored: nothing changes it any more, and clients see the application as over."""
+"""States in which the outcome is stored and final; clients see the application as over."""
 
 COMPLETED_APP_STATES = STORED_APP_STATES | {RMAppState.FINAL_SAVING, RMAppState.KILLING}
-"""The application is over, or certain to be (RMAppImpl.isAppInCompletedStates)."""
+"""States of an application that is over or about to end (RMAppImpl.isAppInCompletedStates)."""
 
 SCHEDULED_APP_STATES = frozenset({RMAppState.ACCEPTED, RMAppState.RUNNING})
-"""The scheduler has it: it may be moved, and given another priority (ClientRMService.ACTIVE_APP_STATES)."""
+"""States in which the application is in the scheduler: it may be moved, and its priority changed
+(ACTIVE_APP_STATES)."""
 
 FINAL_ATTEMPT_STATES = frozenset({RMAppAttemptState.FINISHED, RMAppAttemptState.FAILED, RMAppAttemptState.KILLED})
 """Final states of an attempt."""
 
 ENDING_ATTEMPT_STATES = frozenset({RMAppAttemptState.FINAL_SAVING, RMAppAttemptState.FINISHING})
-"""States in which the AM's allocate gets an empty answer."""
+"""States in which an allocate call of the AM gets an empty response."""

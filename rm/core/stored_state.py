@@ -1,8 +1,8 @@
-"""The records that a ResourceManager's store keeps, for the next ResourceManager.
+"""The records in a ResourceManager's state store, for the next ResourceManager.
 
-They are Hadoop's ApplicationStateData, ApplicationAttemptStateData and RMState, and what its FileSystemNodeLabelsStore
-keeps. Nodes, resource requests, running containers and the addresses of AMs are not stored: NodeManagers and AMs report
-those again.
+They are Hadoop's ApplicationStateData, ApplicationAttemptStateData and RMState, and the content of its
+FileSystemNodeLabelsStore. Nodes, resource requests, running containers and the addresses of AMs are not stored:
+NodeManagers and AMs report them again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from yarn.states import ContainerExitStatus, FinalApplicationStatus
 
 
 class Saving(Enum):
-    """Why something is written: it is NEW or its end is FINAL, and its machine waits for that; or it has changed."""
+    """Why a record is written. NEW and FINAL: a state machine waits until it is stored; CHANGE: nothing waits."""
 
     NEW = "NEW"
     FINAL = "FINAL"
@@ -30,8 +30,8 @@ class Saving(Enum):
 class ApplicationStateData(Struct, frozen=True):
     """An application. Times are wall-clock ms, 0 = not yet.
 
-    `submission` has the current queue and priority; `placed`: where placement rules put it, if any did. `state` is
-    None until its end is known, as are `diagnostics` and `finish_ms`.
+    `submission` has the current queue and priority. `placed`: the queue that placement rules chose, if any. `state`,
+    `diagnostics` and `finish_ms` are set when the application ends; before that `state` is None.
     """
 
     submission: ApplicationSubmissionContext
@@ -50,9 +50,9 @@ class ApplicationStateData(Struct, frozen=True):
 
 
 class ApplicationAttemptStateData(Struct, frozen=True):
-    """An attempt. `state` is None until its end is known, as are the fields after it.
+    """An attempt. `state` is None, and the fields after it have no meaning, until the attempt ends.
 
-    `*_seconds`: what the containers of its application had used, and lost to preemption, up to its end.
+    `*_seconds`: the resource-seconds of the application's containers up to the end of the attempt.
     """
 
     attempt_id: ApplicationAttemptId
@@ -78,17 +78,19 @@ class StoredApplication(Struct, frozen=True):
 
 
 class NodeLabelState(Struct, frozen=True):
-    """The cluster's labels in the order they were added, and `given`: nodes and whole hosts (port 0) with the label
-    that an administrator gave them, "" for none at all."""
+    """The cluster's labels in the order they were added, and the labels of nodes.
+
+    `given`: (node or whole host (port 0), the label that an administrator assigned; "" for none).
+    """
 
     labels: tuple[NodeLabel, ...] = ()
     given: tuple[tuple[NodeId, str], ...] = ()
 
 
 class RMState(Struct, frozen=True):
-    """All that a store holds. `epoch`: how often a ResourceManager has recovered from it.
+    """The whole content of a store. Applications are in the order of their ids.
 
-    Applications are in the order of their ids.
+    `epoch`: how many ResourceManagers have recovered from this store.
     """
 
     epoch: int = 0

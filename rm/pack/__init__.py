@@ -1,1 +1,1 @@
-"""The ResourceManager's side of packed nodes: many nodes in one process, and in one call."""
+"""The ResourceManager's side of packed nodes: many NodeManagers share a process, and their calls are batched."""

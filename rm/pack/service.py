@@ -1,8 +1,8 @@
-"""The RM's service for NMs that share a process: each of their calls stands for many calls of ResourceTracker.
+"""The RM's service for NMs that share a process: each call contains calls of ResourceTracker for many nodes.
 
-The core sees the same events as from single nodes: one per node, in their order, each answered separately. Packing
-saves the calls, their tokens and their messages. For a node without news a heartbeat contains only its number: its
-request is made from the node's last one, which is kept here.
+The core gets the same events as from single nodes: one per node, in order, each answered separately. Batching saves
+calls, tokens and messages. The heartbeat of a node without news contains only the node's number: its request is derived
+from the node's last request, which is kept here.
 """
 
 from __future__ import annotations
@@ -29,20 +29,23 @@ from yarn.protocols.tracker import (
 from yarn.states import NodeAction
 
 STEPS_A_TURN = 16
-"""Steps of the core before other calls get their turn: half a millisecond."""
+"""Steps of the core before other calls are served; they take half a millisecond."""
 
 
 def serve_packs(
     server: RpcServer, cluster_secret: bytes, shell: ResourceManagerShell, signer: ResponseSigner, topology: Topology
 ) -> None:
-    """Let packs call `server`: the one place where the ResourceManager registers this package."""
+    """Register the service for packed nodes with `server`. The ResourceManager uses this package only here."""
     tokens = PackTokenSecretManager(cluster_secret)
     service = PackTrackerService(shell, signer, topology)
     server.add(PackTrackerProtocol.rpcs, service, lambda caller: tokens.check(caller.token))
 
 
 class _KnownPack:
-    """A pack's last heartbeats: `heard`[number] is the node's request, `answered`[number] its reply's id."""
+    """The last heartbeats of a pack.
+
+    `heard[number]`: the request of node `number`; `answered[number]`: its reply's id.
+    """
 
     def __init__(self, pack: Pack) -> None:
         self.pack = pack
@@ -51,7 +54,7 @@ class _KnownPack:
         self.answered = [0] * pack.count
 
     def heartbeat(self, number: int, response_id: int, beat: PackHeartbeat) -> NodeHeartbeatRequest | None:
-        """The node's heartbeat in `beat`; None if it refers to an earlier one that is not known here."""
+        """The complete heartbeat of a node in `beat`; None if it refers to an earlier one that is not known here."""
         full = beat.full.get(number)
         if full is not None:
             return full
@@ -79,7 +82,7 @@ class _KnownPack:
 
 
 class PackTrackerService:
-    """PackTrackerProtocol. A pack acts only for its own nodes."""
+    """PackTrackerProtocol. A pack may act only for its own nodes."""
 
     def __init__(self, shell: ResourceManagerShell, signer: ResponseSigner, topology: Topology) -> None:
         self._shell = shell
@@ -202,5 +205,8 @@ def _check_numbers(pack: Pack, numbers: tuple[int, ...]) -> None:
 
 
 def _ends_turn(count: int) -> bool:
-    """Whether other calls get their turn after this many steps. Not a coroutine: there would be one per node."""
+    """True if other calls should be served after this many steps.
+
+    Not a coroutine, since it is called for every node.
+    """
     return count % STEPS_A_TURN == 0

@@ -1,1 +1,1 @@
-"""The capacity scheduler: pure, called by rm.core.resource_manager, answers through `rm.scheduler.model.notices`."""
+"""The capacity scheduler: pure code, called by the RM's core; it reports through `rm.scheduler.model.notices`."""

@@ -7,8 +7,7 @@ from functools import partial
 
 from msgspec import Struct, field
 
-from rm.scheduler.capacity.booking import RELEASED_BY_AM, aborted_status, complete
-from rm.scheduler.capacity.demand import update_requests
+from rm.scheduler.capacity.booking import RELEASED_BY_AM, aborted_status, complete, update_requests
 from rm.scheduler.capacity.limits import headroom
 from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import SchedulerContext
@@ -16,8 +15,7 @@ from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.rm_container import RMContainer, RMContainerReleased
 from rm.scheduler.placement.container_updates import apply_updates, check_updates, pull_refused, pull_updated
 from rm.scheduler.request_checks import ContainerSizes, check_blacklist, check_remembered, check_requests
-from yarn.asks import Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
-from yarn.containers import Container
+from yarn.containers import Container, Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.protocols.master import UpdatedContainer
 from yarn.resource import Resource
@@ -39,7 +37,7 @@ class Allocation(Struct, frozen=True):
 
 
 class AllocateCalls:
-    """CapacityScheduler.allocate, and the checks before it."""
+    """Handles allocate calls (CapacityScheduler.allocate), and the checks before them."""
 
     __slots__ = ("_applications", "_context", "_sizes")
 
@@ -117,6 +115,13 @@ class AllocateCalls:
             normalized=partial(self._sizes.updated, queue),
             may_demote=self._context.settings.opportunistic_containers,
         )
+
+    def pull_recovered(self, attempt_id: ApplicationAttemptId) -> tuple[Container, ...]:
+        """Containers of earlier attempts, recovered since the last call (pullPreviousAttemptContainers)."""
+        attempt = self._applications.attempt_of(attempt_id.application_id)
+        if attempt is None or attempt.attempt_id != attempt_id:
+            return ()
+        return attempt.pull_recovered()
 
     def release(self, container: RMContainer) -> None:
         """Release a container, because its AM requested it or its update is complete."""

@@ -13,9 +13,10 @@ from rm.scheduler.capacity.booking import (
     aborted_status,
     book,
     complete,
+    end_requests,
+    move_requests,
     unbook,
 )
-from rm.scheduler.capacity.demand import end_requests, move_requests
 from rm.scheduler.capacity.managed_queues import AutoCreatedLeafQueue
 from rm.scheduler.capacity.parallel_applications import ParallelApplications
 from rm.scheduler.dynamic_queues import CreationRefused, create_queue
@@ -28,8 +29,7 @@ from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.placement.container_updates import apply_updates
 from rm.scheduler.queue_tree import QueueTree
 from yarn.applications import ApplicationResourceUsage
-from yarn.asks import UpdateContainerRequest
-from yarn.containers import ContainerStatus
+from yarn.containers import ContainerStatus, UpdateContainerRequest
 from yarn.errors import AccessControlException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.java.binary32 import f32
@@ -168,7 +168,7 @@ class Applications:
             container.is_am = True
 
     def expire_container(self, container_id: ContainerId) -> None:
-        """The container was acquired and not launched in time."""
+        """End a container that was acquired and not launched in time."""
         container = self.table.container(container_id)
         if container is not None and container.allows(RMContainerExpire):
             self.complete(container, aborted_status(container_id, EXPIRED), RMContainerExpire)
@@ -247,8 +247,10 @@ def recovered_leaf(queue: str, *, placed: str | None, tree: QueueTree) -> LeafQu
 
 
 def _leaf_called(application_id: ApplicationId, queue: str, user: str, tree: QueueTree, *, by_rule: bool) -> LeafQueue:
-    """getOrCreateQueueFromPlacementContext. `by_rule`: a placement rule chose the queue; then a refusal states why it
-    was not created."""
+    """The leaf with the given name, created if necessary (getOrCreateQueueFromPlacementContext).
+
+    `by_rule`: a placement rule chose the queue; then a refusal states why the queue was not created.
+    """
     queue = tree.behind_plan(queue)
     found = tree.get(queue)
     if found is None and not tree.is_ambiguous(queue):
@@ -353,7 +355,7 @@ def _check_labels(attempt: FiCaSchedulerApp, target: LeafQueue) -> None:
 def _move_containers(
     attempt: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue, applications: ApplicationTable
 ) -> None:
-    """Rebook its containers and reservations from the source to the target, one by one."""
+    """Move the containers and reservations of the attempt from the source to the target, one by one."""
     guaranteed = [container for container in attempt.live_in_hash_order() if not container.is_opportunistic]
     for container in (*guaranteed, *attempt.reserved_containers):
         partition = source.context.nodes[container.node_id].partition
@@ -363,7 +365,7 @@ def _move_containers(
 
 
 def _hand_over(attempt: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue) -> None:
-    """Move the attempt itself, its requests, and the metric of reservations (SchedulerApplicationAttempt.move)."""
+    """Move the attempt, its requests, and the metric of reservations (SchedulerApplicationAttempt.move)."""
     for container in (*attempt.live_containers.values(), *attempt.reserved_containers):
         container.queue = target.path
     for container in attempt.reserved_containers:
@@ -375,7 +377,7 @@ def _hand_over(attempt: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue) 
 
 
 def _leave(leaf: LeafQueue, application_id: ApplicationId, user: str) -> None:
-    """Remove the application from its leaf; it no longer makes its user active."""
+    """Remove the application from its leaf. It no longer counts towards the activity of its user."""
     leaf.users.deactivate_application(user, application_id)
     leaf.application_finished()
     leaf.parent.finish_application()

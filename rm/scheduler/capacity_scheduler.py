@@ -24,6 +24,7 @@ from rm.scheduler.model.node import NodeTracker, SchedulerNode
 from rm.scheduler.model.node_labels import LabelChanges, NodeLabels
 from rm.scheduler.model.notices import Notice
 from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.resource_calculator import DefaultResourceCalculator
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.placement.visit import Placement
 from rm.scheduler.preemption.monitor import SchedulingMonitor
@@ -34,11 +35,11 @@ from rm.scheduler.recovery import ContainerRecovery
 from rm.scheduler.request_checks import ContainerSizes
 from rm.scheduler.view.explanation import Obstacle, obstacles_of
 from yarn.applications import ApplicationResourceUsage
-from yarn.asks import ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.configuration import Configuration
-from yarn.containers import Container, ContainerStatus
+from yarn.containers import Container, ContainerStatus, ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource, ResourceTypes
+from yarn.states import SchedulerResourceTypes
 
 
 class CapacityScheduler:
@@ -99,22 +100,22 @@ class CapacityScheduler:
     # Nodes
 
     def add_node(self, node_id: NodeId, rack: str, total: Resource, now_ms: int, *, http_address: str = "") -> None:
-        """NODE_ADDED: an empty node joins. Its containers carry its `http_address`."""
+        """NODE_ADDED: an empty node joins. Containers on it will carry its `http_address`."""
         self._at(now_ms)
         self._nodes.add(node_id, rack, total, http_address)
 
     def remove_node(self, node_id: NodeId, now_ms: int) -> None:
-        """NODE_REMOVED: its containers are killed (-100, "Container released on a *lost* node")."""
+        """NODE_REMOVED: kill the node's containers (-100, "Container released on a *lost* node")."""
         self._at(now_ms)
         self._nodes.remove(node_id)
 
     def update_node_resource(self, node_id: NodeId, total: Resource, now_ms: int) -> None:
-        """NODE_RESOURCE_UPDATE: the node's size changes; its containers stay."""
+        """NODE_RESOURCE_UPDATE: change the node's size; its containers stay."""
         self._at(now_ms)
         self._nodes.resize(node_id, total)
 
     def nodes_remapped(self, changes: LabelChanges, now_ms: int) -> None:
-        """NODE_LABELS_UPDATE: sent after a node was added, removed or resized, and after changes of labels."""
+        """NODE_LABELS_UPDATE, which is sent after a node was added, removed or resized, and after changes of labels."""
         self._at(now_ms)
         self._nodes.remapped(changes)
 
@@ -183,9 +184,10 @@ class CapacityScheduler:
         placed: str | None = None,
         recovering: bool = False,
     ) -> None:
-        """APP_ADDED: emits ApplicationAccepted or ApplicationRejected. `placed`: the queue chosen by placement rules.
+        """APP_ADDED: add an application; emits ApplicationAccepted or ApplicationRejected.
 
-        `recovering`: it was accepted before a restart; emits nothing, or QueueMissing if its queue no longer exists.
+        `placed`: the queue chosen by placement rules. `recovering`: the application was accepted before a restart; then
+        nothing is emitted, or QueueMissing if its queue no longer exists.
         """
         self._at(now_ms)
         if recovering:
@@ -194,7 +196,7 @@ class CapacityScheduler:
             self._applications.add(application_id, queue, user, priority, placed)
 
     def remove_application(self, application_id: ApplicationId, final_state_name: str) -> None:
-        """APP_REMOVED."""
+        """APP_REMOVED: remove the application."""
         self._context.note_change()
         self._applications.remove(application_id)
 
@@ -219,10 +221,12 @@ class CapacityScheduler:
         label: str | None = None,
         recovering: bool = False,
     ) -> None:
-        """APP_ATTEMPT_ADDED: emits AttemptAdded, unless it is `recovering` (its AM was started before a restart).
+        """APP_ATTEMPT_ADDED: add an attempt; emits AttemptAdded unless `recovering` (its AM was started before a
+        restart).
 
         `transfer`: take over the containers of the last attempt. `am_resource`: the normalised size of the AM, for the
-        AM limits; None for an unmanaged AM. `am_label` is that of the AM's request, `label` the application's.
+        AM limits; None for an unmanaged AM. `am_label` is the label of the AM's request, `label` that of the
+        application.
         """
         self._at(now_ms)
         self._applications.add_attempt(
@@ -237,14 +241,14 @@ class CapacityScheduler:
     def remove_attempt(
         self, attempt_id: ApplicationAttemptId, *, keep_containers: bool, final_state_name: str, now_ms: int
     ) -> None:
-        """APP_ATTEMPT_REMOVED: its containers are killed, except running ones if `keep_containers`."""
+        """APP_ATTEMPT_REMOVED: kill the attempt's containers, except running ones if `keep_containers`."""
         self._at(now_ms)
         self._applications.remove_attempt(attempt_id, keep_containers=keep_containers)
 
     # The AM's heartbeat
 
     def check_asks(self, queue: str, asks: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
-        """The requests, with the queue's default label where they have none.
+        """The requests, with the queue's default label if they have none.
 
         Raises InvalidResourceRequestException (or its subclass for labels) for the first invalid one.
         """
@@ -259,7 +263,7 @@ class CapacityScheduler:
         blacklist_removals: Sequence[str],
         now_ms: int,
     ) -> None:
-        """Raises YarnException if the attempt would exceed a limit on what one application may keep."""
+        """Raises YarnException if the attempt would exceed one of the limits on what one application keeps here."""
         self._context.now_ms = now_ms
         self._allocate.check_limits(attempt_id, asks, releases, blacklist_additions, blacklist_removals)
 
@@ -289,6 +293,10 @@ class CapacityScheduler:
         """
         return self._allocate.check_updates(queue, updates)
 
+    def pull_recovered(self, attempt_id: ApplicationAttemptId) -> tuple[Container, ...]:
+        """Containers that the AM's earlier attempts started, recovered after an RM restart since the last call."""
+        return self._allocate.pull_recovered(attempt_id)
+
     def release_temporary(self, container_id: ContainerId, now_ms: int) -> None:
         """RELEASE_CONTAINER: release a temporary container, and with it the resources that it took over."""
         self._at(now_ms)
@@ -300,12 +308,12 @@ class CapacityScheduler:
         self._applications.mark_am_container(container_id)
 
     def expire_container(self, container_id: ContainerId, now_ms: int) -> None:
-        """CONTAINER_EXPIRED: the container was acquired but not launched in time."""
+        """CONTAINER_EXPIRED: end a container that was acquired but not launched in time."""
         self._at(now_ms)
         self._applications.expire_container(container_id)
 
     def roll_back_increase(self, container_id: ContainerId, now_ms: int) -> None:
-        """CONTAINER_EXPIRED of an increase: the AM did not send it to the NM in time."""
+        """CONTAINER_EXPIRED of an increase: undo an increase that the AM did not send to the NM in time."""
         self._at(now_ms)
         self._applications.roll_back_increase(container_id)
 
@@ -315,6 +323,13 @@ class CapacityScheduler:
     def resource_types(self) -> ResourceTypes:
         """The resource types of the cluster."""
         return self._context.settings.resource_types
+
+    @property
+    def scheduling_resource_types(self) -> tuple[SchedulerResourceTypes, ...]:
+        """What the calculator compares (CapacityScheduler.getSchedulingResourceTypes)."""
+        if isinstance(self._context.calculator, DefaultResourceCalculator):
+            return (SchedulerResourceTypes.MEMORY,)
+        return (SchedulerResourceTypes.MEMORY, SchedulerResourceTypes.CPU)
 
     @property
     def minimum_allocation(self) -> Resource:
@@ -372,7 +387,7 @@ class CapacityScheduler:
     ) -> None:
         """refreshQueues: apply the configuration, or raise ConfigurationException with every fault.
 
-        `check` may refuse it too; see QueueRefresh.
+        `check` may also refuse the configuration; see QueueRefresh.
         """
         self._at(now_ms)
         self._refresh.apply(configuration, check)

@@ -1,4 +1,4 @@
-"""The nodes of the cluster: joining, leaving, changes of size and label, and container reports."""
+"""Handles the scheduler's events of nodes: joining, leaving, changes of size and label, and container reports."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ClusterNodes:
     def remove(self, node_id: NodeId) -> None:
         """Remove a node and kill its containers (-100, "Container released on a *lost* node").
 
-        For a node that was removed before, as when its NM registers again while unhealthy, only labels are updated.
+        If the node was removed before, because its NM was unhealthy, only its labels are updated.
         """
         context = self._context
         context.notify(NodesRemapped(context.labels.deactivate(node_id)))
@@ -142,7 +142,7 @@ class ClusterNodes:
             if node is not None:
                 node.release_container(status.container_id, by_node=True)
         if node is not None and is_leaving and node.total != node.allocated:
-            # AbstractYarnScheduler.nodeUpdate: the node's size becomes what is in use. As in Hadoop this takes effect
+            # As in AbstractYarnScheduler.nodeUpdate, the node's size becomes what is in use. This takes effect
             # only after the placement of this heartbeat.
             context.notify(NodeUtilizationChanged(node_id, node.allocated))
         if node is not None and context.may_place():
@@ -152,9 +152,10 @@ class ClusterNodes:
         complete(container, status, event, self._applications, self._context)
 
     def _container_on(self, node_id: NodeId, container_id: ContainerId) -> RMContainer | None:
-        """The live container if it is on that node, else None: reports about other nodes' containers are ignored.
+        """The live container if it is on that node, else None: a node's reports about containers of other nodes are
+        ignored.
 
-        Hadoop does not check this, so one node can end the containers of another.
+        Hadoop does not check this, so there one node can end the containers of another.
         """
         container = self._applications.container(container_id)
         return container if container is not None and container.node_id == node_id else None

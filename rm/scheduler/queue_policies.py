@@ -68,7 +68,7 @@ class Policies:
 
 
 class IdleQueues:
-    """The queues that the last round found idle."""
+    """Removes idle queues; remembers which queues the last round found idle."""
 
     __slots__ = ("_marked", "_tree")
 
@@ -98,7 +98,9 @@ class IdleQueues:
 
 
 def _may_be_removed(queue: CSQueue) -> bool:
-    """Created on demand, empty, and removable by its configuration (isEligibleForAutoDeletion)."""
+    """True if the queue was created on demand, is empty, and may be removed by its configuration
+    (isEligibleForAutoDeletion).
+    """
     if not (queue.is_dynamic and queue.configuration.creation.removes_idle):
         return False
     return not queue.children if isinstance(queue, ParentQueue) else queue.application_total() == 0

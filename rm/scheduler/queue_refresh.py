@@ -1,4 +1,4 @@
-"""refreshQueues: check a new configuration, by itself and against the present queues, then apply it."""
+"""Handles refreshQueues: checks a new configuration by itself and against the present queues, then applies it."""
 
 from __future__ import annotations
 

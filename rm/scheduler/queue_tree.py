@@ -184,7 +184,10 @@ class QueueTree:
         parent.children = [present[path] for path in order]
 
     def _refresh_managed(self, parent: ManagedParentQueue, applications: ApplicationTable) -> None:
-        """Keep its leaves, in their order, without guarantees; then give guarantees to those with applications."""
+        """Refresh a managed parent: its leaves keep their order and lose their guarantees.
+
+        Then the leaves with applications get guarantees.
+        """
         queues = self._context.settings.queues
         parent.load_template(queues[parent.path])
         self._reconfigure(parent, queues[parent.path])
@@ -238,7 +241,7 @@ def _configured_below(parent: ParentQueue, settings: CapacitySchedulerConfigurat
 
 
 def _dynamic_below(parent: ParentQueue, settings: CapacitySchedulerConfiguration) -> set[str]:
-    """The children that were created on demand and are still marked so in `settings`."""
+    """The paths of children that were created on demand and are still so in `settings`."""
     there = (settings.queues.get(child.path) for child in parent.children if child.is_dynamic)
     return {new.path for new in there if new is not None and new.is_dynamic}
 
@@ -259,7 +262,10 @@ def _walk(queue: CSQueue) -> Iterator[CSQueue]:
 
 
 def _check_deletion(queue: CSQueue, configuration: Configuration, faults: list[Fault]) -> None:
-    """CapacitySchedulerConfigValidator: a deleted queue must be stopped, or be set to STOPPED in the new file."""
+    """Add a fault for a deleted queue that is not stopped, nor set to STOPPED in the new configuration.
+
+    Source: CapacitySchedulerConfigValidator.
+    """
     key = queue_key(queue.path, "state")
     if queue.state is QueueState.STOPPED or configuration.get_trimmed(key) == "STOPPED":
         return
@@ -271,7 +277,7 @@ def _check_deletion(queue: CSQueue, configuration: Configuration, faults: list[F
 
 
 def _check_loss(queue: CSQueue, configuration: Configuration, faults: list[Fault]) -> None:
-    """A queue created on demand is deleted with its parent; it must not have applications.
+    """Add a fault for a queue created on demand that has applications and would be deleted with its parent.
 
     In Hadoop such queues can still be found by their paths, below a parent that is no longer in the tree.
     """
@@ -279,7 +285,7 @@ def _check_loss(queue: CSQueue, configuration: Configuration, faults: list[Fault
         above = queue.path.rpartition(".")[0]
         problem = f"{above} would no longer create queues on demand, and {queue.path} has applications"
         key = queue_key(above, QUEUE_CREATION + "enabled")
-        faults.append(_fault(configuration, key, problem, "keep it true until they have ended"))
+        faults.append(_fault(configuration, key, problem, "keep it true until the applications have ended"))
 
 
 def _check_change(queue: CSQueue, new: QueueConfiguration, configuration: Configuration, faults: list[Fault]) -> None:
@@ -310,7 +316,7 @@ def _check_activations(
     configuration: Configuration,
     faults: list[Fault],
 ) -> None:
-    """Queues to be started below one that will not run (activateQueue)."""
+    """Add a fault for each queue that is to be started below a queue that will not run (activateQueue)."""
     running, stopped = QueueState.RUNNING, QueueState.STOPPED
     states: dict[str, QueueState] = {}
     stopping: set[str] = set()

@@ -1,6 +1,6 @@
-"""Containers from before a restart of the ResourceManager, reported by the nodes they run on.
+"""Recovers containers that ran before a restart of the ResourceManager, as nodes report them.
 
-The NM reports each container with its size and attempt. That is enough to charge the node, queues, user and attempt as
+An NM reports each container with its size and attempt. That is enough to charge the node, queues, user and attempt as
 when the container was placed (AbstractYarnScheduler.recoverContainersOnNode).
 """
 
@@ -20,7 +20,7 @@ from rm.scheduler.model.rm_container import (
     RMContainerState,
 )
 from yarn.containers import Container, NMContainerStatus
-from yarn.ids import ApplicationAttemptId, NodeId
+from yarn.ids import NodeId
 from yarn.states import ContainerState
 
 
@@ -34,9 +34,10 @@ class ContainerRecovery:
         self._applications = applications
 
     def begin(self, *, epoch: int, waits: bool, remember_releases_ms: int, now_ms: int) -> None:
-        """Start with a new epoch, part of container ids. `waits`: place nothing until nodes and AMs could re-register.
+        """Start with a new epoch, which becomes part of container ids.
 
-        For `remember_releases_ms` an AM may release containers that their nodes have not reported yet.
+        `waits`: place nothing until nodes and AMs have had time to register again. For `remember_releases_ms` an AM may
+        release containers that their nodes have not reported yet.
         """
         context = self._context
         context.now_ms = now_ms
@@ -47,7 +48,7 @@ class ContainerRecovery:
     def take_up(
         self, node_id: NodeId, report: NMContainerStatus, *, keeps_containers: bool, is_master: bool, now_ms: int
     ) -> None:
-        """Recover a container that a joining node reported; if that is impossible, the NM is asked to stop it.
+        """Recover a container that a joining node reported; if that is impossible, request the NM to stop it.
 
         It is impossible if the container's application has ended, if its attempt has ended and the application does not
         keep containers across attempts (`keeps_containers`), or if the container is known to run on another node.
@@ -64,7 +65,7 @@ class ContainerRecovery:
             return
         known = attempt.live_containers.get(report.container_id)
         if known is not None:
-            # Hadoop would charge it a second time, and never release the second charge.
+            # Hadoop would charge such a container a second time, and never release the second charge.
             if known.node_id != node_id and report.state is not ContainerState.COMPLETE:
                 context.notify(CleanUpContainer(node_id, report.container_id))
             return
@@ -78,13 +79,6 @@ class ContainerRecovery:
             if container.state is RMContainerState.RUNNING:
                 released = aborted_status(container.id, RELEASED_BY_AM)
                 complete(container, released, RMContainerReleased, applications, context)
-
-    def pull_recovered(self, attempt_id: ApplicationAttemptId) -> tuple[Container, ...]:
-        """Containers of earlier attempts, recovered since the last call (pullPreviousAttemptContainers)."""
-        attempt = self._applications.attempt_of(attempt_id.application_id)
-        if attempt is None or attempt.attempt_id != attempt_id:
-            return ()
-        return attempt.pull_recovered()
 
 
 def _is_of(attempt: FiCaSchedulerApp, report: NMContainerStatus) -> bool:
@@ -118,7 +112,10 @@ def _rm_container(
 def _charge(
     container: RMContainer, attempt: FiCaSchedulerApp, node: SchedulerNode, applications: ApplicationTable
 ) -> None:
-    """Charge a recovered container to node, attempt, user and queues; an opportunistic one is added without charge."""
+    """Charge a recovered container to its node, attempt, user and queues.
+
+    An opportunistic container is added without a charge.
+    """
     node.allocate_container(container)
     node.container_launched(container.id)
     attempt.note_recovered(container)

@@ -1,8 +1,8 @@
-"""Checks of resource requests before a call is applied, and the allowed sizes of containers.
+"""Checks an AM's resource requests before any of them is applied, and computes the allowed sizes of containers.
 
-The checks of a request are Hadoop's (SchedulerUtils.normalizeAndValidateRequest). The limits on what one application
-may keep in the scheduler are ours: Hadoop's ResourceManager runs out of memory instead. Each is far above what
-applications use. A call that would exceed one is refused as a whole, before any part of it is applied.
+The checks of a single request are Hadoop's (SchedulerUtils.normalizeAndValidateRequest). The limits on how much one
+application may keep in the scheduler are ours: Hadoop's ResourceManager runs out of memory instead. Each limit is far
+above what applications use. A call that would exceed one is refused as a whole.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.requests import AppSchedulingInfo, SchedulerKey
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.queue_tree import QueueTree
-from yarn.asks import ANY, ResourceRequest
+from yarn.containers import ANY, ResourceRequest
 from yarn.errors import (
     InvalidContainerReleaseException,
     InvalidLabelResourceRequestException,
@@ -36,20 +36,20 @@ from yarn.resource import Resource, componentwise_min
 from yarn.states import ExecutionType
 
 REQUESTS_MAX = 100_000
-"""Rows of all keys of one attempt; one message may hold as many. Ten priorities on a cluster of 5,000 hosts need
+"""The maximum of requests of one attempt, also in one message. Ten priorities on a cluster of 5,000 hosts need
 50,000."""
 NAMES_MAX = 10_000
-"""Hosts and racks of one key: Hadoop's largest clusters have about that many."""
+"""The maximum of hosts and racks of one key: Hadoop's largest clusters have about that many."""
 BLACKLIST_MAX = 10_000
-"""Hosts and racks that one application avoids."""
+"""The maximum of hosts and racks on an application's blacklist."""
 REMEMBERED_RELEASES_MAX = 100_000
-"""Releases kept until a node reports its containers after a restart of the ResourceManager."""
+"""The maximum of releases that are kept until nodes report their containers after a restart of the ResourceManager."""
 NAMED_MAX = 3
-"""Keys with too many names that a refusal lists; it gives only the number of further ones."""
+"""How many keys with too many names a refusal lists; of the others it gives only the number."""
 
 
 class ContainerSizes:
-    """The allowed sizes of containers; the largest depends on the nodes."""
+    """The allowed sizes of containers. The largest allowed size depends on the nodes."""
 
     __slots__ = ("_context", "_tracker", "_tree")
 
@@ -67,7 +67,7 @@ class ContainerSizes:
         return largest
 
     def check_asks(self, queue: str, requests: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
-        """The requests, with the queue's default label where they have none.
+        """The requests, with the queue's default label if they have none.
 
         Raises InvalidResourceRequestException (or its subclass for labels) for the first invalid one.
         """
@@ -144,9 +144,9 @@ def with_trimmed_label(request: ResourceRequest) -> ResourceRequest:
 
 
 def with_queue_label(request: ResourceRequest, queue: CSQueue | None) -> ResourceRequest:
-    """The request with the queue's default label if it is for `*` and has no label, else with an explicit NO_LABEL.
+    """The request with a label: the queue's default label if it is for `*` and has none, else an explicit NO_LABEL.
 
-    Unchanged if the queue does not exist: it may be created with the application.
+    The request is unchanged if the queue does not exist, since the queue may be created with the application.
     """
     if request.label is not None or queue is None:
         return request
@@ -158,8 +158,7 @@ def check_labels_enabled(request: ResourceRequest, labels: NodeLabels) -> None:
     """Raises InvalidLabelResourceRequestException for a label if node labels are disabled."""
     if request.label and not labels.enabled:
         raise InvalidLabelResourceRequestException(
-            f"Invalid resource request, node label not enabled but request contains label expression {request.label!r} "
-            "(request without a label)"
+            "Invalid resource request, node label not enabled but request contains label expression"
         )
 
 
@@ -192,9 +191,9 @@ def check_label(request: ResourceRequest, queue: CSQueue | None, labels: NodeLab
 
 
 def check_execution_type(request: ResourceRequest, *, opportunistic: bool) -> None:
-    """Raises YARNFeatureNotEnabledException for opportunistic containers if these are enabled.
+    """Raises YARNFeatureNotEnabledException for opportunistic containers if they are enabled.
 
-    If they are not, the execution type is ignored, as in Hadoop.
+    If they are disabled, the execution type is ignored, as in Hadoop.
     """
     if opportunistic and request.execution_type is ExecutionType.OPPORTUNISTIC:
         raise YARNFeatureNotEnabledException(
@@ -203,7 +202,7 @@ def check_execution_type(request: ResourceRequest, *, opportunistic: bool) -> No
         )
 
 
-# What one application may keep
+# Limits on what one application keeps in the scheduler
 
 
 def check_requests(
@@ -226,7 +225,7 @@ def check_requests(
 
 
 def _by_key(requests: Iterable[ResourceRequest]) -> Iterator[tuple[SchedulerKey, dict[str, int], bool]]:
-    """(key, {name: count}, True if its last `*` row withdraws the key)."""
+    """(key, {name: count}, True if the key's last `*` row has a count of 0)."""
     grouped: dict[SchedulerKey, dict[str, int]] = {}
     for request in requests:
         grouped.setdefault(SchedulerKey.of(request), {})[request.resource_name] = request.count

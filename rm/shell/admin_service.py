@@ -1,4 +1,4 @@
-"""The RM's service for administrators: checks the caller, reads files again, and turns a call into an event."""
+"""The RM's service for administrators: checks the caller, reads files again, and sends events to the core."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rm.core.events import (
 )
 from rm.core.host_lists import HostLists
 from rm.core.resource_manager import ResourceManagerCore
-from rm.scheduler.model.access_control_list import AccessControlList
+from rm.scheduler.config.acls import AccessControlList
 from rm.shell.configuration_files import host_lists
 from rm.shell.effects import ResourceManagerShell
 from rm.shell.groups import forget_groups, groups_of
@@ -34,9 +34,9 @@ from yarn.states import DecommissionType
 
 
 class AdminService:
-    """ResourceManagerAdministrationProtocol (Hadoop's AdminService). `reload` reads the configuration files again.
+    """ResourceManagerAdministrationProtocol (Hadoop's AdminService).
 
-    The users of yarn.admin.acl may call, and the user that the RM runs as.
+    `reload` reads the configuration files again. The users of yarn.admin.acl and the user that the RM runs as may call.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class AdminService:
 
     @handles(ResourceManagerAdministrationProtocol.refresh_service_acls)
     async def refresh_service_acls(self, caller: Caller[None], request: None) -> None:
-        """Hadoop's error when service authorization is off, which here it always is."""
+        """Refused with Hadoop's error for disabled service authorization, which yarnling does not have."""
         raise YarnException("java.io.IOException: Service Authorization (hadoop.security.authorization) not enabled.")
 
     @handles(ResourceManagerAdministrationProtocol.refresh_cluster_max_priority)
@@ -127,7 +127,9 @@ class AdminService:
         await self._shell.ask(lambda call: UpdateNodeResource(call, request))
 
     def _check(self, caller: Caller[None], method: str) -> None:
-        """Raises YarnException with the text of RMServerUtils.verifyAdminAccess."""
+        """Raises YarnException, with the text of RMServerUtils.verifyAdminAccess, unless the caller is an
+        administrator.
+        """
         user = caller.user
         if user != getpass.getuser() and not self._admins.allows(user, groups_of(user)):
             raise YarnException(

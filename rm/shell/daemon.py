@@ -36,23 +36,25 @@ from wire.caller import RM_CALLER
 from wire.channel import Channels
 from wire.cluster_secret import read_cluster_secret
 from wire.core_shell import WallClock
-from wire.daemon import Reload, ReportReady, ended_by_signal
+from wire.daemon import Reload, ReportReady, WebServices, ended_by_signal
+from wire.dispatch import RpcObserver
 from wire.event_log import open_event_log
+from wire.hadoop_authentication import ByToken, ByUser
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.inspection import InspectionProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.protocols.tracker import ResourceTracker
-from wire.server import RpcObserver
-from wire.tokens import NodeTokenSecretManager
+from wire.tokens import ClientTokenSecretManager, NodeTokenSecretManager
 from wire.topology import Topology
 from wire.watching import CallWatch
 from yarn.configuration import Configuration
-from yarn.errors import YarnException
+from yarn.containers import Token
+from yarn.errors import InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId
 from yarn.machine import StateChanged
 from yarn.settings import resourcemanager
-from yarn.settings.yarnling import STATE_STORE_FILE
+from yarn.settings.yarnling import STATE_STORE_FILE, WEB_ENABLED
 
 ROLE = "resourcemanager"
 BROKEN = 70
@@ -180,6 +182,8 @@ class ResourceManager:
                 rolling = tasks.create_task(self.keys.roll_forever())
                 try:
                     self.addresses = await self._servers.start()
+                    if self._web is not None:
+                        self.addresses |= await self._web.start()
                     if self._watch is not None:
                         await self._watch.open(RM_CALLER)
                     yield
@@ -188,6 +192,8 @@ class ResourceManager:
                         await self._watch.close()
                     rolling.cancel()
                     launcher.cancel()
+                    if self._web is not None:
+                        await self._web.stop()
                     await self._servers.stop()
         finally:
             shell.close()
@@ -231,22 +237,38 @@ class ResourceManager:
         self.exit_status = STORE_FAILED
         self.give_up()
 
+    def _master_token_of(self, identifier: bytes) -> Token:
+        """The AMRM token with this identifier.
+
+        Raises InvalidToken also if its attempt has ended (AMRMTokenSecretManager.retrievePassword).
+        """
+        token = self.keys.masters.token_of(identifier)
+        attempt_id = self.keys.masters.check(token).attempt_id
+        if attempt_id not in self.core.context.sessions:
+            raise InvalidToken(f"{attempt_id} not found in AMRMTokenSecretManager.")
+        return token
+
     def _make_servers(self, reload: Reload | None, observers: tuple[RpcObserver, ...]) -> Servers:
         conf, shell, signer, keys = self._conf, self._shell, self._signer, self.keys
         secret, topology = read_cluster_secret(conf), Topology.read(conf)
+        clients = ClientService(self.core, shell, signer)
+        admins = AdminService(self.core, shell, conf, _with_mapping_rules(reload))
         node_tokens = NodeTokenSecretManager(secret)
         servers, check_client = Servers(conf, observers), client_authentication(conf, secret)
+        by_user = ByUser(ClientTokenSecretManager(secret).create())
         servers.add(
             resourcemanager.ADDRESS,
             ApplicationClientProtocol.rpcs,
-            ClientService(self.core, shell, signer),
+            clients,
             check_client,
+            by_user,
         ).add(InspectionProtocol.rpcs, InspectionService(self.core, self._clock), check_client)
         servers.add(
             resourcemanager.SCHEDULER_ADDRESS,
             ApplicationMasterProtocol.rpcs,
             MasterService(shell, signer),
             lambda caller: keys.masters.check(caller.token),
+            ByToken(self._master_token_of),
         )
         tracker = servers.add(
             resourcemanager.RESOURCE_TRACKER_ADDRESS,
@@ -258,10 +280,32 @@ class ResourceManager:
         servers.add(
             resourcemanager.ADMIN_ADDRESS,
             ResourceManagerAdministrationProtocol.rpcs,
-            AdminService(self.core, shell, conf, _with_mapping_rules(reload)),
+            admins,
             check_client,
+            by_user,
         )
+        self._web = self._make_web(clients, admins)
+        if self._web is not None:
+            shell.state_changed = _both(shell.state_changed, self._web.state_changed)
         return servers
+
+    def _make_web(self, clients: ClientService, admins: AdminService) -> WebServices | None:
+        """The web services; imported only if they are enabled."""
+        if not WEB_ENABLED.of(self._conf):
+            return None
+        from rm.shell.web.server import ResourceManagerWeb
+
+        return ResourceManagerWeb(self.core, self._conf, self._clock, clients, admins)
+
+
+def _both(
+    first: Callable[[StateChanged], None], second: Callable[[StateChanged], None]
+) -> Callable[[StateChanged], None]:
+    def note(change: StateChanged) -> None:
+        first(change)
+        second(change)
+
+    return note
 
 
 def _with_mapping_rules(reload: Reload | None) -> Reload | None:

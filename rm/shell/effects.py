@@ -22,15 +22,15 @@ from rm.core.effects import (
 from rm.core.events import Event, NodeHeartbeat, ProcessStalled, Tick
 from wire.core_shell import Core, CoreShell
 from yarn.errors import YarnException
-from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
 
 _logger = logging.getLogger(__name__)
 
 SETTLED = frozenset({"FINISHED", "FAILED", "KILLED"})
-"""Names of the final states of an attempt."""
+"""The names of the final states of an attempt."""
 
 STALL_CHECKS_PER_THRESHOLD = 3
-"""How often the process checks whether it was stalled, per stall threshold."""
+"""How many times per stall threshold the process checks whether it was stalled."""
 
 
 class StateStoreWriter(Protocol):
@@ -44,8 +44,10 @@ class StateStoreWriter(Protocol):
 
 
 class ResourceManagerShell(CoreShell[Event, Effect]):
-    """Runs one core. Set `launch`, `clean_up`, `attempt_ended` and `give_up` before the first event, and `store_writer`
-    if there is a state store.
+    """Runs one core and carries out its effects.
+
+    Set `launch`, `clean_up`, `attempt_ended` and `give_up` before the first event, and `store_writer` if there is a
+    state store.
     """
 
     def __init__(self, core: Core[Event, Effect], clock: Callable[[], int]) -> None:
@@ -61,7 +63,9 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
         self._stall_timer: asyncio.TimerHandle | None = None
 
     def detect_stalls(self, threshold_ms: int) -> None:
-        """From now on report to the core, before any other event, a stall of this process of over `threshold_ms`."""
+        """From now on detect stalls of this process that last longer than `threshold_ms`, and report each to the
+        core before any other event.
+        """
         self._stall_threshold_ms, self._last_run_ms = threshold_ms, self._clock()
         self._check_for_stall_again()
 
@@ -71,7 +75,7 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
         super().close()
 
     def handle(self, event: Event) -> None:
-        """One step. While the state store cannot be written, requests that must be stored are refused."""
+        """Process one event. While the state store cannot be written, requests that must be stored are refused."""
         self._check_for_stall()
         problem = None if self.store_writer is None else self.store_writer.problem
         if problem is not None and isinstance(event, DurableRequest):
@@ -93,9 +97,11 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
             self.send(ProcessStalled(stalled_ms))
 
     def carry_out_step(self, event: Event, effects: list[Effect]) -> None:
-        """Pass the step's store effects to the writer together; its answers wait there until they are durable."""
+        """Pass the step's store effects to the writer together; the step's answers wait there until the effects are
+        durable.
+        """
         if len(effects) == 1 and type(event) is NodeHeartbeat and type(effects[0]) is Reply:
-            # A heartbeat without news, like nearly every step: the same as below, but faster.
+            # Nearly every step is a heartbeat without news, with only a reply: this does the same as below, faster.
             self.answer(effects[0].call, effects[0].value)
             return
         step = divided(event, effects, store_is_busy=self.store_writer is not None and self.store_writer.is_busy)
@@ -146,7 +152,7 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
 
 
 def _ignore(change: StateChanged) -> None:
-    """By default state changes are only logged."""
+    """Ignore the end of an attempt: by default state changes are only logged."""
 
 
 def _cannot_exit() -> None:

@@ -9,12 +9,12 @@ from functools import lru_cache
 
 USERS_REMEMBERED_MAX = 10_000
 USER_LENGTH_MAX = 256
-"""Linux allows 32 bytes; directory services allow more."""
+"""Longer names are not looked up. Linux allows 32 bytes; directory services allow more."""
 
 
 def groups_of(user: str) -> tuple[str, ...]:
-    """The user's groups, the primary one first; empty for a user that the system does not know or cannot look up."""
-    # A NUL or a surrogate cannot be passed to the system.
+    """The user's groups, the primary one first; empty for a user that the system does not know."""
+    # A name with a NUL or a surrogate cannot be passed to the system.
     if len(user) > USER_LENGTH_MAX or not user.isprintable():
         return ()
     return _looked_up(user)

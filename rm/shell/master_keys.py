@@ -1,7 +1,7 @@
-"""The RM's keys for tokens, and their rolling.
+"""Creates and replaces the RM's keys for tokens.
 
-A key is used for a day. Then the next one is created: NMs get it with their heartbeats and AMs with their next reply,
-while the old one is still valid. After a delay in which every live node must have sent a heartbeat, the next key
+A key is used for a day. Then the next one is created: NMs receive it with their heartbeats and AMs with their next
+reply, while the old key is still valid. After a delay in which every live node must have sent a heartbeat, the next key
 becomes current.
 """
 
@@ -30,20 +30,20 @@ from yarn.settings import resourcemanager
 from yarn.settings.kinds import TimeSetting
 
 EXPIRIES_PER_INTERVAL = 3
-"""A key must last for more than this many liveness intervals (Hadoop's managers refuse to start otherwise)."""
+"""A key must be used for more than this many expiry intervals (Hadoop's managers do not start otherwise)."""
 
 KEEP_RETRY_S = 10.0
-"""Time between two attempts to write a key. There is no hurry: the old key is still valid."""
+"""Time between two attempts to write a key; the old key is still valid meanwhile."""
 
 _logger = logging.getLogger(__name__)
 
 Sleep = Callable[[float], Awaitable[object]]
 Keep = Callable[[str, tuple[MasterKey, ...]], Awaitable[None]]
-"""Stores the keys of a kind, so that tokens stay valid after a restart of the RM."""
+"""The function that stores the keys of one kind of token, so that tokens stay valid after a restart of the RM."""
 
 
 class Rolling(Struct, frozen=True):
-    """The rolling of one kind's keys: a new one every `interval_ms`, current `activation_ms` after its creation."""
+    """When the keys of one kind change: a new one every `interval_ms`, which becomes current `activation_ms` later."""
 
     kind: str
     keys: KeyRing
@@ -69,7 +69,7 @@ class MasterKeys:
         )
 
     def recover(self, stored: Callable[[str], tuple[MasterKey, ...]]) -> None:
-        """Use the keys of an earlier RM, `stored` by kind; if a change was in progress, both keys."""
+        """Use the keys of an earlier RM, `stored` by kind; both keys if one was being replaced."""
         for rolling in self._rollings:
             keys = stored(rolling.kind)
             if keys:
@@ -77,13 +77,13 @@ class MasterKeys:
                 rolling.keys.next = keys[1] if len(keys) > 1 else None
 
     async def keep(self, keep: Keep) -> None:
-        """Store the keys, now and before each change."""
+        """Store the keys, now and before each later change."""
         self._keep = keep
         for rolling in self._rollings:
             await keep(rolling.kind, rolling.keys.accepted())
 
     async def roll_forever(self, sleep: Sleep = asyncio.sleep) -> None:
-        """Roll the keys until cancelled; `sleep` takes seconds."""
+        """Replace the keys at their times until cancelled; `sleep` takes seconds."""
         async with asyncio.TaskGroup() as group:
             for rolling in self._rollings:
                 group.create_task(_roll(rolling, sleep, self._keep, self._new_key))
@@ -104,7 +104,10 @@ async def _roll(rolling: Rolling, sleep: Sleep, keep: Keep, new_key: Callable[[]
 
 
 async def _kept(keep: Keep, sleep: Sleep, kind: str, keys: tuple[MasterKey, ...]) -> None:
-    """Returns once they are stored, however long the disk is full: the earlier keys stay valid meanwhile."""
+    """Store the keys; returns once they are durable, however long the disk is full.
+
+    The earlier keys stay valid meanwhile.
+    """
     while True:
         try:
             return await keep(kind, keys)
@@ -114,7 +117,7 @@ async def _kept(keep: Keep, sleep: Sleep, kind: str, keys: tuple[MasterKey, ...]
 
 
 async def _keep_nothing(kind: str, keys: tuple[MasterKey, ...]) -> None:
-    """Without a state store the keys are lost when the RM exits."""
+    """Store nothing: without a state store the keys are lost when the RM exits."""
 
 
 def _rolling(

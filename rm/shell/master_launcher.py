@@ -44,7 +44,7 @@ SUBMIT_TIME = "APP_SUBMIT_TIME_ENV"
 CONNECT_INTERVAL_MS = 1000
 """Time between two attempts to reach an NM (ipc.client.connect.retry.interval)."""
 CALL_TIMEOUT_S = 20.0
-"""How long an NM may take to reply; it replies before it fetches the container's files."""
+"""How long an NM may take to reply; the reply does not wait for the container's files to be localized."""
 
 _logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ Report = Callable[[AMLaunched | AMLaunchFailed], None]
 
 
 class MasterLauncher:
-    """Carries out LaunchAM and CleanUpAM, some at a time; `report` gets the outcome of each launch."""
+    """Carries out LaunchAM and CleanUpAM, several at a time. `report` receives the outcome of each launch."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class MasterLauncher:
         self._running: set[asyncio.Task[None]] = set()
 
     def cancel(self) -> None:
-        """Cancel all launches and clean-ups: the RM stops."""
+        """Cancel all launches and clean-ups, because the RM stops."""
         for task in tuple(self._running):
             task.cancel()
 

@@ -1,7 +1,7 @@
 """Adds keys and tokens to the core's replies: the core names containers and nodes, the shell has the keys.
 
-A repeated call must get the same reply, so each AM's last signed reply is kept beside the core's reply it was made
-from: the core answers a repeated call with the same object.
+A repeated call must get the same reply. So the last signed reply to each AM is kept together with the core's reply from
+which it was made: for a repeated call the core returns the same object again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from yarn.states import ContainerType, NodeAction
 
 @dataclass(slots=True)
 class _Issued:
-    """What one attempt's AM has received: its last reply before and after signing, {node: key id of its NM token}."""
+    """What one AM has received: its last reply before and after signing, and {node: key id of its NM token}."""
 
     reply: AllocateResponse | None = None
     signed: AllocateResponse | None = None
@@ -35,7 +35,7 @@ class _Issued:
 
 
 class ResponseSigner:
-    """Signs replies. `user_of` returns the user of an application, `clock` the wall time in ms."""
+    """Signs replies. `user_of` returns the user of an application, `clock` the wall-clock time in ms."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class ResponseSigner:
         )
 
     def are_newest(self, container_key_id: int, nm_key_id: int) -> bool:
-        """Whether these are the newest keys: then a reply without news needs no signing."""
+        """True if these are the newest keys; then a reply without news needs no signing."""
         keys = self._keys
         return (
             _newer_key(keys.containers.keys, container_key_id) is None
@@ -77,7 +77,7 @@ class ResponseSigner:
         )
 
     def sign_heartbeat(self, request: NodeHeartbeatRequest, reply: NodeHeartbeatResponse) -> NodeHeartbeatResponse:
-        """Add the keys that the node lacks, and tokens for updated containers; most replies need neither."""
+        """Add the keys that the node lacks, and tokens for updated containers. Most replies need neither."""
         container_key = _newer_key(self._keys.containers.keys, request.container_token_key_id)
         nm_key = _newer_key(self._keys.nodes.keys, request.nm_token_key_id)
         if reply.action is not NodeAction.NORMAL:
@@ -106,7 +106,10 @@ class ResponseSigner:
         )
 
     def sign_allocation(self, identifier: AMRMTokenIdentifier, reply: AllocateResponse) -> AllocateResponse:
-        """`identifier` is that of the AM's token: if it was signed with an old key, the reply has a new token."""
+        """Add tokens to an allocate response.
+
+        `identifier` is that of the caller's token: if the token was signed with an old key, the response has a new one.
+        """
         attempt_id = identifier.attempt_id
         issued = self._issued.setdefault(attempt_id, _Issued())
         if issued.reply is reply and issued.signed is not None:
@@ -154,7 +157,7 @@ class ResponseSigner:
         return self._keys.masters.create(identifier.attempt_id)
 
     def _is_outdated(self, issued: _Issued, node_id: NodeId) -> bool:
-        """Whether the AM's token for the node was signed with a key that has been replaced."""
+        """True if the AM's token for the node was signed with a key that has been replaced."""
         current = self._keys.nodes.keys.current
         key_id = issued.node_keys.get(node_id)
         return key_id is not None and current is not None and key_id != current.key_id

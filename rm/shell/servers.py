@@ -10,15 +10,26 @@ from typing import Any
 
 from wire.address import Address
 from wire.caller import Caller
-from wire.server import ConnectionLimits, RpcObserver, RpcServer
+from wire.cluster_secret import socket_dir
+from wire.connection_limits import SPLICED_DESCRIPTORS, ConnectionLimits
+from wire.dispatch import RpcObserver
+from wire.hadoop_authentication import HadoopAuthentication
+from wire.server import RpcServer
 from wire.tokens import ClientTokenSecretManager
 from yarn.configuration import Configuration
 from yarn.errors import InvalidToken
 from yarn.settings.kinds import AddressSetting
-from yarn.settings.yarnling import CLUSTER_SECRET_FILE, LISTEN_BEYOND_LOOPBACK, OPEN_TO_LOCAL_USERS
+from yarn.settings.yarnling import (
+    CLUSTER_SECRET_FILE,
+    HADOOP_RPC_ENABLED,
+    LISTEN_BEYOND_LOOPBACK,
+    OPEN_TO_LOCAL_USERS,
+)
 
 ADDRESSES = 4
 """Client, scheduler, resource tracker, admin."""
+HADOOP_ADDRESSES = 3
+"""The addresses that Hadoop's clients may call: all but the resource tracker's."""
 _LOOPBACK_PEERS = ("ipv4:127.", "ipv6:[::1]:", "ipv6:%5B::1%5D:")
 """The start of gRPC's names of callers on this machine."""
 
@@ -32,13 +43,23 @@ class Servers:
         self._conf = conf
         self._observers = observers
         self._beyond_loopback = LISTEN_BEYOND_LOOPBACK.of(conf)
-        self._limits = ConnectionLimits.for_addresses(ADDRESSES)
+        self._answers_hadoop = HADOOP_RPC_ENABLED.of(conf)
+        spliced = HADOOP_ADDRESSES if self._answers_hadoop else 0
+        self._limits = ConnectionLimits.for_addresses(ADDRESSES + spliced * (SPLICED_DESCRIPTORS - 1))
         self._servers: list[RpcServer] = []
 
     def add(
-        self, setting: AddressSetting, rpcs: tuple[Any, ...], handler: object, authenticate: Callable[[Any], Any]
+        self,
+        setting: AddressSetting,
+        rpcs: tuple[Any, ...],
+        handler: object,
+        authenticate: Callable[[Any], Any],
+        hadoop: HadoopAuthentication | None = None,
     ) -> RpcServer:
-        """Create a server for an address; the caller may add further protocols to it."""
+        """Create a server for an address; the caller may add further protocols to it.
+
+        `hadoop`: how clients of Hadoop's RPC authenticate, if that is enabled; None: they may not call this address.
+        """
         server = RpcServer(
             Address.read(self._conf, setting),
             observers=self._observers,
@@ -46,6 +67,8 @@ class Servers:
             limits=self._limits,
         )
         server.add(rpcs, handler, authenticate)
+        if hadoop is not None and self._answers_hadoop:
+            server.answer_hadoop(hadoop, socket_dir(self._conf))
         self._servers.append(server)
         return server
 

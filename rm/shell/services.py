@@ -67,7 +67,6 @@ from yarn.protocols.client import (
     NodesToLabels,
     QueueInfoRequest,
     QueueUserAcls,
-    ResourceTypeInfo,
     UpdatePriorityRequest,
     UpdateTimeoutsRequest,
 )
@@ -88,7 +87,7 @@ from yarn.protocols.tracker import (
     RegisterNodeManagerResponse,
 )
 from yarn.queues import QueueInfo
-from yarn.resource import Resource
+from yarn.resource import Resource, ResourceTypeInfo
 from yarn.states import NodeState
 from yarn.times import format_iso8601, parse_iso8601
 
@@ -166,18 +165,21 @@ class ClientService:
 
     @handles(ApplicationClientProtocol.get_application_report)
     async def get_application_report(self, caller: Caller[None], request: ApplicationId) -> ApplicationReport:
-        report = reports.application_report(self._core.context, request, _reader_of(caller))
-        attempt = self._core.context.apps[request].current_attempt
-        if attempt is None or not report.unmanaged or caller.user != report.user:
-            return report
-        # RMAppImpl: only while the AM has not registered yet; after that it has the token.
-        if attempt.state is not RMAppAttemptState.LAUNCHED:
-            return report
-        return replace(report, am_rm_token=self._signer.master_token(attempt.attempt_id))
+        return self._with_token(caller, reports.application_report(self._core.context, request, _reader_of(caller)))
 
     @handles(ApplicationClientProtocol.get_applications)
     async def get_applications(self, caller: Caller[None], request: ApplicationFilter) -> tuple[ApplicationReport, ...]:
-        return await in_parts(reports.applications(self._core.context, request, _reader_of(caller)))
+        found = reports.applications(self._core.context, request, _reader_of(caller))
+        return await in_parts(self._with_token(caller, report) for report in found)
+
+    def _with_token(self, caller: Caller[None], report: ApplicationReport) -> ApplicationReport:
+        """With the token of an unmanaged AM, for its own user, until it has registered (RMAppImpl)."""
+        if not report.unmanaged or caller.user != report.user:
+            return report
+        attempt = self._core.context.apps[report.application_id].current_attempt
+        if attempt is None or attempt.state is not RMAppAttemptState.LAUNCHED:
+            return report
+        return replace(report, am_rm_token=self._signer.master_token(attempt.attempt_id))
 
     @handles(ApplicationClientProtocol.get_cluster_metrics)
     async def get_cluster_metrics(self, caller: Caller[None], request: None) -> ClusterMetrics:
@@ -220,6 +222,18 @@ class ClientService:
     @handles(ApplicationClientProtocol.get_cluster_node_labels)
     async def get_cluster_node_labels(self, caller: Caller[None], request: None) -> tuple[NodeLabel, ...]:
         return self._core.scheduler.labels.cluster_labels()
+
+    @handles(ApplicationClientProtocol.get_cluster_node_attributes)
+    async def get_cluster_node_attributes(self, caller: Caller[None], request: None) -> None:
+        """None: nodes have no attributes."""
+
+    @handles(ApplicationClientProtocol.get_attributes_to_nodes)
+    async def get_attributes_to_nodes(self, caller: Caller[None], request: None) -> None:
+        """None."""
+
+    @handles(ApplicationClientProtocol.get_nodes_to_attributes)
+    async def get_nodes_to_attributes(self, caller: Caller[None], request: None) -> None:
+        """None."""
 
     @handles(ApplicationClientProtocol.get_application_attempt_report)
     async def get_application_attempt_report(

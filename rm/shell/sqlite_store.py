@@ -38,14 +38,14 @@ TABLES = {
 }
 EPOCH = ("epoch",)
 NODE_LABELS = ("node-labels",)
-"""Keys in the table `cluster`."""
+"""The keys of rows in the table `cluster`."""
 
 Keys = tuple[MasterKey, ...]
-"""The keys of one kind of token: the current one, and the next one while they change."""
+"""The keys of one kind of token: the current one, and while they are being replaced also the next one."""
 
 
 class SQLiteStateStore:
-    """One open file. Its calls block; they may come from any thread, one at a time."""
+    """One open state store. Its methods block; they may be called from any thread, one at a time."""
 
     def __init__(self, file: StoreFile) -> None:
         self._file = file
@@ -88,7 +88,7 @@ class SQLiteStateStore:
         return int(found[0][1]) if found else 0
 
     def raise_epoch(self) -> None:
-        """Increase the epoch for the next ResourceManager that recovers."""
+        """Increase the epoch, for the ResourceManager that recovers next."""
         epoch = self._epoch() + 1
         with self._file.writing() as group:
             group.put("cluster", EPOCH, (str(epoch),))
@@ -105,7 +105,10 @@ class SQLiteStateStore:
                 group.put("master_key", (kind, place), (key.key_id, key.secret))
 
     def write(self, effects: Iterable[StoreEffect]) -> None:
-        """Write all in one transaction. Any error means that nothing was written; StoreUnavailable: try again later."""
+        """Write all effects in one transaction.
+
+        After an error nothing was written; StoreUnavailable: try again later.
+        """
         with self._file.writing() as group:
             for effect in effects:
                 _apply(effect, group)

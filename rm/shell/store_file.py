@@ -1,4 +1,4 @@
-"""The state store's file: a SQLite database that notices when what it holds is not what was written last.
+"""The state store's file: a SQLite database that detects any change that it did not make itself.
 
     file = StoreFile.open(path, said="yarn.yarnling.state-store-file = /var/...", tables=TABLES)
     with file.writing() as group:                        one transaction
@@ -34,14 +34,15 @@ from yarn.errors import InvalidArgumentException, YarnException
 
 SCHEMA_VERSION = 3
 FILE_KIND = 0x7961726E
-"""`yarn`, in the header of the file: another program's database is not taken for a state store."""
+"""`yarn`, in the header of the file, so that a database of another program is not mistaken for a state store."""
 PAGE_BYTES = 4096
 JOURNAL = "-journal"
-"""SQLite's rollback journal. It stays there with an empty header, so its presence shows that the store was in use."""
+"""The suffix of SQLite's rollback journal. The journal is kept with an empty header, so its presence shows that the
+store was in use."""
 EARLIER_LOG = "-wal"
-"""The write-ahead log of releases up to schema version 2."""
+"""The suffix of the write-ahead log, which releases up to schema version 2 used."""
 UNFINISHED = "-new-"
-"""Begins what follows the file's name in the name of the directory in which a new file is made."""
+"""The suffix, followed by random letters, of the directory in which a new file is created."""
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _HEADER_BYTES = 100
@@ -49,7 +50,7 @@ _MAGIC = b"SQLite format 3\0"
 _ROLLBACK_FORMAT = b"\x01\x01"
 _LOG_FORMAT = b"\x02\x02"
 _NAMED_MAX = 3
-"""Damaged records that a message names; the rest are counted."""
+"""How many damaged records a message names; the others are counted."""
 
 _TRY_AGAIN = frozenset(
     {
@@ -69,15 +70,15 @@ Row = tuple[Any, ...]
 
 
 class StoreUnavailable(YarnException):
-    """The file cannot be written now, but may be later. The call wrote nothing, and nothing earlier is lost."""
+    """The file cannot be written now, but may be later. The call wrote nothing, and earlier writes are kept."""
 
 
 class StoreDamaged(YarnException):
-    """The files of the store are not as they were written. A ResourceManager must not go on with them."""
+    """The content of the store's files is not what was written. A ResourceManager must not continue with them."""
 
 
 class Table(Struct, frozen=True):
-    """Columns as SQL declares them, such as "number INTEGER"; the key's come first."""
+    """A table. Columns are written as in SQL, such as "number INTEGER"; those of the key come first."""
 
     key: tuple[str, ...]
     content: tuple[str, ...]
@@ -95,7 +96,7 @@ _DIGEST_SQL = "CREATE TABLE digest (digest BLOB NOT NULL)"
 
 
 def store_files(path: Path) -> list[Path]:
-    """Every file or directory that the store at `path` may consist of, whether it exists or not.
+    """All files and directories that the store at `path` may consist of, existing or not.
 
     Deleting all of them starts over without applications. The store must not be in use.
     """
@@ -112,7 +113,7 @@ class Group:
         self.digest = _stored_digest(database)
 
     def put(self, table: str, key: tuple[Value, ...], content: tuple[Value, ...]) -> None:
-        """Insert the row, in place of the one with this key if there is one."""
+        """Insert the row, or replace the one with the same key."""
         self.remove(table, key)
         row = (*key, *content)
         checksum = _checksum(table, row)
@@ -128,7 +129,10 @@ class Group:
 
 
 class StoreFile:
-    """One open file, locked until it is closed. Its calls block; they may come from any thread, one at a time."""
+    """One open file, locked until it is closed.
+
+    Its methods block; they may be called from any thread, one at a time.
+    """
 
     def __init__(self, database: sqlite3.Connection, path: Path, said: str, tables: Tables) -> None:
         self._database = database
@@ -177,7 +181,10 @@ class StoreFile:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Rows are decoded in the block. Raises StoreDamaged for one that cannot be, although its checksum is right."""
+        """A context for decoding rows.
+
+        Raises StoreDamaged for a row that cannot be decoded although its checksum is right.
+        """
         try:
             yield
         except (DecodeError, ValueError, TypeError, InvalidArgumentException) as error:
@@ -185,9 +192,9 @@ class StoreFile:
 
     @contextmanager
     def writing(self) -> Iterator[Group]:
-        """A transaction: all of it is on the disk when the block has been left, or none of it and an error is raised.
+        """A transaction: at the end of the block everything is on disk, or nothing is and an error is raised.
 
-        Raises StoreUnavailable for a full disk, YarnException for what cannot be repaired while the RM runs.
+        Raises StoreUnavailable for a full disk, YarnException for errors that cannot be repaired while the RM runs.
         """
         with _translated(self._path, self._said), self._database:
             group = Group(self._database, self._tables)
@@ -209,7 +216,10 @@ class StoreFile:
         execute("COMMIT")
 
     def _check_kind(self) -> None:
-        """A header that fits other tables is another program's; one that does not fit our tables is damaged."""
+        """Check the tables.
+
+        A valid header with other tables means another program's file; an invalid one means damage.
+        """
         execute = self._database.execute
         (kind,) = execute("PRAGMA application_id").fetchone()
         (version,) = execute("PRAGMA user_version").fetchone()
@@ -266,7 +276,7 @@ def _xor(one: bytes, other: bytes) -> bytes:
     return (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).to_bytes(len(one), "big")
 
 
-# The file among other files
+# The store's file and the files beside it
 
 
 def _beside(path: Path, suffix: str) -> Path:
@@ -282,7 +292,7 @@ def _damaged(path: Path, said: str, what: str) -> StoreDamaged:
 
 
 def _refuse_leftovers(path: Path, said: str) -> None:
-    """Raises StoreDamaged if the file is missing and one that SQLite kept beside it is not."""
+    """Raises StoreDamaged if the file is missing but SQLite's journal of it exists."""
     for suffix in (JOURNAL, EARLIER_LOG):
         beside = _beside(path, suffix)
         if beside.exists() and beside.stat().st_size > 0:
@@ -293,7 +303,7 @@ def _refuse_leftovers(path: Path, said: str) -> None:
 
 
 def _create(path: Path, said: str, tables: Tables) -> None:
-    """Create an empty store elsewhere and link it to `path`: if the process is killed there is the whole file or none.
+    """Create an empty store elsewhere and link it to `path`, so that a killed process leaves the whole file or none.
 
     If another ResourceManager creates the file at the same time, its file is kept.
     """
@@ -328,7 +338,7 @@ def _write_empty(path: Path, tables: Tables) -> None:
 
 
 def _check_outside(path: Path, said: str) -> None:
-    """Checks that work without SQLite, which would change the files. Raises YarnException, StoreDamaged and OSError."""
+    """Check the file without SQLite, which would change it. Raises YarnException, StoreDamaged and OSError."""
     descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -356,7 +366,7 @@ def _check_outside(path: Path, said: str) -> None:
 
 @contextmanager
 def _translated(path: Path, said: str) -> Iterator[None]:
-    """Errors of SQLite, and of Python for values that it cannot read, as errors that name the file and a remedy."""
+    """Turn errors of SQLite and decoding errors into errors that name the file and a remedy."""
     try:
         yield
     except sqlite3.Error as error:

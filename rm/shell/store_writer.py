@@ -1,10 +1,10 @@
 """Writes the core's store effects to the state store's file, then releases the answers and events that wait for them.
 
 While one transaction is being written, further effects are collected for the next one (group commit), so a call waits
-for one or two transactions however many calls there are. The event loop never waits.
+for at most two transactions, however many calls there are. The event loop never blocks.
 
 While the file cannot be written (a full disk), the write is repeated. New applications are refused meanwhile, with the
-reason; running ones go on, and their changes wait here.
+reason. Running applications continue, and their changes wait here.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class _Step(Struct, frozen=True):
 
 
 class StoreWriter:
-    """The writer of one file. Once effects are durable it passes events to `report` and answers to `answer`.
+    """Writes to one file. Once effects are durable it passes events to `report` and answers to `answer`.
 
-    `fail` is called when the file can never be written again; from then on no event or answer is released.
+    `fail` is called when the file can never be written again; after that no event or answer is released.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class StoreWriter:
             self._writing = asyncio.get_running_loop().create_task(self._write(), name="state-store")
 
     async def write_keys(self, kind: str, keys: Keys) -> None:
-        """Returns once they are durable. Raises YarnException if they cannot be written."""
+        """Store the keys; returns once they are durable. Raises YarnException if they cannot be written."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._store.write_keys, kind, keys)
 
     async def close(self) -> None:
@@ -106,7 +106,7 @@ class StoreWriter:
             self._writing = None
 
     async def _write_steps(self, steps: list[_Step]) -> None:
-        """Returns once they are durable. Raises YarnException if the file cannot be written, now or when closing."""
+        """Write steps; returns once they are durable. Raises YarnException if the file cannot be written or closed."""
         while effects := [effect for step in steps for effect in step.effects]:
             try:
                 await asyncio.get_running_loop().run_in_executor(self._thread, self._store.write, effects)
@@ -122,7 +122,7 @@ class StoreWriter:
             else:
                 self._note(None)
                 break
-        # If all of it was refused, nothing was written: the next write shows whether the file can be written.
+        # If every application was refused, nothing was written: the next write shows whether the file can be written.
         self.problem = None
         for step in steps:
             self._release(step)
@@ -135,7 +135,7 @@ class StoreWriter:
             _logger.info("the state store can be written again")
 
     def _without_new_application(self, step: _Step, problem: StoreUnavailable) -> _Step:
-        """The step without its new application, if it has one, whose submission is refused."""
+        """The step without its new application, if it has one; the submission is refused."""
         new = [effect for effect in step.effects if isinstance(effect, SaveApplication) and effect.saving is Saving.NEW]
         if not new:
             return step

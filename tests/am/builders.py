@@ -1,4 +1,4 @@
-"""Short builders for the tests of am: containers, statuses, replies of one application on hosts n1, n2, ..."""
+"""Short builders for the tests of am: containers, statuses and replies for one application on hosts n1, n2, ..."""
 
 from __future__ import annotations
 

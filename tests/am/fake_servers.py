@@ -46,9 +46,10 @@ Reply = AllocateResponse | YarnException
 
 @dataclass
 class FakeResourceManager:
-    """The RM's service for AMs with Hadoop's rules for response ids; each heartbeat gets the next of `replies`.
+    """The RM's service for AMs, with Hadoop's rules for response ids. Each heartbeat gets the next of `replies`.
 
-    Their response ids are set here. An exception among them is raised. Then replies are empty.
+    The service sets the response ids of the replies. An exception among `replies` is raised. After the last of them,
+    replies are empty.
     """
 
     replies: list[Reply] = field(default_factory=list)
@@ -57,7 +58,8 @@ class FakeResourceManager:
     tokens: list[Token | None] = field(default_factory=list)
     registered: int = 0
     registrations_lost: int = 0
-    """This many are not answered: the RM is killed before it handles them, or after (`loses_answers_only`)."""
+    """How many registrations are not answered: the RM is killed before it handles them, or after
+    (`loses_answers_only`)."""
     loses_answers_only: bool = False
     finished: list[FinishApplicationMasterRequest] = field(default_factory=list)
     is_registered: bool = False
@@ -105,7 +107,7 @@ class FakeResourceManager:
         return FinishApplicationMasterResponse(len(self.finished) >= self.finishes_needed)
 
     def forget(self) -> None:
-        """Forget the AM, as after a restart."""
+        """Forget the AM, as an RM does that restarts."""
         self.is_registered = False
 
 
@@ -116,7 +118,7 @@ def with_response_id(reply: AllocateResponse, response_id: int) -> AllocateRespo
 
 @dataclass
 class FakeNodeManager:
-    """An NM's service: it starts containers, but each call with the next of `refusals` while there are some."""
+    """An NM's service: it starts containers, but while there are `refusals`, each call gets the next of these."""
 
     refusals: list[YarnException] = field(default_factory=list)
     started: list[ContainerId] = field(default_factory=list)
@@ -125,7 +127,7 @@ class FakeNodeManager:
     tokens: list[Token | None] = field(default_factory=list)
     sizes: dict[ContainerId, Resource] = field(default_factory=dict)
     has_gone: bool = False
-    """It was replaced by another process, which has none of its containers."""
+    """True if the NM was replaced by another process, which has none of its containers."""
 
     async def start_containers(
         self, caller: Caller[None], requests: tuple[StartContainerRequest, ...]
@@ -157,7 +159,7 @@ class FakeNodeManager:
         return GetContainerStatusesResponse(known, failed)
 
     async def update_container(self, caller: Caller[None], tokens: tuple[Token, ...]) -> UpdateContainersResponse:
-        """The new size is the token's password."""
+        """Change the size of a container; the new size is the token's password."""
         container_id = ContainerId.parse(tokens[0].identifier.decode())
         if self.refusals:
             return UpdateContainersResponse(failed={container_id: self.refusals.pop(0)})

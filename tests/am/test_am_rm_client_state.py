@@ -23,11 +23,10 @@ from am.core.events import (
 from am.core.invariants import CheckedAMRMClientState
 from am.core.requests import ContainerRequest
 from tests.am.builders import GB, container, container_id, ended, node_id, node_report, reply
-from yarn.asks import Preemption, ResourceRequest, UpdateContainerRequest
-from yarn.containers import Container, Token
+from yarn.containers import Container, Preemption, ResourceRequest, Token, UpdateContainerRequest
 from yarn.errors import InternalError
 from yarn.protocols.master import AllocateRequest, AllocateResponse, NMToken, RegisterApplicationMasterResponse
-from yarn.states import ContainerUpdateType, NodeState
+from yarn.states import ContainerUpdateType, NodeState, SchedulerResourceTypes
 
 
 def rack_of(host: str) -> str:
@@ -38,7 +37,7 @@ ANYWHERE = ContainerRequest(GB, priority=1)
 
 
 def exchange(state: AMRMClientState, response: AllocateResponse | None = None) -> list[object]:
-    """One heartbeat; the reply gets the response id that follows its request's."""
+    """Exchange one heartbeat. The reply gets the response id that follows that of the request."""
     request = state.next_request(0.0)
     return list(state.handle_reply(replace(response or reply(), response_id=request.response_id + 1)))
 
@@ -90,7 +89,7 @@ def test_the_response_id_follows_the_replies() -> None:
 
 
 def test_a_request_with_unknown_outcome_is_sent_again_unchanged() -> None:
-    """The RM answers an exact repeat with the answer it gave before, and reads nothing new in it."""
+    """The RM answers an exact repetition with the same answer as before, and ignores its content."""
     state = CheckedAMRMClientState()
     state.add_request(ANYWHERE)
     first = state.next_request(0.1)
@@ -138,7 +137,7 @@ def test_an_allocated_container_satisfies_one_request() -> None:
 
 
 def test_a_satisfied_request_is_not_sent_again_as_the_rm_has_lowered_its_count() -> None:
-    """Otherwise what the RM allocates before it gets the lower count would be allocated twice."""
+    """Otherwise containers that the RM allocates before it gets the lower count would be allocated twice."""
     state = CheckedAMRMClientState()
     for _ in range(3):
         state.add_request(ANYWHERE)
@@ -209,7 +208,7 @@ def test_an_end_is_reported_exactly_once() -> None:
 
 
 def test_events_of_a_reply_are_in_hadoops_order() -> None:
-    """AMRMClientAsyncImpl's handler: nodes, completed containers, then allocated ones."""
+    """The order is that of AMRMClientAsyncImpl's handler: nodes, completed containers, then allocated ones."""
     state = CheckedAMRMClientState()
     lost, asked = (node_report("n1", NodeState.LOST),), Preemption((container_id(9),))
     state.next_request(0.0)
@@ -238,7 +237,7 @@ def test_registration_brings_tokens_and_containers_of_earlier_attempts() -> None
         "root.default",
         containers_from_previous_attempts=(container(2),),
         nm_tokens=(NMToken(node_id("n1"), token),),
-        resource_types=("MEMORY",),
+        scheduler_resource_types=(SchedulerResourceTypes.MEMORY,),
     )
     assert state.handle_registered(response) == [
         Registered(GB, "root.default", ("MEMORY",)),
@@ -248,7 +247,7 @@ def test_registration_brings_tokens_and_containers_of_earlier_attempts() -> None
 
 
 def test_after_a_restart_of_the_rm_everything_outstanding_is_sent_again() -> None:
-    """AMRMClientImpl on ApplicationMasterNotRegistered: all from response id 0."""
+    """As AMRMClientImpl does on ApplicationMasterNotRegistered, everything is sent again, from response id 0."""
     state = CheckedAMRMClientState()
     update = UpdateContainerRequest(container_id(3), 0, ContainerUpdateType.INCREASE_RESOURCE, GB * 2)
     state.add_request(ANYWHERE)
@@ -282,10 +281,10 @@ def test_a_reply_without_a_request_is_a_bug() -> None:
 
 
 class Manager:
-    """What an RM knows: rows as sent and as lowered by allocating, the blacklist, the releases it has seen.
+    """What an RM knows: rows as sent and as lowered by allocations, the blacklist, the releases that it has seen.
 
-    It answers a repeated call as it did before. What it allocates is part of the answer to the next call, after that
-    call's rows have been read.
+    It answers a repeated call as it did before. The containers that it allocates are part of the answer to the next
+    call, after it has read the rows of that call.
     """
 
     def __init__(self) -> None:
@@ -296,7 +295,7 @@ class Manager:
         self.last: tuple[AllocateRequest, AllocateResponse] | None = None
 
     def place(self, given: Container) -> None:
-        """Place a container if one is wanted anywhere at its priority: its `*` row goes down by one."""
+        """Place a container if one is wanted anywhere at its priority. The count of its `*` row then falls by one."""
         wanted = self.rows.get((given.priority, "*"), 0)
         if wanted:
             self.rows[given.priority, "*"] = wanted - 1

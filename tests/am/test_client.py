@@ -53,7 +53,7 @@ async def registered(manager: FakeResourceManager) -> AsyncIterator[AMRMClient]:
 
 
 async def events_until(rm: AMRMClient, kind: type[Event]) -> list[Event]:
-    """The events up to the first of that class, without HeartbeatDone."""
+    """Collect the events up to the first one of this class; HeartbeatDone is left out."""
     found: list[Event] = []
     async for event in rm.events():
         if not isinstance(event, HeartbeatDone) or kind is HeartbeatDone:
@@ -69,7 +69,7 @@ async def test_the_first_event_is_the_registration() -> None:
 
 
 async def test_a_registration_that_is_not_answered_is_repeated() -> None:
-    """The RM was killed while it had the call, and the restarted one does not know of it (RMProxy retries)."""
+    """The RM was killed while it handled the call, and the restarted RM does not know of it (RMProxy retries)."""
     manager = FakeResourceManager(registrations_lost=2)
     async with registered(manager) as rm:
         assert await events_until(rm, HeartbeatDone) == [Registered(GB, "root.default"), HeartbeatDone(GB, 1)]
@@ -103,7 +103,7 @@ async def test_progress_is_sent_with_each_heartbeat() -> None:
 
 
 async def test_the_rack_of_a_requested_node_comes_from_the_clusters_table(tmp_path: Path) -> None:
-    """AMRMClientImpl: a request for a node is also one for its rack, which RackResolver looks up."""
+    """A request for a node is also one for its rack, which RackResolver looks up (AMRMClientImpl)."""
     (tmp_path / "table").write_text("n7 /r7\n")
     manager = FakeResourceManager()
     async with asyncio.timeout(TIMEOUT_S), served(manager) as address:
@@ -129,7 +129,7 @@ async def heard(manager: FakeResourceManager, condition: object) -> None:
 
 
 async def test_a_heartbeat_whose_answer_is_lost_is_repeated_and_counts_once() -> None:
-    """The RM handles the call, the answer is lost: the client repeats it under the same response id."""
+    """The RM handles the call, but the answer is lost. The client repeats the call under the same response id."""
     manager = FakeResourceManager()
     lost = replace(reply(completed=(ended(2),)), response_id=1)
 
@@ -227,7 +227,7 @@ async def test_unregister_registers_again_with_an_rm_that_has_restarted() -> Non
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["killed before", "answer lost"])
 async def test_unregister_survives_a_registration_that_is_not_answered(is_known: bool) -> None:
-    """The RM is killed again when the AM registers again to unregister; or only the answer is lost."""
+    """Either the RM is killed again when the AM registers again to unregister, or only the answer is lost."""
     manager = FakeResourceManager()
     async with registered(manager) as rm:
         await events_until(rm, HeartbeatDone)

@@ -1,4 +1,4 @@
-"""The examples run as printed."""
+"""The examples run as their documentation prints them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NO_NETWORK = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT
 
 
 def built_node_master(directory: Path) -> None:
-    """Skips, with the reason, where Node.js or its registry is not available."""
+    """Build the Node.js example. Skips the test, with the reason, if Node.js or its registry is not available."""
     missing = [program for program in ("node", "npm") if shutil.which(program) is None]
     if missing:
         pytest.skip(f"{' and '.join(missing)}: not installed")

@@ -17,8 +17,7 @@ from am.programs.gang.core import Gang, GangPlan, Phase
 from am.programs.mapreduce.core.tasks import AttemptState, TaskState
 from tests.am.builders import GB, container, container_id, ended, node_id, reply
 from tests.am.programs.mapreduce.model import started
-from yarn.asks import UpdateContainerRequest
-from yarn.containers import ContainerLaunchContext
+from yarn.containers import ContainerLaunchContext, UpdateContainerRequest
 from yarn.errors import InternalError
 from yarn.states import ContainerUpdateType, FinalApplicationStatus
 

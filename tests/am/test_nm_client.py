@@ -72,7 +72,9 @@ async def test_a_refusal_is_raised_at_once() -> None:
 
 
 async def test_a_start_whose_answer_is_lost_is_settled_by_a_status_query() -> None:
-    """The NM started it and the answer was lost: it is not started again, and the caller gets no error."""
+    """The NM started the container, but the answer was lost: the container is not started again, and
+    there is no error.
+    """
     node = FakeNodeManager()
     started = node.start_containers
 

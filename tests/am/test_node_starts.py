@@ -21,7 +21,7 @@ FORGED = InvalidToken("the seal is wrong")
 
 
 class FakeNodeManager:
-    """Starts all but the `refused`; like a real NM, it starts those before a forged one."""
+    """Starts all containers except the `refused` ones. Like a real NM, it starts those before a forged one."""
 
     def __init__(self) -> None:
         self.calls: list[list[ContainerId]] = []
@@ -105,7 +105,7 @@ async def test_a_failed_call_fails_all_its_starts() -> None:
 
 
 async def test_a_forged_token_does_not_affect_other_starts_and_nothing_is_started_twice() -> None:
-    """The whole call is refused, although those before the forged one run (ContainerManagerImpl)."""
+    """The whole call is refused, although the containers before the forged one run (ContainerManagerImpl)."""
     node = FakeNodeManager()
     node.forged = IDS[1]
     async with starts_on(node) as starts:

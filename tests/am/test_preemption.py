@@ -1,4 +1,4 @@
-"""Which containers an AM releases: the strict ones, then the cheapest that are enough."""
+"""Which containers an AM releases: the strict ones, then the cheapest others that are enough."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from am.core.preemption import ReleaseCandidate, containers_to_release
 from tests.am.builders import GB, container_id
-from yarn.asks import Preemption, ResourceRequest
+from yarn.containers import Preemption, ResourceRequest
 from yarn.resource import Resource
 
 HELD = {

@@ -1,4 +1,4 @@
-"""Reconciliation after a restart of the RM: events of the RM and of NMs in, queries and ends out."""
+"""Reconciliation after a restart of the RM: it gets events of the RM and of NMs, and returns queries and ends."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def running(number: int) -> ContainerStatus:
 
 
 def started(*numbers: int, host: str = "n1") -> Reconciliation:
-    """A core that knows these containers, which run."""
+    """A core that knows two running containers."""
     core = CheckedReconciliation(EXPIRY_MS)
     assert core.handle(allocated(*numbers, host=host), 0) == []
     for number in numbers:
@@ -58,7 +58,7 @@ def started(*numbers: int, host: str = "n1") -> Reconciliation:
 
 
 def given_up(core: Reconciliation, from_ms: int) -> list[ReconciliationEffect]:
-    """The effects of n1's silence for an expiry interval, without queries."""
+    """The effects after n1 was silent for an expiry interval; queries are left out."""
     effects: list[ReconciliationEffect] = []
     for at_ms in range(from_ms, from_ms + EXPIRY_MS + 1, INTERVAL_MS):
         effects += core.handle(DeadlineReached(), at_ms)
@@ -170,7 +170,7 @@ def test_a_resync_ends_the_silence_too() -> None:
 
 
 def test_an_am_that_was_stopped_itself_does_not_count_nodes_as_silent() -> None:
-    """When it continues it finds one query long unanswered."""
+    """When the AM continues, it finds that one query was not answered for a long time."""
     core = started(2)
     core.handle(Resynced(), 0)
     assert core.handle(NodeUnreachable(N1), 60_000) == [QueryNode(N1, (TWO,))]
@@ -235,7 +235,7 @@ class World:
         self.deliver(Resynced())
 
     def register(self) -> None:
-        """The nodes report their containers to the RM."""
+        """The nodes register with the RM and report their containers."""
         self.known |= {number for number, place in self.alive.items() if place in self.up}
 
     def report(self) -> None:

@@ -59,7 +59,7 @@ def test_two_hosts_of_one_rack_have_one_rack_row() -> None:
 
 
 def test_strict_locality_is_set_on_any_and_on_the_inferred_rack() -> None:
-    """AMRMClientImpl: a rack that was named is relaxed, one that is derived from a host is as strict as `*`."""
+    """A rack that was named is relaxed; a rack that is derived from a host is as strict as `*` (AMRMClientImpl)."""
     table = ResourceRequestTable(rack_of)
     table.add(ContainerRequest(GB, priority=1, nodes=("n1",), racks=("/r2",), relax_locality=False))
     assert sent(table) == [("*", 1, False), ("/r1", 1, False), ("/r2", 1, True), ("n1", 1, True)]

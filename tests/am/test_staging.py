@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from am.client.staging import default_staging_root, make_staging_directory, read_record, write_atomically, write_record
+from am.client.launching import (
+    default_staging_root,
+    make_staging_directory,
+    read_record,
+    write_atomically,
+    write_record,
+)
 from am.programs.mapreduce.core.events import TaskReport
 from tests.am.builders import APP
 from yarn.errors import InvalidArgumentException, YarnException

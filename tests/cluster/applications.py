@@ -1,4 +1,4 @@
-"""Applications for these tests, and their containers."""
+"""Applications for the tests on clusters, and their containers."""
 
 from __future__ import annotations
 
@@ -79,6 +79,6 @@ def wait_tasks(client: BlockingClient, report: ApplicationReport, count: int) ->
 
 
 def kill_container(container_id: ContainerId) -> None:
-    """Send SIGKILL to all its processes."""
+    """Send SIGKILL to all processes of the container."""
     for process in eventually(lambda: processes_of(container_id)):
         kill(process)

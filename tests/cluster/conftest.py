@@ -1,4 +1,4 @@
-"""Clusters of real processes for these tests, and how to wait for conditions."""
+"""Clusters of real processes for the tests in this folder, and how to wait for conditions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from yarnling.cluster.conditions import until_blocking
 from yarnling.cluster.local_cluster import LocalCluster
 
 eventually = until_blocking
-"""The first true value of a condition; its WaitTimeout has the last value."""
+"""Waits for the first true value of a condition; its WaitTimeout contains the last value."""
 EXPIRY_MS = 2000
 """Node expiry in these clusters, after the time factor: as short as a loaded machine allows."""
 SOON_LOST_S = EXPIRY_MS / 100

@@ -16,8 +16,7 @@ from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationSubmissionContext
-from yarn.asks import ANY, ResourceRequest
-from yarn.containers import Container, ContainerLaunchContext, Token
+from yarn.containers import ANY, Container, ContainerLaunchContext, ResourceRequest, Token
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yarn.nodes import NodeReport
 from yarn.protocols.container_management import StartContainerRequest
@@ -38,7 +37,8 @@ RACK = "/default-rack"
 PAGE = "http://example.org/history/1"
 TASK = Resource(256, 1)
 TOO_LARGE = Resource(1024, 4)
-"""A reservation counts as used: hence the recorded use of the queues."""
+"""The size of a container that is reserved. A reservation counts as used, which explains the recorded use of the
+queues."""
 TASK_COMMAND = ContainerLaunchContext(("trap '' QUIT; echo hello 1><LOG_DIR>/stdout; sleep 900",))
 WAIT_S = 60.0
 RETRY = RetryPolicy(max_wait_ms=10_000, interval_ms=100)
@@ -91,8 +91,10 @@ LABEL_SETTINGS = {
 LABEL_THEIRS = {"<NODE 1>": "localhost:45454", "<NODE 2>": "127.0.0.2:45455"}
 """The nodes on which labels were recorded."""
 
-WEB_SERVERS = ("localhost:8088", "localhost:8042", "localhost:28042", "127.0.0.2:28042")
-"""Of the recording's ResourceManager and NodeManagers. yarnling has none, and shows N/A for their addresses."""
+RM_WEB = "localhost:8088"
+"""The web server of the recording's ResourceManager. Ours has no pages yet, and shows N/A instead of links to them."""
+NM_WEB = ("localhost:8042", "localhost:28042", "127.0.0.2:28042")
+"""The web servers of the recording's NodeManagers."""
 
 EDITS: dict[str, Callable[[dict[str, str]], dict[str, str] | str]] = {
     "capacities of root's children sum to 120": lambda values: {**values, f"{_ROOT}.default.capacity": "70"},
@@ -123,7 +125,7 @@ class ConfigurationFile:
         self._values = dict(read_file(self._path).values())
 
     def edit(self, what: str) -> None:
-        """Make of the good file what it was before the invocation."""
+        """Change the good file to what it was before the recorded invocation."""
         edited = EDITS[what](self._values)
         self._path.write_text(edited if isinstance(edited, str) else to_xml(edited))
 
@@ -212,7 +214,7 @@ async def _failed(client: Client) -> ApplicationId:
 
 
 async def _running(client: Client, scheduler: str, nodes: tuple[NodeReport, NodeReport]) -> ApplicationId:
-    """A container on each node, and one reserved that fits on neither, on the second."""
+    """Run a container on each node, and reserve a container on the second node that fits on neither."""
     app_id, token = await _unmanaged(client, name="running-one", queue="root.dev.b")
     async with ApplicationMasterProtocol(scheduler, token=token) as rm:
         await rm.register_application_master(RegisterApplicationMasterRequest("localhost", -1))

@@ -16,7 +16,7 @@ from am.client.launching import python_launch_context
 from am.client.nm_client import NMClient
 from am.core.events import AllocateFailed, ContainersAllocated, ContainersCompleted, ContainersUpdated, ShutdownOrdered
 from am.core.requests import ContainerRequest
-from yarn.asks import UpdateContainerRequest
+from yarn.containers import UpdateContainerRequest
 from yarn.resource import Resource
 from yarn.states import ContainerUpdateType, FinalApplicationStatus
 

@@ -20,7 +20,7 @@ ARCHETYPES = ["exploration", "dashboards", "ad-hoc", "preferred", "machine-learn
 @pytest.mark.slow
 @pytest.mark.case("D5")
 async def test_one_archetype_gets_its_containers() -> None:
-    """The archetype that grows and shrinks. Running all seven together is a soak."""
+    """Only the archetype that grows and shrinks is run. A soak test runs all seven together."""
     example = runpy.run_path(str(EXAMPLE))
     async with example["scene_of_cluster"]() as scene:
         await example["explore"](scene)

@@ -17,8 +17,7 @@ import pytest_asyncio
 from tests.cluster.conftest import QUICK
 from wire.protocols.master import ApplicationMasterProtocol
 from yarn.applications import ApplicationSubmissionContext, ContainerReport
-from yarn.asks import ANY, ResourceRequest
-from yarn.containers import ContainerLaunchContext
+from yarn.containers import ANY, ContainerLaunchContext, ResourceRequest
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.protocols.inspection import ObstacleReport
 from yarn.protocols.master import AllocateRequest, RegisterApplicationMasterRequest

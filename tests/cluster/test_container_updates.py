@@ -21,7 +21,7 @@ HELD_MB = 300
 
 
 def test_a_container_may_use_its_new_size(cluster: BlockingCluster, tmp_path: Path) -> None:
-    """It starts with 128 MB and uses 300: without its new size the node would kill it at the next check."""
+    """The container starts with 128 MB and uses 300. Without its new size the node would kill it at the next check."""
     client = cluster.client
     app_id = client.new_application().application_id
     am = python_launch_context("tests.cluster.growing_am", [str(tmp_path)])

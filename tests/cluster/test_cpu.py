@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from nm.core.cpu_limits import NodeCpu
+from nm.core.container_limits import NodeCpu
 from nm.launcher.cgroups import CgroupsUnusable, CpuCgroups
 from tests.cluster.applications import shell, wait_tasks
 from tests.cluster.conftest import QUICK, Yarnling, eventually
@@ -127,7 +127,9 @@ def test_without_strict_usage_vcores_are_weights(spin: str, tmp_path: Path) -> N
 
 
 def test_a_node_without_usable_cgroups_reports_the_reason(yarnling: Yarnling, tmp_path: Path) -> None:
-    """With a remedy: when the cluster starts, in its status, in the node's report and in its log."""
+    """The reason and a remedy are printed when the cluster starts, in its status, in the node's
+    report and in its log.
+    """
     nowhere = tmp_path / "cgroup"
     nowhere.mkdir()
     define = ["-D", "yarn.nodemanager.resource.cpu.enabled=true", "-D", f"{CGROUPS}.mount-path={nowhere}"]

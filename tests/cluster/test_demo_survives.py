@@ -1,8 +1,8 @@
-"""kill -9 of any NodeManager, any ApplicationMaster, or half of ten nodes loses no application and no word.
+"""kill -9 of any NodeManager, any ApplicationMaster, or half of ten nodes loses no application and no counted word.
 
 The demonstration's three applications run at the same time, on less text; what is killed, and when, is drawn from a
-seed. A gate holds them at that moment until the kill is done. One node and one AM are killed in every run of the
-tests; for the others, and twenty runs of each:
+seed. A gate holds them at that moment until the kill is done. One node and one AM are killed in every run of the tests;
+for the others, and twenty runs of each:
 
     scripts/test tests/cluster/test_demo_survives.py -m "soak or not soak" --runs 20
 """
@@ -163,7 +163,9 @@ async def demonstration(nodes: int, share: float, text: InputText, directory: Pa
 
 
 async def test_any_one_node_manager_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
-    """Killed with its containers, as if the machine had failed, or without them: they then run on as orphans."""
+    """The node is killed with its containers, as if the machine had failed, or without them; then they keep running as
+    orphans.
+    """
     draw = random.Random(seed)
     async with demonstration(5, draw.choice(MOMENTS), text, tmp_path / "cluster") as run:
         await run.kill_nodes([draw.randint(1, 5)], containers=draw.random() < 0.5)
@@ -172,7 +174,7 @@ async def test_any_one_node_manager_is_killed(seed: int, text: InputText, tmp_pa
 
 @pytest.mark.soak
 async def test_the_node_of_the_word_counts_am_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
-    """Its ApplicationMaster is killed with it."""
+    """The ApplicationMaster is killed with its node."""
     draw = random.Random(seed)
     async with demonstration(5, draw.choice(MOMENTS[:-1]), text, tmp_path / "cluster") as run:
         counting = run.submitted[0]

@@ -61,7 +61,7 @@ def test_a_distributed_shell_runs_to_its_end(tmp_path: Path) -> None:
 def test_containers_of_a_killed_node_manager_are_lost_and_the_application_goes_on(
     cluster: BlockingCluster, tmp_path: Path
 ) -> None:
-    """Lost after its expiry; its containers are reported to their AM; the app still finishes."""
+    """The node is LOST after its expiry, its containers are reported to their AM, and the application finishes."""
     client, go = cluster.client, tmp_path / "go"
     report = client.start(shell(until(go), 6))
     tasks = wait_tasks(client, report, 6)

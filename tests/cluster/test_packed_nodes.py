@@ -33,7 +33,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingCluster
 
 
 def test_containers_run_on_several_nodes_of_a_process(packed: BlockingCluster, tmp_path: Path) -> None:
-    """Each with its node's name, directories and logs."""
+    """Each container has its node's name, directories and logs."""
     client, go = packed.client, tmp_path / "go"
     assert len({node.daemon.pid for node in packed.nodes}) == 2
     assert {report.node_id for report in client.nodes()} == {node.id for node in packed.nodes}

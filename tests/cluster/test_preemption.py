@@ -1,4 +1,6 @@
-"""Mission case A3 on real processes: a queue gets its guarantee back, and what gives way ends well."""
+"""Mission case A3 on real processes: a queue gets its guarantee back, and applications that lose containers still
+succeed.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ CAPACITY = "yarn.scheduler.capacity."
 POLICY = "yarn.resourcemanager.monitor.capacity.preemption."
 UNIT_MB = 128
 FACTOR = 20
-"""What the fast time factor divides intervals by."""
+"""The number by which the fast time factor divides intervals."""
 INTERVAL_MS, WAIT_MS = 3000 // FACTOR, 15_000 // FACTOR
 
 MONITORED = {
@@ -68,7 +70,7 @@ def used_units(client: BlockingClient, queue: str) -> int:
 
 
 def longest_silence_ms(log: Path) -> int:
-    """Between two heartbeats of whatever nodes: what the machine was too slow for."""
+    """The longest time between two heartbeats of any nodes, which shows how slow the machine was."""
     _, steps = read_event_log(log)
     beats = [step.now_ms for step in steps if isinstance(step.event, NodeHeartbeat)]
     return max(after - before for before, after in pairwise(beats))

@@ -174,7 +174,7 @@ def test_a_failure_shows_the_logs_of_daemons_and_of_containers_that_failed(teste
 @pytest.mark.cluster
 @pytest.mark.slow
 def test_the_examples_of_the_documentation_run(tester: pytest.Pytester) -> None:
-    """Each block of code is a test file; all run together."""
+    """Each block of code is a test file; pytest runs all of them together."""
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "testing.md").read_text(), re.DOTALL | re.MULTILINE)
     assert len(blocks) >= 3
     for number, block in enumerate(blocks):

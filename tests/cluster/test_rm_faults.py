@@ -30,12 +30,12 @@ async def submitted(cluster: LocalCluster, directory: Path, command: str, contai
 
 
 def limit_files(cluster: LocalCluster, bytes_max: int) -> None:
-    """No file of the ResourceManager may grow beyond: what it writes fails as on a full disk."""
+    """Limit the size of the ResourceManager's files, so that its writes fail as on a full disk."""
     psutil.Process(cluster.rm.pid).rlimit(resource.RLIMIT_FSIZE, (bytes_max, resource.RLIM_INFINITY))
 
 
 async def test_a_full_disk_refuses_new_applications_and_keeps_running_ones(tmp_path: Path) -> None:
-    """F34: a running application ends, and its end is reported once it has been stored."""
+    """A running application ends, and its end is reported once it has been stored."""
     noted, gate = tmp_path / "noted", tmp_path / "open"
     async with local(tmp_path) as cluster:
         app = await submitted(cluster, tmp_path, noting(noted, gate), 2)
@@ -70,7 +70,7 @@ STALLED_S = 11.0
 
 @pytest.mark.slow
 async def test_a_resource_manager_stalled_longer_than_all_expiries_expires_nothing(tmp_path: Path) -> None:
-    """F09: SIGSTOP, and SIGCONT when the last heartbeats of all nodes and AMs are older than their expiry."""
+    """The RM gets SIGSTOP, and SIGCONT when the last heartbeats of all nodes and AMs are older than their expiry."""
     noted, gate = tmp_path / "noted", tmp_path / "open"
     async with local(tmp_path, **QUICK_EXPIRY) as cluster:
         app = await submitted(cluster, tmp_path, noting(noted, gate), 3)
@@ -93,7 +93,7 @@ async def test_a_resource_manager_stalled_longer_than_all_expiries_expires_nothi
 
 
 async def test_without_a_store_all_running_applications_end(tmp_path: Path) -> None:
-    """F08: nodes have to register again, containers are orphans, and AMs are refused as unknown."""
+    """Nodes have to register again, containers are orphans, and AMs are refused as unknown."""
     noted, gate = tmp_path / "noted", tmp_path / "open"
     async with local(tmp_path, **{RECOVERY_ENABLED.key: "false"}) as cluster:
         app = await submitted(cluster, tmp_path, noting(noted, gate), 4)

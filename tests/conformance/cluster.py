@@ -26,7 +26,6 @@ from rm.core.events import (
     RemoveClusterNodeLabels,
     ReplaceLabelsOnNodes,
     SubmitApplication,
-    Tick,
     UnregisterNode,
     UpdateApplicationPriority,
     UpdateNodeResource,
@@ -39,12 +38,12 @@ from tests.conformance.nodes import RecordedNode
 from tests.conformance.recording import Json
 from tests.conformance.replies import container_name, show, show_allocate
 from yarn.applications import DEFAULT_QUEUE, ApplicationSubmissionContext
-from yarn.asks import ANY, ResourceRequest, UpdateContainerRequest
 from yarn.configuration import Configuration
+from yarn.containers import ANY, ResourceRequest, UpdateContainerRequest
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
-from yarn.machine import InvariantsBroken, Refuse, Reply
+from yarn.machine import InvariantsBroken, Refuse, Reply, Tick
 from yarn.nodes import NodeLabel
 from yarn.protocols.client import GetNewApplicationResponse
 from yarn.protocols.master import (

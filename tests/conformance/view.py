@@ -13,7 +13,7 @@ from tests.conformance.cluster import RecordedApp, RecordedCluster
 from tests.conformance.nodes import RecordedNode
 from tests.conformance.recording import View
 from tests.conformance.replies import Names, container_name, show
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.settings.scheduler import ROOT
 
 

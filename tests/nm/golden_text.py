@@ -1,4 +1,4 @@
-"""Removes from a text what differs between two runs: times, ids, process ids, directories, Java's stack traces.
+"""Removes what differs between two runs from a text: times, ids, process ids, directories, Java's stack traces.
 
 [2026-11-21 00:54:50.945]                      [T]
 container_1795222023200_0008_01_000002         <container>

@@ -46,7 +46,10 @@ WAIT_S = 60.0
 
 
 class FakeResourceManager:
-    """Registers the node and answers its heartbeats; `orders` go with the next answer; `ends` are reported ends."""
+    """Registers the node and answers its heartbeats.
+
+    `orders` are sent with the next answer; `ends` are the reported ends.
+    """
 
     def __init__(self, interval_ms: int = 100) -> None:
         self.container_tokens = ContainerTokenSecretManager(KeyRing(new_master_key()))
@@ -166,7 +169,7 @@ class LoneNode:
         return ContainerManagementProtocol(str(self.node.node_id), token=token)
 
     async def start(self, launch: ContainerLaunchContext, memory_mb: int = 128) -> ContainerId:
-        """Start one container; it must be accepted."""
+        """Start one container, which the node must accept."""
         container_id = self.container_id()
         response = await self.start_all((self.request(launch, container_id, memory_mb),))
         assert response.succeeded == (container_id,), response.failed
@@ -201,7 +204,7 @@ class LoneNode:
         return self.log_dir / str(container_id.application_id) / str(container_id)
 
     async def finish_application(self) -> None:
-        """The RM reports the end of the application; wait until the node has dropped it."""
+        """Report the end of the application to the node, and wait until the node has dropped it."""
         self.rm.orders = {"applications_to_clean_up": (self.attempt.application_id,)}
         await self.rm.wait_for(lambda: not self.node.core.applications)
 
@@ -219,7 +222,7 @@ async def lone_node(
 async def lone_nodes(
     directory: Path, settings: dict[str, str] | None = None, environ: dict[str, str] | None = None
 ) -> AsyncIterator[list[LoneNode]]:
-    """The nodes of one process: several if the settings say so."""
+    """The nodes of one process; the settings may request several."""
     rm = FakeResourceManager()
     secret = directory / "secret"
     if not _exists(secret):

@@ -57,7 +57,7 @@ def container_token(
 
 
 class Node:
-    """A core that remembers its time and the effects of its last step; `step` and `after` return that step's."""
+    """A core that remembers its time and the effects of its last step; `step` and `after` return these effects."""
 
     def __init__(self, settings: CoreSettings | None = None) -> None:
         facts = NodeFacts(Resource(2048, 4), Resource(8192, 2))
@@ -105,7 +105,7 @@ class Node:
         caller: NMTokenIdentifier | None = None,
         tokens: tuple[ContainerTokenIdentifier, ...] | None = None,
     ) -> StartContainersResponse:
-        """Start containers of the application; the answer."""
+        """Start containers of the application and return the answer."""
         self.calls += 1
         tokens = tokens or tuple(container_token(number) for number in numbers)
         requests = tuple(VerifiedStart(launch or ContainerLaunchContext(("sleep 1",)), token) for token in tokens)

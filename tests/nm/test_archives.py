@@ -54,7 +54,7 @@ def unpacked(content: bytes, name: str, directory: Path, limits: Limits | None =
 
 
 def tree(directory: Path) -> dict[str, bytes | None]:
-    """{path: content, None for a directory}; fails for anything but files and directories."""
+    """{path: content, None for a directory}. Fails for entries that are neither files nor directories."""
     found: dict[str, bytes | None] = {}
     for path in directory.rglob("*"):
         mode = path.lstat().st_mode
@@ -108,7 +108,9 @@ def test_an_archive_with_a_name_that_leads_outside_is_refused(name: str, kind: s
     ids=lambda member: f"{member.type!r} {member.linkname}",
 )
 def test_an_archive_with_links_or_devices_is_refused(member: tarfile.TarInfo, tmp_path: Path) -> None:
-    """Also links inside: a hard link to a link that leads outside passed filters that check one member at a time."""
+    """Links inside the archive are refused too: a hard link to a link that leads outside has passed
+    filters elsewhere.
+    """
     with pytest.raises(BadArchive, match="neither a file nor a directory"):
         unpacked(make_tar([("a.txt", b"one"), ("l", member)]), "x.tar", tmp_path)
 
@@ -132,7 +134,7 @@ def test_of_two_members_with_one_name_the_last_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["x.tar", "x.tgz", "x.zip"])
 def test_too_large_an_archive_is_refused_before_the_excess_is_written(kind: str, tmp_path: Path) -> None:
-    """A bomb: 100 MB of zeros in about a hundred kilobytes; what is written stays below the limit."""
+    """The archive holds 100 MB of zeros in about a hundred kilobytes. What is written stays below the limit."""
     zeros = b"\0" * 100_000_000
     content = make_zip([("z", zeros)]) if kind == "x.zip" else make_tar([("z", zeros)], zipped=kind == "x.tgz")
     with pytest.raises(BadArchive, match=r"more than 1000000 bytes|ends at byte"):
@@ -150,7 +152,9 @@ def test_an_archive_with_too_many_members_is_refused(kind: str, tmp_path: Path) 
 
 
 def test_an_archive_whose_header_claims_gigabytes_is_refused(tmp_path: Path) -> None:
-    """The tar reader reads a pax header at once: too large a size is refused before memory is allocated."""
+    """The tar reader reads a pax header in one piece, so a size that is too large is refused before memory is
+    allocated.
+    """
     info = special("pax", tarfile.XHDTYPE)
     info.size = 8 << 30
     content = info.tobuf(tarfile.GNU_FORMAT) + b"\0" * 10_240

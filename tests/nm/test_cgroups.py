@@ -1,4 +1,6 @@
-"""Cgroups on a directory that imitates the kernel's: what is written where, what is removed when, which errors."""
+"""Cgroups in a directory that imitates the kernel's: which files are written and removed, and which
+errors are raised.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from nm.core.cpu_limits import NodeCpu
+from nm.core.container_limits import NodeCpu
 from nm.launcher.cgroups import CgroupSettings, CgroupsUnusable, CpuCgroups, Mount, find_mount
 from tests.nm.nodes import container_id
 from tests.nm.waiting import until
@@ -136,7 +138,7 @@ def test_the_remaining_cgroups_are_removed_at_the_nodes_end(tmp_path: Path) -> N
 
 
 def test_cgroups_of_a_killed_node_are_removed_at_the_next_start(tmp_path: Path) -> None:
-    """But not young ones: another node over the same hierarchy may be about to start a process there."""
+    """Young cgroups are kept: another node with the same hierarchy may be about to start a process in them."""
     kernel = Kernel(tmp_path)
     old, young = (kernel.path / "hadoop-yarn" / str(container_id(number)) for number in (4, 5))
     other = kernel.path / "hadoop-yarn" / "something-else"
@@ -163,7 +165,7 @@ def test_the_error_names_reason_and_remedy_if_cgroups_cannot_be_made(tmp_path: P
 
 def test_the_start_finds_out_if_a_process_cannot_enter_a_cgroup(tmp_path: Path) -> None:
     class Closed(CpuCgroups):
-        """As if the directory were ours, but not the cgroup that a process would leave."""
+        """A directory that can be written, although the cgroup that a process would leave cannot."""
 
         def _write(self, directory: str, files: dict[str, str]) -> None:  # type: ignore[override]
             super()._write(directory, files)

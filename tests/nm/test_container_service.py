@@ -1,4 +1,4 @@
-"""ContainerManagementProtocol: which AM may do what, checked in Hadoop's order (protocol 1.3)."""
+"""ContainerManagementProtocol: what an AM may do with which container, checked in Hadoop's order."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from nm.core.events import (
     SignalToContainer,
     StartContainers,
     StopContainers,
-    Tick,
     VerifiedStart,
 )
 from nm.core.settings import CoreSettings
 from tests.nm.nodes import ATTEMPT, NOW_MS, OTHER_ATTEMPT, Node, container_id, container_token, nm_token
-from yarn.containers import ContainerLaunchContext, LocalResource, NMTokenIdentifier
+from yarn.containers import ContainerLaunchContext, LocalResource, NMTokenIdentifier, ServiceData
 from yarn.errors import InvalidAuxServiceException, InvalidContainerException, InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId, ContainerId
-from yarn.machine import Refuse, Reply
+from yarn.machine import Refuse, Reply, Tick
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
     SignalContainerRequest,
@@ -82,7 +81,7 @@ def test_a_token_starts_its_container_once(node: Node) -> None:
 
 
 def test_a_container_that_an_earlier_node_manager_started_is_not_started_again() -> None:
-    """Its start was not answered, and the AM repeats it before it learns that the node was lost."""
+    """The start was not answered, and the AM repeats it before it learns that the node was lost."""
     node = Node().register(started_before=(container_id(1),))
     assert refusal(node, tokens=(container_token(1),)).message == (
         f"Unauthorized request to start container.\n Attempt to relaunch the same container with id {container_id(1)}."
@@ -106,7 +105,7 @@ def test_a_container_of_an_earlier_rm_is_refused(node: Node) -> None:
 
 
 def test_an_unknown_auxiliary_service_is_refused(node: Node) -> None:
-    launch = ContainerLaunchContext(("true",), service_data={"nosuch_service": b""})
+    launch = ContainerLaunchContext(("true",), service_data={"nosuch_service": ServiceData(b"")})
     error = refusal(node, tokens=(container_token(1),), launch=launch)
     assert isinstance(error, InvalidAuxServiceException)
     assert error.message == "The auxService:nosuch_service does not exist"
@@ -114,7 +113,7 @@ def test_an_unknown_auxiliary_service_is_refused(node: Node) -> None:
 
 def test_a_known_auxiliary_service_answers_with_its_data() -> None:
     node = Node(CoreSettings(auxiliary_services=(("mapreduce_shuffle", b"\0\0\x34\xfa"),))).register()
-    launch = ContainerLaunchContext(("true",), service_data={"mapreduce_shuffle": b""})
+    launch = ContainerLaunchContext(("true",), service_data={"mapreduce_shuffle": ServiceData(b"")})
     response = node.start(1, launch=launch)
     assert response.succeeded == (container_id(1),)
     assert response.services_metadata == {"mapreduce_shuffle": b"\0\0\x34\xfa"}
@@ -142,7 +141,7 @@ def test_one_refusal_does_not_affect_the_others(node: Node) -> None:
 
 
 def test_a_forged_token_refuses_the_call_but_not_the_starts_before_it(node: Node) -> None:
-    """As in Hadoop: InvalidToken ends the loop, after the containers before it were started."""
+    """As in Hadoop, InvalidToken ends the call after the containers before the forged one were started."""
     forged = InvalidToken("the ContainerToken's seal is wrong")
     node.step(
         StartContainers(7, nm_token(), (VerifiedStart(ContainerLaunchContext(("true",)), container_token(1)),), forged)
@@ -204,7 +203,7 @@ def test_the_am_of_another_application_can_neither_query_nor_stop_nor_signal(nod
 
 
 def test_recently_stopped_containers_are_forgotten_eventually() -> None:
-    """When the next container ends after the end of their application and of the configured time."""
+    """They are forgotten when a container ends after the end of their application and after the configured time."""
     node = Node(CoreSettings(stopped_containers_kept_ms=5000)).register()
     for attempt in (ATTEMPT, OTHER_ATTEMPT):
         container = container_id(1, attempt)
@@ -249,7 +248,7 @@ def test_a_link_that_may_be_outside_the_work_directory_is_refused(node: Node, li
 
 @pytest.mark.parametrize("links", [("a", "a/b"), ("a/b/c", "./a"), ("a/b", "a//./b"), ("a", "a/"), ("a", "a-b", "a/b")])
 def test_a_link_below_another_link_is_refused(node: Node, links: tuple[str, ...]) -> None:
-    """`a` may point to a directory in a cache that other containers share: `a/b` would be made in it."""
+    """`a` may point to a directory in a cache that other containers share, in which `a/b` would be made."""
     error = refusal(node, tokens=(container_token(1),), launch=resources(*links))
     assert "the same place or below" in error.message
     assert all(repr(link) in error.message for link in (links[0], links[-1]))
@@ -283,7 +282,7 @@ def test_a_variable_that_bash_cannot_export_is_refused(node: Node, variable: str
 
 
 def test_a_nul_in_a_command_or_a_url_is_refused(node: Node) -> None:
-    """Neither an argument nor a path can contain it."""
+    """Neither an argument nor a path can contain a NUL."""
     launch = ContainerLaunchContext(("true", "a\0b"), local_resources={"x": LocalResource("file:/a\0", 1, 1)})
     message = refusal(node, tokens=(container_token(1),), launch=launch).message
     assert "command 2 has a NUL character" in message

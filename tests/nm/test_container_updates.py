@@ -12,14 +12,13 @@ from nm.core.events import (
     NodeHeartbeatFailed,
     ShutDown,
     StopContainers,
-    Tick,
     UnregisterCompleted,
     UpdateContainers,
 )
 from tests.nm.nodes import NOW_MS, OTHER_ATTEMPT, RM, Node, container_id, container_token, nm_token
 from yarn.containers import ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.errors import InvalidContainerException, YarnException
-from yarn.machine import Reply, Warn
+from yarn.machine import Reply, Tick, Warn
 from yarn.protocols.container_management import UpdateContainersResponse
 from yarn.protocols.tracker import NodeHeartbeatResponse
 from yarn.resource import Resource
@@ -30,7 +29,7 @@ MB = 1 << 20
 
 @pytest.fixture
 def node() -> Node:
-    """A node on which container 1 of 128 MB runs, and is known to the RM."""
+    """A node on which container 1 with 128 MB runs. The RM knows the container."""
     node = Node().register()
     node.start(1)
     node.step(ContainerLaunched(container_id(1), 1))
@@ -62,7 +61,7 @@ def beat(node: Node) -> SendHeartbeat:
 
 
 def order(node: Node, *tokens: ContainerTokenIdentifier) -> None:
-    """The RM's answer to the next heartbeat, with orders."""
+    """Answer the next heartbeat with orders of the RM."""
     beat(node)
     node.response_id += 1
     node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(node.response_id, NodeAction.NORMAL), tokens))

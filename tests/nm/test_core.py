@@ -32,7 +32,6 @@ from nm.core.events import (
     ShutDown,
     Start,
     StopContainers,
-    Tick,
     UnregisterCompleted,
     UtilizationSampled,
 )
@@ -40,6 +39,7 @@ from nm.core.node_manager import UNREGISTER_TIMEOUT_MS
 from nm.core.settings import CoreSettings
 from tests.nm.nodes import APP, NODE, RM, Node, container_id, nm_token
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext
+from yarn.machine import Tick
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
 from yarn.resource import Resource
@@ -127,7 +127,7 @@ def test_heartbeats_follow_the_interval_that_the_rm_sets(node: Node) -> None:
 
 
 def test_a_first_heartbeat_that_fails_is_repeated_with_the_same_response_id(node: Node) -> None:
-    """The first heartbeat after a registration. If the RM received it, it repeats its reply."""
+    """If the RM received the first heartbeat after a registration, it repeats its reply."""
     node.after(1000, Tick())
     node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.RESYNC)))
     node.step(NodeRegistered(RegisterNodeManagerResponse(NodeAction.NORMAL, RM)))
@@ -139,7 +139,7 @@ def test_a_first_heartbeat_that_fails_is_repeated_with_the_same_response_id(node
 
 
 def test_the_next_response_id_is_the_one_that_the_rm_sent(node: Node) -> None:
-    """The RM counts: 0 follows the largest Java int. A node with a count of its own would differ."""
+    """The RM determines the numbers: 0 follows the largest Java int. A node that counted by itself would differ."""
     node.after(1000, Tick())
     for sent in (RESPONSE_ID_MAX - 1, RESPONSE_ID_MAX, 0, 1):
         node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(sent, NodeAction.NORMAL)))
@@ -169,7 +169,7 @@ def test_an_unexpected_answer_is_ignored(node: Node) -> None:
 
 
 def test_a_containers_end_is_reported_again_after_a_lost_answer(node: Node) -> None:
-    """The first answer after a failed heartbeat may be meant for that one; only the second proves the arrival."""
+    """The first answer after a failed heartbeat may belong to that one. Only the second proves the arrival."""
     launched(node, 1).step(exited(1, 0))
     node.step(NodeHeartbeatFailed("lost", unreachable=False))
     for reported in (True, True, False):
@@ -252,7 +252,7 @@ def test_the_end_of_an_application_deletes_its_directories_and_later_its_logs(
 
 
 def test_a_container_that_is_started_after_its_applications_end_is_killed(node: Node) -> None:
-    """`Application no longer running.`: the application is still waiting for the end of another container."""
+    """The application has ended, but still waits for the end of another container."""
     launched(node, 1)
     node.after(1000, Tick())
     node.answer(applications_to_clean_up=(APP,))
@@ -348,7 +348,7 @@ def test_a_stopping_node_unregisters_and_then_ends_its_containers(node: Node) ->
 
 
 def test_a_stopping_node_accepts_containers_until_it_is_unregistered(node: Node) -> None:
-    """The RM considers such a container lost, and its AM requests another; one whose start is refused has failed."""
+    """The AM requests another container for a lost one. A refused start would count as a failure."""
     launched(node, 1).step(ShutDown())
     assert node.start(2).succeeded == (container_id(2),)
     node.step(UnregisterCompleted())

@@ -1,10 +1,10 @@
-"""How much CPU a container gets, as cgroup values: those that Hadoop's own tests expect, and the kernel's limits."""
+"""The CPU share of a container as cgroup values: those that Hadoop's own tests expect, and the kernel's limits."""
 
 from __future__ import annotations
 
 import pytest
 
-from nm.core.cpu_limits import (
+from nm.core.container_limits import (
     ContainerCpu,
     NodeCpu,
     Quota,

@@ -33,7 +33,7 @@ CONTAINER = ContainerId(ATTEMPT, 1)
 
 @asynccontextmanager
 async def daemon(directory: Path, port: int, *options: str) -> AsyncIterator[Process]:
-    """A NodeManager over `directory`; killed at the end of the context if it still runs."""
+    """A NodeManager with its directories below `directory`. It is killed at the end of the context if it still runs."""
     conf = node_configuration(directory, port, {})
     settings = [part for key in conf for part in ("-D", f"{key}={conf.get(key)}")]
     command = [sys.executable, "-m", "nm", *settings, *options]
@@ -67,7 +67,7 @@ def tagged(directory: Path) -> list[int]:
 
 
 def sleeping(directory: Path) -> dict[str, ProcessStat]:
-    """Those processes that have become `sleep`, by their command line: no shells."""
+    """The processes with these directories that have become `sleep`, by their command line; shells are left out."""
     found = {}
     for pid in tagged(directory):
         with contextlib.suppress(OSError):
@@ -112,7 +112,7 @@ async def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
 
 @pytest.mark.case("I2")
 async def test_orphans_of_a_killed_node_are_killed_before_the_next_one_registers(tmp_path: Path) -> None:
-    """After kill -9 of the NM alone its containers run on, in and outside their sessions, until an NM starts again."""
+    """After kill -9 of the NM, its containers keep running, in and outside their sessions, until an NM starts again."""
     async with fake_resource_manager(tmp_path) as (rm, port):
         async with daemon(tmp_path, port) as process:
             node_id = NodeId.parse(str((await ready_line(process))["node_id"]))
@@ -123,7 +123,7 @@ async def test_orphans_of_a_killed_node_are_killed_before_the_next_one_registers
             process.kill()
             await process.wait()
         assert sleeping(tmp_path) == before
-        # A process with the pid in a stale pid file is not the container, and is not killed.
+        # A stale pid file may contain the id of another process, which is not killed.
         pid_file = next((tmp_path / "local").glob("nmPrivate/*/*/*.pid"))
         with running("sleep", "60", start_new_session=True) as bystander:
             pid_file.write_text(f"{bystander.pid}\n")

@@ -31,7 +31,7 @@ MADE = {"launch_container.sh": 0o640, "directory.info": 0o644}
 
 
 class Launches:
-    """Launches of one container on a node of its own; `logs` is its log directory."""
+    """Launches of one container on one node. `logs` is the container's log directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directories = NodeDirectories([f"{directory}/local"], [f"{directory}/logs"], random.Random(1))
@@ -64,7 +64,7 @@ def by_programs(directory: Path) -> str:
 
 
 def parts(text: str) -> list[list[str]]:
-    """The lines of each listing, by title; those of the second one sorted."""
+    """The lines of each listing, by title. Those of the second listing are sorted."""
     long, _, rest = text.partition("find -L . -maxdepth 5 -ls:\n")
     tree, _, broken = rest.partition("broken symlinks")
     return [long.splitlines(), sorted(tree.splitlines()), broken.splitlines()]

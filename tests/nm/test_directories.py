@@ -1,4 +1,4 @@
-"""Which disk is chosen, and which modes directories get."""
+"""Which disk is chosen, and which modes new directories have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which directories are good, and the report on the others (protocol 5.6)."""
+"""Which directories are good, and the health report on the others."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ def test_the_report_names_every_bad_directory() -> None:
 def test_a_check_writes_to_a_directory_unless_it_has_just_made_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A directory that was just made is writable; so a thousand nodes that start write a thousand files less."""
+    """A directory that was just made is known to be writable.
+
+    So a thousand nodes write a thousand files less at their start.
+    """
     written, real = [], disks.tempfile.TemporaryFile
 
     def temporary_file(**options: str) -> IO[bytes]:

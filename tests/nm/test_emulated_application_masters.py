@@ -37,7 +37,7 @@ TABLE = EmulationTable(
 
 
 class Node:
-    """A launcher with emulated AMs; `events` are those it has sent."""
+    """A launcher with emulated AMs. `events` are the events that it has sent."""
 
     def __init__(self, masters: EmulatedApplicationMasters) -> None:
         self.events: list[Event] = []
@@ -54,7 +54,7 @@ class Node:
         self.launcher.signal(SignalProcess(container_id(1), 1, Signal.KILL))
 
     async def exit_code(self) -> int:
-        """Wait for the container's end; its exit code."""
+        """Wait for the container's end and return its exit code."""
         while not (self.events and isinstance(self.events[-1], ContainerExited)):
             self._sent.clear()
             await self._sent.wait()
@@ -70,7 +70,7 @@ class Node:
 
 @asynccontextmanager
 async def node(manager: FakeResourceManager) -> AsyncIterator[Node]:
-    """A node whose AMs call `manager` every 5 ms; at the end no AM is left."""
+    """A node whose AMs call `manager` every 5 ms. At the end no AM may be left."""
     async with asyncio.timeout(TIMEOUT_S), served(manager) as address, Channels() as channels:
         conf = {
             "yarn.resourcemanager.scheduler.address": str(address),

@@ -17,12 +17,13 @@ from nm.core.effects import (
     SignalProcess,
 )
 from nm.core.emulation import EmulationTable, Match, Rule, Stage
-from nm.core.events import ContainerExited, ContainerLaunched, StopContainers, Tick
+from nm.core.events import ContainerExited, ContainerLaunched, StopContainers
 from nm.core.settings import CoreSettings
 from tests.nm.lone_node import lone_node
 from tests.nm.nodes import Node, container_id, container_token, nm_token
 from wire.json_records import from_json, to_json
 from yarn.containers import ContainerLaunchContext, LocalResource
+from yarn.machine import Tick
 from yarn.nodes import ResourceUtilization
 from yarn.states import ContainerType
 
@@ -157,7 +158,7 @@ async def test_a_node_that_stops_ends_its_emulated_containers(tmp_path: Path) ->
 
 
 def test_an_event_log_contains_the_table_and_the_launches_by_it(node: Node) -> None:
-    """So the log of a node that emulates containers can be replayed."""
+    """With these, the log of a node that emulates containers can be replayed."""
     node.start(1, launch=MAP)
     for record in (SETTINGS, node.one(LaunchContainer)):
         assert from_json(to_json(record)) == record

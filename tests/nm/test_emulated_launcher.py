@@ -63,7 +63,7 @@ class Sent:
         self._order(lambda: self.launcher.signal(SignalProcess(container_id(number), launch, signal, command)))
 
     async def until(self, count: int) -> list[Event]:
-        """The events, once there are `count`; two more turns of the loop show that there are not more."""
+        """Wait for `count` events and return them. Two more turns of the loop show that there are no more."""
         async with asyncio.timeout(60):
             while len(self.events) < count:
                 self._news.clear()

@@ -200,7 +200,7 @@ def test_a_directory_is_copied_with_its_content(directories: NodeDirectories, tm
 
 
 def test_anything_but_a_regular_file_is_refused(directories: NodeDirectories, tmp_path: Path) -> None:
-    """A device or a socket: reading /dev/zero would never end."""
+    """Devices and sockets are refused, because reading /dev/zero, for example, would never end."""
     zero = Path("/dev/zero")
     with pytest.raises(DownloadFailed, match="is not a regular file"):
         fetch(request(resource(zero)), directories)
@@ -230,7 +230,7 @@ def make_jar(directory: Path) -> Path:
 
 
 def test_a_name_with_a_nul_does_not_exist(tmp_path: Path, directories: NodeDirectories) -> None:
-    """A NUL cannot be passed to the kernel."""
+    """The kernel accepts no path with a NUL."""
     with pytest.raises(DownloadFailed) as caught:
         fetch(request(LocalResource(f"file:{tmp_path}/a\0b", 1, 1, LocalResourceType.FILE, APPLICATION)), directories)
     assert caught.value.sentence == f"File file:{tmp_path}/a\0b does not exist"
@@ -239,7 +239,7 @@ def test_a_name_with_a_nul_does_not_exist(tmp_path: Path, directories: NodeDirec
 def test_a_cache_that_has_become_a_link_is_not_filled(
     directories: NodeDirectories, source: Path, tmp_path: Path
 ) -> None:
-    """A container of the application may have replaced it by a link."""
+    """A container of the application may have replaced the cache by a link."""
     fetch(request(resource(source)), directories)
     outside = tmp_path / "outside"
     outside.mkdir()

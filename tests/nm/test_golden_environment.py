@@ -125,7 +125,10 @@ async def fill_caches(node: LoneNode, sources: Sources) -> None:
 
 @asynccontextmanager
 async def probed(node: LoneNode, launch: ContainerLaunchContext) -> AsyncIterator[tuple[ContainerId, dict[str, str]]]:
-    """A container whose probe has written its report, and the report by heading; it runs until the context ends."""
+    """Run a container until its probe has written a report, and yield the report by heading.
+
+    The container runs until the context ends.
+    """
     container_id = await node.start(launch)
     stdout = node.logs_of(container_id) / "stdout"
     async with asyncio.timeout(60):
@@ -143,7 +146,7 @@ def variables(text: str) -> dict[str, str]:
 
 
 def comparable(seen: dict[str, str], node: LoneNode) -> dict[str, str]:
-    """Variables without what differs between runs or machines."""
+    """Variables without parts that differ between runs or machines."""
     directories = {str(node.local_dir): "${LOCAL_DIR}", str(node.log_dir): "${LOG_DIR}"}
     result = {name: neutral(value, directories) for name, value in seen.items()}
     for name in ("NM_HOST", "NM_PORT", "NM_HTTP_PORT", "JVM_PID", "PATH", "LOCALIZATION_COUNTERS"):
@@ -206,7 +209,9 @@ async def test_a_container_is_a_session_with_hadoops_descriptors(tmp_path: Path)
 
 
 async def test_an_am_has_hadoops_directories(tmp_path: Path) -> None:
-    """env-directories.txt, an AM: names, modes and links while it runs and after its application has ended."""
+    """env-directories.txt: names, modes and links of an AM's directories, while it runs and after its application has
+    ended.
+    """
     sources = Sources(tmp_path / "sources")
     async with lone_node(tmp_path) as node:
         await fill_caches(node, sources)
@@ -221,7 +226,7 @@ async def test_an_am_has_hadoops_directories(tmp_path: Path) -> None:
 
 
 async def test_a_task_has_hadoops_directories(tmp_path: Path) -> None:
-    """env-directories.txt, a task: while it runs, after its end, and after the end of its application."""
+    """env-directories.txt: directories of a task while it runs, after its end, and after the end of its application."""
     sources = Sources(tmp_path / "sources")
     launch = ContainerLaunchContext((COMMAND,), {}, {"probe.sh": sources("probe.sh")})
     async with lone_node(tmp_path) as node:
@@ -288,12 +293,12 @@ def union(directories: list[Path], node: LoneNode) -> list[str]:
 
 
 async def comes_to(look: Callable[[], list[str]], expected: list[str]) -> None:
-    """Wait until `look` returns what is expected: directories are made and deleted asynchronously."""
+    """Wait until `look` returns what is expected, because directories are made and deleted asynchronously."""
     seen: list[str] = []
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(WAIT_S):
             while seen != expected:
-                # Something was deleted during the walk: walk again.
+                # An entry was deleted during the walk, so walk again.
                 with contextlib.suppress(FileNotFoundError):
                     seen = look()
                 await asyncio.sleep(0.01)

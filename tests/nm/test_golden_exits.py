@@ -82,7 +82,7 @@ def _signal(command: SignalContainerCommand) -> Action:
 
 
 async def _dump_and_let_go(node: LoneNode, container_id: ContainerId) -> None:
-    """The signal has no effect: once the container's diagnostics contain it, let the command run to its end."""
+    """Wait until the diagnostics contain the signal, which has no effect, then let the command run to its end."""
     await _signal(SignalContainerCommand.OUTPUT_THREAD_DUMP)(node, container_id)
     async with asyncio.timeout(WAIT_S):
         while "Sent signal" not in (await node.status(container_id)).diagnostics:  # noqa: ASYNC110  it has no event
@@ -122,7 +122,7 @@ def _sleeps(pid: int | None) -> bool:
 
 @pytest.fixture(scope="module", autouse=True)
 def quit_ignored() -> Iterator[None]:
-    """Hadoop's daemons are started in the background, where shells ignore QUIT; containers inherit it."""
+    """Ignore SIGQUIT, as Hadoop's daemons do, which are started in the background. Containers inherit this."""
     before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGQUIT, before)
@@ -130,7 +130,7 @@ def quit_ignored() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that the resources of the cases name, with their modification times."""
+    """The files that the cases use as resources, with their modification times."""
     directory = tmp_path_factory.mktemp("sources")
     os.chmod(directory, 0o755)
     for name, content, mode, time_ms in (
@@ -150,7 +150,7 @@ Ends = dict[str, tuple[ContainerId, ContainerStatus]]
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def ran(tmp_path_factory: pytest.TempPathFactory, sources: Path) -> AsyncIterator[tuple[LoneNode, Ends]]:
-    """All cases, run."""
+    """Run all cases and return the results."""
     settings = {
         "yarn.nodemanager.container-retry-minimum-interval-ms": "100",
         "yarn.nodemanager.container-monitor.interval-ms": "1000",
@@ -174,7 +174,7 @@ async def _run(node: LoneNode, case: dict[str, Any], sources: Path) -> tuple[Con
 
 def _launch(launch: dict[str, Any], sources: Path, gate: Path) -> ContainerLaunchContext:
     command = launch["cmd"]
-    # Hadoop's command slept for eight seconds only to let the signal come first.
+    # Hadoop's command slept for eight seconds, only so that the signal came first.
     waits = f"until test -e {gate}; do sleep 0.02; done;"
     commands = tuple(command) if isinstance(command, list) else (command.replace("sleep 8;", waits),)
     retry = launch.get("retry")
@@ -224,9 +224,9 @@ async def test_a_container_leaves_hadoops_logs(case: dict[str, Any], ran: tuple[
 def _comparable(text: str, node: LoneNode, sources: Path) -> str:
     directories = {str(node.local_dir): "${LOCAL_DIR}", str(node.log_dir): "${LOG_DIR}", str(sources): "${SRC_DIR}"}
     text = neutral(text, directories)
-    # bash says so if TERM met its `sleep 0.05`, which it nearly always does: a millisecond in fifty it is between two.
+    # bash prints this if TERM arrives during its `sleep 0.05`, which is nearly always the case.
     text = re.sub(r"^Terminated\n", "", text, flags=re.MULTILINE)
-    # A process tree: the names of its processes, without their order and numbers.
+    # The names of the processes in the process tree, without their order and numbers.
     text = re.sub(r"pid=\d+,", "pid=<pid>,", text)
     text = re.sub(r"running \d+B beyond", "running <n>B beyond", text)
     text = re.sub(r"\d+(\.\d)? ([MG])B of (\d+(\.\d)?) MB", r"<n> \2B of \3 MB", text)

@@ -1,4 +1,4 @@
-"""The invariants of a node: each is reported when it is broken, and the daemon stops."""
+"""Each invariant of a node is reported when it is broken, and the daemon then stops."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from msgspec import structs
 from nm.core import NodeManagerCore
 from nm.core.container import NMContainer, NMContainerState
 from nm.core.effects import LaunchContainer, SendHeartbeat, SendRegistration
-from nm.core.events import ContainerLaunched, NodeHeartbeatAnswered, Start, Tick
+from nm.core.events import ContainerLaunched, NodeHeartbeatAnswered, Start
 from nm.core.invariants import NodeAudit
 from nm.core.settings import CoreSettings, NodeFacts
 from nm.shell.effects import NodeShell
 from tests.nm.nodes import APP, NODE, NOW_MS, Node, container_id
-from yarn.machine import Machine, Reply
+from yarn.machine import Machine, Reply, Tick
 from yarn.protocols.tracker import NodeHeartbeatResponse
 from yarn.resource import Resource
 from yarn.states import NodeAction
@@ -124,4 +124,4 @@ class _Misplaced:
 
 
 class _NoParts:
-    """Carries out nothing."""
+    """Parts that carry out no effect."""

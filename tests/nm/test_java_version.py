@@ -1,4 +1,4 @@
-"""Which Java a node has, by the files of fake JDKs."""
+"""The Java version of a node, found in the files of fake JDKs."""
 
 from __future__ import annotations
 

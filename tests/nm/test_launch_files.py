@@ -58,7 +58,7 @@ def launches(tmp_path: Path) -> Launches:
 
 
 def test_a_link_name_that_leads_outside_removes_nothing_there(launches: Launches) -> None:
-    """The NM process used to unlink it: the core refuses such names, and so does the launcher."""
+    """Both the core and the launcher refuse such names; the NM process used to remove the link."""
     launches.prepare()
     name = os.path.relpath(launches.outside / "link", launches.work)
     with pytest.raises(ValueError, match="part of a path"):
@@ -67,7 +67,9 @@ def test_a_link_name_that_leads_outside_removes_nothing_there(launches: Launches
 
 
 def test_a_parent_of_a_link_that_has_become_a_link_is_not_followed(launches: Launches) -> None:
-    """A relaunched container has put `sub -> outside` where its resource `sub/link` belongs."""
+    """A relaunched container has replaced the parent directory of its resource `sub/link` by the link
+    `sub -> outside`.
+    """
     again = replace(LAUNCH, launch=2, links={"sub/link": str(launches.outside / "file")})
     launches.prepare(again)
     (launches.work / "sub").symlink_to(launches.outside)
@@ -102,7 +104,7 @@ def test_nothing_is_written_through_an_application_directory_that_has_become_a_l
 
 
 def test_links_of_the_administrator_are_followed(tmp_path: Path) -> None:
-    """The configured directories may be links, but not those of a container."""
+    """The configured directories may be links; directories made by a container may not."""
     for name in ("local", "logs"):
         (tmp_path / f"disk-{name}").mkdir()
         (tmp_path / name).symlink_to(f"disk-{name}")
@@ -113,7 +115,7 @@ def test_links_of_the_administrator_are_followed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["stderr", "prelaunch.err"])
 def test_the_tail_of_an_error_log_follows_no_link(launches: Launches, name: str) -> None:
-    """It becomes part of the diagnostics, which the AM and every user with access to the application can read."""
+    """The tail becomes part of the diagnostics, which the AM and every user with access to the application can read."""
     launches.prepare()
     (launches.outside / "file").write_text("a secret")
     (launches.logs / name).symlink_to(launches.outside / "file")
@@ -132,7 +134,7 @@ def test_error_logs_are_not_read_through_a_directory_that_has_become_a_link(laun
 
 @pytest.mark.parametrize("kind", ["fifo", "directory"])
 def test_an_error_log_that_is_not_a_file_is_left_out(launches: Launches, kind: str) -> None:
-    """An error while its exit is handled would leave the container without an end."""
+    """An exception while the exit is handled would leave the container without a reported end."""
     launches.prepare()
     for name in ("stderr", "prelaunch.err"):
         if kind == "fifo":
@@ -160,7 +162,7 @@ def test_a_pid_file_that_is_a_pipe_does_not_block_the_node(tmp_path: Path) -> No
 
 
 def test_nothing_is_deleted_through_a_link(launches: Launches) -> None:
-    """An application's directory is a link to another place: the container's directory there is not deleted."""
+    """The application's directory is a link to another place. The container's directory there is not deleted."""
     launches.prepare()
     (launches.outside / launches.work.name).mkdir()
     parent = launches.work.parent
@@ -187,7 +189,7 @@ def test_a_link_in_a_tree_is_deleted_and_not_what_it_leads_to(launches: Launches
 
 @pytest.mark.parametrize("depth", [TREE_DEPTH_MAX - 1, TREE_DEPTH_MAX, 1200])
 def test_a_tree_deeper_than_python_recurses_is_deleted(launches: Launches, depth: int) -> None:
-    """A container can make one in a moment. It used to end the deletion task, and the node with it."""
+    """A container can make such a tree in a moment. It used to end the deletion task, and the node with it."""
     launches.prepare()
     here = os.open(launches.work, os.O_RDONLY)
     for _ in range(depth):

@@ -80,7 +80,7 @@ def test_only_the_nms_placeholders_are_replaced(text: str, expanded: str) -> Non
     ],
 )
 def test_add_opens_is_filled_for_java_17_and_later(java_version: int, options: str) -> None:
-    """ContainerLaunch.expandEnvironment, for the NM's own Java: in commands and in values."""
+    """Both commands and values are expanded, for the NM's own Java (ContainerLaunch.expandEnvironment)."""
     assert expand_command("java <ADD_OPENS> X", "/g", java_version) == f"java {options} X"
     nm = replace(node(), java_version=java_version)
     assert made({"OPTS": "<ADD_OPENS>"}, nm).other["OPTS"] == options
@@ -142,7 +142,9 @@ def test_references_are_those_that_bash_would_expand(value: str, found: list[str
 
 
 def test_the_script_does_what_it_says(tmp_path: Path) -> None:
-    """Run by bash: it makes links and their parent directories, then debug files, and runs the command last."""
+    """bash runs the script: it makes links and their parent directories, then debug files, and runs
+    the command last.
+    """
     logs, work = tmp_path / "logs", tmp_path / "work"
     logs.mkdir()
     work.mkdir()
@@ -170,7 +172,7 @@ def test_the_script_does_what_it_says(tmp_path: Path) -> None:
 
 
 def test_a_pid_counts_once_its_line_is_complete(tmp_path: Path) -> None:
-    """The session script writes it in place, so half of a number could be read."""
+    """The session script does not replace the pid file in one step, so half of a number could be read."""
     pid_file, script = tmp_path / "c.pid", tmp_path / "launch_container.sh"
     assert read_pid(str(pid_file)) is None
     pid_file.write_text("12")

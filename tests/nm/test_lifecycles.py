@@ -49,7 +49,7 @@ def test_an_illegal_event_of_a_container_raises_and_changes_nothing(state: NMCon
 @pytest.mark.parametrize(("state", "event"), complement(APPLICATION_LIFECYCLE), ids=str)
 def test_an_illegal_event_of_an_application_raises_and_changes_nothing(state: NMApplicationState, event: type) -> None:
     context = NodeContext(CoreSettings())
-    application = NMApplication(APP, "alice", context)
+    application = NMApplication(APP, "alice", {}, context)
     application.machine.state = state
 
     with pytest.raises(IllegalTransition, match=f"{event_name(event)} is illegal in {state.name}"):

@@ -1,10 +1,10 @@
-"""When a process tree exceeds its memory limits, and the diagnostics for it."""
+"""When a process tree exceeds its memory limits, and the diagnostics of the container then."""
 
 from __future__ import annotations
 
 import pytest
 
-from nm.core.memory_limits import MemoryLimits, ProcessSample, binary, check_memory
+from nm.core.container_limits import MemoryLimits, ProcessSample, binary, check_memory
 from tests.nm.nodes import container_id
 
 MB = 1 << 20
@@ -42,7 +42,7 @@ def test_a_tree_exceeds_the_limit_by_its_older_processes_or_twice_the_limit_by_a
 
 @pytest.mark.case("H4")
 def test_the_message_has_the_numbers_and_the_processes() -> None:
-    """protocol 5.4; the format is that of exit-memory-cases.json."""
+    """The format is that of exit-memory-cases.json."""
     excess = check_memory(container_id(1), [process(10, 100, 150), process(11, 107, 60)], LIMITS, PAGE)
     assert excess is not None
     assert excess.diagnostics == (

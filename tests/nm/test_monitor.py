@@ -1,4 +1,4 @@
-"""Real processes are measured: their usage is reported, and containers over a limit are killed (H4)."""
+"""Real processes are measured: their usage is reported, and containers above a limit are killed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_a_process_above_its_memory_is_killed_with_minus_104_and_the_numbe
 
 
 async def test_a_child_counts_for_its_container(tmp_path: Path) -> None:
-    """Two processes of 90 MB each in a container of 128 MB: only the tree exceeds the limit."""
+    """Two processes of 90 MB each run in a container of 128 MB, so only the whole tree exceeds the limit."""
     hold = f"{sys.executable} -c 'import time; x=bytearray(90<<20); time.sleep(5)'"
     async with lone_node(tmp_path, EVERY_200_MS) as node:
         end = await node.run(ContainerLaunchContext((f"{hold} & {hold}",)), memory_mb=128)
@@ -56,7 +56,9 @@ async def test_a_child_counts_for_its_container(tmp_path: Path) -> None:
 
 
 async def test_with_memory_enforced_by_cgroups_nothing_is_killed(tmp_path: Path) -> None:
-    """yarn.nodemanager.resource.memory.enforced=true, Hadoop's default, ends the polling of memory, as in Hadoop."""
+    """yarn.nodemanager.resource.memory.enforced=true, Hadoop's default, switches off the polling of memory, as in
+    Hadoop.
+    """
     settings = EVERY_200_MS | {"yarn.nodemanager.resource.memory.enforced": "true"}
     async with lone_node(tmp_path, settings) as node:
         end = await node.run(ContainerLaunchContext((HOLDS_200_MB,)), memory_mb=128)
@@ -74,7 +76,7 @@ def test_an_emulating_node_without_containers_reports_its_usage_once() -> None:
     for _ in range(2):
         monitor.measure(Processes(), machine)
     assert sampled == [UtilizationSampled(nothing, nothing)]
-    # A container that has already exited.
+    # This container has already exited.
     monitor.watch(MonitorContainer(container_id(1), 1, 1 << 20, 1 << 20))
     for _ in range(3):
         monitor.measure(Processes(), machine)

@@ -23,7 +23,7 @@ from tests.nm.waiting import until
 from tests.processes import running
 from wire.event_log import read_event_log
 from wire.protocols.container_management import ContainerManagementProtocol
-from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager, new_master_key
+from wire.tokens import ContainerTokenSecretManager, KeyRing, MasterKey, NMTokenSecretManager, new_master_key
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource
 from yarn.errors import InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
@@ -38,7 +38,7 @@ def run(*commands: str) -> ContainerLaunchContext:
 
 
 def tagged(node: LoneNode, container_id: ContainerId) -> list[int]:
-    """The processes of a container: they carry its tag, and a token file below this node's directory."""
+    """The processes of a container, which have its tag and a token file below this node's directory."""
     found = []
     for process in all_processes():
         variables = environment_of(process.pid)
@@ -66,7 +66,7 @@ async def stop(node: LoneNode, container_id: ContainerId) -> None:
 
 
 async def test_a_stopped_node_leaves_no_process_no_port_no_lock(tmp_path: Path) -> None:
-    """Also processes that left their session or ignore TERM are killed; the node has unregistered."""
+    """Processes that left their session or ignore TERM are killed too, and the node has unregistered."""
     async with lone_node(tmp_path) as node:
         stubborn = await node.start(run("trap '' TERM; while true; do sleep 1; done"))
         escaped = await node.start(run("setsid sleep 301 & sleep 60"))
@@ -146,7 +146,7 @@ async def test_a_child_that_left_its_session_survives_its_container_as_in_hadoop
 
 
 async def test_a_container_can_be_stopped_at_any_moment_of_its_launch(tmp_path: Path) -> None:
-    """Stopped 20 times, with growing delays: it always ends with -105, and no process is left."""
+    """A container is stopped 20 times, with growing delays. It always ends with -105, and no process is left."""
     async with lone_node(tmp_path) as node:
         for delay_ms in range(20):
             container_id = await node.start(run("sleep 60"))
@@ -158,7 +158,7 @@ async def test_a_container_can_be_stopped_at_any_moment_of_its_launch(tmp_path: 
 
 
 async def test_another_process_with_the_old_id_of_a_container_is_not_signalled(tmp_path: Path) -> None:
-    """The pid file names a process that is not the wrapper's child: it is not signalled."""
+    """The pid file names a process that is not the wrapper's child, so this process is not signalled."""
     with running("sleep", "30", start_new_session=True) as other:
         async with lone_node(tmp_path) as node:
             container_id = await node.start(run("sleep 60"))
@@ -187,7 +187,7 @@ async def test_many_containers_start_at_once(tmp_path: Path) -> None:
 
 
 async def test_a_relaunched_container_finds_its_files_and_new_links(tmp_path: Path) -> None:
-    """A second launch in the same directory: its files and the link to a directory are still there."""
+    """A second launch in the same directory finds its files and the link to a directory."""
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "inside").write_text("x")
     archive = shutil.make_archive(str(tmp_path / "data"), "gztar", tmp_path / "tree")
@@ -206,7 +206,10 @@ async def test_a_relaunched_container_finds_its_files_and_new_links(tmp_path: Pa
 
 
 async def test_tokens_are_required_and_must_be_signed_by_the_rm(tmp_path: Path) -> None:
-    """F49: missing, forged, of another node; and a container token with a wrong signature refuses the call."""
+    """Missing and forged tokens and tokens of another node are refused.
+
+    A wrong signature of one token refuses the whole call.
+    """
     async with lone_node(tmp_path) as node:
         container_id = node.container_id()
         request = node.request(run("true"), container_id)
@@ -220,8 +223,11 @@ async def test_tokens_are_required_and_must_be_signed_by_the_rm(tmp_path: Path) 
             async with ContainerManagementProtocol(str(name), token=token) as am:
                 with pytest.raises(InvalidToken):
                     await am.start_containers((request,))
-        forged = ContainerTokenSecretManager(forger).sign(node.rm.container_tokens.check(request.token))
-        with pytest.raises(InvalidToken):
+        known = node.rm.container_tokens.signing_key()
+        assert known is not None
+        guessed = ContainerTokenSecretManager(KeyRing(MasterKey(known.key_id, b"guess")))
+        forged = guessed.sign(node.rm.container_tokens.check(request.token))
+        with pytest.raises(InvalidToken, match=f"Invalid container token used for starting container on : {name}"):
             await node.start_all((StartContainerRequest(request.launch_context, forged),))
         assert node.node.core.containers == {}
         other = ApplicationAttemptId(attempt.application_id._replace(id=99), 1)
@@ -266,7 +272,7 @@ async def test_a_node_with_only_bad_disks_is_unhealthy_and_its_containers_end_wi
 
 
 async def test_a_full_disk_is_reported(tmp_path: Path) -> None:
-    """The limit of 0 % use makes every disk full."""
+    """With a limit of 0 % use every disk counts as full."""
     key = "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage"
     async with lone_node(tmp_path, {key: "0"}) as node:
         health = node.rm.registrations[0].health
@@ -281,7 +287,9 @@ async def test_a_full_disk_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", [".", "127.0.0.1"], ids=["alone", "in a pack"])
 async def test_containers_that_a_killed_node_manager_started_are_not_started_again(tmp_path: Path, part: str) -> None:
-    """Known from the private directories of the killed one; directories with other names are ignored."""
+    """The new NM knows them from the private directories of the killed one, and ignores directories
+    with other names.
+    """
     started = ContainerId(ATTEMPT, 1)
     for name in (str(started), "notes"):
         (tmp_path / "local" / part / "nmPrivate" / str(ATTEMPT.application_id) / name).mkdir(parents=True)
@@ -298,7 +306,7 @@ async def test_two_nodes_cannot_share_a_directory(tmp_path: Path) -> None:
     async with lone_node(tmp_path) as node:
         container_id = await node.start(run("sleep 60"))
         await node.running(container_id)
-        with pytest.raises(DirectoriesInUse, match=r"yarn\.nodemanager\.local-dirs: another NodeManager runs over"):
+        with pytest.raises(DirectoriesInUse, match=r"yarn\.nodemanager\.local-dirs: another NodeManager uses"):
             async with lone_node(tmp_path):
                 pass
         assert tagged(node, container_id) != []
@@ -369,7 +377,7 @@ async def test_a_recorded_run_replayed_into_a_new_core_gives_the_same_effects(tm
 
 
 async def test_a_container_with_too_large_an_environment_fails(tmp_path: Path) -> None:
-    """A value that refers twice to a long one: the container fails with the reason, and the node runs on."""
+    """A value refers twice to a long value. The container fails with the reason, and the node continues."""
     async with lone_node(tmp_path) as node:
         environment = {"A": "x" * 100_000, "B": "$A$A"}
         end = await node.run(ContainerLaunchContext(("true",), environment))
@@ -379,7 +387,10 @@ async def test_a_container_with_too_large_an_environment_fails(tmp_path: Path) -
 
 
 async def test_variables_that_bash_acts_on_reach_only_the_containers_command(tmp_path: Path) -> None:
-    """BASH_ENV: a file that each bash runs first. The node's own scripts must not: they write the process id."""
+    """BASH_ENV names a file that each bash runs first.
+
+    The node's own scripts, which write the process id, must not run it.
+    """
     (tmp_path / "first").write_text(f'echo "$0 $*" >> {tmp_path}/ran\n')
     async with lone_node(tmp_path) as node:
         end = await node.run(ContainerLaunchContext(("exit 7",), {"BASH_ENV": str(tmp_path / "first")}))
@@ -388,7 +399,7 @@ async def test_variables_that_bash_acts_on_reach_only_the_containers_command(tmp
 
 
 async def test_an_attack_by_names_and_values_has_no_effect_outside(tmp_path: Path) -> None:
-    """Three attacks of one report: a link that leads outside, a link name with shell code, a value with shell code."""
+    """The three attacks are a link that leads outside, a link name with shell code, and a value with shell code."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "link").symlink_to("kept")
@@ -412,7 +423,7 @@ async def test_an_attack_by_names_and_values_has_no_effect_outside(tmp_path: Pat
 
 
 async def test_a_node_can_listen_on_another_host_than_its_name(tmp_path: Path) -> None:
-    """yarn.nodemanager.bind-host: AMs may call a proxy, at the same port (ContainerManagerImpl)."""
+    """With yarn.nodemanager.bind-host, AMs may call a proxy at the same port (ContainerManagerImpl)."""
     async with lone_node(tmp_path, {"yarn.nodemanager.bind-host": "127.0.0.9"}) as node:
         node_id = node.node.node_id
         assert node_id.host == "127.0.0.1"
@@ -424,6 +435,6 @@ async def test_a_node_can_listen_on_another_host_than_its_name(tmp_path: Path) -
 
 async def test_nodes_of_a_pack_listen_where_they_are_called(tmp_path: Path) -> None:
     settings = {"yarn.nodemanager.bind-host": "127.0.0.9", "yarn.yarnling.pack": "2"}
-    with pytest.raises(YarnException, match=r"bind-host = 127.0.0.9: nodes of a pack listen where they are called"):
+    with pytest.raises(YarnException, match=r"bind-host = 127.0.0.9: each node of a pack listens on its own address"):
         async with lone_node(tmp_path, settings):
             pass

@@ -39,7 +39,7 @@ async def test_another_process_with_the_same_id_is_not_killed() -> None:
 
 
 def test_parents_are_killed_before_their_children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Process ids wrap around: a child's may be lower than its parent's."""
+    """Process ids wrap around, so a child's id may be lower than its parent's."""
     worker, task = ProcessStat(900, 1, 900, 900, 100), ProcessStat(300, 900, 900, 900, 200)
     alive = {task.pid: task, worker.pid: worker}
     ended: list[ProcessStat] = []

@@ -28,7 +28,7 @@ async def test_each_node_of_a_pack_has_its_address_its_containers_and_its_direct
         assert {request.node_id for request in nodes[0].rm.registrations} == {node.node.node_id for node in nodes}
         for number, node in enumerate(nodes[1:], 1):
             launch = ContainerLaunchContext((f"echo $NM_HOST:$NM_PORT $PWD > {tmp_path}/said-{number}",))
-            # Container ids are unique in a cluster; here each node counts its own.
+            # Container ids are unique in a cluster; in this test each node counts its own.
             node._numbers = 10 * number
             assert (await node.run(launch)).exit_status == 0
             name, place = (tmp_path / f"said-{number}").read_text().split()
@@ -42,7 +42,7 @@ async def test_a_token_is_valid_only_for_the_node_that_it_names(tmp_path: Path) 
     """A container token for another node is refused, and so is an NM token for a node in another process."""
     async with lone_nodes(tmp_path, PACK_OF_3) as (first, second, _):
         promise = first.request(ContainerLaunchContext(("true",)), first.container_id())
-        with pytest.raises(InvalidToken, match=rf"is for {first.node.node_id}, this NodeManager is"):
+        with pytest.raises(InvalidToken, match=rf"Expected : {second.node.node_id} Found : {first.node.node_id}"):
             await second.start_all((promise,))
         elsewhere = first.node.node_id._replace(host="127.0.0.99")
         token = first.rm.nm_tokens.create(first.attempt, elsewhere, "alice")
@@ -76,7 +76,7 @@ async def test_a_node_that_the_rm_shuts_down_leaves_the_others_running(tmp_path:
 async def test_a_pack_uses_another_port_if_one_of_its_nodes_cannot_have_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A port that is free on the first address and used on another: all nodes get a port that is free on all."""
+    """The port is free on the first address but used on another. All nodes get a port that is free on all addresses."""
     listen, asked = RpcServer._listen, []
 
     def refused_once(server: RpcServer, *arguments: object) -> int:

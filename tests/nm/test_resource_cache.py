@@ -1,4 +1,4 @@
-"""Copies of files: which containers share one, and when it is deleted."""
+"""Copies of files: which containers share a copy, and when a copy is deleted."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from nm.core.events import (
     ResourceFetched,
     ResourceFetchFailed,
     StopContainers,
-    Tick,
 )
 from nm.core.settings import CoreSettings
 from tests.nm.nodes import APP, OTHER_ATTEMPT, Node, container_id, container_token, nm_token
 from yarn.containers import ContainerLaunchContext, LocalResource
+from yarn.machine import Tick
 from yarn.states import LocalResourceType, LocalResourceVisibility
 
 PUBLIC, PRIVATE, APPLICATION = (
@@ -127,7 +127,10 @@ def test_a_copy_that_is_fetched_after_its_applications_end_is_deleted(node: Node
 
 
 def test_unused_copies_are_deleted_when_the_caches_exceed_their_target() -> None:
-    """Least recently used first; those in use count but stay (LocalCacheCleaner)."""
+    """The least recently used copies are deleted first.
+
+    Copies in use count towards the size but stay (LocalCacheCleaner).
+    """
     node = Node(CoreSettings(cache_target_bytes=250, cache_cleanup_interval_ms=60_000)).register()
     for number, name in enumerate(("old", "newer", "used"), 1):
         node.start(number, launch=launch(x=file(name, PUBLIC)))

@@ -15,7 +15,7 @@ MB = 1 << 20
 
 
 def drawn(*numbers: float) -> Draw:
-    """Returns these numbers one after the other; drawing more is an error."""
+    """Returns these numbers one after the other. Drawing more numbers is an error."""
     numbers_left: Iterator[float] = iter(numbers)
     return lambda: next(numbers_left)
 

@@ -1,4 +1,4 @@
-"""H1: what a node offers, configured or detected."""
+"""The resources that a node offers, configured or detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for processes and files, which send no event."""
+"""Waits for processes and files, which send no events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 async def until(condition: Callable[[], object], what: str) -> None:
-    """Return as soon as the condition holds; fail after a minute, naming what was awaited."""
+    """Return as soon as the condition holds. Fails after a minute and names what was awaited."""
     try:
         async with asyncio.timeout(60):
             while not condition():  # noqa: ASYNC110

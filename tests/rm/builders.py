@@ -27,15 +27,13 @@ from rm.core.events import (
     RegisterApplicationMaster,
     RegisterNode,
     SubmitApplication,
-    Tick,
 )
 from rm.core.resource_manager import ResourceManagerCore
 from yarn.applications import ApplicationSubmissionContext
-from yarn.asks import ANY, ResourceRequest
 from yarn.configuration import Configuration
-from yarn.containers import Container, ContainerStatus
+from yarn.containers import ANY, Container, ContainerStatus, ResourceRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.machine import InvariantsBroken, Refuse, Reply
+from yarn.machine import InvariantsBroken, Refuse, Reply, Tick
 from yarn.nodes import NodeHealth
 from yarn.protocols.master import (
     AllocateRequest,

@@ -5,7 +5,7 @@ import pytest
 from rm.core.applications import AMBlacklist, applicable_nodes
 from rm.scheduler.model.node import SchedulerNode
 from tests.rm.builders import RM, done, resource_request
-from yarn.asks import ANY, ResourceRequest
+from yarn.containers import ANY, ResourceRequest
 from yarn.ids import ApplicationId, NodeId
 from yarn.resource import Resource
 from yarn.states import ContainerExitStatus

@@ -69,8 +69,7 @@ def test_only_users_in_the_modify_list_may_change_an_application(call: str) -> N
         with pytest.raises(YarnException) as refused:
             rm.send(CALLS[call](rm, app, user))
         assert refused.value.message == (
-            "org.apache.hadoop.security.AccessControlException: "
-            f"User {user} cannot perform operation MODIFY_APP on {app}"
+            f"java.security.AccessControlException: User {user} cannot perform operation MODIFY_APP on {app}"
         )
         assert [effect for effect in rm.effects if type(effect).__name__ != "Refuse"] == []
     for user in MAY_MODIFY:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from rm.core.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster
 from tests.rm.builders import RM, done, resource_request
-from yarn.asks import ResourceRequest
+from yarn.containers import ResourceRequest
 from yarn.errors import (
     ApplicationAttemptNotFoundException,
     ApplicationMasterNotRegisteredException,
@@ -22,7 +22,8 @@ from yarn.protocols.master import (
     FinishApplicationMasterRequest,
     RegisterApplicationMasterRequest,
 )
-from yarn.states import FinalApplicationStatus
+from yarn.resource import ResourceTypeInfo
+from yarn.states import FinalApplicationStatus, SchedulerResourceTypes
 
 RESPONSE_ID_MAX = 0x7FFFFFFF
 
@@ -75,8 +76,8 @@ def test_any_other_response_id_is_refused(rm: RM, app: ApplicationId, response_i
     with pytest.raises(InvalidApplicationMasterRequestException) as refused:
         allocate(rm, app, response_id, resource_request(1))
     assert refused.value.message == (
-        f"Invalid responseId in AllocateRequest from application attempt: {rm.attempt_id(app)}, "
-        f"expect responseId to be 1, but get {response_id}"
+        f"Invalid responseId in AllocateRequest from application attempt: {rm.attempt_id(app)} "
+        f"expect responseId to be 1 but get {response_id}"
     )
     rm.beat()
     assert allocate(rm, app, 1).allocated == ()  # type: ignore[attr-defined]
@@ -131,7 +132,8 @@ def test_register_returns_the_queue_and_its_maximum(rm: RM) -> None:
     reply = rm.register(app)
     assert reply.queue == "root.default"
     assert reply.maximum_capability.memory_mb == 8192
-    assert reply.resource_types == ("memory-mb", "vcores")
+    assert reply.resource_types == (ResourceTypeInfo("memory-mb", "Mi"), ResourceTypeInfo("vcores"))
+    assert reply.scheduler_resource_types == (SchedulerResourceTypes.MEMORY,)
 
 
 def test_an_am_may_register_before_the_launcher_has_answered(rm: RM) -> None:

@@ -18,8 +18,7 @@ from rm.core.events import (
 )
 from rm.core.reports.applications import application_report, attempt_report
 from tests.rm.builders import RM, done, resource_request
-from yarn.asks import ANY, ResourceRequest
-from yarn.containers import ContainerStatus
+from yarn.containers import ANY, ContainerStatus, ResourceRequest
 from yarn.errors import (
     ApplicationAttemptNotFoundException,
     ApplicationNotFoundException,

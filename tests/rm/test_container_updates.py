@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from rm.core.events import Allocate, NodeHeartbeat
 from rm.scheduler.model.rm_container import RMContainer
 from tests.rm.builders import RM, done, resource_request
-from yarn.asks import ResourceRequest, UpdateContainerRequest
-from yarn.containers import Container
+from yarn.containers import Container, ResourceRequest, UpdateContainerRequest
 from yarn.ids import ApplicationId, ContainerId
 from yarn.protocols.master import AllocateRequest, AllocateResponse
 from yarn.protocols.tracker import NodeHeartbeatResponse

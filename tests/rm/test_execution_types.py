@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from rm.core.events import MoveApplication
 from tests.rm.builders import RM, done, resource_request
 from tests.rm.test_container_updates import Grower
-from yarn.asks import UpdateContainerRequest
+from yarn.containers import UpdateContainerRequest
 from yarn.errors import YARNFeatureNotEnabledException
 from yarn.protocols.master import AllocateResponse
 from yarn.resource import Resource

@@ -6,7 +6,7 @@ import pytest
 
 from rm.core.reports.explanations import explanation
 from tests.rm.builders import RM, resource_request
-from yarn.asks import ANY, ResourceRequest
+from yarn.containers import ANY, ResourceRequest
 from yarn.errors import ApplicationNotFoundException
 from yarn.ids import ApplicationId
 from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, SettingInForce

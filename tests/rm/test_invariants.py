@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rm.core.events import GetNewApplication, Tick, UnregisterNode
+from rm.core.events import GetNewApplication, UnregisterNode
 from rm.core.invariants import RMAudit
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.states import RMAppAttemptState
@@ -19,10 +19,10 @@ from tests.rm.served_cluster import SOON_S, configuration
 from wire.cluster_secret import read_client_token
 from wire.event_log import read_event_log
 from wire.protocols.client import ApplicationClientProtocol
-from yarn.asks import ANY, ResourceRequest
 from yarn.configuration import Configuration
+from yarn.containers import ANY, ResourceRequest
 from yarn.ids import ApplicationId, NodeId
-from yarn.machine import InvariantsBroken, Reply, Warn
+from yarn.machine import InvariantsBroken, Reply, Tick, Warn
 from yarn.protocols.master import AllocateResponse
 from yarn.resource import Resource
 
@@ -190,7 +190,7 @@ def test_pending_that_an_am_had_miscounted_is_a_warning(busy: RM) -> None:
     assert warned == ["I-14 (miscounted)"]
 
 
-def test_what_hadoop_breaks_is_a_single_warning(busy: RM) -> None:
+def test_a_violation_that_hadoop_also_causes_is_warned_of_once(busy: RM) -> None:
     queue = busy.core.scheduler.queues["root.default"]
     queue.capacities.default.effective_maximum = Resource(1024, 1)
     warnings = [effect for effect in busy.core.handle(Tick(), busy.now_ms) if isinstance(effect, Warn)]

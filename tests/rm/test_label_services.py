@@ -84,7 +84,7 @@ async def test_a_queue_reports_the_labels_that_it_may_use_and_its_share_of_them(
     assert default is not None
     assert lab is not None
     assert (default.accessible_labels, default.partitions) == (frozenset(), ())
-    assert default.default_label_expression == "<DEFAULT_PARTITION>"
+    assert default.default_label_expression == ""
     assert (lab.accessible_labels, lab.default_label_expression) == (frozenset({"gpu"}), "gpu")
     (gpu,) = lab.partitions
     assert (gpu.label, gpu.capacity, gpu.absolute_capacity, gpu.maximum_capacity) == ("gpu", 1.0, 1.0, 1.0)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from rm.core.events import AddClusterNodeLabels, RemoveClusterNodeLabels, ReplaceLabelsOnNodes
 from tests.rm.builders import RM, resource_request
-from yarn.asks import ANY, ResourceRequest
+from yarn.containers import ANY, ResourceRequest
 from yarn.errors import InvalidLabelResourceRequestException, YarnException
 from yarn.ids import ApplicationId, NodeId
 from yarn.nodes import NodeLabel

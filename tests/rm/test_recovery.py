@@ -15,7 +15,7 @@ from rm.core.events import (
 from rm.core.reports.applications import application_report, attempt_report
 from tests.rm.builders import START_MS, done
 from tests.rm.stored import NOT_PRESERVING, StoredRM
-from yarn.asks import ANY, ResourceRequest
+from yarn.containers import ANY, ResourceRequest
 from yarn.errors import ApplicationAttemptNotFoundException
 from yarn.ids import ApplicationId
 from yarn.resource import Resource

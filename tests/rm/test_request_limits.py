@@ -11,7 +11,7 @@ from rm.core.events import Allocate
 from rm.core.liveness import STALE_DEADLINES_MAX, DeadlineMonitor
 from rm.scheduler import request_checks
 from tests.rm.builders import RM, resource_request
-from yarn.asks import ResourceRequest
+from yarn.containers import ResourceRequest
 from yarn.errors import (
     InvalidContainerReleaseException,
     InvalidResourceBlacklistRequestException,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from rm.core.events import NodeHeartbeat, ProcessStalled, RegisterNode, Tick, UnregisterNode, UpdateNodeResource
+from rm.core.events import NodeHeartbeat, ProcessStalled, RegisterNode, UnregisterNode, UpdateNodeResource
 from rm.core.reports.nodes import cluster_metrics, node_reports
 from tests.rm.builders import RM, done, resource_request
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import ResourceNotFoundException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.machine import Tick
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.resource import Resource
 from yarn.states import ContainerState, ExecutionType, NodeAction, NodeState

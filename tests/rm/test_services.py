@@ -91,7 +91,7 @@ async def test_an_am_finds_its_token_and_the_rms_variables(cluster: Cluster) -> 
     assert started.context.environment == {
         "A": "1",
         WEB_PROXY_BASE: f"/proxy/{app}",
-        SUBMIT_TIME: str(report.submit_time_ms),
+        SUBMIT_TIME: str(report.start_time_ms),
     }
     assert Credentials.from_bytes(started.context.tokens).secrets == {"mine": b"s"}
     assert started.identifier.container_type is ContainerType.APPLICATION_MASTER
@@ -229,9 +229,12 @@ async def test_an_unmanaged_am_gets_its_token_in_its_users_report(cluster: Clust
     assert (await other.get_application_report(app)).am_rm_token is None
     report = await client.get_application_report(app)
     assert report.am_rm_token is not None
+    assert [each.am_rm_token for each in await client.get_applications(ApplicationFilter())] == [report.am_rm_token]
+    assert [each.am_rm_token for each in await other.get_applications(ApplicationFilter())] == [None]
     am = await cluster.am(report.am_rm_token)
     await am.register_application_master(RegisterApplicationMasterRequest("here"))
     assert (await client.get_application_report(app)).am_rm_token is None
+    assert [each.am_rm_token for each in await client.get_applications(ApplicationFilter())] == [None]
     assert (await am.allocate(AllocateRequest(0))).response_id == 1
 
 

@@ -21,7 +21,6 @@ from rm.core.events import (
     ProcessStalled,
     RegisterNode,
     SubmitApplication,
-    Tick,
 )
 from rm.core.stored_state import NodeLabelState
 from rm.shell.effects import ResourceManagerShell
@@ -31,7 +30,7 @@ from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container
 from yarn.errors import ApplicationNotFoundException, RemoteError
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.machine import Refuse, Reply, StateChanged, Warn
+from yarn.machine import Refuse, Reply, StateChanged, Tick, Warn
 from yarn.protocols.master import AllocateRequest
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.resource import Resource
@@ -274,7 +273,7 @@ async def test_a_tick_that_fails_is_logged_and_ticks_go_on(caplog: pytest.LogCap
     await until(lambda: len(core.events) > 2)
     core.deadline_ms = None
     shell.close()
-    assert "a step failed event=Tick" in caplog.text
+    assert "processing an event failed event=Tick" in caplog.text
 
 
 # A stalled process

@@ -26,7 +26,7 @@ from typing import ClassVar
 
 from tests.rm.scheduler.cluster import GB, START_MS, Cluster, row
 from tests.scenarios.views import Views
-from yarn.asks import ANY, ResourceRequest
+from yarn.containers import ANY, ResourceRequest
 from yarn.errors import YarnException
 from yarn.nodes import NodeLabel
 

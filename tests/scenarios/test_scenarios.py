@@ -18,7 +18,7 @@ def _parameters() -> list[object]:
 def _marks(script: Script) -> list[pytest.MarkDecorator]:
     return [
         *(pytest.mark.case(case) for case in script.cases),
-        *(pytest.mark.hadoop(method) for method in script.hadoop),
+        *(pytest.mark.hadoop_method(method) for method in script.hadoop),
     ]
 
 

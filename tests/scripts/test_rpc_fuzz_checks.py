@@ -50,7 +50,7 @@ def test_a_log_without_a_fault_passes(tmp_path: Path) -> None:
         "2026-11-21 10:00:00,000 ERROR wire.server call failed rpc=allocate peer=ipv4:127.0.0.1:1",
         "2026-11-21 10:00:00,000 ERROR nm.shell.effects something new",
         "2026-11-21 10:00:00,000 CRITICAL rm.shell.effects invariant broken: I-15: x",
-        "2026-11-21 10:00:00,000 WARNING rm.shell.effects a step failed event=Tick",
+        "2026-11-21 10:00:00,000 WARNING rm.shell.effects processing an event failed event=Tick",
         "a line that a message brought",
         "2026-11-21 10:00:00,000 INFO rm.shell.effects " + "x" * LINE_BYTES_MAX,
     ],

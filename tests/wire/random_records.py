@@ -27,8 +27,7 @@ from wire.protocols.master import ApplicationMasterProtocol
 from wire.protocols.pack import PackTrackerProtocol
 from wire.protocols.tracker import ResourceTracker
 from wire.rpc import Proxy, Rpc
-from yarn.asks import ResourceRequest
-from yarn.containers import LocalResource
+from yarn.containers import LocalResource, ResourceRequest
 from yarn.errors import ApplicationNotFoundException, InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeReport

@@ -187,7 +187,7 @@ async def test_a_list_encoded_in_parts_is_the_list(rpc: Rpc[Any, Any], hint: Any
         assert await BulkyReplies().build(rpc, make) == (wanted, rpc.reply.encode(wanted))
 
 
-def test_what_grows_with_the_cluster_is_bulky() -> None:
+def test_replies_that_grow_with_the_cluster_are_bulky() -> None:
     assert {rpc.name for rpc in (*ApplicationClientProtocol.rpcs, *InspectionProtocol.rpcs) if rpc.bulky} == {
         "getApplications",
         "getApplicationAttempts",

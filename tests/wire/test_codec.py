@@ -27,12 +27,12 @@ from wire.protocols.master import ApplicationMasterProtocol
 from wire.protocols.pack import PackTrackerProtocol
 from wire.rpc import Rpc
 from yarn.applications import ApplicationReport, ApplicationResourceUsage
-from yarn.asks import ResourceRequest
 from yarn.containers import (
     AMRMTokenIdentifier,
     ContainerLaunchContext,
     ContainerTokenIdentifier,
     NMTokenIdentifier,
+    ResourceRequest,
 )
 from yarn.errors import InvalidArgumentException, RemoteError, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
@@ -177,7 +177,7 @@ def test_a_text_has_a_bound() -> None:
         ApplicationMasterProtocol.register_application_master.request.decode(proto.SerializeToString())
 
 
-def test_asks_have_a_bound() -> None:
+def test_the_number_of_resource_requests_is_limited() -> None:
     proto = service_pb.AllocateRequestProto()
     proto.ask.extend([pb.ResourceRequestProto()] * 100_001)
     with pytest.raises(InvalidArgumentException, match=r"ask has 100001 entries, at most 100000"):
@@ -201,7 +201,7 @@ def test_a_launch_context_has_a_bound() -> None:
         ContainerManagementProtocol.start_containers.request.decode(proto.SerializeToString())
 
 
-def test_what_is_left_out_reads_as_hadoop_reads_it() -> None:
+def test_a_missing_field_is_read_as_hadoop_reads_it() -> None:
     """Unset numbers are 0; the rest are the defaults of yarn_protos.proto."""
     proto = service_pb.AllocateRequestProto()
     proto.ask.add(resource_name="*").capability.SetInParent()

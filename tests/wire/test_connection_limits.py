@@ -13,10 +13,10 @@ import pytest
 from tests.wire.serving import Recorder, serving, target
 from wire.caller import Caller
 from wire.channel import CALLS_MAX
+from wire.connection_limits import DESCRIPTORS_KEPT, ConnectionLimits
 from wire.daemon_process import _is_not_about_a_lost_caller
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.retry import RetryPolicy
-from wire.server import DESCRIPTORS_KEPT, ConnectionLimits
 
 HANGS_S = 60
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
@@ -124,7 +124,7 @@ class ExecuteBatchError(Exception):
 
 
 @pytest.mark.parametrize(("error", "is_shown"), [(ExecuteBatchError(), False), (ValueError(), True), (None, True)])
-def test_the_log_has_no_trace_of_a_caller_who_has_gone(error: Exception | None, is_shown: bool) -> None:
+def test_a_lost_caller_is_not_logged(error: Exception | None, is_shown: bool) -> None:
     info = None if error is None else (type(error), error, None)
     record = logging.LogRecord("grpc", logging.ERROR, "", 0, "failed", (), info)
     assert _is_not_about_a_lost_caller(record) is is_shown

@@ -121,6 +121,6 @@ def test_a_choice_of_experiments_that_is_made_already_stays() -> None:
     assert "GRPC_EXPERIMENTS" not in grpc_environment({"GRPC_EXPERIMENTS": ""})
 
 
-def test_other_versions_of_grpc_are_left_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_versions_of_grpc_keep_their_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grpc, "__version__", "1.850.0")
     assert grpc_environment({}) == {"GRPC_ENABLE_FORK_SUPPORT": "false"}

@@ -14,7 +14,7 @@ texts = st.text(max_size=300)
 tokens = st.builds(Token, st.binary(max_size=300), st.binary(max_size=300), texts, texts)
 
 
-def test_a_file_of_nothing_has_seven_bytes() -> None:
+def test_a_file_without_entries_has_seven_bytes() -> None:
     """As a task without tokens finds it (env-directories.txt)."""
     assert Credentials().to_bytes() == b"HDTS\x00\x00\x00"
 
@@ -60,12 +60,12 @@ def test_damaged_files_are_refused_or_read(noise: bytes, cut: int) -> None:
         (b"HDTS\x00\x01\x02\xff\xfe", "is not UTF-8"),
     ],
 )
-def test_what_is_no_such_file_says_why(data: bytes, problem: str) -> None:
+def test_an_invalid_file_is_refused_with_the_reason(data: bytes, problem: str) -> None:
     with pytest.raises(InvalidArgumentException, match=problem):
         Credentials.from_bytes(data)
 
 
-def test_no_bytes_hold_nothing() -> None:
+def test_an_unset_field_means_no_credentials() -> None:
     assert Credentials.from_bytes(b"") == Credentials()
 
 

@@ -39,7 +39,7 @@ def run(tmp_path: Path, answer: int | YarnException, *options: str) -> tuple[int
     return ended.value.code, seen
 
 
-def test_the_ready_line_goes_where_it_is_wanted(tmp_path: Path) -> None:
+def test_the_ready_line_is_written_to_the_given_descriptor(tmp_path: Path) -> None:
     read_end, write_end = os.pipe()
     status, _ = run(tmp_path, 7, "--ready-fd", str(write_end))
     os.close(write_end)
@@ -48,7 +48,7 @@ def test_the_ready_line_goes_where_it_is_wanted(tmp_path: Path) -> None:
     assert status == 7
 
 
-def test_definitions_win_over_files_also_when_they_are_read_again(tmp_path: Path) -> None:
+def test_definitions_override_files_also_after_a_reload(tmp_path: Path) -> None:
     _, (first, again) = run(tmp_path, 0, "-D", f"{KEY}=127.0.0.1:2", "-D", "a=b=c")
     assert [conf.get(KEY) for conf in (first, again)] == ["127.0.0.1:2"] * 2
     assert first.get("a") == "b=c"

@@ -20,11 +20,11 @@ from tests.wire.random_records import random_record
 from wire.event_log import KEPT_MAX, EventLog, Step, earlier_log, open_event_log, read_event_log
 from wire.json_records import from_json, to_json
 from yarn.applications import ApplicationReport
-from yarn.asks import ResourceRequest
 from yarn.configuration import Configuration
-from yarn.containers import ContainerLaunchContext, Token
+from yarn.containers import ContainerLaunchContext, ResourceRequest, Token
 from yarn.errors import InvalidArgumentException, InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.machine import Tick
 from yarn.protocols.tracker import NodeHeartbeatRequest
 from yarn.resource import Resource
 from yarn.states import NodeState, YarnApplicationState
@@ -112,7 +112,7 @@ def test_a_secret_with_a_default_reads_as_that() -> None:
         {"$": "yarn.resource.Iterable"},
         {"$": "yarn.nothing.There"},
         {"$": "yarn.states.NodeState", "is": "NOWHERE"},
-        {"$": "yarn.asks.ResourceRequest", "color": 1},
+        {"$": "yarn.containers.ResourceRequest", "color": 1},
         {"$id": "container_x"},
         {"$what": 1},
         {},
@@ -123,7 +123,7 @@ def test_only_our_own_records_are_made(data: Any) -> None:
         from_json(data)
 
 
-def test_what_is_no_record_is_not_written() -> None:
+def test_an_object_that_is_not_a_record_is_refused() -> None:
     with pytest.raises(TypeError, match="is not a record of yarnling"):
         to_json(object())
 
@@ -134,7 +134,7 @@ def test_what_is_no_record_is_not_written() -> None:
 def _steps() -> list[Step]:
     ask = ResourceRequest(1, "*", Resource(1024, 1), 2)
     return [
-        Step(5, rm.core.events.Tick(), ()),
+        Step(5, Tick(), ()),
         Step(6, rm.core.events.GetNewApplication(1), (rm.core.effects.Reply(1, (ask,)), rm.core.effects.Warn("w"))),
     ]
 
@@ -211,7 +211,7 @@ def test_a_log_that_was_moved_is_still_its_daemons_own(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "log", "now")
     with pytest.raises(YarnException, match="another daemon is writing its events to this file"):
         EventLog(tmp_path / "log", "third")
-    log.append(5, rm.core.events.Tick(), ())
+    log.append(5, Tick(), ())
     log.close()
     start, steps = read_event_log(tmp_path / "log")
     assert (start, len(list(steps))) == ("now", 1)

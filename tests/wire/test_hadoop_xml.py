@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wire import hadoop_xml
-from wire.hadoop_keys import hadoop_keys
-from wire.hadoop_xml import load_configuration, parse, read_configuration, read_file, to_xml
+from wire.hadoop_xml import hadoop_keys, load_configuration, parse, read_configuration, read_file, to_xml
 from yarn.configuration import ConfigurationException
 from yarn.faults import Fault, Severity
 from yarn.settings import resourcemanager
+from yarn.settings.report import HadoopKeys
 
 
 def xml(*properties: str) -> bytes:
@@ -60,13 +60,13 @@ def test_the_last_of_two_values_holds_and_is_noted() -> None:
     assert str(note) == "x.xml:4: a: set again: '2' of line 4 is used, '1' is ignored (remove one of the two)"
 
 
-def test_the_first_of_two_values_holds_if_it_is_final() -> None:
+def test_a_final_value_is_not_overridden_by_a_later_one() -> None:
     conf = parse(xml(prop("a", "1", "<final>true</final>"), prop("a", "2")), "x.xml")
     assert conf.get("a") == "1"
     assert len(conf.notes) == 1
 
 
-def test_what_sets_nothing_is_noted() -> None:
+def test_properties_that_set_nothing_are_warned_of() -> None:
     conf = parse(xml("<property><name>a</name><value/></property>", "<property><value>1</value></property>"), "x")
     assert len(conf) == 0
     assert [(note.origin.line, note.severity) for note in conf.notes] == [
@@ -119,14 +119,14 @@ def test_a_file_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         read_file(path)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationException, match=r"No such file or directory \(give a readable file\)"):
         read_file(tmp_path / "nothing.xml")
     with pytest.raises(ConfigurationException, match="Is a directory"):
         read_file(tmp_path)
 
 
-def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigurationException, match=r"No such .*\(name a directory with yarn-site.xml or capacity-scheduler.xml\)"
     ):
@@ -204,12 +204,12 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs"), exc
 
 
 @given(st.dictionaries(TEXT.map(str.strip).filter(bool), TEXT.filter(bool), max_size=5))
-def test_what_is_written_is_read_again(values: dict[str, str]) -> None:
+def test_a_written_file_reads_as_the_same_values(values: dict[str, str]) -> None:
     conf = parse(to_xml(values).encode(), "x.xml")
     assert {key: entry.value for key in conf if (entry := conf.entry(key))} == values
 
 
-def test_what_xml_cannot_hold_is_refused() -> None:
+def test_characters_that_xml_cannot_represent_are_refused() -> None:
     with pytest.raises(ValueError, match="contains a character that XML cannot"):
         to_xml({"a": "\x00"})
 
@@ -224,8 +224,8 @@ def test_any_bytes_are_read_or_refused(content: bytes) -> None:
     assert all(refusal.faults for refusal in refusals)
 
 
-def test_hadoops_keys_are_there() -> None:
-    keys = hadoop_keys()
+def test_hadoops_keys_include_plain_ones_and_patterns() -> None:
+    keys = HadoopKeys(hadoop_keys())
     assert "yarn.web-proxy.address" in keys
     assert "yarn.nodemanager.aux-services.spark_shuffle.class" in keys
     assert "yarn.resourcemanager.address.rm1" in keys

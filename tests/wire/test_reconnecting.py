@@ -32,7 +32,7 @@ async def test_every_call_to_a_lost_server_fails_long_before_its_deadline(
                 await gone.send("/a/b", b"", metadata=(), timeout_s=600)
 
 
-async def test_a_server_that_comes_back_is_found_again() -> None:
+async def test_a_restarted_server_is_reached_again() -> None:
     port = free_port()
     async with Channels() as channels, asyncio.timeout(60):
         target = channels.get(f"127.0.0.1:{port}")

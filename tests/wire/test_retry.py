@@ -61,14 +61,14 @@ async def test_minus_one_is_for_ever(refused: Attempts) -> None:
 
 
 @pytest.mark.parametrize("error", [CallOutcomeUnknown("?"), AccessControlException("no")])
-async def test_what_may_have_had_its_effect_or_was_refused_is_not_sent_again(error: YarnException) -> None:
+async def test_a_call_that_may_have_had_an_effect_or_was_refused_is_not_repeated(error: YarnException) -> None:
     attempts = Attempts(error)
     with pytest.raises(type(error)):
         await retried(RetryPolicy(FOR_EVER, 1), attempts, reads=False)
     assert attempts.count == 1
 
 
-async def test_what_only_reads_is_sent_again_whatever_became_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_call_that_only_reads_is_repeated_after_any_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     attempts = Attempts(CallOutcomeUnknown("?"))
     monkeypatch.setattr("wire.retry.asyncio.sleep", attempts.sleep)
     assert await retried(RetryPolicy(FOR_EVER, 1), attempts, reads=True) == "done"

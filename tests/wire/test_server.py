@@ -194,7 +194,7 @@ async def test_a_port_in_use_names_key_and_remedy() -> None:
     assert "stop the process that uses it" in caught.value.message
 
 
-async def test_only_loopback_is_listened_on_unless_it_is_asked_for() -> None:
+async def test_a_server_listens_on_loopback_only_unless_configured_otherwise() -> None:
     with pytest.raises(YarnException, match="can be reached from other machines"):
         await RpcServer(Address("0.0.0.0", 0, "k")).start()
     server = RpcServer(Address("0.0.0.0", 0, "k"), beyond_loopback=True)
@@ -245,7 +245,7 @@ class Watcher:
 
 async def test_each_call_can_be_watched(caplog: pytest.LogCaptureFixture) -> None:
     watcher = Watcher()
-    caplog.set_level(logging.DEBUG, "wire.server")
+    caplog.set_level(logging.DEBUG, "wire.dispatch")
     recorder = Recorder({"get_applications": AccessControlException("not you")})
     async with (
         serving(ApplicationClientProtocol.rpcs, recorder, observers=(watcher,)) as server,
@@ -255,7 +255,7 @@ async def test_each_call_can_be_watched(caplog: pytest.LogCaptureFixture) -> Non
             await proxy.get_applications(ApplicationFilter())
     assert watcher.seen[0] == ("<", "getApplications", ApplicationFilter())
     assert isinstance(watcher.seen[1][2], AccessControlException)
-    lines = [record.getMessage() for record in caplog.records if record.name == "wire.server"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "wire.dispatch"]
     assert lines[0].startswith("< getApplications peer=ipv4:127.0.0.1:")
     assert "user=ann" in lines[0]
     assert lines[1].startswith("> getApplications")

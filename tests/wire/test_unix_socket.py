@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wire.unix_socket import bound
+from wire.address import bound
 
 
 def test_a_socket_is_its_owners_alone_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,7 +132,7 @@ async def test_a_call_that_cannot_be_encoded_delays_no_call(watch: CallWatch, tm
     assert [line["request"] for line in reading.result()] == [{"$id": str(APP)}]
 
 
-async def test_the_socket_is_its_owners_alone_and_goes_with_the_daemon(tmp_path: Path) -> None:
+async def test_only_the_owner_can_connect_and_the_socket_is_removed_with_the_daemon(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 100) / ("e" * 100)
     (deep / "watch").mkdir(parents=True)
     (deep / "watch" / "RM.sock").write_text("left by one that was killed")

@@ -40,8 +40,8 @@ def test_a_scalar_is_the_text_that_is_written(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "f.yaml: is empty (write something into it)"),
-        ("# nothing\n", "f.yaml: is empty (write something into it)"),
+        ("", "f.yaml: is empty (write the sections into the file)"),
+        ("# nothing\n", "f.yaml: is empty (write the sections into the file)"),
         ("leaf: &a {}\nleaves: [*a]", "f.yaml:1: is not valid YAML: anchors (&name), aliases (*name) and tags"),
         (
             "\nleaf: !!python/object:os.system {}",
@@ -66,7 +66,7 @@ def test_a_scalar_is_the_text_that_is_written(text: str) -> None:
         ('"a\\nb": 1', "f.yaml:1: 'a\\nb' = '1': is not a valid key"),
     ],
 )
-def test_what_is_refused(text: str, fault: str) -> None:
+def test_an_invalid_file_is_refused_with_its_fault(text: str, fault: str) -> None:
     first, *_ = faults_of(text)
     assert first.startswith(fault)
 

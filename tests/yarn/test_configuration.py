@@ -60,7 +60,7 @@ def test_a_value_that_is_not_valid_is_a_fault_with_origin_and_remedy() -> None:
     assert str(fault) == "yarn-site.xml:12: yarn.x = 'ten': not a whole number (write a whole number)"
 
 
-def test_keys_by_prefix_in_the_order_they_were_set() -> None:
+def test_keys_with_a_prefix_are_in_the_order_they_were_set() -> None:
     conf = Configuration.of({"q.b": "1", "x": "2", "q.a": "3"})
     assert conf.keys("q.") == ("q.b", "q.a")
     assert conf.values("q.") == {"q.b": "1", "q.a": "3"}

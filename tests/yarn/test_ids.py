@@ -56,7 +56,7 @@ def test_applications_are_ordered_by_time_stamp_then_number() -> None:
         (NodeId.parse, "localhost:port"),
     ],
 )
-def test_what_is_no_id_is_refused_with_an_example_of_one(parse, text) -> None:  # type: ignore[no-untyped-def]
+def test_an_invalid_id_is_refused_with_a_valid_example(parse, text) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(InvalidIdException, match="an example of one"):
         parse(text)
 

@@ -51,7 +51,7 @@ def test_adds_by_name_when_one_side_has_no_further_types() -> None:
     assert Resource(1, 1, (("gpu", 2),)) - Resource(1, 0) == Resource(0, 1, (("gpu", 2),))
 
 
-def test_nothing_is_none_whatever_its_types() -> None:
+def test_zero_is_none_for_any_types() -> None:
     assert NONE.is_none()
     assert Resource(0, 0, (("gpu", 0),)).is_none()
     assert not Resource(0, 0, (("gpu", 1),)).is_none()

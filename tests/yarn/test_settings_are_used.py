@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from yarn.settings import applicationmaster, nodemanager, resourcemanager, yarnling
+from yarn.settings import nodemanager, resourcemanager, yarnling
 from yarn.settings.kinds import Setting
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("wire", "rm", "nm", "am", "yarnling")
-MODULES = (applicationmaster, nodemanager, resourcemanager, yarnling)
+MODULES = (nodemanager, resourcemanager, yarnling)
 """For the scheduler's settings see tests/rm/test_settings_are_listed.py."""
 
 NAMES = {name: setting for module in MODULES for name, setting in vars(module).items() if isinstance(setting, Setting)}

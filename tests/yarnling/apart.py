@@ -1,4 +1,4 @@
-"""Run Python programs in their own process, because they change the process for good."""
+"""Runs Python programs in their own process, because they change the process permanently."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PROJECT = Path(__file__).resolve().parent.parent.parent
 
 
 def run_apart(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the program in a new Python process; it must succeed."""
+    """Run the program in a new Python process. It must exit with 0."""
     command = [sys.executable, "-P", "-c", program, *arguments]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

@@ -15,7 +15,7 @@ from yarnling.cluster.running_cluster import RunningCluster
 
 
 class Adder:
-    """Lives in the event loop of a portal."""
+    """An object in the event loop of a portal."""
 
     def __init__(self) -> None:
         self.cleaned_up = threading.Event()
@@ -58,7 +58,7 @@ def test_calls_without_an_event_loop() -> None:
 
 
 async def test_calls_beside_a_running_event_loop() -> None:
-    """As in the cells of a notebook."""
+    """The caller's thread runs an event loop, as the cells of a notebook do."""
     call_and_close()
     assert asyncio.get_running_loop().is_running()
 
@@ -75,7 +75,7 @@ async def test_calls_from_another_event_loop() -> None:
 
 
 async def test_a_cancelled_call_can_clean_up() -> None:
-    """A node that was to be decommissioned stays if the call is interrupted, which takes another call."""
+    """For example, a node that is being decommissioned stays if the call is interrupted. That takes another call."""
     adder, portal = Adder(), Portal()
     try:
         with pytest.raises(TimeoutError):

@@ -46,7 +46,7 @@ def test_all_faults_of_files_and_settings_are_reported_at_once(tmp_path: Path) -
 
 
 def test_each_faulty_queue_is_reported(tmp_path: Path) -> None:
-    """Each with its file and line, once; the error at which Hadoop would stop comes first."""
+    """Each fault is reported once, with its file and line. The error at which Hadoop would stop comes first."""
     queues = {
         "root.queues": "a,b",
         "root.a.capacity": "70",
@@ -113,6 +113,7 @@ def test_a_packed_process_has_the_host_of_its_first_node_and_a_directory_for_eac
     assert overrides == {
         nodemanager.HOSTNAME.key: "127.0.0.6",
         nodemanager.ADDRESS.key: "127.0.0.6:0",
+        nodemanager.WEBAPP_ADDRESS.key: "127.0.0.6:0",
         nodemanager.LOCAL_DIRS.key: str(tmp_path / "nm-5-to-7" / "local"),
         nodemanager.LOG_DIRS.key: "/logs/nm-5-to-7",
         yarnling.PACK.key: "3",

@@ -31,7 +31,7 @@ async def test_the_event_loop_is_not_blocked_while_a_node_is_killed() -> None:
 
 
 async def test_a_node_that_has_ended_is_not_killed_once_more(tmp_path: Path) -> None:
-    """As with `yarnling kill-node`: nothing was killed, and who asked for it should know."""
+    """As with `yarnling kill-node`, nothing is killed, and the caller gets an error."""
     daemons = ClusterDaemons(None, {}, {}, nodes=1, racks=1)
     daemon = Daemon("nm-1", tmp_path / "nm-1.log", pid=7)
     daemon.facts, daemon.exit_status = {"node_id": "127.0.0.2:1"}, -9

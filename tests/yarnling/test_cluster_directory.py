@@ -124,7 +124,7 @@ def test_a_lock_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 def with_state(opened: Open, tmp_path: Path) -> bytes:
-    """The secret of a cluster with recovery that has ended."""
+    """Make the state of a cluster with recovery that has ended, and return its secret."""
     opened().release_directory()
     (tmp_path / "cluster" / STATE_STORE).write_text("applications")
     (tmp_path / "cluster" / f"{STATE_STORE}-wal").write_text("more applications")
@@ -187,7 +187,7 @@ def test_discarding_needs_a_directory() -> None:
 def test_orphans_of_a_dead_cluster_are_ended_first(
     opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its ResourceManager would still write to the store, and its containers would run twice."""
+    """The old ResourceManager would still write to the store, and its containers would run twice."""
     monkeypatch.setattr(processes, "ORPHAN_GRACE_S", 0.01)
     directory = tmp_path / "cluster"
     opened().release_directory()

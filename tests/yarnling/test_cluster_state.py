@@ -59,7 +59,7 @@ def test_a_missing_file_says_how_to_start_a_cluster() -> None:
 
 
 def test_a_reused_process_id_is_stale() -> None:
-    """The start time shows that it is another process."""
+    """The start time shows that another process has the id."""
     earlier = structs.replace(ProcessIdentity.of(os.getpid()), started=1.0)
     state(supervisor=earlier).write()
     with pytest.raises(NoCluster, match=r"was killed \(yarnling down cleans up after it\)"):

@@ -1,4 +1,4 @@
-"""ClusterCommands that cannot be understood; what the others do is tested on clusters."""
+"""Commands that ClusterCommands cannot understand. Other tests send the valid ones to clusters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yarnling.cluster.local_cluster import LocalCluster
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        ({}, "command = None: must be a text"),
+        ({}, "command = None: must be a string"),
         ({"command": "fly"}, "command 'fly': must be one of add-node, remove-node"),
         ({"command": "add-node", "count": "two"}, "count = 'two': must be a number"),
         ({"command": "add-node", "count": True}, "count = True: must be a number"),
@@ -28,7 +28,7 @@ from yarnling.cluster.local_cluster import LocalCluster
             {"command": "add-node", "count": 0, "memory_mb": 0, "vcores": 0},
             r"count = 0: must be .*\nmemory_mb = 0: .*\nvcores = 0: ",
         ),
-        ({"command": "remove-node", "node": 2}, "node = 2: must be a text"),
+        ({"command": "remove-node", "node": 2}, "node = 2: must be a string"),
         ({"command": "kill-node", "node": "2"}, "node 2: the cluster mine has none"),
     ],
 )

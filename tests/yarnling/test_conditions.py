@@ -33,7 +33,7 @@ async def test_a_condition_may_be_a_coroutine_function() -> None:
 
 
 async def test_a_timeout_reports_the_last_value() -> None:
-    with pytest.raises(WaitTimeout, match=r"after 0 s still \[\]"):
+    with pytest.raises(WaitTimeout, match=r"not met within 0 s; its last value was \[\]"):
         await until(list, timeout_s=0)
 
 
@@ -48,7 +48,7 @@ async def test_errors_of_a_condition_are_raised() -> None:
 def test_without_asyncio() -> None:
     counted = itertools.count()
     assert until_blocking(lambda: next(counted) >= 2 and "done") == "done"
-    with pytest.raises(WaitTimeout, match=r"after 0 s still 0"):
+    with pytest.raises(WaitTimeout, match=r"not met within 0 s; its last value was 0"):
         until_blocking(int, timeout_s=0)
 
 

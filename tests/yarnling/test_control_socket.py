@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from wire.unix_socket import short_name
+from wire.address import short_name
 from yarn.errors import YarnException
 from yarnling.cluster import control_socket
 from yarnling.cluster.control_socket import (

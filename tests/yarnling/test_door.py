@@ -30,9 +30,9 @@ def test_the_package_imports_nothing_until_a_name_is_used() -> None:
     assert output(program.format(packages="('yarn', 'yarnling', 'grpc', 'am')")) == "['yarnling']\n"
 
 
-def test_a_cluster_has_six_keywords_and_an_options_record() -> None:
+def test_a_cluster_has_seven_keywords_and_an_options_record() -> None:
     assert list(inspect.signature(LocalCluster).parameters) == [
-        "nodes", "memory_mb", "vcores", "conf", "settings", "fast", "options",
+        "nodes", "memory_mb", "vcores", "conf", "settings", "fast", "hadoop", "options",
     ]  # fmt: skip
 
 

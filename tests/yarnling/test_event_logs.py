@@ -34,7 +34,7 @@ def core_of(start: object) -> Core:
 
 
 def replay(core: Core, steps: Iterator[Step]) -> set[str]:
-    """The kinds of events in the log; each must have the effects that were recorded."""
+    """Replay the steps. Each must have the recorded effects. Returns the kinds of events in the log."""
     kinds = set()
     for step in steps:
         kinds.add(type(step.event).__name__)
@@ -43,7 +43,10 @@ def replay(core: Core, steps: Iterator[Step]) -> set[str]:
 
 
 async def test_logs_of_a_run_replay_into_the_same_effects(tmp_path: Path) -> None:
-    """Two applications, one of them on a node that is killed -9: the RM's log and every node's."""
+    """Two applications run, one of them on a node that is killed with -9.
+
+    The logs of the RM and of every node are replayed.
+    """
     settings = {
         "yarn.yarnling.event-log": str(tmp_path),
         "yarn.nm.liveness-monitor.expiry-interval-ms": "20000",

@@ -43,7 +43,7 @@ Request = Callable[..., DaemonRequest]
 
 @pytest.fixture(params=["fork", "plain"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both starters; the daemons in this folder can be imported."""
+    """Use both starters in turn. The daemons in this folder can be imported."""
     monkeypatch.setenv("YARNLING_START", request.param)
     monkeypatch.setenv("PYTHONPATH", str(DAEMONS))
     chosen: str = request.param
@@ -123,7 +123,7 @@ async def test_closing_ends_the_daemons_and_their_children_and_deletes_the_direc
 async def test_a_daemon_that_ignores_term_is_killed(
     launcher: Launcher, request_for: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the fork server after the grace period, long before its owner would kill the fork server."""
+    """The fork server kills the daemon after the grace period, long before its owner would kill the fork server."""
     monkeypatch.setattr("yarnling.cluster.launcher.STOP_S", 600.0)
     daemon = await launcher.start(request_for("deaf"))
     async with asyncio.timeout(60):
@@ -214,7 +214,7 @@ def test_nothing_outlives_an_owner_that_was_killed(way: str, directory: Path) ->
 
 
 def test_an_exiting_thread_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A joined thread may still be counted by the kernel: seen in 2 of 60 starts on a busy machine."""
+    """The kernel may still count a joined thread: this was seen in 2 of 60 starts on a busy machine."""
     counts = [2, 2, 1]
     monkeypatch.setattr(daemon_starters, "thread_count", lambda: counts.pop(0))
     assert daemon_starters._threads_left() == 1
@@ -239,7 +239,7 @@ def test_yaml_is_imported_before_the_fork_and_only_for_a_table_of_emulated_conta
 
 
 class FakeStarter:
-    """Starts no process: pids count from 1, and `pipes` has the descriptors for the ready lines."""
+    """A starter that starts no process: pids count from 1, and `pipes` contains the descriptors for the ready lines."""
 
     def __init__(self) -> None:
         self.pipes: dict[str, int] = {}
@@ -331,7 +331,7 @@ def test_other_daemons_start_after_a_failed_start(
 def test_a_daemon_whose_exit_is_seen_before_its_ready_pipe_is_forgotten(
     fake: tuple[ForkServer, FakeStarter, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed while it starts: one select returns both the end of its ready pipe and SIGCHLD, the signal first."""
+    """The daemon was killed while it started. One select returns both the end of its ready pipe and SIGCHLD."""
     server, starter, owner = fake
     request_starts(owner, "nm-1")
     server._on_request()

@@ -25,7 +25,7 @@ from yarnling.cluster.nodes import Node
     [
         ({"nodes": -1}, "nodes = -1: must be 0 to "),
         ({"nodes": 2, "options": ClusterOptions(racks=3)}, "racks = 3: must be 1 to 2"),
-        ({"settings": {"a.key": 1}}, r"settings: a.key = 1: must be a text \(write '1'\)"),
+        ({"settings": {"a.key": 1}}, r"settings: a.key = 1: must be a string \(write '1'\)"),
         (
             {
                 "settings": {
@@ -45,7 +45,7 @@ def test_invalid_arguments_are_reported(arguments: dict[str, Any], message: str)
 
 
 def test_an_unknown_key_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """`${...}` may refer to it; Hadoop's own keys that are not read here are accepted."""
+    """`${...}` may refer to the key. Hadoop's own keys that yarnling does not read are accepted."""
     LocalCluster(settings={"my.directory": "/x", "yarn.http.policy": "HTTP_ONLY", "yarn.nodemanager.local-dirs": "/x"})
     (record,) = caplog.records
     assert "knows the key my.directory" in record.message

@@ -127,7 +127,7 @@ def test_without_asyncio() -> None:
 
 
 async def test_an_am_in_another_event_loop_than_the_clusters() -> None:
-    """As with the fixture async_yarn_cluster."""
+    """The AM runs in another event loop than the cluster, as with the fixture async_yarn_cluster."""
     with LocalCluster(1, fast=True, options=ClusterOptions(loopback=True)) as cluster:
         async with cluster.awaited().unmanaged_am() as am:
             assert await run_one(am, "true") == 0

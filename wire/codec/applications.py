@@ -23,6 +23,7 @@ from wire.codec.fields import (
     member,
     members,
     number,
+    optional_member,
     optional_text,
     refuse_too_many,
     required,
@@ -48,9 +49,9 @@ from yarn.states import (
 from yarn.times import UNLIMITED
 
 AM_REQUESTS_MAX = 1000
-"""Resource requests for the AM: `*` and the places where it must run."""
+"""The maximum of resource requests for an AM: `*` and the places where it must run."""
 TAGS_MAX = 1000
-"""Tags that are read; the RM accepts fewer (yarn.resourcemanager.application.max-tags)."""
+"""The maximum of tags in a message; the RM accepts fewer (yarn.resourcemanager.application.max-tags)."""
 APPLICATION_STATES = members(YarnApplicationState)
 _ATTEMPT_STATES = members(YarnApplicationAttemptState)
 _FINAL_STATUSES = members(FinalApplicationStatus)
@@ -158,7 +159,8 @@ def write_application_report(report: ApplicationReport, out: pb.ApplicationRepor
     out.applicationTags.extend(sorted(report.tags))
     out.unmanaged_application = report.unmanaged
     out.priority.priority = report.priority
-    out.log_aggregation_status = number(report.log_aggregation)
+    if report.log_aggregation is not None:
+        out.log_aggregation_status = number(report.log_aggregation)
     out.appNodeLabelExpression = report.label_expression
     if report.am_label_expression is not None:
         out.amNodeLabelExpression = report.am_label_expression
@@ -195,7 +197,7 @@ def read_application_report(proto: pb.ApplicationReportProto) -> ApplicationRepo
         tags=frozenset(texts(proto, "applicationTags")),
         unmanaged=proto.unmanaged_application,
         priority=proto.priority.priority,
-        log_aggregation=_LOG_STATUSES.get(proto.log_aggregation_status, LogAggregationStatus.DISABLED),
+        log_aggregation=optional_member(_LOG_STATUSES, proto, "log_aggregation_status"),
         label_expression=text(proto, "appNodeLabelExpression"),
         am_label_expression=optional_text(proto, "amNodeLabelExpression"),
         lifetime_ends=text(timeouts[-1], "expire_time"),
@@ -242,7 +244,8 @@ def write_container_report(report: ContainerReport, out: pb.ContainerReportProto
     out.creation_time = report.creation_time_ms
     out.finish_time = report.finish_time_ms
     out.container_exit_status = report.exit_status
-    out.diagnostics_info = report.diagnostics
+    if report.diagnostics:
+        out.diagnostics_info = report.diagnostics
     out.log_url = report.log_url
     out.node_http_address = report.node_http_address
     out.executionType = number(report.execution_type)
@@ -258,7 +261,7 @@ def read_container_report(proto: pb.ContainerReportProto) -> ContainerReport:
         proto.creation_time,
         proto.finish_time,
         proto.container_exit_status,
-        text(proto, "diagnostics_info"),
+        optional_text(proto, "diagnostics_info") or "",
         text(proto, "log_url"),
         text(proto, "node_http_address"),
         EXECUTION_TYPES[proto.executionType],

@@ -1,6 +1,6 @@
-"""Ids, amounts of resources and use of them: what nearly every other message contains.
+"""Ids, resources and utilization, which nearly every other message contains.
 
-In each id the parts must be there: an id without its application is refused.
+All parts of an id are required: an id without its application is refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from yarn.nodes import ResourceUtilization
 from yarn.resource import MEMORY_MB, VCORES, Resource
 
 RESOURCE_TYPES_MAX = 64
-"""Types in one amount: clusters have two to a dozen."""
+"""The maximum of resource types in one message: clusters have two to a dozen."""
 
 
 def write_application_id(app_id: ApplicationId, out: pb.ApplicationIdProto) -> None:
@@ -75,7 +75,10 @@ def write_sum(resource: Resource, out: pb.ResourceProto) -> None:
 
 
 def read_resource(proto: pb.ResourceProto) -> Resource:
-    """The fields memory and virtual_cores win if the map repeats them, as in ResourcePBImpl."""
+    """A resource.
+
+    If the map repeats memory or vcores, the fields memory and virtual_cores count, as in ResourcePBImpl.
+    """
     if not proto.resource_value_map:
         return Resource(proto.memory, proto.virtual_cores)
     refuse_too_many(proto, "resource_value_map", RESOURCE_TYPES_MAX)
@@ -86,7 +89,7 @@ def read_resource(proto: pb.ResourceProto) -> Resource:
             continue
         if entry.units:
             raise InvalidArgumentException(
-                f"resource {name!r} comes in units {text(entry, 'units')!r}, but it has none (send no units)"
+                f"resource {name!r} has the units {text(entry, 'units')!r}, but units are not supported (send no units)"
             )
         extra[name] = entry.value
     return Resource(proto.memory, proto.virtual_cores, tuple(extra.items()))

@@ -47,6 +47,7 @@ from yarn.containers import (
     LocalResource,
     NMContainerStatus,
     NMTokenIdentifier,
+    ServiceData,
     Token,
 )
 from yarn.errors import InvalidArgumentException
@@ -70,9 +71,9 @@ _SUB_STATES = members(ContainerSubState)
 _CONTAINER_TYPES = members(ContainerType)
 _COMMANDS = members(SignalContainerCommand)
 LAUNCH_CONTEXT_LENGTH_MAX = 1 << 20
-"""Size of a launch context: the RM keeps one for every application (see YARN-8972)."""
+"""The maximum size of a launch context in bytes: the RM keeps one for every application (see YARN-8972)."""
 ENTRIES_MAX = 10_000
-"""Variables, files or commands of one container."""
+"""The maximum of variables, of files or of commands of one container."""
 _TYPES = members(LocalResourceType)
 _VISIBILITIES = members(LocalResourceVisibility)
 _POLICIES = members(ContainerRetryPolicy)
@@ -262,7 +263,7 @@ def write_launch_context(context: ContainerLaunchContext, out: pb.ContainerLaunc
     if context.tokens:
         out.tokens = context.tokens
     for service, data in context.service_data.items():
-        out.service_data.add(key=service, value=data)
+        out.service_data.add(key=service, value=data.data)
     for name, value in context.environment.items():
         out.environment.add(key=name, value=value)
     out.command.extend(context.commands)
@@ -285,20 +286,20 @@ def read_launch_context(proto: pb.ContainerLaunchContextProto) -> ContainerLaunc
         {text(entry, "key"): text(entry, "value") for entry in proto.environment},
         {text(entry, "key"): _read_local_resource(required(entry, "value")) for entry in proto.localResources},
         proto.tokens,
-        {text(entry, "key"): entry.value for entry in proto.service_data},
+        {text(entry, "key"): ServiceData(entry.value) for entry in proto.service_data},
         _read_retry(proto.container_retry_context),
         read_acls(proto.application_ACLs),
     )
 
 
 def write_acls(acls: Mapping[ApplicationAccessType, str], out: Any) -> None:
-    """Append them to `out`, a repeated field of ApplicationACLMapProto."""
+    """Append the access lists to `out`, a repeated field of ApplicationACLMapProto."""
     for access, acl in acls.items():
         out.add(accessType=number(access), acl=acl)
 
 
 def read_acls(entries: Iterable[pb.ApplicationACLMapProto]) -> dict[ApplicationAccessType, str]:
-    """The last entry of a kind counts."""
+    """The access lists by kind; if a message has several of one kind, the last one counts."""
     return {member(_ACCESS_TYPES, entry, "accessType"): text(entry, "acl") for entry in entries}
 
 
@@ -313,7 +314,7 @@ def _write_local_resource(resource: LocalResource, out: pb.LocalResourceProto) -
 
 
 def _read_local_resource(proto: pb.LocalResourceProto) -> LocalResource:
-    """Type and visibility are required, as in ContainerManagerImpl; size and time default to 0."""
+    """A local resource. Type and visibility are required, as in ContainerManagerImpl; size and time default to 0."""
     if proto.size < 0:
         raise InvalidArgumentException(f"{name_of(proto, 'size')} is {proto.size}, must not be negative")
     return LocalResource(
@@ -346,7 +347,7 @@ def _read_retry(proto: pb.ContainerRetryContextProto) -> ContainerRetryContext:
 
 def write_url(url: str, out: pb.URLProto) -> None:
     match = _URL.fullmatch(url)
-    assert match is not None, "the pattern's last part takes anything"
+    assert match is not None, "the last part of the pattern matches any text"
     if match["scheme"]:
         out.scheme = match["scheme"]
     if match["user"]:

@@ -1,4 +1,4 @@
-"""Fields of messages that came from outside: what must be there, what must be text, which numbers are enum members."""
+"""Reads fields of messages from outside: required fields, text, and enum members."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from yarn.errors import InvalidArgumentException
 from yarn.resource import INT32_MAX, INT64_MAX
 
 TEXT_LENGTH_MAX = 1 << 20
-"""Characters of one text: far more than any reasonable command line or diagnostics (see YARN-8972)."""
+"""The maximum of characters in one text: far more than any reasonable command line or diagnostics (see YARN-8972)."""
 
 _INT32_MIN = -INT32_MAX - 1
 _INT64_MIN = -INT64_MAX - 1
@@ -26,7 +26,7 @@ def name_of(proto: Message, field: str) -> str:
 
 
 def text(proto: Message, field: str) -> str:
-    """A string field. Raises InvalidArgumentException if it is not UTF-8 or too long."""
+    """The value of a string field. Raises InvalidArgumentException if it is not UTF-8 or too long."""
     value = getattr(proto, field)
     # protobuf returns bytes if a proto2 string is not UTF-8.
     if not isinstance(value, str):
@@ -39,12 +39,12 @@ def text(proto: Message, field: str) -> str:
 
 
 def optional_text(proto: Message, field: str) -> str | None:
-    """A string field, None if it was not sent."""
+    """The value of a string field; None if it was not sent."""
     return text(proto, field) if proto.HasField(field) else None
 
 
 def texts(proto: Message, field: str) -> tuple[str, ...]:
-    """A repeated string field."""
+    """The values of a repeated string field. Raises as `text`."""
     values: Iterable[object] = getattr(proto, field)
     checked = []
     for number, value in enumerate(values):
@@ -59,24 +59,27 @@ def texts(proto: Message, field: str) -> tuple[str, ...]:
 
 
 def required(proto: Message, field: str) -> Any:
-    """A submessage that must have been sent."""
+    """A required submessage. Raises InvalidArgumentException if it was not sent."""
     if not proto.HasField(field):
         raise InvalidArgumentException(f"{name_of(proto, field)} is missing")
     return getattr(proto, field)
 
 
 def optional_int(proto: Message, field: str) -> int | None:
-    """A number, None if it was not sent."""
+    """The value of a number field; None if it was not sent."""
     return int(getattr(proto, field)) if proto.HasField(field) else None
 
 
 def members(kind: type[_E]) -> Mapping[int, _E]:
-    """{the wire's number: member}; a look-up here is several times faster than the call of an Enum."""
+    """{number on the wire: member}. A look-up here is several times faster than calling the Enum."""
     return {member.value: member for member in kind}
 
 
 def member(table: Mapping[int, _E], proto: Message, field: str) -> _E:
-    """An enum field that must be there. A number that the schema does not know counts as not sent."""
+    """A required enum field.
+
+    Raises InvalidArgumentException if it was not sent, or is a number unknown to the schema.
+    """
     if not proto.HasField(field):
         known = ", ".join(found.name for found in table.values())
         raise InvalidArgumentException(f"{name_of(proto, field)} is missing or not one of {known}")
@@ -84,7 +87,7 @@ def member(table: Mapping[int, _E], proto: Message, field: str) -> _E:
 
 
 def optional_member(table: Mapping[int, _E], proto: Message, field: str) -> _E | None:
-    """An enum field, None if it was not sent."""
+    """An enum field; None if it was not sent."""
     return table[getattr(proto, field)] if proto.HasField(field) else None
 
 
@@ -98,15 +101,15 @@ def refuse_too_many(proto: Message, field: str, limit: int) -> None:
 
 
 def int32(value: int) -> int:
-    """`value` within 32 bits; larger ones become the largest number, as Hadoop casts amounts."""
+    """`value` limited to 32 bits: a larger number becomes the largest one, as in Hadoop's casts of amounts."""
     return max(_INT32_MIN, min(INT32_MAX, value))
 
 
 def int64(value: int) -> int:
-    """`value` within 64 bits. Sums of valid sizes may not fit, and must not make a reply fail."""
+    """`value` limited to 64 bits. A sum of valid sizes may exceed them, and must not make a reply fail."""
     return max(_INT64_MIN, min(INT64_MAX, value))
 
 
 def number(kind: Enum) -> Any:
-    """An enum member's number on the wire, as the generated types require it."""
+    """The number of an enum member on the wire, with the type that the generated code requires."""
     return kind.value

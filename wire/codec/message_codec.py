@@ -1,4 +1,4 @@
-"""What turns a record into a message and back, and the codecs of messages with a single field."""
+"""Codecs, which turn a record into a message and back, and the codecs of messages with a single field."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class MessageCodec(Struct, Generic[T], frozen=True):
-    """Turns a record into a message and back: `write` fills a new `proto`, `read` makes the record."""
+    """Turns a record into a message and back: `write` fills a new `proto`, `read` creates the record."""
 
     proto: type[Message]
     write: Callable[[T, Any], None]
@@ -28,8 +28,8 @@ class MessageCodec(Struct, Generic[T], frozen=True):
         return proto.SerializeToString()
 
     def decode(self, data: bytes) -> T:
-        """The record. Raises InvalidArgumentException, naming the field, if `data` is not such a message."""
-        # Any: the type stubs lack FindInitializationErrors.
+        """Decode a record. Raises InvalidArgumentException, naming the field, if `data` is not a valid message."""
+        # The type is Any because the type stubs lack FindInitializationErrors.
         proto: Any = self.proto()
         try:
             proto.ParseFromString(data)

@@ -1,4 +1,4 @@
-"""Nodes as clients and AMs see them, their health, and their labels."""
+"""The codecs of nodes: reports to clients and AMs, health, and labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NODE_STATES = members(NodeState)
 _UPDATE_TYPES = members(NodeUpdateType)
 _UINT32 = 0xFFFFFFFF
 LABELS_MAX = 10_000
-"""Labels in one message; clusters have a dozen."""
+"""The maximum of labels in one message; clusters have a dozen."""
 
 
 def write_health(health: NodeHealth, out: common_pb.NodeHealthStatusProto) -> None:
@@ -54,12 +54,12 @@ def write_node_report(report: NodeReport, out: pb.NodeReportProto) -> None:
     if report.update_type is not None:
         out.node_update_type = number(report.update_type)
     if report.decommissioning_timeout_s is not None:
-        # An unsigned field, into which Hadoop writes Java's signed ints.
+        # The field is unsigned, and Hadoop writes Java's signed ints into it.
         out.decommissioning_timeout = report.decommissioning_timeout_s & _UINT32
 
 
 def read_node_report(proto: pb.NodeReportProto) -> NodeReport:
-    """NodeReportProto does not say whether the node is healthy: its state does."""
+    """A node report. NodeReportProto does not state whether the node is healthy; its state does."""
     state = member(NODE_STATES, proto, "node_state")
     health = NodeHealth(state is not NodeState.UNHEALTHY, text(proto, "health_report"), proto.last_health_report_time)
     return NodeReport(

@@ -1,4 +1,4 @@
-"""Queues as clients see them."""
+"""The codecs of queues as clients see them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STATISTICS = {
 
 
 def write_queue_info(queue: QueueInfo, out: pb.QueueInfoProto) -> None:
-    """`absolute_used_capacity` has no field in QueueInfoProto; see read_queue_info."""
+    """Write a queue. QueueInfoProto has no field for `absolute_used_capacity`; see read_queue_info."""
     out.queueName = queue.name
     out.queuePath = queue.path
     out.state = number(queue.state)
@@ -53,7 +53,8 @@ def write_queue_info(queue: QueueInfo, out: pb.QueueInfoProto) -> None:
     for report in queue.applications:
         write_application_report(report, out.applications.add())
     out.accessibleNodeLabels.extend(sorted(queue.accessible_labels))
-    out.defaultNodeLabelExpression = queue.default_label_expression
+    if queue.default_label_expression:
+        out.defaultNodeLabelExpression = queue.default_label_expression
     out.preemptionDisabled = queue.preemption_disabled
     out.intraQueuePreemptionDisabled = queue.intra_queue_preemption_disabled
     out.weight = queue.weight
@@ -66,6 +67,7 @@ def _write_absolute(queue: QueueInfo, out: pb.QueueConfigurationsProto) -> None:
     out.maxCapacity = queue.maximum_capacity
     out.absoluteCapacity = queue.absolute_capacity
     out.absoluteMaxCapacity = queue.absolute_maximum_capacity
+    _write_amounts(queue, out)
 
 
 def _write_partition(partition: QueuePartition, out: pb.QueueConfigurationsProto) -> None:
@@ -73,8 +75,15 @@ def _write_partition(partition: QueuePartition, out: pb.QueueConfigurationsProto
     out.maxCapacity = partition.maximum_capacity
     out.absoluteCapacity = partition.absolute_capacity
     out.absoluteMaxCapacity = partition.absolute_maximum_capacity
-    write_sum(partition.effective_minimum, out.effectiveMinCapacity)
-    write_sum(partition.effective_maximum, out.effectiveMaxCapacity)
+    _write_amounts(partition, out)
+
+
+def _write_amounts(of: QueueInfo | QueuePartition, out: pb.QueueConfigurationsProto) -> None:
+    out.maxAMPercentage = of.maximum_am_percent
+    write_sum(of.configured_minimum, out.configuredMinCapacity)
+    write_sum(of.configured_maximum, out.configuredMaxCapacity)
+    write_sum(of.effective_minimum, out.effectiveMinCapacity)
+    write_sum(of.effective_maximum, out.effectiveMaxCapacity)
 
 
 def _read_partition(label: str, proto: pb.QueueConfigurationsProto) -> QueuePartition:
@@ -86,11 +95,14 @@ def _read_partition(label: str, proto: pb.QueueConfigurationsProto) -> QueuePart
         proto.absoluteMaxCapacity,
         read_resource(proto.effectiveMinCapacity),
         read_resource(proto.effectiveMaxCapacity),
+        proto.maxAMPercentage,
+        read_resource(proto.configuredMinCapacity),
+        read_resource(proto.configuredMaxCapacity),
     )
 
 
 def read_queue_info(proto: pb.QueueInfoProto) -> QueueInfo:
-    """`absolute_used_capacity` is computed as used / guaranteed times guaranteed / cluster."""
+    """Read a queue. `absolute_used_capacity` is computed: used / guaranteed times guaranteed / cluster."""
     partitions = {text(entry, "partitionName"): entry.queueConfigurations for entry in proto.queueConfigurationsMap}
     absolute = partitions.get(DEFAULT_PARTITION, pb.QueueConfigurationsProto())
     numbers = {ours: getattr(proto.queueStatistics, theirs) for theirs, ours in _STATISTICS.items()}
@@ -114,5 +126,10 @@ def read_queue_info(proto: pb.QueueInfoProto) -> QueueInfo:
         weight=proto.weight,
         max_parallel_apps=proto.maxParallelApps,
         scheduler=text(proto, "schedulerType"),
+        maximum_am_percent=absolute.maxAMPercentage,
+        configured_minimum=read_resource(absolute.configuredMinCapacity),
+        configured_maximum=read_resource(absolute.configuredMaxCapacity),
+        effective_minimum=read_resource(absolute.effectiveMinCapacity),
+        effective_maximum=read_resource(absolute.effectiveMaxCapacity),
         partitions=tuple(_read_partition(label, entry) for label, entry in partitions.items() if label),
     )

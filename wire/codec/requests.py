@@ -15,7 +15,7 @@ from wire.codec.fields import (
     required,
     text,
 )
-from yarn.asks import Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
+from yarn.containers import Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.errors import InvalidArgumentException
 from yarn.states import ContainerUpdateType, ExecutionType
 

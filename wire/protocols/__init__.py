@@ -1,5 +1,5 @@
-"""The RPCs of YARN's five protocols, one module a protocol, and what a server must answer.
+"""The RPCs of YARN's five protocols and of yarnling's own, with one module for each protocol.
 
-A handler's methods take the caller and the request's record and return the reply's record; they raise YarnException
-to refuse. A proxy (wire.proxies) has the same methods without the caller.
+A service's methods take the caller and the request's record, and return the reply's record; they raise YarnException to
+refuse a call. A proxy (wire.rpc.Proxy) has the same methods without the caller.
 """

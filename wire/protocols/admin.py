@@ -1,4 +1,4 @@
-"""ResourceManagerAdministrationProtocol: an administrator to the RM."""
+"""ResourceManagerAdministrationProtocol: the calls of an administrator to the RM."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from yarn.resource import Resource
 from yarn.states import DecommissionType
 
 NODES_MAX = 100_000
-"""Nodes in one change of resources or labels."""
+"""The maximum of nodes in one change of resources or labels."""
 _TYPES = members(DecommissionType)
 NodeResources = tuple[tuple[NodeId, Resource], ...]
 
@@ -42,7 +42,10 @@ def _read_size(proto: yarn_pb.NodeResourceMapProto) -> tuple[NodeId, Resource]:
 
 
 def _read_resource(proto: yarn_pb.ResourceOptionProto) -> Resource:
-    """Refuses a timeout other than -1, `yarn rmadmin`'s default: no container is killed when a node shrinks."""
+    """A node's new resource.
+
+    Refuses any timeout except -1, the default of `yarn rmadmin`: no container is killed when a node shrinks.
+    """
     if proto.HasField("over_commit_timeout") and proto.over_commit_timeout >= 0:
         raise InvalidArgumentException(
             f"{name_of(proto, 'over_commit_timeout')} is {proto.over_commit_timeout}, but no container is killed on a "
@@ -57,7 +60,7 @@ def _write_new_labels(labels: tuple[NodeLabel, ...], out: pb.AddToClusterNodeLab
 
 
 def _read_new_labels(proto: pb.AddToClusterNodeLabelsRequestProto) -> tuple[NodeLabel, ...]:
-    """Labels sent as names only, as by old releases, are exclusive."""
+    """The labels to add. Labels sent as names only, as old releases do, are exclusive."""
     refuse_too_many(proto, "nodeLabels", LABELS_MAX)
     refuse_too_many(proto, "deprecatedNodeLabels", LABELS_MAX)
     if proto.nodeLabels:
@@ -85,13 +88,14 @@ class ResourceManagerAdministrationProtocol(Proxy):
     refresh_queues: Rpc[None, None] = Rpc(
         "refreshQueues", empty(pb.RefreshQueuesRequestProto), empty(pb.RefreshQueuesResponseProto)
     )
-    """The RM reads its queues again. Raises ConfigurationException with all faults; then nothing has changed."""
+    """Request the RM to read its queues again. Raises ConfigurationException with all faults; then nothing was
+    changed."""
     refresh_nodes: Rpc[RefreshNodesRequest, None] = Rpc(
         "refreshNodes",
         MessageCodec(pb.RefreshNodesRequestProto, _write_refresh_nodes, _read_refresh_nodes),
         empty(pb.RefreshNodesResponseProto),
     )
-    """The RM reads its host lists again. Returns while nodes may still be decommissioning."""
+    """Request the RM to read its host lists again. The call may return before all nodes are decommissioned."""
     check_for_decommissioning_nodes: Rpc[None, tuple[NodeId, ...]] = Rpc(
         "checkForDecommissioningNodes",
         empty(pb.CheckForDecommissioningNodesRequestProto),

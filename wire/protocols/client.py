@@ -1,4 +1,4 @@
-"""ApplicationClientProtocol: a client to the RM."""
+"""ApplicationClientProtocol: the calls of a client to the RM."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from google.protobuf.message import Message
 
 from protos import yarn_protos_pb2 as yarn_pb
 from protos import yarn_service_protos_pb2 as pb
+from wire.codec.application_filter import read_filter, write_filter
 from wire.codec.applications import (
-    APPLICATION_STATES,
     read_application_report,
     read_attempt_report,
     read_container_report,
@@ -30,7 +30,7 @@ from wire.codec.basic import (
     write_resource,
 )
 from wire.codec.containers import read_signal, write_signal
-from wire.codec.fields import members, number, optional_text, refuse_too_many, required, text, texts
+from wire.codec.fields import members, number, optional_text, refuse_too_many, required, text
 from wire.codec.message_codec import MessageCodec, empty, holding, holding_text, listing, listing_texts
 from wire.codec.nodes import (
     LABELS_MAX,
@@ -64,21 +64,17 @@ from yarn.protocols.client import (
     NodesToLabels,
     QueueInfoRequest,
     QueueUserAcls,
-    ResourceTypeInfo,
     UpdatePriorityRequest,
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest
 from yarn.queues import QueueInfo
-from yarn.resource import Resource
-from yarn.states import ApplicationsRequestScope, NodeState, QueueACL
+from yarn.resource import Resource, ResourceTypeInfo
+from yarn.states import NodeState, QueueACL
 
-FILTER_ENTRIES_MAX = 1000
-"""Types, states, users, queues or tags of one filter, each of which is compared with every application."""
 TIMEOUTS_MAX = 8
-"""Timeouts in one request; YARN has only one kind."""
+"""The maximum of timeouts in one request; YARN has only one kind."""
 _QUEUE_ACLS = members(QueueACL)
-_SCOPES = members(ApplicationsRequestScope)
 
 
 def _write_new_application(reply: GetNewApplicationResponse, out: pb.GetNewApplicationResponseProto) -> None:
@@ -89,32 +85,6 @@ def _write_new_application(reply: GetNewApplicationResponse, out: pb.GetNewAppli
 def _read_new_application(proto: pb.GetNewApplicationResponseProto) -> GetNewApplicationResponse:
     app_id = read_application_id(required(proto, "application_id"))
     return GetNewApplicationResponse(app_id, read_resource(required(proto, "maximumCapability")))
-
-
-def _write_filter(wanted: ApplicationFilter, out: pb.GetApplicationsRequestProto) -> None:
-    out.application_types.extend(sorted(wanted.types))
-    out.application_states.extend(sorted(number(state) for state in wanted.states))
-    out.users.extend(sorted(wanted.users))
-    out.queues.extend(sorted(wanted.queues))
-    out.applicationTags.extend(sorted(wanted.tags))
-    if wanted.limit is not None:
-        out.limit = wanted.limit
-    if wanted.scope is not ApplicationsRequestScope.ALL:
-        out.scope = number(wanted.scope)
-
-
-def _read_filter(proto: pb.GetApplicationsRequestProto) -> ApplicationFilter:
-    for field in ("application_types", "application_states", "users", "queues", "applicationTags"):
-        refuse_too_many(proto, field, FILTER_ENTRIES_MAX)
-    return ApplicationFilter(
-        frozenset(texts(proto, "application_types")),
-        frozenset(APPLICATION_STATES[state] for state in proto.application_states),
-        frozenset(texts(proto, "users")),
-        frozenset(texts(proto, "queues")),
-        frozenset(texts(proto, "applicationTags")),
-        proto.limit if proto.HasField("limit") else None,
-        _SCOPES[proto.scope],
-    )
 
 
 def _write_kill(request: KillApplicationRequest, out: pb.KillApplicationRequestProto) -> None:
@@ -212,7 +182,7 @@ def _write_timeouts(
 def _read_timeouts(
     proto: pb.UpdateApplicationTimeoutsRequestProto | pb.UpdateApplicationTimeoutsResponseProto,
 ) -> str | None:
-    """The end of the lifetime; the last of several, as in the map that Hadoop makes of them."""
+    """The end of the lifetime. If there are several, the last one counts, as in the map that Hadoop uses."""
     refuse_too_many(proto, "application_timeouts", TIMEOUTS_MAX)
     named = [entry for entry in proto.application_timeouts if entry.HasField("application_timeout_type")]
     return optional_text(named[-1], "expire_time") if named else None
@@ -277,12 +247,12 @@ def _read_labels_to_nodes(proto: pb.GetLabelsToNodesResponseProto) -> LabelsToNo
 
 
 def _application(proto: type[Message]) -> MessageCodec[ApplicationId]:
-    """A request that is an application's id."""
+    """The codec of a request that is an application's id."""
     return holding(proto, "application_id", write_application_id, read_application_id)
 
 
 def _attempt(proto: type[Message]) -> MessageCodec[ApplicationAttemptId]:
-    """A request that is an attempt's id."""
+    """The codec of a request that is an attempt's id."""
     return holding(proto, "application_attempt_id", write_attempt_id, read_attempt_id)
 
 
@@ -301,7 +271,8 @@ class ApplicationClientProtocol(Proxy):
         holding(pb.SubmitApplicationRequestProto, "application_submission_context", write_submission, read_submission),
         empty(pb.SubmitApplicationResponseProto),
     )
-    """Returns before the application is accepted: its report says when. Submitting the same id again is no error."""
+    """Returns before the application is accepted; its report shows when it is. Submitting the same id again is not
+    an error."""
     get_application_report: Rpc[ApplicationId, ApplicationReport] = Rpc(
         "getApplicationReport",
         _application(pb.GetApplicationReportRequestProto),
@@ -315,7 +286,7 @@ class ApplicationClientProtocol(Proxy):
     )
     get_applications: Rpc[ApplicationFilter, tuple[ApplicationReport, ...]] = Rpc(
         "getApplications",
-        MessageCodec(pb.GetApplicationsRequestProto, _write_filter, _read_filter),
+        MessageCodec(pb.GetApplicationsRequestProto, write_filter, read_filter),
         listing(pb.GetApplicationsResponseProto, "applications", write_application_report, read_application_report),
         reads=True,
         bulky=True,
@@ -325,7 +296,7 @@ class ApplicationClientProtocol(Proxy):
         MessageCodec(pb.KillApplicationRequestProto, _write_kill, _read_kill),
         MessageCodec(pb.KillApplicationResponseProto, _write_killed, _read_killed),
     )
-    """Call again until the reply says that the kill is completed."""
+    """Call again until the reply states that the kill is completed."""
     fail_application_attempt: Rpc[ApplicationAttemptId, None] = Rpc(
         "failApplicationAttempt",
         _attempt(pb.FailApplicationAttemptRequestProto),
@@ -341,19 +312,19 @@ class ApplicationClientProtocol(Proxy):
         MessageCodec(pb.UpdateApplicationPriorityRequestProto, _write_priority_change, _read_priority_change),
         MessageCodec(pb.UpdateApplicationPriorityResponseProto, _write_priority, _read_priority),
     )
-    """Returns the priority that the application has now: the cluster has a maximum."""
+    """Returns the new priority, which the cluster's maximum may have reduced."""
     update_application_timeouts: Rpc[UpdateTimeoutsRequest, str | None] = Rpc(
         "updateApplicationTimeouts",
         MessageCodec(pb.UpdateApplicationTimeoutsRequestProto, _write_timeouts_change, _read_timeouts_change),
         MessageCodec(pb.UpdateApplicationTimeoutsResponseProto, _write_timeouts, _read_timeouts),
     )
-    """Returns when the application's lifetime ends now (yarn.times): its queue has a maximum."""
+    """Returns the new end of the application's lifetime (yarn.times), which the queue's maximum may have limited."""
     signal_to_container: Rpc[SignalContainerRequest, None] = Rpc(
         "signalToContainer",
         MessageCodec(pb.SignalContainerRequestProto, write_signal, read_signal),
         empty(pb.SignalContainerResponseProto),
     )
-    """The signal reaches the node with the reply to its next heartbeat."""
+    """The node receives the signal with the reply to its next heartbeat."""
     get_application_attempt_report: Rpc[ApplicationAttemptId, ApplicationAttemptReport] = Rpc(
         "getApplicationAttemptReport",
         _attempt(pb.GetApplicationAttemptReportRequestProto),
@@ -403,7 +374,7 @@ class ApplicationClientProtocol(Proxy):
         reads=True,
         bulky=True,
     )
-    """The nodes in these states; all nodes for an empty set."""
+    """Returns the nodes in these states; all nodes for an empty set."""
     get_queue_info: Rpc[QueueInfoRequest, QueueInfo | None] = Rpc(
         "getQueueInfo",
         MessageCodec(pb.GetQueueInfoRequestProto, _write_queue_request, _read_queue_request),
@@ -411,7 +382,7 @@ class ApplicationClientProtocol(Proxy):
         reads=True,
         bulky=True,
     )
-    """None if there is no such queue."""
+    """Returns None if there is no such queue."""
     get_queue_user_acls: Rpc[None, tuple[QueueUserAcls, ...]] = Rpc(
         "getQueueUserAcls",
         empty(pb.GetQueueUserAclsInfoRequestProto),
@@ -419,7 +390,7 @@ class ApplicationClientProtocol(Proxy):
         reads=True,
         bulky=True,
     )
-    """What the calling user may do in each queue."""
+    """Returns what the calling user may do in each queue."""
     get_resource_type_info: Rpc[None, tuple[ResourceTypeInfo, ...]] = Rpc(
         "getResourceTypeInfo",
         empty(pb.GetAllResourceTypeInfoRequestProto),
@@ -445,7 +416,7 @@ class ApplicationClientProtocol(Proxy):
         reads=True,
         bulky=True,
     )
-    """The nodes and whole hosts (port 0) that have labels."""
+    """Returns the nodes and whole hosts (port 0) that have labels."""
     get_labels_to_nodes: Rpc[tuple[str, ...], LabelsToNodes] = Rpc(
         "getLabelsToNodes",
         listing_texts(pb.GetLabelsToNodesRequestProto, "nodeLabels", limit=LABELS_MAX),
@@ -453,7 +424,26 @@ class ApplicationClientProtocol(Proxy):
         reads=True,
         bulky=True,
     )
-    """The nodes that have these labels; those of every label if none is named."""
+    """Returns the nodes that have these labels; for an empty request those of every label."""
+    get_cluster_node_attributes: Rpc[None, None] = Rpc(
+        "getClusterNodeAttributes",
+        empty(pb.GetClusterNodeAttributesRequestProto),
+        empty(pb.GetClusterNodeAttributesResponseProto),
+        reads=True,
+    )
+    """Nodes have no attributes here: this reply and the next two are empty."""
+    get_attributes_to_nodes: Rpc[None, None] = Rpc(
+        "getAttributesToNodes",
+        empty(pb.GetAttributesToNodesRequestProto),
+        empty(pb.GetAttributesToNodesResponseProto),
+        reads=True,
+    )
+    get_nodes_to_attributes: Rpc[None, None] = Rpc(
+        "getNodesToAttributes",
+        empty(pb.GetNodesToAttributesRequestProto),
+        empty(pb.GetNodesToAttributesResponseProto),
+        reads=True,
+    )
     get_cluster_node_labels: Rpc[None, tuple[NodeLabel, ...]] = Rpc(
         "getClusterNodeLabels",
         empty(pb.GetClusterNodeLabelsRequestProto),

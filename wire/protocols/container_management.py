@@ -1,4 +1,4 @@
-"""ContainerManagementProtocol: an AM (or the RM, for AMs) to an NM."""
+"""ContainerManagementProtocol: the calls of an AM, or of the RM for AMs, to an NM."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from yarn.protocols.container_management import (
 )
 
 CONTAINERS_MAX = 10_000
-"""Containers in one call to an NM; no node holds as many."""
+"""The maximum of containers in one call to an NM; no node has as many."""
 
 
 def _write_started(reply: StartContainersResponse, out: pb.StartContainersResponseProto) -> None:
@@ -99,12 +99,12 @@ def _read_start(proto: pb.StartContainerRequestProto) -> StartContainerRequest:
 
 
 def _container_ids(proto: type[Message]) -> MessageCodec[tuple[ContainerId, ...]]:
-    """A request that is ids of containers."""
+    """The codec of a request that is ids of containers."""
     return listing(proto, "container_id", write_container_id, read_container_id, limit=CONTAINERS_MAX)
 
 
 class ContainerManagementProtocol(Proxy):
-    """An AM's calls to an NM, with its NM token for that node; the RM calls like this to start AMs."""
+    """An AM's calls to an NM, with an NM token for that node. The RM makes the same calls to start AMs."""
 
     service = "hadoop.yarn.ContainerManagementProtocolService"
 
@@ -133,7 +133,7 @@ class ContainerManagementProtocol(Proxy):
         ),
         MessageCodec(pb.ContainerUpdateResponseProto, _write_outcomes, _read_updated),
     )
-    """After CallOutcomeUnknown get the statuses: a token that was accepted is refused the second time."""
+    """After CallOutcomeUnknown query the statuses: a token that was accepted once is refused the second time."""
     signal_to_container: Rpc[SignalContainerRequest, None] = Rpc(
         "signalToContainer",
         MessageCodec(pb.SignalContainerRequestProto, write_signal, read_signal),

@@ -1,4 +1,4 @@
-"""InspectionProtocol, yarnling's own: why an application waits. Served beside ApplicationClientProtocol."""
+"""InspectionProtocol, yarnling's own: explains why an application waits. Served beside ApplicationClientProtocol."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _read_obstacle(proto: pb.ObstacleProto) -> ObstacleReport:
 
 
 class InspectionProtocol(Proxy):
-    """A client's questions to the RM's scheduler (yarn.resourcemanager.address, beside ApplicationClientProtocol)."""
+    """A client's questions to the RM's scheduler, at the address of ApplicationClientProtocol."""
 
     service = "yarnling.InspectionProtocolService"
 
@@ -123,4 +123,4 @@ class InspectionProtocol(Proxy):
         reads=True,
         bulky=True,
     )
-    """Why the application has not got what it requests."""
+    """Returns why the application does not have what it requests."""

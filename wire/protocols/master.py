@@ -1,7 +1,8 @@
-"""ApplicationMasterProtocol: an AM to the RM."""
+"""ApplicationMasterProtocol: the calls of an AM to the RM."""
 
 from __future__ import annotations
 
+from protos import yarn_protos_pb2 as yarn_pb
 from protos import yarn_service_protos_pb2 as pb
 from wire.codec.basic import (
     read_container_id,
@@ -47,14 +48,16 @@ from yarn.protocols.master import (
     RegisterApplicationMasterResponse,
     UpdatedContainer,
 )
-from yarn.states import FinalApplicationStatus
+from yarn.resource import ResourceTypeInfo
+from yarn.states import FinalApplicationStatus, SchedulerResourceTypes
 
 ASKS_MAX = 100_000
-"""Resource requests, releases or updates of one call; a job of 10,000 tasks with three hosts each sends about 40,000
-requests."""
+"""The maximum of resource requests, releases or updates in one call; a job of 10,000 tasks with three hosts each
+sends about 40,000 requests."""
 BLACKLIST_MAX = 10_000
-"""Hosts and racks in one change of the blacklist."""
+"""The maximum of hosts and racks in one change of the blacklist."""
 _FINAL_STATUSES = members(FinalApplicationStatus)
+_SCHEDULER_RESOURCE_TYPES = members(SchedulerResourceTypes)
 
 
 def _write_register(request: RegisterApplicationMasterRequest, out: pb.RegisterApplicationMasterRequestProto) -> None:
@@ -74,8 +77,9 @@ def _write_registered(reply: RegisterApplicationMasterResponse, out: pb.Register
         write_container(container, out.containers_from_previous_attempts.add())
     for token in reply.nm_tokens:
         _write_nm_token(token, out.nm_tokens_from_previous_attempts.add())
-    for name in reply.resource_types:
-        out.resource_types.add(name=name)
+    for kind in reply.resource_types:
+        out.resource_types.add(name=kind.name, units=kind.units, type=yarn_pb.COUNTABLE)
+    out.scheduler_resource_types.extend(number(kind) for kind in reply.scheduler_resource_types)
     write_acls(reply.application_acls, out.application_ACLs)
 
 
@@ -85,8 +89,9 @@ def _read_registered(proto: pb.RegisterApplicationMasterResponseProto) -> Regist
         text(proto, "queue"),
         tuple(read_container(container) for container in proto.containers_from_previous_attempts),
         tuple(_read_nm_token(token) for token in proto.nm_tokens_from_previous_attempts),
-        tuple(text(entry, "name") for entry in proto.resource_types),
+        tuple(ResourceTypeInfo(text(entry, "name"), text(entry, "units")) for entry in proto.resource_types),
         read_acls(proto.application_ACLs),
+        tuple(_SCHEDULER_RESOURCE_TYPES[kind] for kind in proto.scheduler_resource_types),
     )
 
 
@@ -208,7 +213,7 @@ def _read_finished(proto: pb.FinishApplicationMasterResponseProto) -> FinishAppl
 class ApplicationMasterProtocol(Proxy):
     """An AM's calls to the RM (yarn.resourcemanager.scheduler.address), with its AMRM token.
 
-    Which attempt calls is what the token proves, never what the request says.
+    The token proves which attempt calls; nothing in a request can name another one.
     """
 
     service = "hadoop.yarn.ApplicationMasterProtocolService"
@@ -229,4 +234,4 @@ class ApplicationMasterProtocol(Proxy):
         MessageCodec(pb.FinishApplicationMasterRequestProto, _write_finish, _read_finish),
         MessageCodec(pb.FinishApplicationMasterResponseProto, _write_finished, _read_finished),
     )
-    """Call again until the reply says that the AM is unregistered."""
+    """Call again until the reply states that the AM is unregistered."""

@@ -1,4 +1,7 @@
-"""PackTrackerProtocol, yarnling's own: NMs that share a process, to the RM. Served beside ResourceTracker."""
+"""PackTrackerProtocol, yarnling's own: the calls to the RM of NMs that share a process.
+
+Served beside ResourceTracker.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def _write_pack(pack: Pack, out: pb.PackProto) -> None:
 
 
 def _read_pack(proto: pb.PackProto) -> Pack:
-    """Raises InvalidArgumentException for too many nodes, or too few loopback addresses for them."""
+    """A pack. Raises InvalidArgumentException for too many nodes, or too few loopback addresses for them."""
     first, count = read_node_id(required(proto, "first")), proto.count
     if not 1 <= count <= PACK_MAX:
         raise InvalidArgumentException(f"PackProto.count is {count}, it must be 1 to {PACK_MAX}")
@@ -127,7 +130,7 @@ def _read_numbers(proto: pb.UnregisterNodesRequestProto) -> tuple[int, ...]:
 
 
 class PackTrackerProtocol(Proxy):
-    """The calls of NMs that share a process, made where single NMs call, with their pack's token."""
+    """The calls of NMs that share a process, with a token for all of them, at the address of ResourceTracker."""
 
     service = "yarnling.PackTrackerProtocolService"
 
@@ -141,7 +144,7 @@ class PackTrackerProtocol(Proxy):
         MessageCodec(pb.PackHeartbeatRequestProto, _write_pack_heartbeat, _read_pack_heartbeat),
         MessageCodec(pb.PackHeartbeatResponseProto, _write_pack_reply, _read_pack_reply),
     )
-    """After CallOutcomeUnknown each node sends its whole heartbeat again, with the same response id."""
+    """After CallOutcomeUnknown send the complete heartbeat of each node again, with the same response id."""
     unregister_nodes: Rpc[tuple[int, ...], None] = Rpc(
         "unregisterNodes",
         MessageCodec(pb.UnregisterNodesRequestProto, _write_numbers, _read_numbers),
@@ -150,7 +153,7 @@ class PackTrackerProtocol(Proxy):
 
 
 class PackTokenSecretManager(ClusterSecretManager[Pack]):
-    """Pack tokens: they prove which nodes share the calling process."""
+    """Signs and checks pack tokens, which prove the nodes that share the calling process."""
 
     def __init__(self, cluster_secret: bytes) -> None:
         super().__init__(cluster_secret, PACK_KIND, pb.PackProto, _write_pack, _read_pack)

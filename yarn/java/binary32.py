@@ -15,7 +15,7 @@ from yarn.resource import INT64_MAX
 INT64_MIN = -INT64_MAX - 1
 
 _SURE_LOW, _SURE_HIGH = -9e18, 9e18
-"""Between these bounds, as in nearly all cases, a cast needs no special handling."""
+"""Bounds between which a cast needs no special handling; nearly all numbers are."""
 
 _cell = array("f", (0.0,))
 
@@ -43,7 +43,7 @@ def ceiled(number: float) -> int:
 
 
 def quotient(a: int, b: int) -> int:
-    """Java's integer division, truncated towards zero. Raises ZeroDivisionError, as Java throws an exception."""
+    """Java's integer division, truncated towards zero. Raises ZeroDivisionError if `b` is 0."""
     if a >= 0 and b > 0:
         return a // b
     q = abs(a) // abs(b)
@@ -51,7 +51,7 @@ def quotient(a: int, b: int) -> int:
 
 
 def java_quotient(a: float, b: float) -> float:
-    """Java's division of two doubles: 0 / 0 is NaN, x / 0 infinite."""
+    """Java's division of two doubles: 0 / 0 is NaN, x / 0 is infinite."""
     if b == 0:
         return math.nan if a == 0 or a != a else math.copysign(math.inf, a)
     return a / b
@@ -66,4 +66,15 @@ def shortest(number: float) -> str:
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     mantissa, exponent = f"{value:.8e}".split("e")
+    return f"{float(mantissa)!r}E{int(exponent)}"
+
+
+def double_text(number: float) -> str:
+    """The decimal that Java prints for a 64-bit float (`1.0`, `1.9900000095367432`, `1.0E-4`)."""
+    if not math.isfinite(number):
+        return "NaN" if number != number else ("Infinity" if number > 0 else "-Infinity")
+    if number == 0 or 1e-3 <= abs(number) < 1e7:
+        return repr(number)
+    short = next(text for n in range(1, 18) if float(text := f"{number:.{n - 1}e}") == number)
+    mantissa, _, exponent = short.partition("e")
     return f"{float(mantissa)!r}E{int(exponent)}"

@@ -19,10 +19,11 @@ _SMALLEST_TABLE = 16
 
 
 def hash_order(keys: Iterable[K], hash_of: Callable[[K], int], *, peak: int = 0, concurrent: bool = False) -> list[K]:
-    """Sort keys, given in insertion order, as a HashMap iterates; `peak`: the most entries that the map ever had.
+    """The keys, given in insertion order, in the order in which a HashMap iterates.
 
-    `concurrent`: as a ConcurrentHashMap, which grows one entry earlier. Keys in the same bucket of it may change their
-    order when it grows; that is not reproduced.
+    `peak`: the most entries that the map ever had. `concurrent`: the order of a ConcurrentHashMap, which grows one
+    entry earlier. Keys in the same bucket of a ConcurrentHashMap may change their order when it grows; that is not
+    reproduced.
     """
     entries = list(keys)
     if len(entries) < 2:
@@ -35,7 +36,7 @@ def hash_order(keys: Iterable[K], hash_of: Callable[[K], int], *, peak: int = 0,
 
 
 def string_hash(text: str) -> int:
-    """String.hashCode."""
+    """The hash code of a text (String.hashCode)."""
     value = 0
     for unit in _utf16(text):
         value = value * 31 + unit & 0xFFFFFFFF
@@ -43,24 +44,24 @@ def string_hash(text: str) -> int:
 
 
 def node_hash(node_id: NodeId) -> int:
-    """NodeId.hashCode."""
+    """The hash code of a node's id (NodeId.hashCode)."""
     return 493217 * (493217 * 8501 + string_hash(node_id.host)) + node_id.port & 0xFFFFFFFF
 
 
 def attempt_hash(attempt_id: ApplicationAttemptId) -> int:
-    """ApplicationAttemptId.hashCode."""
+    """The hash code of an attempt's id (ApplicationAttemptId.hashCode)."""
     app = attempt_id.application_id
     application = 371237 * (371237 * 6521 + _fold(app.cluster_timestamp)) + app.id
     return 347671 * (347671 * 5501 + application) + attempt_id.attempt & 0xFFFFFFFF
 
 
 def container_hash(container_id: ContainerId) -> int:
-    """ContainerId.hashCode."""
+    """The hash code of a container's id (ContainerId.hashCode)."""
     return 31 * _fold(container_id.number) + attempt_hash(container_id.attempt_id) & 0xFFFFFFFF
 
 
 def request_key_hash(priority: int, allocation_request_id: int, container_id: ContainerId | None) -> int:
-    """SchedulerRequestKey.hashCode."""
+    """The hash code of a scheduler key (SchedulerRequestKey.hashCode)."""
     value = 517861 * 9511 + priority
     value = 31 * value + _fold(allocation_request_id)
     return 31 * value + (container_hash(container_id) if container_id is not None else 0) & 0xFFFFFFFF

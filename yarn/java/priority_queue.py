@@ -1,4 +1,7 @@
-"""Java's PriorityQueue: a binary heap. Its order of equal elements depends on how it sifts, and affects decisions."""
+"""Java's PriorityQueue: a binary heap.
+
+The order of equal elements depends on the heap's algorithm, and affects the scheduler's decisions.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ T = TypeVar("T")
 
 
 class JavaPriorityQueue(Generic[T]):
-    """The least element first, by `compare` (negative, 0, positive). The sort order of its elements must not change."""
+    """A queue that returns the least element first, by `compare` (negative, 0, positive).
+
+    The sort order of elements must not change while they are in the queue.
+    """
 
     __slots__ = ("_compare", "_heap")
 

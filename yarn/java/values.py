@@ -17,10 +17,10 @@ _DECIMAL = re.compile(r"[+-]?[0-9]+\Z")
 _HEXADECIMAL = re.compile(r"(-?)0[xX]([0-9a-fA-F]+)\Z")
 _FLOAT = re.compile(r"([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|NaN|Infinity))[fFdD]?\Z")
 _TRIMMED = "".join(map(chr, range(0x21)))
-"""The characters that String.trim removes: more than spaces, but not all Unicode white space."""
+"""The characters that String.trim removes: more than spaces, but not all of Unicode's white space."""
 _STRING_SEPARATOR = re.compile(r"\s*[,\n]\s*")
 
-# Configuration.ParsedTimeDuration, in its order: "ms" is tried before "s" and "m".
+# In the order of Configuration.ParsedTimeDuration: "ms" is tried before "s" and "m".
 _TIME_SUFFIXES_NS = {
     "ns": 1,
     "us": 1_000,
@@ -115,7 +115,7 @@ def split_strings(text: str) -> tuple[str, ...]:
 def split_at_commas(text: str) -> tuple[str, ...]:
     """The parts of a comma-separated text, trimmed, like StringUtils.getStrings and String.trim.
 
-    Empty parts do not count, blank ones do: `a,,b` has two parts, `a, ,b` has three.
+    Empty parts are dropped, blank ones are kept: `a,,b` has two parts, `a, ,b` has three.
     """
     return tuple(trim(part) for part in text.split(",") if part)
 

@@ -1,15 +1,15 @@
-"""The kernel that the cores of the daemons are written in. It knows nothing of YARN.
+"""The kernel on which the cores of the daemons are built. It does not depend on YARN.
 
-A core takes an event and the time, and returns effects: `core.handle(event, now_ms) -> [effect]`. Two things help it:
+A core takes an event and the time, and returns effects: `core.handle(event, now_ms) -> [effect]`. It is built from two
+classes:
 
 - a `Dispatcher` holds the events, timers and effects of one core, and delivers events first in, first out;
 - a `Lifecycle` is the transition table of one kind of object, keyed by (state, event class).
 
-Events are records: they carry the id of their subject and their own typed data.
+Events are records: each carries the id of its subject and its own typed data.
 """
 
-from yarn.machine.dispatcher import Dispatcher
-from yarn.machine.effects import InvariantsBroken, Refuse, Reply, StateChanged, Warn
+from yarn.machine.dispatcher import Dispatcher, InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
 from yarn.machine.table import HISTORY_MAX, IllegalTransition, Lifecycle, Machine, Row, complement, event_name, ignored
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Reply",
     "Row",
     "StateChanged",
+    "Tick",
     "Warn",
     "complement",
     "event_name",

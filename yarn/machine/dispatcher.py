@@ -1,4 +1,4 @@
-"""The events, timers and effects of one core, behind its `handle`.
+"""The events, timers and effects of one core, and the effects that every core has: replies and log entries.
 
 Objects of a core do not call one another: they send events, which are delivered first in, first out, as Hadoop's
 dispatcher does. Its order is part of the behaviour (the end of an attempt reaches the application before the scheduler
@@ -11,20 +11,68 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from yarn.errors import InternalError, YarnException
-from yarn.machine.effects import Refuse, Reply, StateChanged, Warn
 from yarn.machine.table import IllegalTransition, Lifecycle, Machine, State, Subject
+
+
+class Tick(Struct, frozen=True):
+    """An event that only lets time pass: the shell sends it to a core at the core's `next_deadline_ms`."""
+
+
+Call: TypeAlias = int
+"""The shell's number for an RPC that waits for its answer."""
+
+
+class Reply(Struct, frozen=True):
+    """Answer call `call` with `value` (the response record of its protocol, or None)."""
+
+    call: Call
+    value: object
+
+
+class Refuse(Struct, frozen=True):
+    """Answer call `call` with an error."""
+
+    call: Call
+    error: YarnException
+
+
+class StateChanged(Struct, frozen=True):
+    """For the log: `kind` (NMContainer, RMApp...) `subject` went from `source` to `target` on `event`."""
+
+    kind: str
+    subject: str
+    event: str
+    source: str
+    target: str
+    detail: str = ""
+
+
+class InvariantsBroken(Struct, frozen=True):
+    """The core's state violates invariants: log every violation, and exit."""
+
+    violations: tuple[str, ...]
+
+
+class Warn(Struct, frozen=True):
+    """For the log: something an operator should know that is not a state change."""
+
+    text: str
+
 
 Effect = TypeVar("Effect")
 Event = TypeVar("Event")
 
 
 class Dispatcher(Generic[Effect]):
-    """Delivers events to the handlers of their classes. `now_ms` is the time of the step under way.
+    """Delivers events to the handlers of their classes. `now_ms` is the time of the current step.
 
-    An event that is illegal in a subject's state raises if `strict`; else it is a warning, as in Hadoop.
+    An event that is illegal in a subject's state raises IllegalTransition if `strict`; otherwise it causes a warning,
+    as in Hadoop.
     """
 
     def __init__(self, now_ms: int = 0, *, strict: bool = True) -> None:
@@ -39,13 +87,15 @@ class Dispatcher(Generic[Effect]):
     # Handlers
 
     def on(self, event: type[Event], handler: Callable[[Event], object]) -> None:
-        """Deliver events of this class to `handler`; a class has one."""
+        """Deliver events of this class to `handler`. A class has one handler."""
         if event in self._handlers:
             raise InternalError(f"{event.__name__} has a handler already")
         self._handlers[event] = handler
 
     def on_call(self, event: type[Event], handler: Callable[[Event], object]) -> None:
-        """The same for RPCs: reply to `event.call` with what `handler` returns, or refuse it with what it raises."""
+        """Deliver RPCs of this class to `handler`: reply to `event.call` with its result, or refuse it with its
+        YarnException.
+        """
         self.on(event, lambda call: self._answer(handler, call))
 
     def handles(self, event: type) -> bool:
@@ -55,7 +105,7 @@ class Dispatcher(Generic[Effect]):
     # What handlers do
 
     def emit(self, effect: Effect | Reply | Refuse | StateChanged | Warn) -> None:
-        """Have the shell do something after this step."""
+        """Return `effect` from this step; the shell carries it out after the step."""
         self._effects.append(effect)
 
     def send(self, event: object) -> None:
@@ -70,7 +120,7 @@ class Dispatcher(Generic[Effect]):
     def transition(
         self, lifecycle: Lifecycle[Subject, State], subject: Subject, machine: Machine[State], event: object
     ) -> None:
-        """Have `subject` take `event` now, and log a change of its state."""
+        """Apply `event` to `subject` now, and log a change of its state."""
         source = machine.state
         try:
             target = lifecycle.handle(subject, machine, event, self.now_ms)
@@ -98,7 +148,7 @@ class Dispatcher(Generic[Effect]):
         """Deliver one event at once."""
         handler = self._handlers.get(type(event))
         if handler is None:
-            raise InternalError(f"nobody handles {type(event).__name__}")
+            raise InternalError(f"no handler for {type(event).__name__}")
         handler(event)
 
     def drain(self) -> None:

@@ -31,7 +31,7 @@ Subject = TypeVar("Subject")
 Event = TypeVar("Event")
 
 HISTORY_MAX = 16
-"""Transitions that a machine remembers: enough for the whole life of most objects, bounded for the others."""
+"""The maximum of transitions that a machine remembers: enough for the whole life of most objects."""
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -41,9 +41,9 @@ class IllegalTransition(InternalError):
 
 
 class Row(Struct, Generic[Subject, State, Event], frozen=True):
-    """One transition: `source` --`event`--> one of `targets`, doing `action`, because of `reason`.
+    """A transition: in state `source`, `event` leads to one of `targets` and runs `action`; `reason` explains it.
 
-    `targets` follows from `target`, which is one state or several.
+    `targets` is derived from `target`, which is one state or several.
     """
 
     source: State
@@ -58,7 +58,7 @@ class Row(Struct, Generic[Subject, State, Event], frozen=True):
 
 
 class Transition(NamedTuple):
-    """A past state change, kept for the history that error messages include. `event` is the event's display name."""
+    """A past state change, kept for the history in error messages. `event` is the event's display name."""
 
     event: str
     at_ms: int
@@ -80,9 +80,9 @@ class Machine(Generic[State]):
 
 
 class Lifecycle(Generic[Subject, State]):
-    """The table of one kind of object, checked when it is made: one row for each (state, event class).
+    """The table of one kind of object, checked when it is created: one row for each (state, event class).
 
-    `describe` returns what a logged state change says about its subject beside the two states.
+    `describe` returns what the log of a state change states about its subject, besides the two states.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Lifecycle(Generic[Subject, State]):
         self.states: type[State] = type(initial)
         self.events: tuple[type, ...] = tuple(dict.fromkeys(row.event for row in self.rows))
         self._event_names = {event: event_name(event, name) for event in self.events}
-        # By the name of a state: an Enum computes its own hash in Python each time.
+        # The key has the name of the state, because an Enum computes its hash in Python each time.
         self._table: dict[str, dict[type, Row[Subject, State, Any]]] = {state.name: {} for state in self.states}
         for row in self.rows:
             self._add(row)
@@ -114,7 +114,7 @@ class Lifecycle(Generic[Subject, State]):
         by_event[row.event] = row
 
     def row(self, state: State, event: type) -> Row[Subject, State, Any] | None:
-        """The row for an event class in a state, None if the event is illegal there."""
+        """The row for an event class in a state; None if the event is illegal there."""
         return self._table[state._name_].get(event)
 
     def event_name(self, event: type) -> str:
@@ -151,7 +151,7 @@ class Lifecycle(Generic[Subject, State]):
         return all(row.targets == (state,) for row in self._table[state.name].values())
 
     def mermaid(self) -> str:
-        """The table as a Mermaid state diagram; self-loops without an action are left out."""
+        """The table as a Mermaid state diagram, without self-loops that have no action."""
         lines = ["stateDiagram-v2", f"    [*] --> {self.initial.name}"]
         for source, target, events in self._edges():
             lines.append(f"    {source} --> {target}: {', '.join(events)}")
@@ -159,7 +159,7 @@ class Lifecycle(Generic[Subject, State]):
         return "\n".join(lines) + "\n"
 
     def _edges(self) -> list[tuple[str, str, list[str]]]:
-        """(source, target, event names), rows of the same ends joined, in the order of the table."""
+        """(source, target, event names): rows with the same states are joined, in the order of the table."""
         edges: dict[tuple[str, str], list[str]] = {}
         for row in self.rows:
             for target in row.targets:
@@ -179,7 +179,7 @@ def event_name(event: type, lifecycle: str = "") -> str:
 
 
 def ignored(state: State, events: Iterable[type], reason: str) -> list[Row[Any, State, Any]]:
-    """Rows for events that may reach `state` and change nothing there."""
+    """Rows for events that may arrive in `state` and change nothing."""
     return [Row(state, event, state, None, reason) for event in events]
 
 

@@ -1,1 +1,1 @@
-"""Requests and replies of YARN's five protocols, one module a protocol."""
+"""Requests and replies of YARN's protocols and of yarnling's own, with one module for each protocol."""

@@ -1,4 +1,4 @@
-"""ApplicationClientProtocol: requests and replies that are more than an id or a record of their own."""
+"""ApplicationClientProtocol: its requests and replies, except ids and reports."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class GetNewApplicationResponse(Struct, frozen=True):
 
 
 class KillApplicationResponse(Struct, frozen=True):
-    """False: the kill is in progress, call again."""
+    """The reply to a kill. False: the kill is in progress; call again."""
 
     is_kill_completed: bool
 
 
 class KillApplicationRequest(Struct, frozen=True):
-    """The application to kill; `diagnostics` is the client's reason, may be empty."""
+    """Kill an application. `diagnostics`: the client's reason; it may be empty."""
 
     application_id: ApplicationId
     diagnostics: str = ""
 
 
 class QueueInfoRequest(Struct, frozen=True):
-    """A queue (name or path); whether to include its applications, its children, and with `recursive` all below."""
+    """Query a queue (name or path), with its applications, its children, or (`recursive`) all queues below."""
 
     queue: str
     applications: bool = False
@@ -55,7 +55,7 @@ class UpdatePriorityRequest(Struct, frozen=True):
 
 
 class UpdateTimeoutsRequest(Struct, frozen=True):
-    """Set the end of an application's lifetime, as yarn.times writes it; None: the request has no timeout."""
+    """Set the end of an application's lifetime, in the format of yarn.times; None: the request has no timeout."""
 
     application_id: ApplicationId
     lifetime_ends: str | None
@@ -68,15 +68,8 @@ class QueueUserAcls(Struct, frozen=True):
     acls: frozenset[QueueACL]
 
 
-class ResourceTypeInfo(Struct, frozen=True):
-    """A resource type of the cluster; all are counted. `units`: `Mi` for memory-mb, else as configured."""
-
-    name: str
-    units: str = ""
-
-
 NodesToLabels: TypeAlias = tuple[tuple[NodeId, tuple[str, ...]], ...]
-"""(node, its labels); port 0 stands for a whole host."""
+"""Pairs (node, its labels); port 0 stands for a whole host."""
 
 LabelsToNodes: TypeAlias = tuple[tuple[str, tuple[NodeId, ...]], ...]
-"""(label, its nodes); port 0 stands for a whole host."""
+"""Pairs (label, its nodes); port 0 stands for a whole host."""

@@ -1,4 +1,4 @@
-"""ContainerManagementProtocol: an AM (or the RM, for AMs) and an NM."""
+"""ContainerManagementProtocol: requests and replies between an AM (or the RM, for AMs) and an NM."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from yarn.states import SignalContainerCommand
 
 
 class StartContainerRequest(Struct, frozen=True):
-    """What to run, and the container token."""
+    """Start a container: what to run, and the container token."""
 
     launch_context: ContainerLaunchContext
     token: Token
 
 
 class StartContainersResponse(Struct, frozen=True):
-    """Each container is either started or refused with its own error."""
+    """The reply to starting containers: each is either started, or refused with its own error."""
 
     succeeded: tuple[ContainerId, ...] = ()
     failed: dict[ContainerId, YarnException] = field(default_factory=dict)
@@ -26,28 +26,28 @@ class StartContainersResponse(Struct, frozen=True):
 
 
 class StopContainersResponse(Struct, frozen=True):
-    """Each container is either being stopped or refused with its own error."""
+    """The reply to stopping containers: each is either being stopped, or refused with its own error."""
 
     succeeded: tuple[ContainerId, ...] = ()
     failed: dict[ContainerId, YarnException] = field(default_factory=dict)
 
 
 class GetContainerStatusesResponse(Struct, frozen=True):
-    """The statuses of the known containers, an error for each other one."""
+    """The statuses of known containers, and an error for each other container."""
 
     statuses: tuple[ContainerStatus, ...] = ()
     failed: dict[ContainerId, YarnException] = field(default_factory=dict)
 
 
 class UpdateContainersResponse(Struct, frozen=True):
-    """Each container is either being updated or refused with its own error."""
+    """The reply to updating containers: each is either being updated, or refused with its own error."""
 
     succeeded: tuple[ContainerId, ...] = ()
     failed: dict[ContainerId, YarnException] = field(default_factory=dict)
 
 
 class SignalContainerRequest(Struct, frozen=True):
-    """A signal for a container's processes."""
+    """Send a signal to a container's processes."""
 
     container_id: ContainerId
     command: SignalContainerCommand

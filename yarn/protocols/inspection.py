@@ -1,4 +1,4 @@
-"""InspectionProtocol, yarnling's own: why an application has not got what it requests."""
+"""InspectionProtocol, yarnling's own: explains why an application does not have what it requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from yarn.states import YarnApplicationState
 
 
 class ObstacleScope(Enum):
-    """Which check refused: the application's own, its user's limits, or a queue's."""
+    """Whose check refused the container: the application's, its user's, or a queue's."""
 
     APPLICATION = 1
     USER = 2
@@ -20,7 +20,7 @@ class ObstacleScope(Enum):
 
 
 class PendingAsk(Struct, frozen=True):
-    """A resource request that is not satisfied yet: `count` containers at a host, a rack or `*`."""
+    """A resource request that is not satisfied yet: `count` more containers at a host, a rack or `*`."""
 
     priority: int
     allocation_request_id: int
@@ -40,18 +40,20 @@ class Reservation(Struct, frozen=True):
 
 
 class SettingInForce(Struct, frozen=True):
-    """A key that would change the outcome, with its value; "" if only the node's machine knows it."""
+    """A configuration key that could change the outcome, with its value; "" if only the node's machine has the
+    value.
+    """
 
     key: str
     value: str
 
 
 class ObstacleReport(Struct, frozen=True):
-    """One check that refused a container when it was last made. `node_id` None: on every node.
+    """One check that refused a container when it was last made.
 
-    `subject` is the application, its user or the path of a queue; `reason` a constant
-    (rm.scheduler.model.refusals), `message` Hadoop's sentence. `asked` is what was compared with `bound`; what they
-    count depends on the reason.
+    `node_id`: None = on every node. `subject`: the application, its user, or the path of a queue. `reason`: a constant
+    of rm.scheduler.model.refusals. `message`: Hadoop's sentence. `asked` was compared with `bound`; what they measure
+    depends on the reason.
     """
 
     scope: ObstacleScope
@@ -68,8 +70,8 @@ class ObstacleReport(Struct, frozen=True):
 class Explanation(Struct, frozen=True):
     """What an application still requests, what is reserved for it, and which checks refuse it.
 
-    Obstacles are listed node by node, after those of all nodes: first the application's own, then its user's, then its
-    queues' upwards. `now_ms` is the ResourceManager's clock, to which `at_ms` and `since_ms` belong.
+    Obstacles on all nodes come first, then those of each node: the application's, its user's, then its queues' from the
+    leaf upwards. `now_ms` is the ResourceManager's clock, which `at_ms` and `since_ms` use, too.
     """
 
     application_id: ApplicationId

@@ -1,21 +1,33 @@
-"""ApplicationMasterProtocol: an AM and the RM."""
+"""ApplicationMasterProtocol: requests and replies between an AM and the RM."""
 
 from __future__ import annotations
 
 from msgspec import Struct, field
 
-from yarn.asks import Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
-from yarn.containers import Container, ContainerStatus, Token
+from yarn.containers import (
+    Container,
+    ContainerStatus,
+    Preemption,
+    ResourceRequest,
+    Token,
+    UpdateContainerError,
+    UpdateContainerRequest,
+)
 from yarn.ids import ContainerId, NodeId
 from yarn.nodes import NodeReport
-from yarn.resource import Resource
-from yarn.states import ApplicationAccessType, ContainerUpdateType, FinalApplicationStatus
+from yarn.resource import Resource, ResourceTypeInfo
+from yarn.states import (
+    ApplicationAccessType,
+    ContainerUpdateType,
+    FinalApplicationStatus,
+    SchedulerResourceTypes,
+)
 
 
 class NMToken(Struct, frozen=True):
     """The token with which an AM calls one NM; it is valid for the life of the attempt.
 
-    `token` is None only inside the RM: the core names the nodes, the shell signs.
+    `token` is None only inside the RM, between the core, which names the nodes, and the shell, which signs.
     """
 
     node_id: NodeId
@@ -31,21 +43,22 @@ class RegisterApplicationMasterRequest(Struct, frozen=True):
 
 
 class RegisterApplicationMasterResponse(Struct, frozen=True):
-    """What an AM must know for its requests: the largest container, its queue, and what earlier attempts left.
+    """What an AM needs for its requests: the largest container, its queue, and the containers of earlier attempts.
 
-    `application_acls` are those of its submission.
+    `application_acls` are those of the submission; `scheduler_resource_types` are those that the scheduler compares.
     """
 
     maximum_capability: Resource
     queue: str
     containers_from_previous_attempts: tuple[Container, ...] = ()
     nm_tokens: tuple[NMToken, ...] = ()
-    resource_types: tuple[str, ...] = ()
+    resource_types: tuple[ResourceTypeInfo, ...] = ()
     application_acls: dict[ApplicationAccessType, str] = field(default_factory=dict)
+    scheduler_resource_types: tuple[SchedulerResourceTypes, ...] = ()
 
 
 class AllocateRequest(Struct, frozen=True):
-    """An AM's heartbeat. `response_id` is that of the last reply it received; `progress` is 0..1."""
+    """An AM's heartbeat. `response_id`: the id of the last reply that it received. `progress`: 0..1."""
 
     response_id: int
     progress: float = 0.0
@@ -65,7 +78,7 @@ class UpdatedContainer(Struct, frozen=True):
 
 
 class AllocateResponse(Struct, frozen=True):
-    """What was placed, ended and changed since the last call, and how much more the AM may get (`headroom`)."""
+    """What was allocated, ended and changed since the last call, and how much more the AM may get (`headroom`)."""
 
     response_id: int
     headroom: Resource
@@ -91,6 +104,6 @@ class FinishApplicationMasterRequest(Struct, frozen=True):
 
 
 class FinishApplicationMasterResponse(Struct, frozen=True):
-    """False: the end is not stored yet, call again."""
+    """The reply to unregistering. False: the end is not stored yet; call again."""
 
     is_unregistered: bool

@@ -1,5 +1,7 @@
-"""PackTrackerProtocol, yarnling's own: NMs that share a process, and the RM. One call stands for many of
-ResourceTracker."""
+"""PackTrackerProtocol, yarnling's own: requests and replies between NMs that share a process and the RM.
+
+One call replaces many calls of ResourceTracker.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, 
 
 
 class Pack(Struct, frozen=True):
-    """`count` nodes at one port, with consecutive loopback addresses from `first` on, numbered from 0."""
+    """The nodes of one process: `count` nodes with the same port, and consecutive loopback addresses from `first` on.
+
+    The nodes are numbered from 0.
+    """
 
     first: NodeId
     count: int
@@ -23,7 +28,7 @@ class Pack(Struct, frozen=True):
         return f"{self.first}+{self.count - 1}"
 
     def nodes(self) -> tuple[NodeId, ...]:
-        """Its nodes in the order of their numbers. Raises ValueError without enough addresses."""
+        """The nodes in the order of their numbers. Raises ValueError if there are not enough addresses."""
         host, port = ipaddress.IPv4Address(self.first.host), self.first.port
         return tuple(NodeId(str(host + number), port) for number in range(self.count))
 
@@ -34,8 +39,8 @@ RegisterOutcome = RegisterNodeManagerResponse | YarnException
 class PackHeartbeat(Struct, frozen=True):
     """The heartbeats of `nodes`, by number, with the response id of each.
 
-    `full` has the heartbeats of nodes with news. Any other node repeats the heartbeat that the RM answered with its
-    response id, except for the fields that are here for all nodes.
+    `full` has the heartbeats of nodes with news. Any other node repeats its last heartbeat that the RM answered, except
+    for the fields here that are the same for all nodes.
     """
 
     nodes: tuple[int, ...]
@@ -47,9 +52,9 @@ class PackHeartbeat(Struct, frozen=True):
 
 
 class PackHeartbeatReply(Struct, frozen=True):
-    """The response id of each node's reply, in the order of the heartbeat's nodes, and the replies that say more.
+    """The response ids of the nodes' replies, in the order of the heartbeat's nodes, and the replies that contain more.
 
-    `unknown`: nodes whose heartbeat refers to one that the RM does not have; it has done nothing for them.
+    `unknown`: nodes whose heartbeat refers to one that the RM does not have. The RM has done nothing for these nodes.
     """
 
     response_ids: tuple[int, ...]

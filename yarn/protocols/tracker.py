@@ -1,4 +1,4 @@
-"""ResourceTracker: an NM and the RM."""
+"""ResourceTracker: requests and replies between an NM and the RM."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.records import SecretRecord
 from yarn.resource import Resource
-from yarn.states import NodeAction, SignalContainerCommand
+from yarn.states import LogAggregationStatus, NodeAction, SignalContainerCommand
 
 
 class MasterKey(SecretRecord, frozen=True):
@@ -23,8 +23,16 @@ class MasterKey(SecretRecord, frozen=True):
     secret: bytes
 
 
+class LogAggregationReport(Struct, frozen=True):
+    """How far a node is with aggregating the logs of an application."""
+
+    application_id: ApplicationId
+    status: LogAggregationStatus
+    diagnostics: str = ""
+
+
 class RegisterNodeManagerRequest(Struct, frozen=True):
-    """An NM's registration: its resources, and what still runs on it."""
+    """An NM's registration: its resources, and the containers that still run there."""
 
     node_id: NodeId
     http_port: int
@@ -34,10 +42,11 @@ class RegisterNodeManagerRequest(Struct, frozen=True):
     running_applications: tuple[ApplicationId, ...] = ()
     physical_resource: Resource | None = None
     health: NodeHealth = NodeHealth()
+    log_aggregation_reports: tuple[LogAggregationReport, ...] = ()
 
 
 class RegisterNodeManagerResponse(Struct, frozen=True):
-    """NORMAL with the keys, or SHUTDOWN with the reason in `diagnostics`. `rm_identifier` = the RM's start time."""
+    """NORMAL with the keys, or SHUTDOWN with the reason in `diagnostics`. `rm_identifier`: the RM's start time."""
 
     action: NodeAction
     rm_identifier: int
@@ -49,9 +58,9 @@ class RegisterNodeManagerResponse(Struct, frozen=True):
 
 
 class NodeHeartbeatRequest(Struct, frozen=True):
-    """An NM's heartbeat. `response_id` is that of the last reply it received.
+    """An NM's heartbeat. `response_id`: the id of the last reply that it received.
 
-    `containers`: every live one, and each completed one until the RM lists it in `containers_to_forget`.
+    `containers`: every live container, and each completed one until the RM lists it in `containers_to_forget`.
     """
 
     node_id: NodeId
@@ -64,11 +73,13 @@ class NodeHeartbeatRequest(Struct, frozen=True):
     increased_containers: tuple[Container, ...] = ()
     container_token_key_id: int = 0
     nm_token_key_id: int = 0
+    log_aggregation_reports: tuple[LogAggregationReport, ...] = ()
 
 
 class NodeHeartbeatResponse(Struct, frozen=True):
-    """The RM's orders, and the time until the next heartbeat (ms). `containers_to_forget`: their AM knows that they
-    completed.
+    """The RM's orders, and the time until the next heartbeat (ms).
+
+    `containers_to_forget`: completed containers whose end the AM has received.
     """
 
     response_id: int
@@ -86,7 +97,7 @@ class NodeHeartbeatResponse(Struct, frozen=True):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it says no more than to go on."""
+        """True if the reply contains no orders."""
         return self.action is NodeAction.NORMAL and not (
             self.containers_to_clean_up
             or self.applications_to_clean_up

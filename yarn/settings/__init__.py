@@ -1,10 +1,10 @@
-"""Every configuration key that yarnling reads: its default, kind, bounds and meaning.
+"""The configuration keys that yarnling reads, each with its default, kind, bounds and meaning.
 
     from yarn.settings import nodemanager
     nodemanager.LOCAL_DIRS.of(conf)
 
-A value is read through its setting, so that its default is in one place and `yarnling config` can list what is read.
-To add a key, add a setting to the module it belongs to.
+Every value is read through its setting, so that its default is in one place and `yarnling config` can list what is
+read. To add a key, add a setting to the module for its daemon.
 """
 
 from yarn.settings.pace import FAST_TIME_FACTOR, scaled

@@ -55,11 +55,11 @@ class Setting(Generic[T]):
 
     @property
     def remedy(self) -> str:
-        """What to do about a faulty value."""
+        """What to do about a value with a fault."""
         return "write another value"
 
     def of(self, conf: Configuration) -> T:
-        """The value. Raises ConfigurationException if it cannot be parsed, is out of bounds, or is not set."""
+        """The value. Raises ConfigurationException if the value cannot be parsed, is out of bounds, or is not set."""
         value = self.maybe_of(conf)
         if value is None:
             raise ConfigurationException([Fault(self.key, None, DEFAULT, "is not set and has no default", "set it")])
@@ -134,7 +134,7 @@ class ListSetting(Setting[tuple[str, ...]]):
 
 @dataclass(frozen=True)
 class ChoiceSetting(Setting[str]):
-    """One of a few texts. `choices`: those that yarnling supports."""
+    """One of a few texts. `choices`: the texts that yarnling supports."""
 
     kind = "choice"
     choices: tuple[str, ...] = field(default=(), kw_only=True)
@@ -177,9 +177,10 @@ class BoolSetting(Setting[bool]):
 
 @dataclass(frozen=True)
 class NumberSetting(Setting[N]):
-    """A number within bounds, inclusive. `special`: values outside them that have a meaning of their own.
+    """A number within bounds, inclusive.
 
-    `lenient`: Hadoop accepts values out of bounds; they are accepted here too, with a warning.
+    `special`: values outside the bounds that have a meaning of their own. `lenient`: values out of bounds are accepted
+    with a warning, as Hadoop accepts them.
     """
 
     unit: str = field(default="", kw_only=True)
@@ -252,10 +253,10 @@ class DoubleSetting(NumberSetting[float]):
 
 @dataclass(frozen=True)
 class TimeSetting(NumberSetting[int]):
-    """A duration; its value and its bounds are in ms. `written_in` is the unit of a text without a suffix.
+    """A duration; the value and its bounds are in ms.
 
-    `paced`: True for an interval that the time factor scales, never below `least_ms`; False for a duration that
-    depends on the machine.
+    `written_in`: the unit of a text without a suffix. `paced`: True for an interval that the time factor scales, never
+    below `least_ms`; False for a duration that depends on the machine.
     """
 
     kind = "a duration such as 10s"
@@ -270,7 +271,7 @@ class TimeSetting(NumberSetting[int]):
 
 @dataclass(frozen=True)
 class AddressSetting(Setting[tuple[str, int]]):
-    """host:port. With port 0 the system chooses a free port."""
+    """An address, host:port. With port 0 the system chooses a free port."""
 
     kind = "address"
 

@@ -17,6 +17,12 @@ HOSTNAME = TextSetting("yarn.nodemanager.hostname", "127.0.0.1", "host of the no
 ADDRESS = AddressSetting(
     "yarn.nodemanager.address", "${yarn.nodemanager.hostname}:0", "address for ApplicationMasters", refers=(HOSTNAME,)
 )
+WEBAPP_ADDRESS = AddressSetting(
+    "yarn.nodemanager.webapp.address",
+    "${yarn.nodemanager.hostname}:8042",
+    "address of the NM's web services",
+    refers=(HOSTNAME,),
+)
 BIND_HOST = TextSetting(
     "yarn.nodemanager.bind-host",
     None,
@@ -81,7 +87,7 @@ PCORES_VCORES_MULTIPLIER = FloatSetting(
 PERCENTAGE_PHYSICAL_CPU_LIMIT = IntSetting(
     "yarn.nodemanager.resource.percentage-physical-cpu-limit",
     "100",
-    "share of the machine's cores for containers, with detection and with cgroups",
+    "percentage of the machine's CPU for containers, with detection and with cgroups",
     unit="%",
     minimum=1,
     maximum=100,
@@ -182,13 +188,13 @@ PROCESS_KILL_WAIT = TimeSetting(
 CONTAINER_RETRY_MINIMUM_INTERVAL = TimeSetting(
     "yarn.nodemanager.container-retry-minimum-interval-ms",
     "1000",
-    "shortest wait before a container's retry policy restarts it",
+    "minimum time before a failed container is restarted by its retry policy",
     minimum=0,
 )
 DURATION_TO_TRACK_STOPPED_CONTAINERS = TimeSetting(
     "yarn.nodemanager.duration-to-track-stopped-containers",
     "600000",
-    "how long a completed container is kept in mind, so that it is not started again",
+    "how long a completed container is remembered, so that it is not started again",
     minimum=0,
 )
 CONTAINER_DIAGNOSTICS_MAXIMUM_SIZE = IntSetting(
@@ -224,6 +230,13 @@ LOG_CONTAINER_DEBUG_INFO = BoolSetting(
     "whether launch scripts are copied to the log directory",
 )
 
+MAPREDUCE_SHUFFLE = "mapreduce_shuffle"
+AUX_SERVICES = ListSetting(
+    "yarn.nodemanager.aux-services",
+    "",
+    f"auxiliary services of the node; {MAPREDUCE_SHUFFLE} sends map outputs to reduces",
+)
+
 ENV_WHITELIST = ListSetting(
     "yarn.nodemanager.env-whitelist",
     "JAVA_HOME,HADOOP_COMMON_HOME,HADOOP_HDFS_HOME,HADOOP_CONF_DIR,CLASSPATH_PREPEND_DISTCACHE,"
@@ -244,7 +257,7 @@ DISK_HEALTH_CHECKER_ENABLE = BoolSetting(
 MIN_HEALTHY_DISKS = FloatSetting(
     "yarn.nodemanager.disk-health-checker.min-healthy-disks",
     "0.25",
-    "share of good local or log directories below which the node is unhealthy",
+    "fraction of good local or log directories below which the node is unhealthy",
     minimum=0.0,
     maximum=1.0,
 )
@@ -267,7 +280,7 @@ MIN_FREE_SPACE_PER_DISK_MB = IntSetting(
 DISK_UTILIZATION_WATERMARK_LOW = FloatSetting(
     "yarn.nodemanager.disk-health-checker.disk-utilization-watermark-low-per-disk-percentage",
     None,
-    "utilization below which a full disk is used again; unset: that above which it is full",
+    "utilization below which a full disk is used again; unset: the limit above which it is full",
     unit="%",
     minimum=0.0,
     maximum=100.0,
@@ -276,7 +289,7 @@ DISK_UTILIZATION_WATERMARK_LOW = FloatSetting(
 MIN_FREE_SPACE_WATERMARK_HIGH_MB = IntSetting(
     "yarn.nodemanager.disk-health-checker.min-free-space-per-disk-watermark-high-mb",
     None,
-    "free space above which a full disk is used again; unset: that below which it is full",
+    "free space above which a full disk is used again; unset: the limit below which it is full",
     unit="MB",
     minimum=0,
     fallback=MIN_FREE_SPACE_PER_DISK_MB,
@@ -312,7 +325,7 @@ NM_CONNECT_MAX_WAIT = TimeSetting(
 NM_CONNECT_RETRY_INTERVAL = TimeSetting(
     "yarn.nodemanager.resourcemanager.connect.retry-interval.ms",
     None,
-    "time between two such attempts",
+    "time between two attempts to reach the RM",
     minimum=1,
     fallback=CONNECT_RETRY_INTERVAL,
 )

@@ -18,13 +18,15 @@ from yarn.settings.registry import BY_KEY
 from yarn.settings.yarnling import TIME_FACTOR
 
 FAST_TIME_FACTOR = 0.05
-"""The factor of `--fast`: a second of YARN's timers takes 50 ms. Below that, heartbeats keep a laptop's cores busy."""
+"""The factor of `--fast`: one second of YARN's timers takes 50 ms. With a smaller factor, heartbeats keep a
+laptop's cores busy."""
 
 
 def scaled(conf: Configuration, factor: float | None = None) -> Configuration:
-    """The configuration with every paced interval multiplied by `factor` (default: the configured one).
+    """The configuration with every paced interval multiplied by `factor` (default: the configured time factor).
 
-    Each keeps its origin, with the factor added. The time factor itself becomes 1, so scaling twice is harmless.
+    The origin of each value is kept, with the factor appended. The time factor itself becomes 1, so scaling twice has
+    no effect.
     """
     chosen = TIME_FACTOR.of(conf) if factor is None else factor
     if chosen == 1:
@@ -40,7 +42,7 @@ def scaled(conf: Configuration, factor: float | None = None) -> Configuration:
 
 
 def _shortened(setting: TimeSetting, value_ms: int, factor: float) -> int:
-    """The value times the factor, not below `least_ms` unless it was below before."""
+    """The value times the factor; not below `least_ms`, unless the value itself is."""
     return max(round(value_ms * factor), min(setting.least_ms, value_ms))
 
 

@@ -32,21 +32,21 @@ MAX_WAIT_BEFORE_KILL = TimeSetting(
 TOTAL_PER_ROUND = FloatSetting(
     f"{PREFIX}total_preemption_per_round",
     "0.1",
-    "share of the cluster that a round may preempt",
+    "fraction of the cluster that a round may preempt",
     minimum=0.0,
     lenient=True,
 )
 MAX_IGNORED_OVER_CAPACITY = DoubleSetting(
     f"{PREFIX}max_ignored_over_capacity",
     "0.1",
-    "how far above its guarantee a queue loses nothing, as a share of it",
+    "a queue that exceeds its guarantee by less than this fraction of it loses nothing",
     minimum=0.0,
     lenient=True,
 )
 NATURAL_TERMINATION_FACTOR = DoubleSetting(
     f"{PREFIX}natural_termination_factor",
     "0.2",
-    "share of the needed amount that a round preempts; other containers complete by themselves",
+    "fraction of the needed amount that a round preempts; other containers complete by themselves",
     minimum=0.0,
     maximum=1.0,
     lenient=True,
@@ -77,21 +77,21 @@ INTRA_ENABLED = BoolSetting(f"{INTRA}enabled", "false", "whether applications of
 INTRA_MINIMUM_THRESHOLD = FloatSetting(
     f"{INTRA}minimum-threshold",
     "0.5",
-    "share of its guarantee below whose use a queue has no such preemption",
+    "a queue that uses less than this fraction of its guarantee has no intra-queue preemption",
     minimum=0.0,
     lenient=True,
 )
 INTRA_MAX_ALLOWABLE_LIMIT = FloatSetting(
     f"{INTRA}max-allowable-limit",
     "0.2",
-    "share of its guarantee that a queue may lose in such a round",
+    "fraction of its guarantee that a queue may lose in a round of intra-queue preemption",
     minimum=0.0,
     lenient=True,
 )
 INTRA_ORDER_POLICY = ChoiceSetting(
     f"{INTRA}preemption-order-policy",
     "userlimit_first",
-    "what has precedence: the limits of users, or priorities",
+    "what has precedence in intra-queue preemption: the limits of users, or priorities",
     choices=("userlimit_first", "priority_first"),
 )
 INTRA_CONSERVATIVE = BoolSetting(
@@ -108,12 +108,15 @@ UNDERUTILIZED_ENABLED = BoolSetting(
     f"{UNDERUTILIZED}enabled", "false", "whether reservations of queues of higher priority preempt lower ones"
 )
 UNDERUTILIZED_DELAY = TimeSetting(
-    f"{UNDERUTILIZED}reserved-container-delay-ms", "60000", "how old such a reservation must be", minimum=0
+    f"{UNDERUTILIZED}reserved-container-delay-ms",
+    "60000",
+    "minimum age of a reservation that preempts queues of lower priority",
+    minimum=0,
 )
 UNDERUTILIZED_MOVE = BoolSetting(
     f"{UNDERUTILIZED}allow-move-reservation",
     "false",
-    "whether such a reservation may move to a node with more to preempt",
+    "whether a reservation of a queue of higher priority may move to a node where enough can be preempted",
 )
 
 # Keys of a queue. The longer key comes first, because it ends like the other one.

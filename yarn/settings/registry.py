@@ -1,4 +1,4 @@
-"""All settings that yarnling reads, and the checks of a whole configuration except for its queues."""
+"""The registry of all settings, and the checks of a whole configuration except for its queues."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any, Final
 
 from yarn.configuration import Configuration, find_variable
 from yarn.faults import DEFAULT, Fault, Severity
-from yarn.settings import applicationmaster, nodemanager, preemption, resourcemanager, scheduler, yarnling
+from yarn.settings import logs, nodemanager, preemption, resourcemanager, scheduler, shuffle, yarnling
 from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting, key_pattern
 
 _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
     value
-    for module in (yarnling, resourcemanager, scheduler, preemption, nodemanager, applicationmaster)
+    for module in (yarnling, resourcemanager, scheduler, preemption, nodemanager, logs, shuffle)
     for value in vars(module).values()
     if isinstance(value, Setting)
 )
-"""In the order of definition. One that a module imports from another is here twice, but in BY_KEY once."""
+"""All settings in the order of definition. A setting that a module imports from another is here twice, but in
+BY_KEY once."""
 
 BY_KEY: Final[dict[str, Setting[Any]]] = {setting.key: setting for setting in _WRITTEN}
 
@@ -27,13 +28,12 @@ _PATTERNS: Final = tuple((re.compile(key_pattern(key)), BY_KEY[key]) for key in 
 _SWITCHES = {
     "yarn.resourcemanager.ha.enabled": "there is one ResourceManager; failover is not supported yet",
     "yarn.nodemanager.recovery.enabled": "recovery of containers is not supported yet; they are killed",
-    "yarn.log-aggregation-enable": "log aggregation is not supported yet; logs stay on their nodes",
     "yarn.timeline-service.enabled": "there is no timeline service",
     "yarn.nodemanager.container-log-monitor.enable": "the size of container logs is not monitored",
 }
-_PATHS = {
-    "yarn.nodemanager.aux-services": "auxiliary services are not supported",
-}
+_WITHOUT_SPARK_SHUFFLE = (
+    "remove it from the list; Spark needs none with spark.dynamicAllocation.shuffleTracking.enabled=true"
+)
 
 
 def setting_of(key: str) -> Setting[Any] | None:
@@ -43,12 +43,12 @@ def setting_of(key: str) -> Setting[Any] | None:
 
 
 def defaults() -> dict[str, str]:
-    """{key: default} of the settings that have one: what `${key}` stands for where the key is not set."""
+    """{key: default} of the settings that have a default; these replace `${key}` if the key is not set."""
     return {setting.key: setting.default for setting in BY_KEY.values() if setting.default is not None}
 
 
 def check_settings(conf: Configuration) -> list[Fault]:
-    """Every fault of the configuration: values that are not valid, out of bounds, or contradict others.
+    """Every fault of the configuration: values that are not valid, out of bounds, or contradict other values.
 
     The tree of queues is checked by rm.scheduler.config.
     """
@@ -63,14 +63,18 @@ def check_settings(conf: Configuration) -> list[Fault]:
         _check_node,
         _check_recovery,
         _check_access,
+        _check_auxiliary_services,
+        _check_log_aggregation,
     ):
         faults += check(sound)
     return [*faults, *_check_absent(conf), *_unbound(conf)]
 
 
 def with_further(faults: list[Fault], further: Iterable[Fault]) -> list[Fault]:
-    """`faults`, and those of `further` that add something: errors of keys without an error, warnings of keys without
-    any fault.
+    """`faults`, followed by those of `further` that say something new about their key.
+
+    An error of `further` is added if `faults` has no error for its key. A warning of `further` is added if `faults` has
+    neither an error nor a warning for its key.
     """
     any_of = {fault.key for fault in faults}
     errors_of = {fault.key for fault in faults if fault.severity is Severity.ERROR}
@@ -81,7 +85,7 @@ def with_further(faults: list[Fault], further: Iterable[Fault]) -> list[Fault]:
 
 
 def _unbound(conf: Configuration) -> list[Fault]:
-    """Warn of a `${key}` that is not set and therefore stays in the value, e.g. as the name of a directory."""
+    """Warn of a `${key}` whose key is not set: it stays in the value, for example as the name of a directory."""
     faults: list[Fault] = []
     for key in conf:
         setting = setting_of(key)
@@ -94,7 +98,7 @@ def _unbound(conf: Configuration) -> list[Fault]:
 
 
 class _Sound:
-    """The values of a configuration; None for those that have a fault of their own, which was reported."""
+    """The valid values of a configuration; None for a value with a fault of its own, which is reported already."""
 
     def __init__(self, conf: Configuration, faulty: set[str]) -> None:
         self.conf = conf
@@ -113,7 +117,7 @@ class _Sound:
         remedy: str,
         severity: Severity = Severity.ERROR,
     ) -> list[Fault]:
-        """A fault if lower > upper, and both are valid and not special values."""
+        """A fault if `lower` is above `upper`, and both have valid values without a special meaning (such as -1)."""
         low, high = self.value(lower), self.value(upper)
         if low is None or high is None or low <= high or low in lower.special or high in upper.special:
             return []
@@ -123,7 +127,7 @@ class _Sound:
 
 
 def _check_allocations(sound: _Sound) -> list[Fault]:
-    """CapacitySchedulerConfigValidator.validateMemoryAllocation and validateVCores."""
+    """A fault for a minimum allocation above the maximum (validateMemoryAllocation, validateVCores)."""
     remedy = "make the maximum at least the minimum"
     return [
         *sound.ordered(scheduler.MINIMUM_ALLOCATION_MB, scheduler.MAXIMUM_ALLOCATION_MB, remedy),
@@ -132,7 +136,10 @@ def _check_allocations(sound: _Sound) -> list[Fault]:
 
 
 def _check_expiry(sound: _Sound) -> list[Fault]:
-    """An error if the expiry is below the heartbeat (ResourceManager.validateConfigs), a warning if it is near it."""
+    """A fault for an expiry below the heartbeat interval (ResourceManager.validateConfigs).
+
+    An expiry of less than three heartbeat intervals gets a warning.
+    """
     heartbeat, expiry = resourcemanager.NM_HEARTBEAT_INTERVAL, resourcemanager.NM_EXPIRY_INTERVAL
     refused = sound.ordered(heartbeat, expiry, "make the expiry several heartbeats long")
     interval_ms, expiry_ms = sound.value(heartbeat), sound.value(expiry)
@@ -162,7 +169,7 @@ def _check_attempts(sound: _Sound) -> list[Fault]:
 
 
 def _check_waits(sound: _Sound) -> list[Fault]:
-    """A wait shorter than the interval between attempts means a single attempt (RMProxy.createRetryPolicy)."""
+    """Warn of a wait that is shorter than the interval between attempts (RMProxy.createRetryPolicy)."""
     pairs: tuple[tuple[TimeSetting, TimeSetting], ...] = (
         (resourcemanager.CONNECT_RETRY_INTERVAL, resourcemanager.CONNECT_MAX_WAIT),
         (resourcemanager.NM_CLIENT_CONNECT_RETRY_INTERVAL, resourcemanager.NM_CLIENT_CONNECT_MAX_WAIT),
@@ -174,7 +181,7 @@ def _check_waits(sound: _Sound) -> list[Fault]:
 
 
 def _check_node(sound: _Sound) -> list[Fault]:
-    """The RM refuses to register a node smaller than the minimum allocation (ResourceTrackerService)."""
+    """Warn of a node smaller than the minimum allocation: the RM refuses to register it (ResourceTrackerService)."""
     pairs: tuple[tuple[IntSetting, IntSetting], ...] = (
         (scheduler.MINIMUM_ALLOCATION_MB, nodemanager.RESOURCE_MEMORY_MB),
         (scheduler.MINIMUM_ALLOCATION_VCORES, nodemanager.RESOURCE_CPU_VCORES),
@@ -184,7 +191,7 @@ def _check_node(sound: _Sound) -> list[Fault]:
 
 
 def _check_access(sound: _Sound) -> list[Fault]:
-    """A cluster open to all local users is a deliberate risk; it is reported with every configuration."""
+    """Warn of a cluster that is open to all local users: the risk is reported with every configuration."""
     setting, conf = yarnling.OPEN_TO_LOCAL_USERS, sound.conf
     if not setting.of(conf):
         return []
@@ -194,7 +201,10 @@ def _check_access(sound: _Sound) -> list[Fault]:
 
 
 def _check_recovery(sound: _Sound) -> list[Fault]:
-    """Recovery needs a file and a supported store. Ours stands for Hadoop's stores on local disks."""
+    """The faults of recovery: the state store is not supported, or no file is configured for it.
+
+    yarnling's own store replaces Hadoop's stores on local disks.
+    """
     conf = sound.conf
     if not resourcemanager.RECOVERY_ENABLED.of(conf):
         return []
@@ -211,14 +221,53 @@ def _check_recovery(sound: _Sound) -> list[Fault]:
     return faults
 
 
-def _check_absent(conf: Configuration) -> list[Fault]:
-    """A warning for each feature of Hadoop that is enabled but not supported.
+def _check_auxiliary_services(sound: _Sound) -> list[Fault]:
+    """A fault for each auxiliary service that is not supported.
 
-    What the scheduler does not support is an error instead (rm.scheduler.config.checks): queues would behave otherwise.
+    The node does not start then, because a job that needs the service would fail on it.
+    """
+    setting, conf = nodemanager.AUX_SERVICES, sound.conf
+    return [
+        Fault(
+            setting.key,
+            name,
+            conf.origin(setting.key),
+            f"is not a supported auxiliary service: yarnling has {nodemanager.MAPREDUCE_SHUFFLE}",
+            _WITHOUT_SPARK_SHUFFLE if "spark" in name else "remove it from the list",
+        )
+        for name in setting.of(conf)
+        if name != nodemanager.MAPREDUCE_SHUFFLE
+    ]
+
+
+def _check_log_aggregation(sound: _Sound) -> list[Fault]:
+    """The faults of log aggregation: yarnling writes aggregated logs as TFiles into a local directory only."""
+    conf = sound.conf
+    if not logs.AGGREGATION_ENABLED.of(conf):
+        return []
+    faults = []
+    formats, directory = logs.FILE_FORMATS, logs.remote_log_dir(conf)
+    if formats.of(conf)[:1] != (logs.TFILE,):
+        problem = f"yarnling writes {logs.TFILE} only, the format of Hadoop's default"
+        faults.append(Fault(formats.key, formats.text(conf), conf.origin(formats.key), problem, "write TFile first"))
+    if not directory.startswith("/"):
+        setting = logs.REMOTE_APP_LOG_DIR
+        problem = "is not a local directory: an absolute path or a file: URI"
+        faults.append(Fault(setting.key, directory, conf.origin(setting.key), problem, "name a local directory"))
+    if "/" in logs.log_dir_suffix(conf):
+        setting = logs.REMOTE_APP_LOG_DIR_SUFFIX
+        problem = "has a slash, but is part of a name"
+        faults.append(Fault(setting.key, setting.text(conf), conf.origin(setting.key), problem, "remove the slash"))
+    return faults
+
+
+def _check_absent(conf: Configuration) -> list[Fault]:
+    """Warn of each feature of Hadoop that is enabled but not supported.
+
+    Features of the scheduler are refused instead (rm.scheduler.config.checks), because queues would behave differently.
     """
     switched = [(key, reason, "set it to false") for key, reason in _SWITCHES.items() if conf.get_bool(key, False)]
-    named = [(key, reason, "remove it") for key, reason in _PATHS.items() if conf.get_trimmed(key)]
     return [
         Fault(key, conf.get(key), conf.origin(key), f"has no effect: {reason}", remedy, Severity.WARNING)
-        for key, reason, remedy in (*switched, *named)
+        for key, reason, remedy in switched
     ]

@@ -20,7 +20,8 @@ from yarn.settings.kinds import Setting, key_pattern
 from yarn.settings.registry import BY_KEY, check_settings, setting_of, with_further
 
 NEAREST_CUTOFF = 0.8
-"""Similarity (0..1, difflib) from which on a known key is suggested; below, suggestions were mostly wrong."""
+"""The similarity (0..1, by difflib) from which on a known key is suggested. Less similar suggestions were mostly
+wrong."""
 
 
 class KeyRead(Struct, frozen=True):
@@ -80,7 +81,7 @@ class HadoopKeys:
 
 
 def describe(conf: Configuration, hadoop: HadoopKeys, faults: Iterable[Fault] = ()) -> ConfigurationReport:
-    """The report. `faults`: those of other checks (queues), added to those of the settings."""
+    """The report on a configuration. `faults`: those of other checks (queues), added to those of the settings."""
     read: list[KeyRead] = []
     ignored: list[KeyIgnored] = []
     unknown: list[KeyUnknown] = []
@@ -104,7 +105,7 @@ def describe(conf: Configuration, hadoop: HadoopKeys, faults: Iterable[Fault] = 
 
 
 def _nearest(key: str, candidates: list[str]) -> str | None:
-    """The most similar known key; for the key of a queue the most similar property of that queue."""
+    """The most similar known key; for a queue's key, the most similar property of that queue."""
     head, _, name = key.rpartition(".")
     path = head.removeprefix(scheduler.PREFIX)
     if head.startswith(scheduler.PREFIX) and scheduler.is_queue_path(path):
@@ -116,7 +117,7 @@ def _nearest(key: str, candidates: list[str]) -> str | None:
 
 
 def _shown(conf: Configuration, key: str) -> str:
-    """The value with `${...}` replaced, or as written if that fails (which is among the faults)."""
+    """The value with `${...}` replaced; as written if that fails, which is one of the faults."""
     entry = conf.entry(key)
     written = "" if entry is None else entry.value
     try:

@@ -1,4 +1,4 @@
-"""The settings of the ResourceManager and of its callers.
+"""The settings of the ResourceManager, and of the clients, NodeManagers and ApplicationMasters that call it.
 
 Defaults are those of yarn-default.xml of Hadoop 3.4.1, except for addresses: yarnling binds to loopback.
 """
@@ -40,8 +40,13 @@ ADMIN_ADDRESS = AddressSetting(
 WEBAPP_ADDRESS = AddressSetting(
     "yarn.resourcemanager.webapp.address",
     "${yarn.resourcemanager.hostname}:8088",
-    "address in links to the RM's web pages (there are none yet)",
+    "address of the RM's web services, which links to it use",
     refers=(HOSTNAME,),
+)
+REST_SUBMISSIONS_ENABLED = BoolSetting(
+    "yarn.webapp.enable-rest-app-submissions",
+    "true",
+    "whether applications may be submitted by REST",
 )
 
 NM_HEARTBEAT_INTERVAL = TimeSetting(
@@ -65,7 +70,7 @@ AM_EXPIRY_INTERVAL = TimeSetting(
 CONTAINER_ALLOCATION_EXPIRY_INTERVAL = TimeSetting(
     "yarn.resourcemanager.rm.container-allocation.expiry-interval-ms",
     "600000",
-    "a container that its AM does not start within this time is taken back",
+    "a container that its AM does not start within this time is released",
     minimum=1,
 )
 APPLICATION_TIMEOUTS_MONITOR_INTERVAL = TimeSetting(
@@ -76,7 +81,7 @@ APPLICATION_TIMEOUTS_MONITOR_INTERVAL = TimeSetting(
 )
 
 NODES_INCLUDE_PATH = TextSetting(
-    "yarn.resourcemanager.nodes.include-path", "", "file of hosts that may run NodeManagers; empty: all may"
+    "yarn.resourcemanager.nodes.include-path", "", "file of hosts that may run NodeManagers; empty: all hosts"
 )
 NODES_EXCLUDE_PATH = TextSetting(
     "yarn.resourcemanager.nodes.exclude-path",
@@ -104,13 +109,13 @@ ADMIN_ACL = TextSetting("yarn.admin.acl", "*", "users, a blank, groups: who may 
 AM_MAX_ATTEMPTS = IntSetting(
     "yarn.resourcemanager.am.max-attempts",
     "2",
-    "attempts of an application that sets none; also the maximum without a global one",
+    "maximum attempts of an application that sets none; the maximum for all without a global one",
     minimum=1,
 )
 AM_GLOBAL_MAX_ATTEMPTS = IntSetting(
     "yarn.resourcemanager.am.global.max-attempts",
     None,
-    "the most attempts that an application may set",
+    "maximum attempts that an application may set",
     minimum=1,
     fallback=AM_MAX_ATTEMPTS,
 )
@@ -122,7 +127,7 @@ AM_BLACKLISTING_ENABLED = BoolSetting(
 AM_BLACKLISTING_DISABLE_THRESHOLD = FloatSetting(
     "yarn.resourcemanager.am-scheduling.node-blacklisting-disable-threshold",
     "0.2",
-    "share of hosts above which none is avoided; a value outside 0..1 counts as 0.2",
+    "fraction of hosts above which no host is avoided; a value outside 0..1 counts as 0.2",
     minimum=0.0,
     maximum=1.0,
     lenient=True,
@@ -134,15 +139,15 @@ MAX_COMPLETED_APPLICATIONS = IntSetting(
     minimum=0,
 )
 APPLICATION_MAX_TAGS = IntSetting(
-    "yarn.resourcemanager.application.max-tags", "10", "most tags of an application", minimum=0
+    "yarn.resourcemanager.application.max-tags", "10", "maximum number of tags of an application", minimum=0
 )
 APPLICATION_MAX_TAG_LENGTH = IntSetting(
-    "yarn.resourcemanager.application.max-tag.length", "100", "most characters of a tag", minimum=1
+    "yarn.resourcemanager.application.max-tag.length", "100", "maximum number of characters of a tag", minimum=1
 )
 ATTEMPT_DIAGNOSTICS_LIMIT = IntSetting(
     "yarn.app.attempt.diagnostics.limit.kc",
     "64",
-    "thousands of characters kept of an attempt's diagnostics",
+    "length of an attempt's diagnostics that is kept, in thousands of characters",
     unit="kc",
     minimum=1,
 )
@@ -189,7 +194,7 @@ SQLITE_STORE = "SQLiteRMStateStore"
 STORE_CLASS = TextSetting(
     "yarn.resourcemanager.store.class",
     "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
-    f"the state store; Hadoop's stores on local disks stand for ours, {SQLITE_STORE}",
+    f"the state store; Hadoop's stores on local disks select yarnling's own, {SQLITE_STORE}",
 )
 STORED_COMPLETED_APPLICATIONS_MAX = IntSetting(
     "yarn.resourcemanager.state-store.max-completed-applications",
@@ -213,7 +218,7 @@ CONNECT_MAX_WAIT = TimeSetting(
     paced=False,
 )
 CONNECT_RETRY_INTERVAL = TimeSetting(
-    "yarn.resourcemanager.connect.retry-interval.ms", "30000", "time between two such attempts", minimum=1
+    "yarn.resourcemanager.connect.retry-interval.ms", "30000", "time between two attempts to reach the RM", minimum=1
 )
 CLIENT_POLL_LEAST_MS = 25
 """The time factor never goes below this: each poll costs client and RM about 2 ms."""
@@ -233,7 +238,7 @@ NM_CLIENT_CONNECT_MAX_WAIT = TimeSetting(
     paced=False,
 )
 NM_CLIENT_CONNECT_RETRY_INTERVAL = TimeSetting(
-    "yarn.client.nodemanager-connect.retry-interval-ms", "10000", "time between two such attempts", minimum=1
+    "yarn.client.nodemanager-connect.retry-interval-ms", "10000", "time between two attempts to reach an NM", minimum=1
 )
 AM_DEFAULT_NODE_LABEL = TextSetting(
     "yarn.resourcemanager.node-labels.am.default-node-label-expression", None, "node label of AMs that set none"
@@ -242,4 +247,10 @@ EXCLUSIVE_ENFORCED_PARTITIONS = ListSetting(
     "yarn.node-labels.exclusive-enforced-partitions",
     "",
     "labels whose nodes only run applications submitted with that label",
+)
+AM_HEARTBEAT_INTERVAL = TimeSetting(
+    "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms",
+    "1000",
+    "time between two heartbeats of any AM to the RM (in Hadoop: of a MapReduce AM only)",
+    minimum=1,
 )

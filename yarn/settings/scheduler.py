@@ -56,13 +56,13 @@ RESOURCE_TYPES = ListSetting("yarn.resource-types", None, "names of resource typ
 TYPE_MINIMUM_ALLOCATION = IntSetting(
     "yarn.resource-types.<type>.minimum-allocation",
     None,
-    "least of a resource type in a request; -1: as if not set",
+    "minimum of a resource type in a request; -1: not set",
     long=True,
 )
 TYPE_MAXIMUM_ALLOCATION = IntSetting(
     "yarn.resource-types.<type>.maximum-allocation",
     None,
-    "most of a resource type in a request; -1: as if not set",
+    "maximum of a resource type in a request; -1: not set",
     long=True,
 )
 SCHEDULING_WAIT = TimeSetting(
@@ -136,7 +136,7 @@ MAXIMUM_APPLICATIONS = IntSetting(
 GLOBAL_QUEUE_MAX_APPLICATION = IntSetting(
     f"{PREFIX}global-queue-max-application",
     "-1",
-    "most applications of a queue that sets none; -1: by its capacity",
+    "maximum applications of a queue that sets none; -1: by its capacity",
     minimum=1,
     special=(-1,),
     lenient=True,
@@ -144,7 +144,7 @@ GLOBAL_QUEUE_MAX_APPLICATION = IntSetting(
 MAXIMUM_AM_RESOURCE_PERCENT = FloatSetting(
     f"{PREFIX}maximum-am-resource-percent",
     "0.1",
-    "share of a queue that AMs may use, 0..1",
+    "fraction of a queue that AMs may use, 0..1",
     minimum=0.0,
     maximum=1.0,
     lenient=True,
@@ -156,7 +156,7 @@ USER_LIMIT_FACTOR = FloatSetting(f"{PREFIX}user-limit-factor", "1.0", "for queue
 NODE_LOCALITY_DELAY = IntSetting(
     f"{PREFIX}node-locality-delay",
     "40",
-    "missed opportunities before a request goes from its node to the rack; -1: none",
+    "missed opportunities before a request for a node may be served on its rack; -1: none",
     minimum=0,
     special=(-1,),
     lenient=True,
@@ -164,13 +164,15 @@ NODE_LOCALITY_DELAY = IntSetting(
 RACK_LOCALITY_ADDITIONAL_DELAY = IntSetting(
     f"{PREFIX}rack-locality-additional-delay",
     "-1",
-    "further ones before it leaves the rack; -1: by the sizes of request and cluster",
+    "further missed opportunities before any rack is used; -1: by request and cluster size",
     minimum=0,
     special=(-1,),
     lenient=True,
 )
 RACK_LOCALITY_FULL_RESET = BoolSetting(
-    f"{PREFIX}rack-locality-full-reset", "true", "whether a rack-local container resets the count"
+    f"{PREFIX}rack-locality-full-reset",
+    "true",
+    "whether a rack-local container resets the count of missed opportunities",
 )
 MULTIPLE_ASSIGNMENTS_ENABLED = BoolSetting(
     f"{PREFIX}per-node-heartbeat.multiple-assignments-enabled",
@@ -200,16 +202,24 @@ LEGACY_QUEUE_MODE = BoolSetting(
     "siblings use one notation for capacities; false: each resource type may have its own unit",
 )
 MAX_PARALLEL_APPS = IntSetting(
-    f"{PREFIX}max-parallel-apps", "2147483647", "applications running at the same time, for queues that set none"
+    f"{PREFIX}max-parallel-apps",
+    "2147483647",
+    "maximum applications running at the same time, for queues that set none",
 )
 USER_MAX_PARALLEL_APPS = IntSetting(
-    f"{PREFIX}user.max-parallel-apps", "2147483647", "applications of a user running at the same time, in all queues"
+    f"{PREFIX}user.max-parallel-apps",
+    "2147483647",
+    "maximum applications of a user running at the same time, in all queues",
 )
-ONE_USERS_MAX_PARALLEL_APPS = IntSetting(f"{PREFIX}user.<user>.max-parallel-apps", None, "the same for one user")
+ONE_USERS_MAX_PARALLEL_APPS = IntSetting(
+    f"{PREFIX}user.<user>.max-parallel-apps",
+    None,
+    "maximum applications of this user running at the same time, in all queues",
+)
 QUEUE_DEPTH_MAX = IntSetting(
     f"{PREFIX}auto-queue-creation-v2.maximum-queue-depth",
     "2",
-    "levels of queues created on demand, for parents that set none",
+    "maximum levels of queues created on demand, for parents that set none",
 )
 IDLE_QUEUE_EXPIRY = IntSetting(
     f"{PREFIX}auto-queue-creation-v2.queue-expiration-time",
@@ -239,12 +249,16 @@ def queue_key(path: str, name: str) -> str:
 # Keys of a queue: what follows its path.
 QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
     ListSetting("queues", None, "names of the queues below this one"),
-    TextSetting("accessible-node-labels.<label>.capacity", "0", "guaranteed share of the label's nodes, as capacity"),
-    TextSetting("accessible-node-labels.<label>.maximum-capacity", "100", "most of them that the queue may use"),
+    TextSetting(
+        "accessible-node-labels.<label>.capacity",
+        "0",
+        "guaranteed share of the nodes with the label, written like capacity",
+    ),
+    TextSetting("accessible-node-labels.<label>.maximum-capacity", "100", "maximum share of the nodes with the label"),
     FloatSetting(
         "accessible-node-labels.<label>.maximum-am-resource-percent",
         None,
-        "share of the queue's part of them that AMs may use",
+        "fraction of the queue's share of the nodes with the label that AMs may use",
         minimum=0.0,
         maximum=1.0,
         lenient=True,
@@ -254,25 +268,25 @@ QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
     TextSetting(
         "capacity", "0", "guaranteed share of the parent: percent, a weight (3w), or amounts ([memory=MB,vcores=N])"
     ),
-    TextSetting("maximum-capacity", "100", "most of the parent that the queue may use: percent, or amounts"),
+    TextSetting("maximum-capacity", "100", "maximum share of the parent: percent, or amounts"),
     ChoiceSetting("state", "RUNNING", "whether it accepts applications", choices=("RUNNING", "STOPPED")),
     FloatSetting(
         "minimum-user-limit-percent",
         None,
-        "share of the queue that a user is guaranteed",
+        "percentage of the queue that a user is guaranteed",
         unit="%",
         maximum=100.0,
         lenient=True,
     ),
-    FloatSetting("user-limit-factor", None, "most that a user may use, in multiples of the queue's capacity"),
+    FloatSetting("user-limit-factor", None, "maximum that a user may use, in multiples of the queue's capacity"),
     IntSetting(
         "maximum-applications", None, "most applications, pending and running", minimum=0, special=(-1,), lenient=True
     ),
-    IntSetting("max-parallel-apps", None, "applications running at the same time, in it and below"),
+    IntSetting("max-parallel-apps", None, "maximum applications running at the same time, in the queue and below"),
     FloatSetting(
         "maximum-am-resource-percent",
         None,
-        "share of the queue that AMs may use",
+        "fraction of the queue that AMs may use",
         minimum=0.0,
         maximum=1.0,
         lenient=True,
@@ -311,7 +325,9 @@ QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
     TextSetting("maximum-allocation", None, "the largest container, as memory-mb=8192,vcores=4"),
     IntSetting("maximum-allocation-mb", None, "a larger resource request is refused", unit="MB", minimum=1),
     IntSetting("maximum-allocation-vcores", None, "a larger resource request is refused", minimum=1),
-    IntSetting("priority", "0", "of the queue among its siblings, with the parent's policy priority-utilization"),
+    IntSetting(
+        "priority", "0", "priority of the queue among its siblings, with the parent's policy priority-utilization"
+    ),
     BoolSetting(
         "reservable", "false", "whether reservations can be made in it, which is not supported: it has one leaf"
     ),
@@ -321,7 +337,7 @@ QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
         "false",
         "whether it is a managed parent, which creates leaves from leaf-queue-template.*",
     ),
-    IntSetting("auto-create-child-queue.max-queues", "1000", "most leaves of a managed parent"),
+    IntSetting("auto-create-child-queue.max-queues", "1000", "maximum number of leaves of a managed parent"),
     BoolSetting(
         "auto-create-child-queue.fail-on-exceeding-parent-capacity",
         "false",
@@ -338,7 +354,7 @@ QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
         "whether it creates missing queues when applications are submitted to them",
     ),
     IntSetting("auto-queue-creation-v2.max-queues", "1000", "most queues below it"),
-    IntSetting("auto-queue-creation-v2.maximum-queue-depth", None, "levels of queues created below it"),
+    IntSetting("auto-queue-creation-v2.maximum-queue-depth", None, "maximum levels of queues created below it"),
     BoolSetting(
         "auto-queue-creation-v2.queue-auto-removal.enable",
         "true",

@@ -21,6 +21,11 @@ OPEN_TO_LOCAL_USERS = BoolSetting(
     "false",
     "whether every user of this machine may call the RM, and so run commands as the cluster's owner",
 )
+HADOOP_RPC_ENABLED = BoolSetting(
+    "yarn.yarnling.hadoop-rpc.enabled",
+    "false",
+    "whether Hadoop's own clients (`yarn`, Spark, an ApplicationMaster in Java) can call the daemons",
+)
 STATE_STORE_FILE = TextSetting(
     "yarn.yarnling.state-store-file",
     None,
@@ -43,6 +48,11 @@ PACK = IntSetting(
     "nodes in one NodeManager process; their addresses count up from yarn.nodemanager.address",
     minimum=1,
     maximum=PACK_MAX,
+)
+WEB_ENABLED = BoolSetting(
+    "yarn.yarnling.web.enabled",
+    "false",
+    "whether the RM and the NMs serve Hadoop's REST API, JMX and metrics over HTTP (`yarnling up`: true)",
 )
 CHECK_INVARIANTS = BoolSetting(
     "yarn.yarnling.check-invariants",

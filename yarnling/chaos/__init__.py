@@ -1,4 +1,4 @@
-"""Chaos tests: inject faults into a cluster of real processes, then check what the cluster had to guarantee.
+"""Chaos tests: inject faults into a cluster of real processes, then check the guarantees that the cluster gives.
 
 plan.py, plan_file.py     what a plan is, and its YAML         schedule.py    pure: which fault when, on which node
 faults.py, network.py     how each fault is injected           target.py      the cluster they are injected into

@@ -1,8 +1,9 @@
-"""What must hold of a run, checked against its history. Pure; each check returns a line for every violation.
+"""Checks the history of a run against the guarantees of the cluster. Pure.
 
-The central idea is the fencing window. Superseded work (an attempt that was followed by another, a container whose task
-runs again, anything of an ended application) has to end. While a fault keeps the ResourceManager from its node, and
-for `fence` seconds after, nothing can stop it, so it may still run. Beyond that, work runs twice.
+Each check returns one line for each violation. Many checks use a *fencing window*. Work is superseded if another
+attempt has followed it, if its task runs again in another container, or if its application has ended. Superseded work
+has to end. While a fault keeps the ResourceManager from reaching the node, and for `fence` seconds after that, nothing
+can stop the work, so it may still run. If it runs after this window, work is done twice.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ SUCCEEDED = FinalApplicationStatus.SUCCEEDED
 
 
 class Checked(Struct, frozen=True):
-    """The result of one check. `figures`: what it examined; `blind`: why it could not examine anything, or "".
+    """The result of one check. `figures` says how much it examined; `blind` says why it could examine nothing, or "".
 
-    `timed`: it depends on how long something took, so a machine that is too busy can also violate it.
+    `timed`: the check depends on how long something took, so it may also fail because the machine is too busy.
     """
 
     name: str
@@ -33,7 +34,7 @@ class Checked(Struct, frozen=True):
 
 
 def check_all(history: History, expect: Expectations) -> list[Checked]:
-    """All checks, in the order of the summary."""
+    """Make all checks, in the order of the summary."""
     checks: tuple[Callable[[History, Expectations], Checked], ...] = (
         check_acknowledged,
         check_outcomes,
@@ -54,7 +55,7 @@ def check_all(history: History, expect: Expectations) -> list[Checked]:
 
 
 def check_aborted(history: History, expect: Expectations) -> list[Checked]:
-    """The checks that apply to a run that was aborted; the others need its end."""
+    """Make the checks that also apply to an aborted run; the other checks need the end of a run."""
     return [
         check(history, expect)
         for check in (check_final_is_final, check_started_once, check_daemons_live, check_nothing_is_left)
@@ -65,9 +66,9 @@ def check_aborted(history: History, expect: Expectations) -> list[Checked]:
 
 
 def check_acknowledged(history: History, expect: Expectations) -> Checked:
-    """Every acknowledged application is still known at the end (and has ended: check_drained).
+    """Every acknowledged application is still known at the end. (check_drained checks that it has ended.)
 
-    An application that may fail may also be refused: with a full store, the ResourceManager accepts nothing new.
+    An application that may fail may also be refused: with a full state store, the ResourceManager accepts no new ones.
     """
     acknowledged = [one for one in history.submissions if one.acknowledged_s is not None]
     wrong = []
@@ -87,7 +88,7 @@ def check_acknowledged(history: History, expect: Expectations) -> Checked:
 
 
 def check_outcomes(history: History, expect: Expectations) -> Checked:
-    """Applications succeed, except those that may fail and services, which are killed at the end."""
+    """Applications succeed, except services, which are killed at the end, and applications that may fail."""
     wrong, counts = [], Counter[str]()
     for one, outcome in _ended(history):
         counts[_named(outcome)] += 1
@@ -102,7 +103,7 @@ def check_outcomes(history: History, expect: Expectations) -> Checked:
 
 
 def check_work_is_done(history: History, expect: Expectations) -> Checked:
-    """Every task of a successful application ran to completion, and its word count is correct."""
+    """All tasks of a successful application ran to completion, and the result of its word count is correct."""
     wrong, done = [], 0
     for one, outcome in _ended(history):
         if outcome.final_status is not SUCCEEDED:
@@ -123,7 +124,7 @@ def check_work_is_done(history: History, expect: Expectations) -> Checked:
 
 
 def check_final_is_final(history: History, expect: Expectations) -> Checked:
-    """A final state never changes."""
+    """The final state of an application never changes."""
     final: dict[str, str] = {}
     wrong = []
     names = {state.name for state in FINAL_APPLICATION_STATES}
@@ -139,7 +140,7 @@ def check_final_is_final(history: History, expect: Expectations) -> Checked:
 
 
 def check_started_once(history: History, expect: Expectations) -> Checked:
-    """A container's command is started at most once."""
+    """The command of a container is started at most once."""
     starts = Counter(span.container_id for span in history.spans if span.role is not Role.TASK)
     wrong = [f"{container} was started {count} times" for container, count in starts.items() if count > 1]
     blind = "" if starts else "no container was started"
@@ -147,7 +148,7 @@ def check_started_once(history: History, expect: Expectations) -> Checked:
 
 
 def check_one_master(history: History, expect: Expectations) -> Checked:
-    """No ApplicationMaster runs beside one of a later attempt, beyond the fencing window."""
+    """After the fencing window, no ApplicationMaster runs at the same time as one of a later attempt."""
     wrong, windows = [], []
     for one in history.submissions:
         masters = history.spans_of(one.application_id, Role.MASTER)
@@ -177,7 +178,7 @@ def check_superseded_attempts(history: History, expect: Expectations) -> Checked
 
 
 def check_tasks_run_once(history: History, expect: Expectations) -> Checked:
-    """No earlier run of a task continues beside a retry of it."""
+    """After the fencing window, no earlier run of a task continues beside a later one."""
     wrong, windows, again = [], [], 0
     for one in history.submissions:
         runs = history.spans_of(one.application_id, Role.TASK)
@@ -194,7 +195,7 @@ def check_tasks_run_once(history: History, expect: Expectations) -> Checked:
 
 
 def check_service_size(history: History, expect: Expectations) -> Checked:
-    """A service of N containers has at most N running: a replacement does not run beside what it replaces."""
+    """A service of N containers has at most N running: a container and its replacement do not run at the same time."""
     wrong = []
     services = [one for one in history.submissions if one.program is WorkProgram.SERVICE]
     for one in services:
@@ -213,7 +214,7 @@ def check_service_size(history: History, expect: Expectations) -> Checked:
 
 
 def check_nothing_after_the_end(history: History, expect: Expectations) -> Checked:
-    """When an application ends, all its processes end."""
+    """All processes of an application end when the application ends."""
     wrong, windows = [], []
     names = {state.name for state in FINAL_APPLICATION_STATES}
     for one in history.submissions:
@@ -222,7 +223,7 @@ def check_nothing_after_the_end(history: History, expect: Expectations) -> Check
             continue
         for span in history.spans_of(one.application_id):
             windows.append(span.last_s - end.at_s)
-            # An AM exits once its unregistration is answered; without an answer it retries (AMFinishingMonitor).
+            # An AM exits when its unregistration is answered. Without an answer it retries (AMFinishingMonitor).
             retries = span.role is Role.MASTER and end.state == YarnApplicationState.FINISHED.name
             excused = history.isolated(span) if retries else history.hidden(span.node)
             wrong += _beyond(expect, span, end.at_s, excused, "its application ended")
@@ -233,18 +234,18 @@ def check_nothing_after_the_end(history: History, expect: Expectations) -> Check
 
 
 def check_daemons_live(history: History, expect: Expectations) -> Checked:
-    """No daemon exited except those that were killed or stopped on purpose."""
+    """No daemon exits, except those that were killed or stopped on purpose."""
     return Checked("no daemon exited unexpectedly", "", tuple(history.crashed))
 
 
 def check_recovered(history: History, expect: Expectations) -> Checked:
-    """With the faults gone, the ResourceManager answers and every node is RUNNING."""
+    """After the faults, the ResourceManager answers and every node is RUNNING."""
     figure = f"after {history.recovered_s - history.started_s:.1f} s" if history.recovered_s else ""
     return Checked("the cluster recovers", figure, tuple(history.not_recovered), timed=True)
 
 
 def check_drained(history: History, expect: Expectations) -> Checked:
-    """After that, all applications end and everything they used is released."""
+    """After the recovery, all applications end and all resources that they used are released."""
     states = {one.application_id: outcome.state for one in history.submissions if (outcome := _outcome(history, one))}
     wrong = [
         f"{application_id} is still {state.name}"
@@ -256,7 +257,7 @@ def check_drained(history: History, expect: Expectations) -> Checked:
 
 
 def check_nothing_is_left(history: History, expect: Expectations) -> Checked:
-    """No process, port or file is left behind."""
+    """No process, port or file remains after the cluster has stopped."""
     return Checked("no process, port or file is left behind", "", tuple(history.left))
 
 
@@ -282,7 +283,10 @@ def _named(outcome: Outcome) -> str:
 
 
 def _deadline(expect: Expectations, superseded_s: float, excused: Iterable[tuple[float, float]]) -> float:
-    """Until when work superseded at that time may still run; `excused`: when a fault kept it running, in order."""
+    """The time until which work that was superseded at `superseded_s` may still run.
+
+    `excused` are the periods, in order, in which a fault made it impossible to stop the work.
+    """
     deadline_s = superseded_s + expect.fence
     for from_s, to_s in excused:
         if from_s <= deadline_s and to_s >= superseded_s:
@@ -293,7 +297,7 @@ def _deadline(expect: Expectations, superseded_s: float, excused: Iterable[tuple
 def _beyond(
     expect: Expectations, span: ProcessSpan, superseded_s: float, excused: Iterable[tuple[float, float]], why: str
 ) -> list[str]:
-    """A line if the process ran on beyond the fencing window."""
+    """A line that reports a process that ran on after the fencing window; empty if it did not."""
     deadline_s = _deadline(expect, superseded_s, excused)
     if span.last_s <= deadline_s:
         return []

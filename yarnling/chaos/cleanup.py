@@ -1,4 +1,4 @@
-"""Nothing may be left behind: of a run's directory, of its cluster, of its applications."""
+"""Finds what a chaos run has left behind (directories, processes, ports, files), and removes what killed runs left."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from yarnling.cluster.processes import ProcessIdentity, kill, those_that_name
 POLL_S = 0.1
 PREFIX = "yarnling-chaos-"
 RUNNER_FILE = "runner"
-"""Holds the process id and start time of the runner while a run lasts."""
+"""The file in a run's directory that contains the process id and start time of the runner while the run lasts."""
 
 
 # The directory of a run
 
 
 def new_directory() -> Path:
-    """A directory owned by this process until it calls `keep_directory` or removes it."""
+    """Make the directory of a run. This process owns the directory until it calls `keep_directory` or removes it."""
     directory = Path(tempfile.mkdtemp(prefix=PREFIX))
     runner = ProcessIdentity.of(os.getpid())
     (directory / RUNNER_FILE).write_text(f"{runner.pid} {runner.started}")
@@ -34,12 +34,12 @@ def new_directory() -> Path:
 
 
 def keep_directory(directory: Path) -> None:
-    """Its run has ended; from now on only people remove it."""
+    """Keep the directory of a run that has ended: later runs do not remove it."""
     (directory / RUNNER_FILE).unlink(missing_ok=True)
 
 
 def remove_orphans() -> list[Path]:
-    """Remove the directories, and kill the processes, of runs whose runner was killed; return the directories."""
+    """Remove the directories, and kill the processes, of runs whose runner was killed. Returns the directories."""
     orphans = [path for path in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")) if _is_orphan(path)]
     for process in those_that_name(*orphans) if orphans else []:
         kill(process)
@@ -49,7 +49,10 @@ def remove_orphans() -> list[Path]:
 
 
 def _is_orphan(directory: Path) -> bool:
-    """False while the runner lives, and without a runner file: the run has ended, or a person made the directory."""
+    """True if the run's runner was killed.
+
+    Without a runner file the answer is False: the run has ended, or a person made the directory.
+    """
     try:
         pid, started = (directory / RUNNER_FILE).read_text().split()
         return ProcessIdentity(int(pid), float(started)).process() is None
@@ -57,11 +60,11 @@ def _is_orphan(directory: Path) -> bool:
         return False
 
 
-# What a cluster still uses when all applications have ended. Each returns a line for each finding.
+# What a cluster still uses after all applications have ended. Each function returns a line for each finding.
 
 
 async def busy_nodes(client: Client) -> list[str]:
-    """Nodes with containers or resources in use, and queues that use any, according to the ResourceManager."""
+    """Nodes with containers or resources in use, and queues with resources in use, according to the ResourceManager."""
     lines = [
         f"{node.node_id} is {node.state.name}, has {node.containers} containers, {node.used} in use"
         for node in await client.nodes()
@@ -74,7 +77,7 @@ async def busy_nodes(client: Client) -> list[str]:
 
 
 def live_containers(directory: Path) -> list[str]:
-    """Container processes of the cluster in that directory."""
+    """Container processes of the cluster whose directory this is."""
     lines = []
     for process in those_that_name(directory):
         try:
@@ -87,7 +90,7 @@ def live_containers(directory: Path) -> list[str]:
 
 
 def work_files(nodes: Iterable[Node]) -> list[str]:
-    """Work directories of applications; a node removes them when the application ends."""
+    """Work directories of applications. A node removes them when the application ends."""
     patterns = ("usercache/*/appcache/*", "nmPrivate/*")
     found = [
         path for node in nodes if node.alive for pattern in patterns for path in node.place.local_dir.glob(pattern)
@@ -99,7 +102,7 @@ def work_files(nodes: Iterable[Node]) -> list[str]:
 
 
 def sockets_of_this_process() -> set[str]:
-    """The addresses on which this process listens."""
+    """The addresses at which this process listens."""
     return {
         f"{connection.laddr.ip}:{connection.laddr.port}"
         for connection in psutil.Process().net_connections(kind="tcp")
@@ -108,7 +111,7 @@ def sockets_of_this_process() -> set[str]:
 
 
 async def leftovers(directory: Path, sockets_before: set[str], timeout_s: float) -> list[str]:
-    """A line for each process, port and mount that is still there after `timeout_s`; returns early if there is none."""
+    """A line for each process, port and mount that remains after `timeout_s`. Returns early once nothing remains."""
     deadline_s = now_s() + timeout_s
     while True:
         lines = await asyncio.to_thread(_left, directory, sockets_before)

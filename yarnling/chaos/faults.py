@@ -1,4 +1,4 @@
-"""How each fault is injected into a cluster, and undone."""
+"""How each kind of fault is injected into a cluster, and how it is undone."""
 
 from __future__ import annotations
 
@@ -23,20 +23,22 @@ from yarnling.cluster.containers import processes_of
 from yarnling.cluster.processes import kill
 
 TARGET_WAIT_S = 10.0
-"""How long a fault that is not optional waits for a running ApplicationMaster, container or ResourceManager."""
+"""How long a fault waits for its target (a running ApplicationMaster, container or
+ResourceManager), unless optional."""
 POLL_S = 0.05
 
 T = TypeVar("T")
 
 
 class NoTarget(YarnException):
-    """There is nothing to inject the fault into: no ApplicationMaster runs, or the node is already down."""
+    """The fault has no target: for example, no ApplicationMaster runs, or the node is already down."""
 
 
 class FaultAction(ABC):
     """Carries out one fault injection.
 
-    `inject` returns a name of the target, for people, and raises NoTarget if there is none. `recover` undoes it.
+    `inject` returns the name of the target for people, and raises NoTarget if there is none. `recover` undoes the
+    fault.
     """
 
     def __init__(self, target: TargetCluster, injection: FaultInjection) -> None:
@@ -47,10 +49,10 @@ class FaultAction(ABC):
     async def inject(self) -> str: ...
 
     async def recover(self) -> None:  # noqa: B027  most faults override it; two kills have nothing to undo
-        """Does nothing by default."""
+        """Undo the fault. By default there is nothing to undo."""
 
     def running_nodes(self) -> list[int]:
-        """Those of the fault's nodes that are up. Raises NoTarget if none is."""
+        """The nodes of the fault that are up. Raises NoTarget if none is."""
         running = [number for number in self.injection.nodes if self.target.is_up(number)]
         if not running:
             raise NoTarget(f"{_names(self.injection.nodes)} is already down")
@@ -119,7 +121,7 @@ class PauseNode(FaultAction):
 
 
 class KillResourceManager(FaultAction):
-    """A ResourceManager that is still starting may be killed as well."""
+    """The ResourceManager is killed, even if it is still starting."""
 
     async def inject(self) -> str:
         await _wait_for_rm(self.target, self.injection)
@@ -153,7 +155,10 @@ class FullDisk(FaultAction):
 
 
 class FullStore(FaultAction):
-    """What cannot be stored must not be promised: new applications are refused, those that run continue."""
+    """The disk of the state store is full.
+
+    The ResourceManager must not accept what it cannot store: it refuses new applications, and running ones continue.
+    """
 
     async def inject(self) -> str:
         await asyncio.to_thread(self.target.disks[RM].fill)
@@ -164,7 +169,7 @@ class FullStore(FaultAction):
 
 
 class KillProcesses(FaultAction):
-    """SIGKILL to a running container or ApplicationMaster: its NodeManager sees exit status 137."""
+    """A running container or ApplicationMaster gets SIGKILL; its NodeManager reports exit status 137."""
 
     async def inject(self) -> str:
         container_id, processes = await _find_container(self.target, self.injection)
@@ -216,20 +221,21 @@ ACTIONS: dict[str, type[FaultAction]] = {
     "kill-container": KillProcesses,
     **dict.fromkeys(LINKS, LinkFault),
 }
-"""{name of the fault: how it is carried out}, for all of KINDS."""
+"""The class that carries out each kind of fault, for all of KINDS."""
 
 
 async def _all(steps: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run all of them at the same time."""
+    """Run all steps concurrently."""
     async with asyncio.TaskGroup() as tasks:
         for step in steps:
             tasks.create_task(step)
 
 
 async def _find_container(target: TargetCluster, injection: FaultInjection) -> tuple[ContainerId, list[psutil.Process]]:
-    """The running AM or container that `pick` selects, with its processes; waits for one unless the fault is optional.
+    """The running AM or container that `pick` selects, with its processes. Waits for one unless the fault is optional.
 
-    Looking up its processes takes a while on a busy machine. If it has exited meanwhile, another one is selected.
+    Finding the processes takes a while on a busy machine. If the container has exited meanwhile, another one is
+    selected.
     """
     is_master = injection.kind.scope is Scope.MASTER
     roles = (Role.MASTER,) if is_master else (Role.CONTAINER, Role.TASK)
@@ -238,7 +244,7 @@ async def _find_container(target: TargetCluster, injection: FaultInjection) -> t
     while True:
         alive = await _wait_for(lambda: target.notes.alive(*roles), injection, missing)
         container_id = alive[min(int(injection.pick * len(alive)), len(alive) - 1)].container_id
-        # Only among our own descendants: reading the environment of unrelated processes can block for seconds.
+        # Search only among our own descendants: reading the environment of unrelated processes can block for seconds.
         if processes := await asyncio.to_thread(processes_of, container_id, os.getpid()):
             return container_id, processes
         if time.monotonic() >= deadline_s:
@@ -246,12 +252,15 @@ async def _find_container(target: TargetCluster, injection: FaultInjection) -> t
 
 
 async def _wait_for_rm(target: TargetCluster, injection: FaultInjection) -> None:
-    """Wait until the ResourceManager is up: after another fault has ended it may still be restarting."""
+    """Wait until the ResourceManager is up: it may still be restarting after an earlier fault."""
     await _wait_for(lambda: target.is_up(RM), injection, "the ResourceManager is already down")
 
 
 async def _wait_for(find: Callable[[], T], injection: FaultInjection, missing: str) -> T:
-    """What `find` returns once it is truthy. Raises NoTarget after a while, or at once for an optional fault."""
+    """Call `find` until it returns a true value, and return that. Raises NoTarget after TARGET_WAIT_S.
+
+    For an optional fault, NoTarget is raised at once.
+    """
     deadline_s = _deadline_s(injection)
     while not (found := find()):
         if time.monotonic() >= deadline_s:

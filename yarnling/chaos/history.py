@@ -1,6 +1,6 @@
-"""What happened in a run, as the runner observed it and as the containers recorded it themselves. Pure records.
+"""The history of a run: what the runner observed, and what the containers recorded about themselves. Pure records.
 
-Times are in seconds since boot (CLOCK_BOOTTIME): a shell script can read that clock too, and nothing sets it.
+Times are in seconds since boot (CLOCK_BOOTTIME), because shell scripts can also read this clock and nobody can set it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from yarnling.chaos.schedule import FaultInjection
 
 
 class SubmittedApplication(Struct, frozen=True):
-    """`acknowledged_s`: None if the client never received the acknowledgement; `refusal`: why it was refused, or ""."""
+    """An application that was submitted during the run.
+
+    `acknowledged_s` is None if the client never received the acknowledgement. `refusal` is the reason of a refusal, or
+    "".
+    """
 
     application_id: ApplicationId
     program: WorkProgram
@@ -32,7 +36,7 @@ class SubmittedApplication(Struct, frozen=True):
 
 
 class Role(Enum):
-    """What a process is to its application, as it records itself."""
+    """The role of a process in its application, as the process records it."""
 
     MASTER = "master"
     CONTAINER = "container"
@@ -40,10 +44,10 @@ class Role(Enum):
 
 
 class ProcessSpan(Struct, frozen=True):
-    """From when to when a process of a container ran, by its own record.
+    """The lifetime of one process of a container, as the process recorded it.
 
-    `last_s`: when it last recorded itself as alive; `status`: its exit status, None if it was killed. `node`: the
-    number of its node. `task`: the number of the task, for tasks that a worker runs.
+    `last_s` is the time of its last record. `status` is its exit status, None if it was killed. `node` is the number of
+    its node. `task` is the number of the task, for tasks that a worker runs.
     """
 
     container_id: ContainerId
@@ -65,9 +69,10 @@ class ProcessSpan(Struct, frozen=True):
 
 
 class InjectedFault(Struct, frozen=True):
-    """A fault that was injected, or could not be. `recovered_s`: None if it has no end. `target`: for people.
+    """A fault that was injected, or could not be. `recovered_s` is None if the fault has no end.
 
-    `problem`: why it could not be injected; `skipped`: it was optional and there was no target.
+    `target` describes the target in words. `problem` says why the fault could not be injected. `skipped`: the fault was
+    optional and had no target.
     """
 
     injection: FaultInjection
@@ -78,12 +83,12 @@ class InjectedFault(Struct, frozen=True):
     skipped: bool = False
 
     def hides_node(self, node: int) -> bool:
-        """Whether the ResourceManager could not get containers on that node stopped."""
+        """True if the ResourceManager could not stop containers on the node while this fault lasted."""
         kind = self.injection.kind
         return kind.hides_node and (kind.scope is Scope.RM or node in self.injection.nodes)
 
     def isolates_master(self, master: ProcessSpan) -> bool:
-        """Whether that ApplicationMaster could not receive replies from the ResourceManager."""
+        """True if the ApplicationMaster could not receive replies from the ResourceManager while this fault lasted."""
         is_target = master.node in self.injection.nodes or self.target == str(master.container_id)
         return self.injection.kind.isolates_master and is_target
 
@@ -98,9 +103,9 @@ class Change(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """How an application ended, as the ResourceManager reports it at the end. `state`: None if it is unknown there.
+    """How an application ended, as the ResourceManager reports it at the end. `state` is None if it is unknown there.
 
-    `right`: for a word count, whether its counts are correct.
+    `right` says for a word count whether its counts are correct.
     """
 
     state: YarnApplicationState | None
@@ -112,10 +117,11 @@ class Outcome(Struct, frozen=True):
 
 @dataclass(slots=True)
 class History:
-    """All of a run. `problem`: why the run says nothing about the product, for example a cluster that did not start.
+    """Everything that happened in a run.
 
-    `lag_s`: the longest delay with which this program woke up; the cluster's processes will have had similar delays.
-    `not_recovered`, `not_drained`, `left`, `crashed`: a line for each thing that should not be.
+    `problem` says why the run shows nothing about the product, for example because the cluster did not start. `lag_s`
+    is the longest delay with which this program woke up; the cluster's processes probably had similar delays.
+    `not_recovered`, `not_drained`, `left` and `crashed` have a line for each finding.
     """
 
     submissions: list[SubmittedApplication] = field(default_factory=list)
@@ -135,18 +141,18 @@ class History:
     problem: str = ""
 
     def spans_of(self, application_id: ApplicationId, *roles: Role) -> list[ProcessSpan]:
-        """The processes of an application (in these roles, if any are given), by start time."""
+        """The processes of an application by start time; if `roles` are given, only processes in these roles."""
         wanted = [
             span for span in self.spans if span.application_id == application_id and (not roles or span.role in roles)
         ]
         return sorted(wanted, key=lambda span: span.start_s)
 
     def hidden(self, node: int) -> list[tuple[float, float]]:
-        """When the ResourceManager was down or could not reach the node: (from, to), in order."""
+        """The periods (from, to) in which the ResourceManager was down or could not reach the node, in order."""
         return sorted(self._span(one) for one in self.injected if not one.skipped and one.hides_node(node))
 
     def isolated(self, master: ProcessSpan) -> list[tuple[float, float]]:
-        """When the AM received no replies from the ResourceManager, or its node was hidden: (from, to), in order."""
+        """The periods (from, to) in which the AM received no replies, or its node was hidden from the RM, in order."""
         isolated = [self._span(one) for one in self.injected if not one.skipped and one.isolates_master(master)]
         return sorted([*isolated, *self.hidden(master.node)])
 
@@ -154,7 +160,7 @@ class History:
         return (change for change in self.changes if change.subject == subject)
 
     def end_of(self, fault: InjectedFault) -> float:
-        """When a fault ended: with the run, if not before."""
+        """The time when a fault ended, at the latest the end of the run."""
         return self.ended_s if fault.recovered_s is None else fault.recovered_s
 
     def _span(self, fault: InjectedFault) -> tuple[float, float]:

@@ -1,6 +1,6 @@
-"""What container processes record about themselves: that they started, that they live, how they exited. See note.sh.
+"""Notes that container processes write about themselves: that they started, still live, or exited. See note.sh.
 
-Only the containers know what really ran: the ResourceManager reports what it believes.
+Only the containers know what really ran; the ResourceManager reports what it believes.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from yarnling.chaos.history import ProcessSpan, Role
 
 SCRIPT = Path(__file__).with_name("note.sh")
 FRESH_S = 1.0
-"""A process whose last note is older counts as ended: it has missed ten notes."""
+"""The age in seconds at which a process's last note proves that it has ended: the process has missed ten notes."""
 FIRST_HOST = 2
-"""Node 1 is 127.0.0.2 (ClusterDirectory)."""
+"""The last part of the address of node 1, which is 127.0.0.2 (ClusterDirectory)."""
 _EXEC = "exec "
 
 
 def now_s() -> float:
-    """The clock of the notes: seconds since boot, unaffected by changes of the system time."""
+    """The current time on the clock of the notes: seconds since boot, unaffected by changes of the system time."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Notes:
-    """The notes of one run's containers, in `directory`."""
+    """The notes of the containers of one run, in `directory`."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         directory.mkdir(parents=True, exist_ok=True)
 
     def command(self, role: Role, seconds: float | None) -> str:
-        """A command line that runs for that long; None: until it is killed."""
+        """A command line that writes notes and runs for `seconds`; None: until it is killed."""
         lasts = "-" if seconds is None else str(round(seconds * 100))
         return f"exec {self._script()} {role.value} {lasts}"
 
     def with_master(self, context: ApplicationSubmissionContext) -> ApplicationSubmissionContext:
-        """The same application, with ApplicationMasters that write notes."""
+        """A copy of the submission context in which the ApplicationMasters write notes."""
         container = context.am_container
         commands = tuple(
             f"exec {self._script()} {Role.MASTER.value} {command.removeprefix(_EXEC)}" for command in container.commands
@@ -50,12 +50,12 @@ class Notes:
         return replace(context, am_container=replace(container, commands=commands))
 
     def read(self) -> list[ProcessSpan]:
-        """All processes so far, by start time."""
+        """All processes that have written notes so far, by start time."""
         spans = [span for path in self._directory.iterdir() if (span := _read(path)) is not None]
         return sorted(spans, key=lambda span: (span.start_s, str(span.container_id)))
 
     def alive(self, *roles: Role) -> list[ProcessSpan]:
-        """The processes in these roles that are running now, in the order of their container ids."""
+        """The processes in these roles that are running now, ordered by container id."""
         now = now_s()
         fresh = [
             span for span in self.read() if span.role in roles and span.status is None and now - span.last_s < FRESH_S
@@ -67,7 +67,7 @@ class Notes:
 
 
 def _read(path: Path) -> ProcessSpan | None:
-    """One file; None until its first line is complete. An incomplete last line is ignored."""
+    """Read the notes in one file. Returns None if the first line is incomplete; an incomplete last line is ignored."""
     name, _, pid = path.name.rpartition(".")
     lines = path.read_text().split("\n")[:-1]
     if not lines:

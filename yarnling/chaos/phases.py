@@ -1,6 +1,6 @@
-"""The phases of a run: inject the faults while the work runs, recover the cluster, drain it.
+"""The phases of a run: inject the faults while the work runs, recover the cluster, then drain it.
 
-Draining means that all applications end and everything they used is released.
+Draining means that all applications end and that all resources they used are released.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from yarnling.chaos.workload import Workload
 
 POLL_S = 0.1
 ANSWER_S = 5.0
-"""How long a ResourceManager may take to report which nodes are missing."""
+"""How long a ResourceManager may take to report which nodes are missing, in seconds."""
 
 ReportKind = Literal["fault", "recovered", "phase", "problem", "state"]
 Report = Callable[[ReportKind, str], None]
-"""Called with each thing that happens, as a line of text."""
+"""A function that is called with each event of a run, as a line of text."""
 T = TypeVar("T")
 
 
 class RunContext(Struct, frozen=True):
-    """A running cluster, what is to happen to it, and where that is recorded."""
+    """A running cluster, the plan for it, and the records of what happens."""
 
     plan: Plan
     injections: tuple[FaultInjection, ...]
@@ -47,7 +47,7 @@ class RunContext(Struct, frozen=True):
 
 
 def describe(error: BaseException) -> str:
-    """An exception, or all of a group, in one line."""
+    """An exception, or all exceptions of a group, in one line."""
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(describe(inner) for inner in error.exceptions)
     return error.message if isinstance(error, YarnException) else f"{type(error).__name__}: {error}"
@@ -57,7 +57,7 @@ def describe(error: BaseException) -> str:
 
 
 async def inject_faults(run: RunContext) -> None:
-    """Submit the work and inject the faults; returns when all faults are over and all submissions acknowledged."""
+    """Submit the work and inject the faults. Returns when all faults are over and all submissions are acknowledged."""
     history = run.history
     history.started_s = now_s()
     run.report("phase", "working")
@@ -82,14 +82,14 @@ async def _submit(run: RunContext, work: WorkPlan) -> None:
 
 
 async def _wait_for_work(run: RunContext) -> None:
-    """Wait for the first running container and count times from there: before it, a fault could break nothing."""
+    """Wait for the first running container. Times are measured from then on: earlier faults would break nothing."""
     while not run.notes.alive(Role.CONTAINER, Role.TASK):  # noqa: ASYNC110  files set no event
         await asyncio.sleep(POLL_S)
     run.history.started_s = now_s()
 
 
 async def _inject(run: RunContext, injection: FaultInjection) -> None:
-    """Inject a fault at its time, and undo it when it is over."""
+    """Inject a fault at its time, and undo it when its time is over."""
     history = run.history
     action = ACTIONS[injection.kind.name](run.target, injection)
     await asyncio.sleep(max(0.0, history.started_s + injection.at_ms / 1000 - now_s()))
@@ -99,7 +99,7 @@ async def _inject(run: RunContext, injection: FaultInjection) -> None:
     try:
         target = await _result(action.inject())
     except YarnException as error:
-        # There was no target, or it has just exited. For an optional fault that was to be expected.
+        # There was no target, or the target has just exited. For an optional fault this is acceptable.
         problem = "" if injection.optional else error.message
         history.injected[index] = InjectedFault(
             injection, start_s, now_s(), problem=problem, skipped=injection.optional
@@ -111,7 +111,7 @@ async def _inject(run: RunContext, injection: FaultInjection) -> None:
     run.report("fault", f"{injection.kind.name} {target}")
     if injection.until_ms is None:
         return
-    # The planned duration counts from here: on a busy machine the injection itself takes a while.
+    # The planned duration starts now: on a busy machine the injection itself takes a while.
     await asyncio.sleep((injection.until_ms - injection.at_ms) / 1000)
     try:
         await _result(action.recover())
@@ -122,12 +122,12 @@ async def _inject(run: RunContext, injection: FaultInjection) -> None:
 
 
 async def _result(step: Coroutine[Any, Any, T]) -> T:
-    """The result of a step of a fault. Raises YarnException for errors of the cluster or of an exited process."""
+    """Await a step of a fault. Raises YarnException for errors of the cluster or of an exited process."""
     try:
         return await step
     except* (YarnException, ProcessLookupError, TimeoutError) as errors:
         problem = describe(errors)
-    # Not within `except*`: Python 3.11.2 would wrap it in a group.
+    # This is not done within `except*`: Python 3.11.2 would wrap the exception in a group.
     raise YarnException(problem)
 
 
@@ -135,7 +135,7 @@ async def _result(step: Coroutine[Any, Any, T]) -> T:
 
 
 async def recover(run: RunContext) -> None:
-    """Undo the remaining faults and wait until all daemons run again."""
+    """Undo the remaining faults, and wait until all daemons run again."""
     run.report("phase", "recovering")
     target, most_s = run.target, run.plan.expect.heal
     try:
@@ -157,7 +157,7 @@ async def _all_nodes_run(target: TargetCluster) -> bool:
 
 
 async def _missing_nodes(target: TargetCluster) -> list[str]:
-    """A line for each node that is not RUNNING, or one for a ResourceManager that does not answer."""
+    """A line for each node that is not RUNNING, or a line that says that the ResourceManager does not answer."""
     try:
         async with asyncio.timeout(ANSWER_S):
             nodes = await target.cluster.client.nodes()
@@ -170,9 +170,10 @@ async def _missing_nodes(target: TargetCluster) -> list[str]:
 
 
 async def drain(run: RunContext) -> None:
-    """Kill the services, wait for all applications to end and for everything they used to be released.
+    """Kill the services, and wait until all applications have ended and all resources they used are released.
 
-    Services run until the last fencing window is over. Killed earlier, they would end unseen what ran twice.
+    Services run until the last fencing window is over. If they were killed earlier, containers that run twice would end
+    before the checks could see them.
     """
     await asyncio.sleep(max(0.0, _last_window_s(run) - now_s()))
     run.report("phase", "draining")
@@ -194,7 +195,7 @@ async def drain(run: RunContext) -> None:
 
 
 async def _end_applications(run: RunContext) -> None:
-    """Kill the applications that never end by themselves, and wait for all that were accepted."""
+    """Kill the applications that never end by themselves, and wait until all accepted ones have ended."""
     client = run.target.cluster.client
     accepted = [one for one in run.history.submissions if one.acknowledged_s is not None]
     for one in accepted:
@@ -205,14 +206,14 @@ async def _end_applications(run: RunContext) -> None:
 
 
 def _last_window_s(run: RunContext) -> float:
-    """When the last fencing window is over, and the notes of what ended in it are no longer fresh."""
+    """The time when the last fencing window is over, and the notes of work that ended in it are no longer fresh."""
     hiding = [one for one in run.history.injected if one.injection.kind.hides_node and not one.skipped]
     ends = [one.recovered_s for one in hiding if one.recovered_s is not None]
     return max(ends, default=0.0) + run.plan.expect.fence + FRESH_S
 
 
 async def _outcome(run: RunContext, submitted: SubmittedApplication) -> Outcome:
-    """What the ResourceManager reports at the end; state None if it cannot be asked."""
+    """The outcome of an application according to the ResourceManager; `state` is None if the RM cannot be asked."""
     application_id = submitted.application_id
     with suppress(YarnException):
         report = await run.target.cluster.client.report(application_id)
@@ -224,7 +225,7 @@ async def _outcome(run: RunContext, submitted: SubmittedApplication) -> Outcome:
 
 
 async def _still_used(target: TargetCluster) -> list[str]:
-    """What is not released yet, according to the ResourceManager and to the nodes' processes and files."""
+    """A line for each resource in use, according to the ResourceManager and to the processes and files of the nodes."""
     return [
         *await busy_nodes(target.cluster.client),
         *await asyncio.to_thread(live_containers, target.cluster.directory.path),

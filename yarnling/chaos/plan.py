@@ -1,7 +1,7 @@
 """A chaos plan: a cluster, the work on it, the faults with their times, and the expectations. Pure.
 
-Times are in seconds of the run. A `Range` is (least, most); a value is drawn from it each time the fault is injected.
-The sections are also the grammar of plan files: their fields are the keys, with bounds and defaults.
+Times are in seconds since the start of the run. A `Range` is (least, most); a value is drawn from it each time a fault
+is injected. The classes also define the grammar of plan files: their fields are the keys, with bounds and defaults.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ TIMES_MAX = 1000
 SECONDS_MAX = 3600.0
 
 FENCE_S = 5.0
-"""How long superseded work may still run on a reachable node: two heartbeats, a kill and the pause before a retry.
+"""How many seconds superseded work may still run on a reachable node: two heartbeats, a kill, a pause before a retry.
 
-With the fast timers that is 2.5 s (1.5 s of it the longest pause between retries); the rest is for a busy machine."""
+With the fast timers this takes 2.5 s, of which 1.5 s are the longest pause between retries. The rest allows for a busy
+machine.
+"""
 RECOVER_S = 60.0
 DRAIN_S = 120.0
-"""Both normally take seconds. The bounds are generous so that only a hang exceeds them, not a busy machine."""
+"""The limits in seconds on recovery and draining. Recovery and draining normally take a few seconds. The limits are
+generous, so that only a hang exceeds them, not a busy machine."""
 
 
 def _ordered(pair: tuple[float, float]) -> tuple[float, float]:
@@ -48,7 +51,7 @@ Bounds = Annotated[tuple[Count, Count], PAIR, AfterValidator(_ordered)]
 
 
 class Scope(Enum):
-    """What a fault is injected into."""
+    """The part of a cluster that a fault is injected into."""
 
     NODE = "a node"
     RM = "the ResourceManager"
@@ -61,9 +64,9 @@ class WorkProgram(Enum):
     """The kind of application that a plan runs."""
 
     BATCH = "batch"
-    """Distributed shell: a number of containers that each run for a number of seconds."""
+    """Distributed shell: a number of containers, each of which runs for a number of seconds."""
     SERVICE = "service"
-    """Distributed shell whose containers run until the application is killed at the end."""
+    """Distributed shell whose containers run until the application is killed at the end of the run."""
     TASKS = "tasks"
     """Elastic application: tasks on workers; a failed task is retried until it succeeds."""
     WORDCOUNT = "wordcount"
@@ -71,11 +74,11 @@ class WorkProgram(Enum):
 
 
 class FaultKind(Struct, frozen=True):
-    """A kind of fault. `needs_network`: it is injected by the proxies between the processes.
+    """A kind of fault. `needs_network`: the fault is injected by the proxies between the processes.
 
-    `hides_node`: while it lasts, the ResourceManager cannot get containers on the node stopped (on any node, if the
-    scope is RM). `isolates_master`: while it lasts, an ApplicationMaster cannot learn that its application has ended;
-    the ResourceManager waits for it then. `parameters`: what a plan may set besides time and target.
+    `hides_node`: while the fault lasts, the ResourceManager cannot stop containers on the node (on any node, if the
+    scope is RM). `isolates_master`: while it lasts, an ApplicationMaster cannot learn that its application has ended,
+    and the ResourceManager waits for the AM. `parameters`: what a plan may set in addition to time and target.
     """
 
     name: str
@@ -128,7 +131,7 @@ KINDS: Mapping[str, FaultKind] = {
         ),
         _partition(
             "partition-node",
-            "a node is cut off: its NodeManager and ApplicationMasters from the ResourceManager, everyone from it",
+            "a node is cut off: its NodeManager and AMs from the ResourceManager, all other processes from the node",
             hides_node=True,
         ),
         _partition(
@@ -159,8 +162,11 @@ KINDS: Mapping[str, FaultKind] = {
 
 
 class ClusterPlan(Section):
-    """`network`: every call goes through a proxy (implied by a fault that needs it). `same_ports`: a restarted
-    NodeManager keeps its port, and so its NodeId. `settings`: validated when the cluster starts."""
+    """The cluster of a plan.
+
+    `network`: every call goes through a proxy; this is implied by a fault that needs it. `same_ports`: a restarted
+    NodeManager keeps its port, and so its node id. `settings` are validated when the cluster starts.
+    """
 
     nodes: Annotated[int, Field(ge=1, le=NODES_MAX)] = 4
     racks: Annotated[int, Field(ge=1)] = 1
@@ -179,9 +185,10 @@ class ClusterPlan(Section):
 
 
 class WorkPlan(Section):
-    """`applications` of one program, one `every` so many seconds, starting `at`. `seconds`: of a container or task.
+    """The work of a plan: `applications` of one program, the first at `at`, then one `every` so many seconds.
 
-    `may_fail`: the applications only have to end. Distributed shell, as Hadoop's, fails if a container is killed.
+    `seconds` is the duration of a container or task. `may_fail`: the applications need not succeed, only end. A
+    distributed shell fails if one of its containers is killed, as Hadoop's does.
     """
 
     program: WorkProgram = WorkProgram.BATCH
@@ -197,9 +204,10 @@ class WorkPlan(Section):
 
 
 class FaultPlan(Struct, frozen=True):
-    """A fault that is injected `times` times. `node`: a number, "any", "all", "half" or "rack-N"; `count`: of "any".
+    """A fault that is injected `times` times.
 
-    `options`: the parameters of this kind of fault. `optional`: skip it if there is no target.
+    `node` is a number, "any", "all", "half" or "rack-N"; `count` is the number of nodes for "any". `options` are the
+    parameters of this kind of fault. `optional`: the fault is skipped if it has no target.
     """
 
     kind: FaultKind
@@ -214,11 +222,11 @@ class FaultPlan(Struct, frozen=True):
 
 
 class Expectations(Section):
-    """`nodes_lost` to `refused` are bounds (least, most); None is not checked. `attempts`: the highest attempt number
-    of all applications. `refused`: submissions that were answered with a refusal.
+    """What a plan expects of a run. The bounds `nodes_lost` to `refused` are (least, most); None is not checked.
 
-    `lost_within`: a killed or paused node must be LOST within so many seconds. `fence`, `heal` and `drain` bound, in
-    seconds, the fencing window, the recovery and the draining.
+    `attempts` is the highest attempt number of all applications. `refused` is the number of refused submissions. A
+    killed or paused node must be LOST within `lost_within` seconds. `fence`, `heal` and `drain` are limits in seconds
+    on the fencing window, the recovery and the draining.
     """
 
     nodes_lost: Bounds | None = None
@@ -232,8 +240,11 @@ class Expectations(Section):
 
 
 class Plan(Struct, frozen=True):
-    """`lasts`: when all faults are over. Times count from when the first container runs or, unless `awaits_work`,
-    from the first submission: faults may then come before any container exists."""
+    """A chaos plan. All faults are over after `lasts` seconds.
+
+    Times count from when the first container runs. If not `awaits_work`, they count from the first submission, so
+    faults may happen before any container exists.
+    """
 
     name: str
     about: str

@@ -1,4 +1,7 @@
-"""Plan files: YAML in the grammar of docs/chaos.md, and the ready-made plans in plans/, one for each kind of fault."""
+"""Reads plan files: YAML as described in docs/chaos.md.
+
+The ready-made plans are in plans/, one for each kind of fault.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ def plan_names() -> list[str]:
 
 
 def find_plan(text: str) -> Plan:
-    """The plan in a file, or a ready-made one by its name. Raises YarnException if there is none or it is invalid."""
+    """The plan in a file, or the ready-made plan of this name.
+
+    Raises YarnException if there is none or it is not valid.
+    """
     path = Path(text)
     if text in plan_names() and not path.exists():
         return read_plan(PLANS_DIRECTORY / f"{text}.yaml")
@@ -47,12 +53,12 @@ def find_plan(text: str) -> Plan:
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan in a file. Raises ConfigurationException with all mistakes in it."""
+    """Read a plan from a file. Raises ConfigurationException with all mistakes in it."""
     return yaml_file.read_yaml(path, _Plan).record(path.stem)
 
 
 def parse_plan(text: str, source: str, name: str) -> Plan:
-    """The plan in a text. Raises ConfigurationException with all mistakes in it."""
+    """Parse the text of a plan. Raises ConfigurationException with all mistakes in it."""
     return yaml_file.parse_yaml(text, source, _Plan).record(name)
 
 
@@ -63,7 +69,7 @@ def _kind(written: object) -> FaultKind:
 
 
 class _Fault(Section):
-    """Validated with the valid parts of the surrounding plan as context."""
+    """A fault. The validation context contains the valid parts of the plan around it."""
 
     fault: Annotated[FaultKind, PlainValidator(_kind)]
     at: Range = (1.0, 1.0)
@@ -73,7 +79,7 @@ class _Fault(Section):
     node: str = "any"
     count: Times = 1
     optional: bool = False
-    # Parameters of certain kinds of faults
+    # Parameters that only some kinds of faults have
     containers: bool = True
     timeout: Annotated[int, Field(ge=0, le=3600)] = 30
     lost: Literal["both", "requests", "replies"] = "both"
@@ -106,7 +112,9 @@ class _Fault(Section):
     def _check_count(cls, count: int, info: ValidationInfo[dict[str, Any]]) -> int:
         kind, cluster = info.data.get("fault"), info.context.get("cluster")
         if kind and cluster and kind.scope is Scope.NODE and count > cluster.nodes:
-            raise refusal(f"is more than the {cluster.nodes} nodes", "write fewer, or more nodes")
+            raise refusal(
+                f"is more than the {cluster.nodes} nodes", "write a smaller count, or give the cluster more nodes"
+            )
         return count
 
     @field_validator("containers", "timeout", "lost", "how", "delay", "loss", "breaks", "kilobytes")
@@ -126,7 +134,7 @@ class _Fault(Section):
 
 
 class _Plan(Section):
-    """`cluster` and `lasts` come before `faults` because faults are validated against them."""
+    """A plan. `cluster` and `lasts` precede `faults`, because the validation of faults uses them."""
 
     about: Text = ""
     cluster: ClusterPlan = ClusterPlan()

@@ -1,4 +1,4 @@
-"""One run: start a cluster, run work and faults side by side, recover, drain, stop, and look for leftovers."""
+"""Carries out one run: starts a cluster, runs work and faults, recovers, drains, stops, and looks for leftovers."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.network import Network, SamePorts
 
 END_S = 5.0
-"""How long processes, sockets and files may remain after the cluster has stopped; a cluster promises two seconds."""
+"""How many seconds processes, sockets and files may remain after the cluster has stopped; a cluster promises two."""
 
 ANSWER_S = 1.0
-"""A ResourceManager that takes longer to answer a poll is recorded as silent."""
+"""A ResourceManager that takes longer than this (seconds) to answer a poll is recorded as silent."""
 INTERRUPTED = "interrupted"
 
 # The fast timers divide these by 20: a node is lost after 3 to 4 s, an ApplicationMaster after 30 to 40 s. An AM has to
-# start within that, which takes a second of CPU on a busy machine. Plans about AM expiry set a lower value.
+# start within that time, and its start takes a second of CPU on a busy machine. Plans about AM expiry set a lower
+# value.
 EXPIRY_SETTINGS = {
     nodemanager.DISK_HEALTH_CHECKER_INTERVAL.key: "10000",
     resourcemanager.NM_EXPIRY_INTERVAL.key: "60000",
@@ -50,7 +51,7 @@ EXPIRY_SETTINGS = {
 SETTINGS = {
     **EXPIRY_SETTINGS,
     resourcemanager.RECOVERY_ENABLED.key: "true",
-    # Plans kill an application's AM more than twice; the run is to find losses, not to use up the attempts.
+    # Plans kill an application's AM more than twice. The run is to find lost work, not to use up the attempts.
     resourcemanager.AM_MAX_ATTEMPTS.key: "30",
     scheduler.MINIMUM_ALLOCATION_MB.key: "128",
     f"{scheduler.PREFIX}maximum-am-resource-percent": "0.9",
@@ -60,7 +61,7 @@ DISK_SETTINGS = {nodemanager.MAX_DISK_UTILIZATION_PERCENTAGE.key: "90.0"}
 
 
 class Run(Struct, frozen=True):
-    """The result of one run; `directory`: where its files are, None if they were removed."""
+    """The result of one run. `directory` contains its files, None if they were removed."""
 
     plan: Plan
     seed: int
@@ -78,9 +79,9 @@ async def run_plan(
     report: Report = lambda kind, line: None,
     stop: asyncio.Event | None = None,
 ) -> Run:
-    """Run a plan once. `keep`: where to keep its files; by default they are kept only if the run does not pass.
+    """Run a plan once. `keep` is where to keep the run's files; by default they are kept only if the run does not pass.
 
-    Setting `stop` stops the cluster at once; the verdict is then CANNOT_TELL.
+    If `stop` is set, the cluster stops at once, and the verdict is CANNOT_TELL.
     """
     remove_orphans()
     directory = new_directory() if keep is None else keep
@@ -92,7 +93,7 @@ async def run_plan(
     try:
         await _unless(stop or asyncio.Event(), running.go())
     except* Exception as errors:
-        # The run could not be carried out, so it says nothing about the product.
+        # The run could not be carried out, so it shows nothing about the product.
         history.problem = "; ".join(describe(error) for error in errors.exceptions)
     history.ended_s = now_s()
     history.spans = running.notes.read()
@@ -108,7 +109,7 @@ async def run_plan(
 
 
 class _Running:
-    """A run in progress."""
+    """The state of a run in progress."""
 
     def __init__(
         self,
@@ -129,7 +130,7 @@ class _Running:
         self._cluster_directory = directory / "cluster"
 
     async def go(self) -> None:
-        """Everything except the search for leftovers. Raises if the run could not be carried out."""
+        """Do everything except the search for leftovers. Raises an exception if the run could not be carried out."""
         async with AsyncExitStack() as stack:
             disks = self._disks(stack)
             network = Network(self.directory, self._draw) if self.plan.needs_network else None
@@ -152,7 +153,7 @@ class _Running:
                         await phase(context)
                 finally:
                     observing.cancel()
-            # Before the cluster stops its daemons itself.
+            # This must happen before the cluster itself stops its daemons.
             target.record_exits()
 
     def _cluster(self, network: Network | None) -> LocalCluster:
@@ -204,7 +205,7 @@ class Interrupted(YarnException):
 
 
 async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Run `work`. Raises Interrupted if `stop` is set before it is done."""
+    """Run `work`. Raises Interrupted if `stop` is set before the work is done."""
     async with asyncio.TaskGroup() as tasks:
         stopped, done = tasks.create_task(stop.wait()), tasks.create_task(work)
         await asyncio.wait((stopped, done), return_when=asyncio.FIRST_COMPLETED)
@@ -221,9 +222,9 @@ def _unmount(disk: SmallDisk) -> None:
 
 
 class Observer:
-    """Polls the cluster ten times a second and appends what has changed to `history.changes`.
+    """Polls the cluster ten times a second, and appends changes to `history.changes`.
 
-    It calls the ResourceManager directly, around the proxies of the network.
+    The polls call the ResourceManager directly, not through the proxies of the network.
     """
 
     def __init__(
@@ -270,7 +271,10 @@ class Observer:
         self._report("state", _summary(nodes, applications))
 
     def _record_node(self, report: NodeReport, all_reports: tuple[NodeReport, ...]) -> None:
-        """A node that came back with another port has two reports; the one of the running process counts."""
+        """Record the state of a node.
+
+        A node that came back with another port has two reports; only that of the running process counts.
+        """
         same_host = [other for other in all_reports if other.node_id.host == report.node_id.host]
         nodes = self._target.cluster.nodes
         if len(same_host) > 1 and report.node_id not in {node.id for node in nodes}:

@@ -1,10 +1,11 @@
-"""Which fault is injected when, on which node: drawn from a plan and a seed, identical in every run. Pure.
+"""Decides which fault is injected when, and on which node, from a plan and a seed.
 
-Nodes are drawn here. ApplicationMasters and containers are not known yet, so an injection carries `pick`, a fraction
-0..1 that selects one of those running at that time, in the order of their ids.
+The same seed gives the same schedule. Pure. The schedule names nodes. ApplicationMasters and containers are not known
+in advance, so an injection has `pick`, a fraction from 0 to 1 that selects one of those running at that time, in the
+order of their ids.
 
-A random plan includes each kind of fault or not, as by a coin toss, instead of mixing all kinds into every run
-("swarm testing"): a bug that one fault hides is seen in a run without that fault.
+A random plan does not mix all kinds of faults into every run: it includes each kind with a probability of one half
+("swarm testing"). So a bug that one fault hides is found in a run without that fault.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from yarn.settings import resourcemanager
 from yarnling.chaos.plan import KINDS, ClusterPlan, FaultKind, FaultPlan, Plan, Scope, WorkPlan, WorkProgram
 
 RANDOM_LASTS_S = (8.0, 8.0, 14.0)
-"""The longer runs leave time for faults that last until an ApplicationMaster has expired."""
+"""The lengths of random plans in seconds. The longest gives faults time to last until an
+ApplicationMaster has expired."""
 INJECTIONS_MAX = 4
-"""Of one kind, in one random run."""
+"""The limit on injections of one kind in one random run."""
 RANDOM_KINDS = tuple(name for name in KINDS if name not in ("full-disk", "full-store"))
-"""Without those that need to mount a file system, which takes privileges."""
+"""The kinds of faults in random plans: all except those that need to mount a file system, which takes privileges."""
 _RANDOM_OPTIONS: dict[str, tuple[object, ...]] = {
     "containers": (True, True, False),
     "timeout": (0, 5, 30),
@@ -38,9 +40,9 @@ _DEFAULT_OPTIONS = (0.0, True, "both", "silent")
 
 
 class FaultInjection(Struct, frozen=True):
-    """One fault at one time, in ms since the start of the work. `until_ms`: None if the fault has no end.
+    """One fault at one time, in ms since the start of the work. `until_ms` is None if the fault has no end.
 
-    `nodes`: the numbers of the target nodes; () for other targets.
+    `nodes` are the numbers of the target nodes; it is empty for other targets.
     """
 
     number: int
@@ -53,7 +55,7 @@ class FaultInjection(Struct, frozen=True):
     optional: bool = False
 
     def __str__(self) -> str:
-        """For example `2.0 s kill-node 3 for 2.5 s`; options with their default values are left out."""
+        """For example `2.0 s kill-node 3 for 2.5 s`. Options that have their default value are left out."""
         parts = [f"{self.at_ms / 1000:.1f} s {self.kind.name}"]
         if self.nodes:
             parts.append(", ".join(map(str, self.nodes)))
@@ -66,7 +68,7 @@ class FaultInjection(Struct, frozen=True):
 
 
 def schedule(plan: Plan, seed: int) -> tuple[FaultInjection, ...]:
-    """The injections in the order of their times. Every fault ends with the plan at the latest."""
+    """The injections of a plan, in the order of their times. Every fault ends with the plan at the latest."""
     draw = random.Random(seed)
     end_ms = _ms(plan.lasts)
     injections: list[FaultInjection] = []
@@ -94,7 +96,10 @@ def _injection(
 
 
 def _targets(fault: FaultPlan, cluster: ClusterPlan, draw: random.Random) -> list[tuple[int, ...]]:
-    """The nodes of each simultaneous injection: one for all nodes together, `count` for AMs or containers."""
+    """The target nodes of each simultaneous injection. A fault of nodes is one injection for all of them.
+
+    A fault of AMs or containers is `count` injections.
+    """
     if fault.kind.scope is not Scope.NODE:
         return [()] * (fault.count if fault.kind.scope in (Scope.MASTER, Scope.CONTAINER) else 1)
     everyone = list(range(1, cluster.nodes + 1))
@@ -115,10 +120,10 @@ def _ms(seconds: float) -> int:
 
 
 def random_plan(seed: int) -> Plan:
-    """The plan of a seed; `schedule` is then called with the same seed."""
+    """The random plan of a seed. `schedule` must then be called with the same seed."""
     draw = random.Random(f"plan {seed}")
     kinds = [name for name in RANDOM_KINDS if draw.random() < 0.5] or [draw.choice(RANDOM_KINDS)]
-    # Every third run has no proxies: being between the processes, they could themselves hide a bug.
+    # Every third run has no proxies: they are between the processes and could themselves hide a bug.
     if draw.random() < 1 / 3:
         kinds = [name for name in kinds if not KINDS[name].needs_network] or ["kill-node"]
     lasts_s = draw.choice(RANDOM_LASTS_S)
@@ -141,7 +146,9 @@ def random_plan(seed: int) -> Plan:
 
 
 def _random_work(draw: random.Random) -> tuple[WorkPlan, ...]:
-    """Each program shows another bug: lost containers, too many containers, a task run twice, a wrong count."""
+    """Random work of several programs, because each shows other bugs: lost or surplus containers, a task run twice, a
+    wrong count.
+    """
     batch = WorkPlan(
         program=WorkProgram.BATCH,
         applications=draw.randint(2, 4),

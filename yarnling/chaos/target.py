@@ -1,4 +1,4 @@
-"""The cluster that faults are injected into, and its state: what is paused, expected to exit, or leaving."""
+"""The cluster that faults are injected into, and the state of its daemons: paused, expected to exit, or leaving."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ from yarnling.cluster.local_cluster import LocalCluster
 from yarnling.cluster.network import Network
 
 RETRY_S = 0.1
-"""The pause before a call is retried that was not answered."""
+"""The pause in seconds before a call without an answer is repeated."""
 RM = 0
-"""The number of the ResourceManager; nodes are numbered from 1."""
+"""The number that stands for the ResourceManager; nodes are numbered from 1."""
 
 
 @dataclass
 class TargetCluster:
-    """`disks`: {node number: the disk of its local directory; RM: the state store's}. `excluded`: the hosts file that
-    lists nodes to decommission. `crashed`: a line for each daemon that exited unexpectedly."""
+    """The cluster of a run. `disks` is {node number: disk of its local directory; RM: disk of the state store}.
+
+    `excluded` is the hosts file that lists nodes to decommission. `crashed` has a line for each daemon that exited
+    unexpectedly.
+    """
 
     cluster: LocalCluster
     notes: Notes
@@ -42,16 +45,16 @@ class TargetCluster:
     _restarting: dict[int, asyncio.Lock] = field(default_factory=dict)
 
     def is_up(self, number: int) -> bool:
-        """Whether this daemon runs; False before it has a process."""
+        """True if this daemon runs; False before it has a process."""
         daemon = self._daemon(number)
         return daemon.spawned.is_set() and daemon.exit_status is None
 
     def expect_exit(self, number: int) -> None:
-        """From now on the exit of this daemon is intended."""
+        """From now on, do not report the exit of this daemon as unexpected."""
         self._expected_exits.add(self._daemon(number).pid)
 
     def record_exits(self) -> None:
-        """Record every daemon that exited unexpectedly, once."""
+        """Record every daemon that exited unexpectedly, each once."""
         for name, daemon in [("rm", self.cluster.rm), *((node.name, node.daemon) for node in self.cluster.nodes)]:
             if daemon.exit_status is None or daemon.pid in self._recorded_exits:
                 continue
@@ -60,7 +63,7 @@ class TargetCluster:
                 self.crashed.append(f"{name} (process {daemon.pid}) exited unexpectedly, status {daemon.exit_status}")
 
     async def restart(self, number: int) -> None:
-        """Restart a daemon that has exited and wait until it is ready; does nothing for a running or leaving one."""
+        """Restart a daemon that has exited, and wait until it is ready. No effect on a running or leaving daemon."""
         async with self._restarting.setdefault(number, asyncio.Lock()):
             if number in self.leaving or self.is_up(number):
                 return
@@ -68,7 +71,7 @@ class TargetCluster:
             try:
                 await (self.cluster.restart_node(number) if number != RM else self.cluster.restart_rm())
             except DaemonFailed:
-                # Killed again while it started: the fault that killed it will restart it.
+                # The daemon was killed again while it started. The fault that killed it will restart it.
                 if self._daemon(number).pid not in self._expected_exits:
                     raise
 
@@ -82,13 +85,13 @@ class TargetCluster:
         self._paused[number] += 1
 
     def resume(self, number: int) -> None:
-        """Resume a daemon, unless another fault has paused it too."""
+        """Resume a paused daemon, unless another fault has paused it too."""
         self._paused[number] -= 1
         if self._paused[number] <= 0:
             self._signal(number, signal.SIGCONT)
 
     async def refresh_leaving(self, timeout_s: int) -> None:
-        """Send the list of leaving nodes to the ResourceManager; retried if it was killed during the call."""
+        """Send the list of leaving nodes to the ResourceManager, and retry if it was killed during the call."""
         hosts = [self.cluster.node(number).place.host for number in sorted(self.leaving)]
         self.excluded.write_text("".join(f"{host}\n" for host in hosts))
         while True:
@@ -99,7 +102,7 @@ class TargetCluster:
                 await asyncio.sleep(RETRY_S)
 
     async def recover(self) -> None:
-        """Undo every remaining fault and restart what has exited. Raises YarnException if that fails."""
+        """Undo every remaining fault and restart all daemons that have exited. Raises YarnException if that fails."""
         if self.network is not None:
             self.network.recover()
         for disk in self.disks.values():
@@ -114,7 +117,10 @@ class TargetCluster:
         await self.restart_nodes()
 
     def _signal(self, number: int, signum: signal.Signals) -> None:
-        """Only to a running daemon: process id 0, of one not yet started, means this very process group."""
+        """Send a signal to a daemon, if it runs.
+
+        A daemon that has not started has process id 0, which means our own group.
+        """
         if self.is_up(number):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._daemon(number).pid, signum)

@@ -1,7 +1,7 @@
-"""The verdict on a run: pass, fail, or cannot tell; and what each fault caused. Pure.
+"""The verdict on a run (pass, fail, or cannot tell), and the effect of each fault. Pure.
 
-An observed violation counts, whatever else went wrong. A run without violations passes only if its faults were injected
-and everything it expects could be examined.
+A run with a violation always fails, even if something else went wrong. A run without violations passes only if its
+faults were injected, and if everything that its plan expects could be examined.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from yarnling.chaos.history import Change, History, InjectedFault, Role
 from yarnling.chaos.plan import Plan, Scope
 
 LAG_MAX_S = 1.0
-"""If a sleep lasts this much too long, three of them can delay a healthy node past its expiry."""
+"""The longest acceptable delay of a sleep in seconds: three such delays can make a healthy node expire."""
 
 
 class Verdict(IntEnum):
-    """Also the exit status of the command; 2 is used for a wrong command line."""
+    """The verdict; the value is the exit status of the command. (2 is used for a wrong command line.)"""
 
     PASS = 0
     FAIL = 1
@@ -33,7 +33,7 @@ class Verdict(IntEnum):
 
 
 class Judgement(Struct, frozen=True):
-    """`reasons`: why it fails or cannot be told; empty if it passes."""
+    """The verdict with its reasons, which are empty if the run passes."""
 
     verdict: Verdict
     checks: tuple[Checked, ...]
@@ -41,7 +41,7 @@ class Judgement(Struct, frozen=True):
 
 
 def judge(plan: Plan, history: History) -> Judgement:
-    """Check a history against what must hold of every run, and against what the plan expects of this one."""
+    """Check a history against the guarantees that every run must keep, and against the expectations of this plan."""
     if history.problem:
         checks = check_aborted(history, plan.expect)
     else:
@@ -61,7 +61,7 @@ def judge(plan: Plan, history: History) -> Judgement:
 
 
 def _expected(plan: Plan, history: History) -> Iterator[Checked]:
-    """What the plan itself expects."""
+    """The checks of what the plan itself expects."""
     expect = plan.expect
     if expect.nodes_lost is not None:
         lost = sum(1 for one in history.changes if one.state == "LOST" and one.subject.startswith("nm-"))
@@ -97,7 +97,10 @@ def _bounded(name: str, value: int, bounds: tuple[int, int]) -> Checked:
 
 
 def effect_of(fault: InjectedFault, history: History) -> str:
-    """For example `LOST after 3.1 s, back 0.4 s after the fault`; empty if nothing was observed."""
+    """The observed effect of a fault, for example `LOST after 3.1 s, back 0.4 s after the fault ended`.
+
+    Returns "" if no effect was observed.
+    """
     scope = fault.injection.kind.scope
     parts: list[str] = []
     if scope is Scope.NODE:
@@ -110,7 +113,10 @@ def effect_of(fault: InjectedFault, history: History) -> str:
 
 
 def times_to_lost(history: History) -> list[tuple[InjectedFault, float]]:
-    """How long it took until killed or paused nodes were LOST, in s; without those that were not."""
+    """Each fault that killed or paused a node, with the seconds until the node was LOST.
+
+    Nodes that were not LOST are left out.
+    """
     found = []
     for one in history.injected:
         if one.injection.kind.name in ("kill-node", "pause-node") and not one.skipped:
@@ -129,7 +135,7 @@ def _on_node(fault: InjectedFault, history: History, name: str) -> list[str]:
     parts = [f"{away.state} after {away.at_s - fault.start_s:.1f} s"]
     back = _first(changes, away.at_s, float("inf"), "RUNNING")
     if back is not None and fault.recovered_s is not None and back.at_s >= fault.recovered_s:
-        parts.append(f"back {back.at_s - fault.recovered_s:.1f} s after the fault")
+        parts.append(f"back {back.at_s - fault.recovered_s:.1f} s after the fault ended")
     return parts
 
 

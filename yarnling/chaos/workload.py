@@ -33,7 +33,7 @@ TEXT_FILES, TEXT_WORDS, TEXT_KINDS = 6, 3000, 200
 
 
 class Workload:
-    """Submits the applications of one run. `addresses`: those of the ResourceManager, for its clients."""
+    """Submits the applications of one run. `addresses` are those of the ResourceManager, for its clients."""
 
     def __init__(
         self, addresses: Mapping[str, str], conf: Configuration, directory: Path, notes: Notes, history: History
@@ -51,19 +51,22 @@ class Workload:
             await client.close()
 
     async def run(self, work: WorkPlan) -> None:
-        """Submit its applications, each at its time; does not wait for them to end."""
+        """Submit the applications of `work`, each at its time, without waiting for them to end."""
         start_s = now_s()
         for number in range(work.applications):
             await asyncio.sleep(max(0.0, start_s + work.at + number * work.every - now_s()))
             await self._submit(work, work.users[number % len(work.users)], f"{work.program.value}-{number + 1}")
 
     def is_right(self, application_id: ApplicationId) -> bool:
-        """Whether the output of a word count that has ended is correct."""
+        """True if the output of a word count that has ended is correct."""
         expected: Counter[bytes] = count_words(self._text)
         return read_counts(self._output(application_id)) == expected
 
     async def _submit(self, work: WorkPlan, user: str, name: str) -> None:
-        """Submit until it is acknowledged or refused: without an answer, the client retries with the same id."""
+        """Submit an application until it is acknowledged or refused.
+
+        A submission without an answer is repeated with the same id.
+        """
         client = self._client(user)
         start_s = now_s()
         while True:
@@ -127,7 +130,7 @@ class Workload:
 
 
 def _write_text(directory: Path) -> dict[Path, int]:
-    """Write the input of the word count, the same in every run. Returns {file: size in bytes}."""
+    """Write the input of the word count, which is the same in every run. Returns {file: size in bytes}."""
     draw = random.Random(1)
     directory.mkdir(parents=True)
     files: dict[Path, int] = {}

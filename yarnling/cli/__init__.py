@@ -7,7 +7,7 @@ __all__ = ["main"]
 
 
 def main() -> NoReturn:
-    """Run the command line. Ctrl-C while its modules are being imported ends it as quietly as later."""
+    """Run the command line. Ctrl-C during the imports exits without a traceback, as it does later."""
     interrupted = signal.signal(signal.SIGINT, signal.SIG_DFL)
     from yarnling.cli.app import main as run
 

@@ -1,4 +1,7 @@
-"""yarnling's verbs with their options. A verb is implemented in the module of its name, imported when it is used."""
+"""The verbs of `yarnling` with their options.
+
+Each verb is implemented in the module of its name, which is imported when the verb is used.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,8 @@ from yarnling.cli.hadoop import verbs as hadoop_verbs
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
-"""For a wrong command line, as in Typer. Hadoop's verbs exit with Hadoop's statuses, `chaos` with its verdict."""
+"""The exit status for a wrong command line, as in Typer. Hadoop's verbs exit as in Hadoop, and `chaos` exits with its
+verdict."""
 RECOVERY = "yarn.resourcemanager.recovery.enabled=true"
 
 app = typer.Typer(
@@ -52,7 +56,7 @@ User = Annotated[str, typer.Option(metavar="USER", help="Submit as this user (de
 
 
 def main() -> NoReturn:
-    """Run the command line. Errors that the user can fix are printed in one line, not as a traceback."""
+    """Run the command line. Errors that the user can fix are printed in one line, without a traceback."""
     sys.argv[1:] = hadoop_verbs.rewritten(sys.argv[1:])
     _make_output_safe()
     try:
@@ -62,12 +66,12 @@ def main() -> NoReturn:
     except YarnException as error:
         _fail(error, EXIT_FAILED)
     except BrokenPipeError:
-        # The reader of our output is gone (`| head`): exit silently.
+        # The reader of our output has exited (`| head`), so exit silently.
         sys.stderr.close()
         sys.exit(EXIT_FAILED)
     except OSError as error:
-        # An error of the machine, for example a full disk below our output. Python flushes stdout at exit; what could
-        # not be written would fail again.
+        # This is an error of the machine, for example a full disk for our output. Python flushes stdout at exit, and
+        # writing what is left would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _fail(YarnException(str(error)), EXIT_FAILED)
     sys.exit(0)
@@ -81,7 +85,7 @@ def _fail(error: YarnException, status: int) -> NoReturn:
 
 
 def _make_output_safe() -> None:
-    """Replace a closed stdout, and escape characters that its encoding lacks, as stderr does."""
+    """Replace a closed stdout, and escape characters that stdout's encoding lacks, as stderr does."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  it stays open as stdout does
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -119,6 +123,16 @@ def up(
             metavar="TABLE", help="Emulate containers instead of running them: a YAML file, `default` or `all`."
         ),
     ] = None,
+    hadoop: Annotated[
+        bool, typer.Option("--hadoop", help="Answer Hadoop's own clients: spark-submit, the `yarn` command, MapReduce.")
+    ] = False,
+    hadoop_classpath: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JARS",
+            help="Hadoop's jars for containers, if HADOOP_HOME is not set: 'DIR/*', several with colons.",
+        ),
+    ] = None,
     recovery: Annotated[
         bool,
         typer.Option(
@@ -127,6 +141,9 @@ def up(
             "stored in the directory.",
         ),
     ] = False,
+    web: Annotated[
+        bool, typer.Option("--web/--no-web", help="Serve Hadoop's REST API, JMX and metrics over HTTP.")
+    ] = True,
     detach: Annotated[
         bool, typer.Option("--detach", help="Return when the cluster is ready; stop it with `down`.")
     ] = False,
@@ -136,11 +153,15 @@ def up(
     """Start a cluster and show its state until Ctrl-C stops it, or leave it running with --detach."""
     from yarnling.cli.up import UpOptions, run_detached, run_foreground
     from yarnling.cluster.configuration import definitions
+    from yarnling.cluster.hadoop_clients import settings_for
 
     if discard_state and directory is None:
         raise typer.BadParameter("--discard-state needs --directory: it deletes what an earlier cluster stored there")
+    if hadoop_classpath is not None and not hadoop:
+        raise typer.BadParameter("--hadoop-classpath needs --hadoop: only Hadoop's own programs use these jars")
     with reading_arguments():
         settings = definitions([*([RECOVERY] if recovery else []), *define])
+        settings_for(hadoop, hadoop_classpath)
     options = UpOptions(
         name=name,
         nodes=nodes,
@@ -154,6 +175,9 @@ def up(
         discard_state=discard_state,
         settings=settings,
         emulated=emulate,
+        hadoop=hadoop,
+        hadoop_classpath=hadoop_classpath,
+        web=web,
     )
     if detach:
         run_detached(options, as_json=as_json)
@@ -174,6 +198,14 @@ def down(
         stop_all(as_json=as_json)
     else:
         stop_one(name, as_json=as_json)
+
+
+@app.command(epilog='Example: eval "$(yarnling env)"')
+def env(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
+    """Print shell exports by which Hadoop's own clients find a cluster that was started with --hadoop."""
+    from yarnling.cli.env import show
+
+    show(name, as_json=as_json)
 
 
 @app.command()
@@ -216,7 +248,7 @@ def watch(
         list[str], typer.Option(metavar="NAME", help="Only calls of this RPC; may contain * (nodeHeart*).")
     ] = [],  # noqa: B006
     errors: Annotated[bool, typer.Option("--errors", help="Only calls that failed.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Also heartbeats without news.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also show heartbeats without news.")] = False,
     count: Annotated[
         int | None, typer.Option("--count", "-n", metavar="N", help="Stop after this many lines.", min=1)
     ] = None,
@@ -239,7 +271,7 @@ def watch(
 @app.command()
 def top(
     interval: Annotated[float, typer.Option(metavar="S", help="Seconds between updates.", min=0.1)] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="Print one frame, as in a pipe.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print one frame and exit, as in a pipe.")] = False,
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
 ) -> None:
@@ -297,7 +329,9 @@ def config(
     conf: Conf = None,
     define: Define = [],  # noqa: B006  typer copies it
     name: OptionalName = None,
-    every: Annotated[bool, typer.Option("--all", help="Also keys that are not set and have their default.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also show keys that are not set and have their default.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show for each configuration key whether it is read, defaulted, ignored or unknown, and where it was set."""
@@ -314,7 +348,8 @@ def logs(
         list[str], typer.Option(metavar="NAME", help="Only files with this name, for example stdout.")
     ] = [],  # noqa: B006
     every: Annotated[
-        bool, typer.Option("--all", help="Also the NodeManager's own files: launch_container.sh, directory.info...")
+        bool,
+        typer.Option("--all", help="Also print the NodeManager's own files: launch_container.sh, directory.info..."),
     ] = False,
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
@@ -335,7 +370,10 @@ def submit(
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
 ) -> None:
-    """Submit an application. Its own options follow its name, spelled as in Hadoop; `-help` lists them."""
+    """Submit an application.
+
+    The options of the application follow its name, spelled as in Hadoop; `-help` lists them.
+    """
     from yarnling.cli.submit import SubmitOptions
 
     context.obj = SubmitOptions(name, user, wait, as_json)
@@ -375,7 +413,10 @@ def run(
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
 ) -> None:
-    """Run a command in containers and print their output. The exit status is the largest of theirs."""
+    """Run a command in containers and print their output.
+
+    The exit status is the largest exit status of the containers.
+    """
     from yarnling.cli.run import RunOptions
     from yarnling.cli.run import run as run_command
 

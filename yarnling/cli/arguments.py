@@ -1,7 +1,7 @@
-"""Arguments and options that several verbs have, with what the shell completes them to.
+"""Arguments and options that several verbs have, and the words that the shell's completion offers for them.
 
-Completion offers clusters and nodes from their state files, and applications from the ResourceManager. It must be quick
-and must not print errors: where something fails, it offers nothing.
+Completion offers clusters and nodes from their state files, and applications from the ResourceManager. Completion must
+be quick and must not print errors: if something fails, it offers nothing.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from yarn.errors import YarnException
 
 DEFAULT_NAME = "default"
 COMPLETION_S = 1.0
-"""How long completion waits for the ResourceManager."""
+"""How long completion waits for the ResourceManager, in seconds."""
 
 
 class UsageException(YarnException):
-    """The command line is wrong, whatever the state of the cluster; nothing was done. Exit status 2."""
+    """The command line is wrong, whatever the state of the cluster is. Nothing was done. Exit status 2."""
 
 
 @contextmanager
 def reading_arguments() -> Iterator[None]:
-    """Turns a YarnException raised within into a UsageException: it concerns the command line, not a cluster."""
+    """Turn a YarnException raised in this context into a UsageException: the command line is wrong, not the cluster."""
     try:
         yield
     except YarnException as error:
@@ -37,14 +37,14 @@ def reading_arguments() -> Iterator[None]:
 
 
 def complete_clusters() -> list[str]:
-    """The clusters that are up."""
+    """The names of the clusters that are up."""
     from yarnling.cluster.state import known_clusters
 
     return [state.name for state in known_clusters() if state.supervisor.process() is not None]
 
 
 def complete_nodes(context: typer.Context) -> list[tuple[str, str]]:
-    """(number, description) of the cluster's nodes."""
+    """(number, description) of each node of the cluster."""
     from yarnling.cluster.state import find_cluster
 
     with suppress(YarnException):
@@ -54,7 +54,7 @@ def complete_nodes(context: typer.Context) -> list[tuple[str, str]]:
 
 
 def complete_applications(context: typer.Context) -> list[tuple[str, str]]:
-    """(id, description), newest first."""
+    """(id, description) of each application, newest first."""
     with suppress(YarnException, TimeoutError):
         return asyncio.run(_applications(_cluster_name(context)))
     return []

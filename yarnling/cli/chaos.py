@@ -1,4 +1,4 @@
-"""`yarnling chaos`: run plans and print the verdict, which is also the exit status (see Verdict)."""
+"""`yarnling chaos`: run chaos plans and print the verdict, which is also the exit status (see Verdict)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MARKS: dict[ReportKind, str] = {"fault": "x", "recovered": "+", "problem": "?",
 
 
 class ChaosOptions(Struct, frozen=True):
-    """`plan`: a file or the name of a ready-made plan; "" with `is_random`."""
+    """The options of `yarnling chaos`. `plan` is a file or the name of a ready-made plan, "" with `is_random`."""
 
     plan: str
     is_random: bool
@@ -55,7 +55,10 @@ def list_plans(*, as_json: bool) -> None:
 
 
 def run(options: ChaosOptions) -> int:
-    """Run the plan with one seed after another; the worst verdict. An error of the test itself is CANNOT_TELL."""
+    """Run the plan with one seed after another.
+
+    Returns the worst verdict; an error of the test itself is CANNOT_TELL.
+    """
     with reading_arguments():
         if bool(options.plan) == options.is_random:
             raise YarnException("give a plan or --random (yarnling chaos --list shows the ready-made plans)")
@@ -98,7 +101,7 @@ def _run_once(plan: Plan, seed: int, options: ChaosOptions, console: Console) ->
 
 
 async def _interruptible(plan: Plan, seed: int, keep: Path | None, report: Report) -> Run:
-    """Run the plan; the first Ctrl-C or TERM stops its cluster in order."""
+    """Run the plan. The first Ctrl-C or SIGTERM stops its cluster in order."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -107,7 +110,10 @@ async def _interruptible(plan: Plan, seed: int, keep: Path | None, report: Repor
 
 
 class _Progress:
-    """Prints what happens, a line each; on a terminal, with a status line below that counts ended applications."""
+    """Prints what happens in a run, one line for each event.
+
+    On a terminal, a status line below counts the applications that have ended.
+    """
 
     def __init__(self, plan: Plan, seed: int, console: Console) -> None:
         self._console = console

@@ -1,6 +1,7 @@
-"""Verbs on the parts of a running cluster: add and remove nodes, kill, pause and restart daemons and containers.
+"""Verbs for parts of a running cluster: add and remove nodes; kill, pause and restart daemons and containers.
 
-Each sends a request to the cluster's supervisor (yarnling.cluster.commands), which reports progress and the result.
+Each verb sends a request to the cluster's supervisor (yarnling.cluster.commands), which reports progress and the
+result.
 """
 
 from __future__ import annotations
@@ -122,7 +123,10 @@ def _kill_container(
 
 
 def _request(name: str, as_json: bool, **request: object) -> None:
-    """Print the result to standard output. Raises YarnException if the supervisor refuses or does not answer."""
+    """Send a request and print its result to standard output.
+
+    Raises YarnException if the supervisor refuses the request or does not answer.
+    """
     from yarnling.cli.output import print_json, shown
     from yarnling.cluster.control_socket import NoSupervisor
     from yarnling.cluster.state import find_cluster
@@ -143,7 +147,10 @@ def _request(name: str, as_json: bool, **request: object) -> None:
 
 
 def _result(request: dict[str, object], name: str) -> dict[str, object]:
-    """The last answer. Progress goes to standard error: one changing line on a terminal, otherwise a line each."""
+    """Send a request and return the last answer.
+
+    Progress is printed to standard error: as one changing line on a terminal, otherwise one line for each step.
+    """
     from rich.text import Text
 
     from yarnling.cli.output import in_line, notices

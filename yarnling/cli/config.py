@@ -1,6 +1,7 @@
-"""`yarnling config`: how each configuration key is treated; and the notices about keys when a cluster starts.
+"""`yarnling config`: how each configuration key is treated.
 
-On a terminal, a list for people. In a pipe, a line for each key, in a format that programs may rely on:
+The module also prints notices about keys when a cluster starts. On a terminal it prints a list for people. In a pipe it
+prints one line for each key, in a format for programs:
 
     KEY=VALUE <tab> STATE <tab> ORIGIN [<tab> perhaps NEAREST KEY]
 
@@ -19,10 +20,9 @@ from rich.console import Console
 from rich.text import Text
 
 from rm.scheduler.config.configuration import check_scheduler
-from wire.hadoop_keys import hadoop_keys
-from wire.hadoop_xml import read_configuration
+from wire.hadoop_xml import hadoop_keys, read_configuration
 from yarn.faults import ConfigurationException, Severity, refuse_if_faulty
-from yarn.settings.report import ConfigurationReport, describe
+from yarn.settings.report import ConfigurationReport, HadoopKeys, describe
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import in_line, notices, print_indented, print_json, terminal
 from yarnling.cluster.configuration import definitions, replaced, with_defaults
@@ -38,7 +38,7 @@ _TITLES = {
 
 
 class _Row(Struct, frozen=True):
-    """A key and how it is treated. `remark`: its meaning, or the nearest known key."""
+    """A key and how it is treated. `remark` is the meaning of the key, or the nearest known key."""
 
     state: str
     key: str
@@ -48,13 +48,13 @@ class _Row(Struct, frozen=True):
 
 
 def report(conf: Path | None, define: list[str], name: str | None, *, every: bool, as_json: bool) -> None:
-    """Print the report. Raises ConfigurationException at the end if a cluster would refuse the configuration."""
+    """Print the report. Afterwards raises ConfigurationException if a cluster would refuse the configuration."""
     if name is not None:
         conf = Path(find_cluster(name).conf_dir)
     with reading_arguments():
         defined = definitions(define)
     configuration = with_defaults(read_configuration(conf, defined))
-    found = describe(configuration, hadoop_keys(), check_scheduler(configuration))
+    found = describe(configuration, HadoopKeys(hadoop_keys()), check_scheduler(configuration))
     console = terminal()
     if as_json:
         print_json(found)
@@ -70,15 +70,15 @@ def report(conf: Path | None, define: list[str], name: str | None, *, every: boo
 
 
 def print_key_notices(conf: str | None, settings: Mapping[str, str]) -> None:
-    """Print to standard error how many keys are read, and which are unknown or suspicious; nothing without keys.
+    """Print to standard error how many keys are read, and which are unknown or suspicious.
 
-    Raises ConfigurationException with every error.
+    Prints nothing if there are no keys. Raises ConfigurationException with every error.
     """
     if conf is None and not settings:
         return
     given = read_configuration(None if conf is None else Path(conf), settings)
     configuration = with_defaults(given)
-    found = describe(configuration, hadoop_keys(), check_scheduler(configuration))
+    found = describe(configuration, HadoopKeys(hadoop_keys()), check_scheduler(configuration))
     refuse_if_faulty(found.faults)
     console = notices()
     read = sum(key.key in given for key in found.read)
@@ -124,7 +124,10 @@ def _print_lists(rows: list[_Row], console: Console) -> None:
 
 
 def _print_row(row: _Row, console: Console) -> None:
-    """Key and value on one line, or each on its own; never split, so that they can be searched and copied."""
+    """Print a key and its value on one line, or each on its own line.
+
+    Keys and values are never split over lines, so that they can be copied.
+    """
     key, value = in_line(row.key), in_line(row.value)
     one_line = f"  {key} = {value}"
     for line in [one_line] if len(one_line) <= console.width else [f"  {key}", f"    = {value}"]:

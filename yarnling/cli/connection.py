@@ -1,4 +1,4 @@
-"""The connection from a command to a running cluster: its state file, and a client for its ResourceManager."""
+"""Connects a command to a running cluster: reads its state file, and makes a client of its ResourceManager."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from yarnling.cluster.directory import ClusterDirectory
 from yarnling.cluster.state import ClusterState, NoCluster, find_cluster, name_option, read_state
 
 POLL_S = 0.2
-"""How often the client checks whether the cluster is still up."""
+"""How often, in seconds, the client checks whether the cluster is still up."""
 
 
 class CommandClient(Client):
     """A client that gives up when its cluster stops.
 
     Hadoop's clients retry for a quarter of an hour, because a ResourceManager may come back. A cluster whose supervisor
-    has exited does not: the task inside the client's context is then cancelled, and the context raises NoCluster.
+    has exited does not come back. In that case the task inside the client's context is cancelled, and the context
+    raises NoCluster.
     """
 
     _state: ClusterState
@@ -72,7 +73,10 @@ class CommandClient(Client):
             self._next_check = asyncio.get_running_loop().call_later(POLL_S, self._check_cluster)
 
     def _report_if_rm_is_down(self) -> None:
-        """Once for each time: the ResourceManager may be restarted while a command waits, which then continues."""
+        """Report that the ResourceManager is down, once for each time that it goes down.
+
+        The ResourceManager may be restarted while a command waits; the command then continues.
+        """
         if self._state.rm.process() is not None:
             self._rm_down_reported = False
             return
@@ -96,11 +100,11 @@ class ResourceManagerDown(YarnException):
 
 
 def connect(name: str, user: str = "", *, report_waiting: bool = True) -> tuple[ClusterState, Client]:
-    """The cluster called `name`, and a client that acts as `user` ("" is the user who runs this).
+    """Find the cluster called `name`, and make a client that acts as `user` ("" is the user who runs this process).
 
-    `report_waiting`: print to standard error when the client waits for a ResourceManager that has gone down.
-
-    Raises NoCluster, and ResourceManagerDown at once, where Hadoop's clients would retry for a quarter of an hour.
+    If `report_waiting`, a line is printed to standard error when the client waits for a ResourceManager that has gone
+    down. Raises NoCluster. Raises ResourceManagerDown at once if the RM is down, where Hadoop's clients would retry for
+    a quarter of an hour.
     """
     state = find_cluster(name)
     if state.rm.process() is None:

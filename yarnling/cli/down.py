@@ -13,12 +13,16 @@ from yarnling.cluster.processes import kill, wait_gone
 from yarnling.cluster.state import ClusterState, clean_up, known_clusters, read_state
 
 DOWN_S = 4.0
-"""The supervisor promises two seconds; a busy machine may take longer."""
+"""How long to wait for the supervisor, in seconds. The supervisor normally stops within two; a busy machine may take
+longer."""
 
 
 class Stopped(Struct, frozen=True):
-    """A cluster that was stopped. `killed`: how many processes remained of one whose supervisor had already died;
-    None if the supervisor was alive."""
+    """The result of stopping a cluster.
+
+    `killed` is None if the supervisor was alive. If the supervisor had died, `killed` is the number of remaining
+    processes, which were killed.
+    """
 
     name: str
     killed: int | None = None
@@ -31,7 +35,7 @@ class Stopped(Struct, frozen=True):
 
 
 def stop_one(name: str, *, as_json: bool) -> None:
-    """Stop the cluster called `name`, or kill what remains of it."""
+    """Stop the cluster called `name`. If its supervisor has died, kill the remaining processes."""
     stopped = _stop(read_state(name))
     if as_json:
         print_json(stopped)
@@ -53,7 +57,10 @@ def stop_all(*, as_json: bool) -> None:
 
 
 def _stop(state: ClusterState) -> Stopped:
-    """Send SIGTERM to the supervisor, which stops everything; if it hangs, kill it and what remains."""
+    """Send SIGTERM to the supervisor, which stops the cluster.
+
+    If the supervisor hangs, kill it and the remaining processes.
+    """
     process = state.supervisor.process()
     if process is None:
         return Stopped(state.name, killed=clean_up(state))

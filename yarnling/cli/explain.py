@@ -1,4 +1,4 @@
-"""`yarnling explain`: why an application has not been given its next container."""
+"""`yarnling explain`: shows why an application has not been given its next container."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import groupby
 from rich.text import Text
 
 from yarn.applications import ApplicationReport
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId
 from yarn.nodes import NodeReport
@@ -24,7 +24,7 @@ from yarnling.cluster.client import Client
 from yarnling.cluster.nodes import complaints
 
 EXPLAINED_MAX = 20
-"""Applications, oldest first, if no id is given."""
+"""How many applications are explained if no id is given, oldest first."""
 
 _DEFAULT_LABELS = ("requested", "available")
 _LABELS = {
@@ -43,11 +43,14 @@ _LABELS = {
     "COMMIT_NO_ROOM": ("requested", "free"),
     "COMMIT_NODE_STATE": ("requested", "free"),
 }
-"""{reason: labels of the two amounts that were compared}; _DEFAULT_LABELS for others."""
+"""The labels of the two amounts that were compared, by reason; other reasons have _DEFAULT_LABELS."""
 
 
 def show(name: str, application: str | None, user: str, *, as_json: bool) -> None:
-    """Print the explanation for one application, or for all that wait. Raises YarnException if that is refused."""
+    """Print the explanation for one application, or for all that wait.
+
+    Raises YarnException if the ResourceManager refuses the request.
+    """
     with reading_arguments():
         app_id = None if application is None else ApplicationId.parse(application)
     found, nodes = asyncio.run(_load(name, app_id, user))
@@ -72,7 +75,10 @@ async def _load(name: str, app_id: ApplicationId | None, user: str) -> tuple[lis
 
 
 async def waiting(client: Client, applications: Iterable[ApplicationReport]) -> list[Explanation]:
-    """Explanations for the first of these with pending requests; without those that this user may not view."""
+    """Explanations for the first of these applications that have pending requests.
+
+    Applications that this user may not view are left out.
+    """
     found: list[Explanation] = []
     for app in [app for app in applications if app.state not in FINAL_APPLICATION_STATES][:EXPLAINED_MAX]:
         with suppress(YarnException):
@@ -83,9 +89,9 @@ async def waiting(client: Client, applications: Iterable[ApplicationReport]) -> 
 
 
 def explained(found: Explanation, nodes: Sequence[NodeReport] = ()) -> Iterator[Text]:
-    """Lines: the pending requests, the reservations, and for each node what prevents an allocation.
+    """The lines of an explanation: pending requests, reservations, and for each node what prevents an allocation.
 
-    `nodes`: all nodes of the cluster, to explain why none is offered.
+    `nodes` are all nodes of the cluster, to explain the case that none of them was offered to the application.
     """
     state = in_line(f"{found.application_id} of {found.user} in {found.queue}: {found.state.name}")
     yield Text.assemble((state, "bold"))
@@ -103,7 +109,7 @@ def explained(found: Explanation, nodes: Sequence[NodeReport] = ()) -> Iterator[
         for obstacle in obstacles:
             yield from _described(obstacle, found.now_ms)
     if found.asks and not found.obstacles:
-        yield Text("Nothing has refused it yet: no node has been offered to it since the request.")
+        yield Text("No refusal yet: no node has been offered to the application since its request.")
         if nodes and not any(node.state is NodeState.RUNNING for node in nodes):
             yield Text("No node is running.", "bold")
         for complaint in complaints(nodes):
@@ -111,13 +117,13 @@ def explained(found: Explanation, nodes: Sequence[NodeReport] = ()) -> Iterator[
 
 
 def short(obstacle: ObstacleReport) -> str:
-    """An obstacle in one line: whose it is, the message, the amounts."""
+    """An obstacle in one line: the queue, user or node that it belongs to, the message, and the amounts."""
     numbers = _numbers(obstacle)
     return in_line(f"{_whose(obstacle)}: {obstacle.message.rstrip('.')}{f' ({numbers})' if numbers else ''}")
 
 
 def amounts(resource: Resource) -> str:
-    """The amounts of a resource with their units."""
+    """A resource as text, with units."""
     units = {MEMORY_MB: "MB", VCORES: "vcore" if resource.vcores == 1 else "vcores"}
     return ", ".join(f"{amount} {units.get(name, name)}" for name, amount in resource.amounts().items())
 

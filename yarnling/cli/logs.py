@@ -1,4 +1,4 @@
-"""`yarnling logs`: print what the containers of an application have written."""
+"""`yarnling logs`: print the output of an application's containers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from wire.hadoop_xml import load_configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import in_line, notices, print_json
-from yarnling.cluster.containers import ContainerLog, find_logs
+from yarnling.cluster.containers import ContainerLog, find_all_logs
 from yarnling.cluster.state import find_cluster
 
 
 class LogsOptions(Struct, frozen=True):
-    """`container`: only of this one; `files`: only with these names; `every`: the NodeManager's own files too."""
+    """Which logs to print. `container`: only those of this container. `files`: only files with these names.
+
+    `every`: the NodeManager's own files too.
+    """
 
     name: str
     container: str | None = None
@@ -26,13 +30,14 @@ class LogsOptions(Struct, frozen=True):
 
 
 def show(application: str, options: LogsOptions) -> None:
-    """Print the log files of an application, each under a line that names it."""
+    """Print the log files of an application, each after a line that names it."""
     with reading_arguments():
         app_id = ApplicationId.parse(application)
         wanted = None if options.container is None else ContainerId.parse(options.container)
     state = find_cluster(options.name)
     dirs = [Path(path) for node in state.nodes for path in node.log_dirs]
-    found = [log for log in find_logs(dirs, app_id) if wanted in (None, log.container_id)]
+    conf = load_configuration(Path(state.conf_dir))
+    found = [log for log in find_all_logs(dirs, conf, app_id) if wanted in (None, log.container_id)]
     if options.files:
         logs = [log for log in found if log.name in options.files]
     else:

@@ -1,8 +1,8 @@
 """Output of commands: tables and lines for people, JSON for programs.
 
-Lines are wrapped to the width of a terminal, and never in a pipe. Names, diagnostics and paths come from others: they
-are not interpreted as markup, and their control characters (escape sequences, changes of the writing direction) are
-escaped. The output of containers is printed unchanged, as `cat` would.
+Lines are wrapped to the width of a terminal, but never in a pipe. Names, diagnostics and paths may come from other
+users. So they are not interpreted as markup, and their control characters (escape sequences, changes of the writing
+direction) are escaped. The output of containers is printed unchanged, as `cat` would.
 """
 
 from __future__ import annotations
@@ -27,55 +27,55 @@ from yarn.records import shown_fields
 from yarn.resource import Resource
 
 PIPE_WIDTH = 1_000_000
-"""The width that rich uses for a pipe: longer than any line, so that none is wrapped."""
+"""The line width that rich uses for output in a pipe: longer than any line, so that no line is wrapped."""
 INDENT = 2
 GAP = 2
-"""Spaces between two cells of a list."""
+"""The number of spaces between two cells of a list."""
 
 # C0 except newline and tab, DEL, C1; Unicode line separators and direction marks; surrogates, which cannot be encoded.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 NOT_AVAILABLE = "N/A"
 _RM_PAGE = re.compile(r"https?://[^\s/]+/(?:proxy|cluster/app)/application_\d+_\d+\S*")
-"""A page of a ResourceManager's web server or web proxy."""
+"""The address of a page of a ResourceManager's web server or web proxy."""
 _PORT_0 = re.compile(r"(?:https?://)?[^\s/]+:0(?:/\S*)?")
 _SEE_PAGE = re.compile(rf"For more detailed output, check the application tracking page: {_RM_PAGE.pattern} Then .*\n?")
 
 
 class _Output(Console):
-    """Raises BrokenPipeError when the reader is gone. By default rich exits the process from wherever it prints."""
+    """A console that raises BrokenPipeError when its reader has exited. By default, rich exits the process."""
 
     def on_broken_pipe(self) -> None:
         raise  # noqa: PLE0704  called while the BrokenPipeError is handled
 
 
 def terminal() -> Console:
-    """Standard output, without highlighting and markup."""
+    """A console for standard output, without highlighting and markup."""
     width = None if sys.stdout.isatty() else PIPE_WIDTH
     return _Output(width=width, highlight=False, markup=False, emoji=False)
 
 
 def notices() -> Console:
-    """Standard error, for messages besides the result."""
+    """A console for standard error, for messages in addition to the result."""
     return Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 def shown(text: str) -> str:
-    """`text` with its control characters escaped, for example `\\x1b`; newlines and tabs stay."""
+    """Escape the control characters in `text`, for example as `\\x1b`; newlines and tabs stay."""
     return _CONTROL.sub(_escaped, text)
 
 
 def in_line(text: str) -> str:
-    """`text` on one line: newlines and tabs are escaped too."""
+    """Escape the control characters in `text`, also newlines and tabs, so that it fits on one line."""
     return shown(text).replace("\n", "\\x0a").replace("\t", "\\x09")
 
 
 def cell(text: str, style: str = "") -> Text:
-    """`text` as the cell of a table."""
+    """Make the cell of a table from `text`."""
     return Text(in_line(text), style)
 
 
 def live(address: str) -> str:
-    """A URL or host:port for people; N/A where no server listens.
+    """A URL or host:port for people; N/A if no server listens there.
 
     yarnling has no web servers: its ResourceManager reports the URLs that Hadoop's would have, and its NodeManagers
     report port 0. The URL of an ApplicationMaster's own page is kept.
@@ -84,12 +84,12 @@ def live(address: str) -> str:
 
 
 def without_pages(diagnostics: str) -> str:
-    """A ResourceManager's diagnostics with N/A in place of its web pages."""
+    """The diagnostics of a ResourceManager with N/A in place of addresses of its web pages."""
     return _RM_PAGE.sub(NOT_AVAILABLE, diagnostics)
 
 
 def without_page_hint(diagnostics: str) -> str:
-    """A ResourceManager's diagnostics without the sentence that refers to its web page."""
+    """The diagnostics of a ResourceManager without the sentence that refers to its web page."""
     return _SEE_PAGE.sub("", diagnostics)
 
 
@@ -105,7 +105,7 @@ class Listing:
         self._rows: list[tuple[Text, ...]] = []
 
     def add_row(self, *cells: str | Text) -> None:
-        """`cells`: one for each column."""
+        """Add a row; `cells` has one cell for each column."""
         self._rows.append(tuple(cell(text) if isinstance(text, str) else text for text in cells))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
@@ -140,7 +140,10 @@ def print_indented(console: Console, line: Text) -> None:
 
 
 def _filled(phrases: Iterable[Text], width: int) -> Iterator[Text]:
-    """Fill indented lines of at most `width` columns with phrases; a longer phrase is wrapped between words."""
+    """Fill indented lines of at most `width` columns with phrases.
+
+    A phrase longer than a line is wrapped between words.
+    """
     line: Text | None = None
     for phrase in phrases:
         for part in _wrapped(phrase, width):
@@ -155,7 +158,7 @@ def _filled(phrases: Iterable[Text], width: int) -> Iterator[Text]:
 
 
 def _wrapped(text: Text, width: int) -> Iterator[Text]:
-    """Lines of at most `width` columns; a longer word is not split."""
+    """Wrap a text into lines of at most `width` columns. A longer word is not split."""
     line: Text | None = None
     for word in text.split(" "):
         if line is not None and line.cell_len + 1 + word.cell_len > width:
@@ -186,7 +189,7 @@ def print_json(value: object) -> None:
 
 
 def plain(value: object) -> Any:
-    """`value` for JSON: records as objects, enums by name, ids as Hadoop prints them, resources as {type: amount}."""
+    """Convert `value` for JSON: records to objects, enums to names, ids to text, resources to {type: amount}."""
     if isinstance(value, Enum):
         return value.name
     if value is None or isinstance(value, str | bool | int | float):
@@ -214,5 +217,5 @@ def plain(value: object) -> Any:
 
 
 def print_error(error: YarnException) -> None:
-    """Print the message, which may contain text from others, to standard error."""
+    """Print an error message, which may contain text of other users, to standard error."""
     sys.stderr.write(f"yarnling: {shown(error.message)}\n")

@@ -1,4 +1,4 @@
-"""`yarnling run`: run a command in N containers, and print each line of their output after the container's id."""
+"""`yarnling run`: run a command in N containers. Each line of their output is printed after the container's id."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STREAMS = ("stdout", "stderr")
 
 
 class RunOptions(Struct, frozen=True):
-    """What to run, and where. `timeout_s`: None for no limit."""
+    """The options of `yarnling run`. `timeout_s` is None for no limit."""
 
     command: tuple[str, ...]
     containers: int = 1
@@ -38,7 +38,10 @@ class RunOptions(Struct, frozen=True):
 
 
 def run(options: RunOptions) -> int:
-    """The exit status: the largest of the containers'; 1 if that is 0 but the application failed."""
+    """Run the command. Returns the exit status.
+
+    The exit status is the largest one of the containers; 1 if all containers exited with 0 but the application failed.
+    """
     if options.timeout_s is not None and not options.timeout_s > 0:
         raise UsageException(f"--timeout {options.timeout_s:g}: must be above 0 (leave it out to wait without a limit)")
     report, results = asyncio.run(_run(options))
@@ -54,7 +57,9 @@ def worst(report: ApplicationReport, results: Iterable[ContainerResult]) -> int:
 
 
 def shell_line(command: Sequence[str]) -> str:
-    """A single word is a line of shell; several are a command with its arguments."""
+    """The shell command line for `command`: a single word is a line of shell, several words are a command with
+    arguments.
+    """
     return command[0] if len(command) == 1 else shlex.join(command)
 
 
@@ -74,10 +79,10 @@ async def _run(options: RunOptions) -> tuple[ApplicationReport, Sequence[Contain
 
 
 class ContainerOutput:
-    """Prints the lines of containers, as they appear, to the stream they were written to, after the container's id.
+    """Prints the output of containers as it appears, to the stream it was written to.
 
-    ApplicationMasters are left out. The ResourceManager says which containers they are: after a restart their ids
-    follow no pattern.
+    Each line follows the container's id. The output of ApplicationMasters is left out. The ResourceManager reports
+    which containers they are, because after a restart their ids follow no pattern.
     """
 
     def __init__(self, client: Client, app_id: ApplicationId) -> None:
@@ -87,13 +92,13 @@ class ContainerOutput:
         self._masters: dict[ApplicationAttemptId, ContainerId | None] = {}
 
     async def print_new(self) -> None:
-        """Print the new complete lines; an incomplete one may still grow."""
+        """Print the new complete lines. An incomplete line may still grow, so it is left for later."""
         for log in await self._logs():
             data = self._unread(log)
             self._print(log, data[: data.rfind(b"\n") + 1])
 
     async def print_rest(self) -> None:
-        """Print all that remains, when nothing is written any more."""
+        """Print everything that remains, after all containers have ended."""
         for log in await self._logs():
             self._print(log, self._unread(log))
 
@@ -110,9 +115,14 @@ class ContainerOutput:
         ]
 
     def _unread(self, log: ContainerLog) -> bytes:
-        with log.path.open("rb") as file:
-            file.seek(self._printed_bytes.get((log.container_id, log.name), 0))
-            return file.read()
+        start = self._printed_bytes.get((log.container_id, log.name), 0)
+        try:
+            return log.read(start)
+        except FileNotFoundError:
+            # It has been aggregated since it was found.
+            found = self._client.logs(self._app_id)
+            same = (each for each in found if (each.container_id, each.name) == (log.container_id, log.name))
+            return b"".join(each.read(start) for each in same)
 
     def _print(self, log: ContainerLog, data: bytes) -> None:
         if not data:
@@ -120,7 +130,7 @@ class ContainerOutput:
         key = (log.container_id, log.name)
         self._printed_bytes[key] = self._printed_bytes.get(key, 0) + len(data)
         stream = sys.stdout if log.name == "stdout" else sys.stderr
-        # Not splitlines: only a newline ends a line of a container.
+        # splitlines is not used, because only a newline ends a line of a container's output.
         for line in data.decode(errors="replace").removesuffix("\n").split("\n"):
             stream.write(f"{log.container_id} | {line}\n")
         stream.flush()

@@ -1,4 +1,4 @@
-"""`yarnling status`, and the tables of nodes, queues and applications that `up` shows too."""
+"""`yarnling status`, and the tables of nodes, queues and applications, which `yarnling up` shows too."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from yarnling.cluster.nodes import complaints
 from yarnling.cluster.state import ClusterState, NodeEntry, find_cluster, read_state
 
 ANSWER_S = 2.0
-"""A ResourceManager that takes longer counts as not answering; it normally takes milliseconds."""
+"""How long to wait for the ResourceManager, in seconds; it normally answers within milliseconds."""
 ALIVE = frozenset({NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING})
 APPLICATIONS_MAX = 20
-"""The newest ones are shown on a terminal; --json has all."""
+"""How many applications are shown on a terminal, the newest ones; --json shows all."""
 
 _STATE_STYLES = {
     YarnApplicationState.RUNNING: "green",
@@ -32,8 +32,10 @@ _STATE_STYLES = {
 
 
 def show(name: str, *, as_json: bool) -> None:
-    """Print nodes, queues and applications. Without a ResourceManager, print what is known and raise
-    ResourceManagerDown."""
+    """Print nodes, queues and applications.
+
+    If the ResourceManager is down, print what is known without it, and raise ResourceManagerDown.
+    """
     state = find_cluster(name)
     view = None if state.rm.process() is None else asyncio.run(_view(name))
     if as_json:
@@ -58,7 +60,8 @@ async def _view(name: str) -> ClusterView:
 class ClusterView(Struct, frozen=True):
     """A snapshot of the cluster from the ResourceManager.
 
-    `conditions`: {node id: "paused" or "ended"}, the state of NodeManager processes that it may not have noticed yet.
+    `conditions` is {node id: "paused" or "ended"}: the state of NodeManager processes, which the ResourceManager may
+    not have noticed yet.
     """
 
     nodes: tuple[NodeReport, ...]
@@ -67,7 +70,7 @@ class ClusterView(Struct, frozen=True):
     conditions: Mapping[str, str] = field(default_factory=dict)
 
     def state_of(self, node: NodeReport) -> str:
-        """The state that the ResourceManager reports, with the condition of the process if that adds something."""
+        """The state that the ResourceManager reports, and the condition of the process if that adds something."""
         return _node_state(node, self.conditions.get(str(node.node_id), ""))
 
     def unregistered(self) -> list[str]:
@@ -80,7 +83,7 @@ class ClusterView(Struct, frozen=True):
 
 
 async def snapshot_or_problem(client: Client, name: str) -> ClusterView | str:
-    """A snapshot, or a sentence that says why there is none."""
+    """A snapshot, or a sentence that says why the ResourceManager could not give one."""
     state = read_state(name)
     if state.rm.process() is None:
         return ResourceManagerDown.of(state).message
@@ -92,7 +95,7 @@ async def snapshot_or_problem(client: Client, name: str) -> ClusterView | str:
 
 
 async def snapshot(client: Client, state: ClusterState) -> ClusterView:
-    """A snapshot."""
+    """Query the ResourceManager for a snapshot of the cluster."""
     nodes = await client.nodes()
     root = await client.queue("root")
     return ClusterView(
@@ -104,13 +107,13 @@ async def snapshot(client: Client, state: ClusterState) -> ClusterView:
 
 
 def conditions(nodes: Iterable[NodeEntry]) -> dict[str, str]:
-    """{node id: "paused" or "ended"}, without running nodes."""
+    """{node id: "paused" or "ended"} of the NodeManagers that are not running."""
     found = {entry.node_id: entry.condition for entry in nodes}
     return {node_id: condition for node_id, condition in found.items() if condition}
 
 
 def cluster_tables(view: ClusterView) -> RenderableType:
-    """Nodes, queues and applications."""
+    """The tables of nodes, queues and applications."""
     parts: list[RenderableType] = [node_table(view.nodes, view.conditions)]
     parts += [cell(line, "red") for line in (*view.unregistered(), *complaints(view.nodes))]
     parts += ["", queue_table(view.root)]
@@ -120,7 +123,7 @@ def cluster_tables(view: ClusterView) -> RenderableType:
 
 
 def process_table(nodes: Iterable[NodeEntry]) -> Listing:
-    """The nodes as far as they are known without a ResourceManager."""
+    """A table of the nodes without data from the ResourceManager."""
     table = Listing("Node", "Name", "Process")
     for entry in nodes:
         condition = entry.condition
@@ -129,7 +132,7 @@ def process_table(nodes: Iterable[NodeEntry]) -> Listing:
 
 
 def node_table(nodes: Iterable[NodeReport], conditions: Mapping[str, str] | None = None) -> Listing:
-    """The nodes with allocated and total resources, and the physical memory that containers actually use.
+    """A table of the nodes with allocated and total resources, and the physical memory that containers actually use.
 
     Racks are left out if there is only the default one, so that the table fits into 80 columns.
     """
@@ -185,7 +188,7 @@ def application_table(applications: tuple[ApplicationReport, ...]) -> Listing:
 
 
 def queue_tree(queue: QueueInfo, depth: int = 0) -> Iterator[tuple[int, QueueInfo]]:
-    """(depth, queue) of the queue and all below it, parents before their children."""
+    """Yield (depth, queue) for the queue and all queues below it, parents before their children."""
     yield depth, queue
     for child in queue.children:
         yield from queue_tree(child, depth + 1)

@@ -29,7 +29,7 @@ from yarnling.cluster.state import name_option
 HELP = ("-h", "-help", "--help")
 POLL_S = 0.1
 KILL_S = 5.0
-"""After an interrupt, how long to wait for a ResourceManager that does not answer the kill."""
+"""How long to wait, after an interrupt, for a ResourceManager that does not answer the request to kill, in seconds."""
 
 Parse = Callable[[Sequence[str]], Submission]
 PROGRAMS: dict[str, tuple[Parse, Callable[[], OptionParser]]] = {
@@ -38,11 +38,11 @@ PROGRAMS: dict[str, tuple[Parse, Callable[[], OptionParser]]] = {
     "elastic": (elastic.parse, elastic.make_parser),
     "gang": (gang.parse, gang.make_parser),
 }
-"""{program: (parses its options, makes the parser that explains them)}"""
+"""{program: (function that parses its options, function that makes the parser for its help)}."""
 
 
 class SubmitOptions(Struct, frozen=True):
-    """`name`: of the cluster; `wait`: for the end of the application."""
+    """The options of `submit` itself. `name`: of the cluster. `wait`: wait for the end of the application."""
 
     name: str
     user: str = ""
@@ -51,7 +51,7 @@ class SubmitOptions(Struct, frozen=True):
 
 
 def submit(program: str, arguments: Sequence[str], options: SubmitOptions) -> int:
-    """The exit status: 0 if it succeeded or, without `wait`, was accepted."""
+    """Submit an application. Returns 0 if it succeeded; without `wait`, 0 if it was accepted."""
     parse, make_parser = PROGRAMS[program]
     if any(argument in HELP for argument in arguments):
         sys.stdout.write(make_parser().format_help())
@@ -93,10 +93,11 @@ async def follow(
     print_new: Callable[[], Awaitable[None]] | None = None,
     print_rest: Callable[[], Awaitable[None]] | None = None,
 ) -> ApplicationReport:
-    """Wait for the end and return the last report; show progress on a terminal, or else a line for each state.
+    """Wait for the end of an application and return its last report.
 
-    `print_new` is called at every poll, `print_rest` once before the summary. An interrupt kills the application.
-    Raises WaitTimeout, after killing it, if it takes longer than `timeout_s`.
+    Progress is shown on a terminal; elsewhere a line is printed for each state. `print_new` is called at every poll,
+    and `print_rest` once before the summary. An interrupt kills the application. If the application takes longer than
+    `timeout_s`, it is killed and WaitTimeout is raised.
     """
     console = notices()
     try:
@@ -106,7 +107,8 @@ async def follow(
         await client.kill(app_id, f"Killed after {timeout_s:g} s by its client.")
         raise WaitTimeout(f"{app_id} took longer than {timeout_s:g} s and was killed") from None
     except (asyncio.CancelledError, OSError):
-        # Interrupted, or the reader of our output is gone (`| head`): do not leave it running unnoticed.
+        # The command was interrupted, or the reader of our output has exited (`| head`). Do not leave the application
+        # running unnoticed.
         with contextlib.suppress(TimeoutError, YarnException):
             async with asyncio.timeout(KILL_S):
                 await client.kill(app_id, "Killed by its client.")

@@ -1,4 +1,4 @@
-"""`yarnling top`: queues, nodes and applications, refreshed continuously, and what each application waits for."""
+"""`yarnling top`: shows queues, nodes and applications continuously, and what each application waits for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 from rich.live import Live
 from rich.text import Text
 
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.errors import YarnException
 from yarn.nodes import NodeReport
 from yarn.protocols.inspection import Explanation
@@ -26,19 +26,20 @@ from yarnling.cluster.client import Client
 from yarnling.cluster.state import NoCluster
 
 WIDTH_MAX = 100
-"""Columns of a frame; more would only make the bars longer."""
+"""The largest width of a frame in columns; a wider frame would only have longer bars."""
 NAME_CHARS = 18
-"""The least width of the name column. It grows with the longest name to 1/NAME_SHARE of a terminal's line at most."""
+"""The smallest width of the name column. The column grows with the longest name, up to 1/NAME_SHARE of the terminal's
+width."""
 NAME_SHARE = 3
 BAR_CHARS_MIN = 8
 APPLICATIONS_MAX = 20
-"""Unfinished applications that are shown and explained, oldest first."""
+"""How many unfinished applications are shown and explained, oldest first."""
 NODES_MAX = 20
 WITHIN, ABOVE = "green", "yellow"
 
 
 class TopView(Struct, frozen=True):
-    """A snapshot of a cluster. `waiting`: explanations for the applications with pending requests."""
+    """A snapshot of a cluster. `waiting` are explanations for the applications with pending requests."""
 
     cluster: str
     time: str
@@ -47,7 +48,7 @@ class TopView(Struct, frozen=True):
 
 
 def show(name: str, interval_s: float, *, once: bool, as_json: bool) -> None:
-    """Print one frame, or on a terminal one after another until Ctrl-C or until the cluster stops."""
+    """Print one frame, or on a terminal one frame after another until Ctrl-C or until the cluster stops."""
     with suppress(KeyboardInterrupt):
         asyncio.run(_show(name, interval_s, once=once, as_json=as_json))
 
@@ -68,12 +69,12 @@ async def _show(name: str, interval_s: float, *, once: bool, as_json: bool) -> N
             while True:
                 started_s = time.monotonic()
                 live.update(await _text(name, client, min(console.width, WIDTH_MAX)), refresh=True)
-                # A snapshot of ten thousand nodes takes the ResourceManager a second: use at most half of its time.
+                # For ten thousand nodes, a snapshot takes the ResourceManager a second. Use at most half of its time.
                 await asyncio.sleep(max(interval_s, time.monotonic() - started_s))
 
 
 async def _text(name: str, client: Client, width: int) -> Text:
-    """A frame, or the reason why there is none: the ResourceManager may be down."""
+    """A frame, or the reason why there is none, for example that the ResourceManager is down."""
     try:
         return Text("\n").join(frame(await top_view(name, client), width))
     except NoCluster:
@@ -83,7 +84,7 @@ async def _text(name: str, client: Client, width: int) -> Text:
 
 
 async def top_view(name: str, client: Client) -> TopView:
-    """A snapshot; applications that this user may not view are not explained.
+    """Take a snapshot. Applications that this user may not view are not explained.
 
     Raises YarnException if the ResourceManager is down or does not answer.
     """
@@ -97,12 +98,12 @@ async def top_view(name: str, client: Client) -> TopView:
 
 
 def as_object(top: TopView) -> dict[str, object]:
-    """For JSON: the fields of `status --json`, and the explanations."""
+    """The snapshot for JSON: the fields of `status --json`, and the explanations."""
     return {"cluster": top.cluster, "time": top.time, **plain(top.view), "waiting": plain(top.waiting)}
 
 
 def frame(top: TopView, width: int, *, cut: bool = True) -> Iterator[Text]:
-    """The lines of one frame. `width` determines the length of the bars; `cut`: truncate longer lines."""
+    """The lines of one frame. `width` determines the length of the bars. `cut`: longer lines are truncated."""
     names = ["  " * depth + queue.name for depth, queue in queue_tree(top.view.root)]
     names += [str(node.node_id) for node in top.view.nodes[:NODES_MAX]]
     longest = max(len(in_line(name)) for name in names) + GAP
@@ -161,7 +162,10 @@ def _node_line(node: NodeReport, state: str, width: int, name_chars: int) -> Tex
 
 
 def bar(used: float, guaranteed: float, most: float, chars: int) -> Text:
-    """A bar: filled up to `used`, yellow above the guarantee, dotted up to the maximum; | marks the guarantee."""
+    """Draw a bar that is filled up to `used`, in yellow above the guarantee, and dotted up to the maximum.
+
+    The character | marks the guarantee.
+    """
     drawn = Text()
     mark = round(guaranteed * chars) if 0 < guaranteed < 1 else -1
     for place in range(chars):
@@ -176,7 +180,7 @@ def bar(used: float, guaranteed: float, most: float, chars: int) -> Text:
 
 
 def _pending(explanation: Explanation) -> Iterator[Text]:
-    """The pending requests, and the newest refusal."""
+    """Format the pending requests and the newest refusal of an application."""
     for ask in explanation.asks:
         if ask.resource_name == ANY:
             yield Text(in_line(f"  waits for {ask.count} x {amounts(ask.capability)}"), ABOVE)

@@ -1,4 +1,4 @@
-"""`yarnling watch`: print RPCs between the processes of a cluster as they are answered, and state changes."""
+"""`yarnling watch`: prints the RPCs between the processes of a cluster when they are answered, and state changes."""
 
 from __future__ import annotations
 
@@ -27,16 +27,18 @@ from yarnling.cli.output import in_line, notices, plain, terminal
 from yarnling.cluster.state import ClusterState, find_cluster
 
 RESCAN_S = 0.3
-"""How often to look for new daemons, and whether the cluster is still up."""
+"""How often, in seconds, to look for new daemons and to check whether the cluster is still up."""
 LISTED_MAX = 3
-"""Lists with more entries are shown as their number."""
+"""How many entries of a list are shown; longer lists are shown as the number of their entries."""
 TEXT_MAX = 40
 
 HEARTBEATS = frozenset({"nodeHeartbeat", "packHeartbeat", "allocate"})
-# Fields of heartbeats that always change: measurements and counters. They do not make a heartbeat worth showing.
+# Fields of heartbeats that always change: measurements and counters. Changes of these alone do not make a heartbeat
+# worth showing.
 _MEASURED = {"response_id", "response_ids", "nodes", "node_id", "next_heartbeat_ms", "headroom", "reported_ms"}
 _MEASURED |= {"containers_utilization", "node_utilization", "container_token_key_id", "nm_token_key_id"}
-# Fields that describe a state: worth showing if they changed. All other fields are worth showing unless empty.
+# Fields that describe a state: they are worth showing if they changed. All other fields are worth showing unless they
+# are empty.
 _STATE = {"containers", "health", "keep_alive_applications", "action", "progress", "cluster_nodes", "tracking_url"}
 _STATE |= {"application_priority"}
 _NOTHING: tuple[object, ...] = (None, "", [], {}, False, 0)
@@ -55,11 +57,11 @@ Call = TypedDict(
         "left_out_bytes": NotRequired[int],
     },
 )
-"""An RPC, as a daemon publishes it (wire.watching). `request` and `reply`: records as JSON, None if left out."""
+"""An RPC, as a daemon publishes it (wire.watching). `request` and `reply` are records as JSON, None if left out."""
 
 
 class StateChange(TypedDict):
-    """A transition of `subject`; `of`: the daemon that reports it, `kind`: the state machine, for example RMApp."""
+    """A transition of `subject`. `of` is the daemon that reports it; `kind` is the state machine, for example RMApp."""
 
     at_ms: int
     of: str
@@ -71,7 +73,10 @@ class StateChange(TypedDict):
 
 
 class Filter(Struct, frozen=True):
-    """Which calls are shown: those that match all given criteria. `rpcs`: patterns, one of which must match."""
+    """Selects the calls that are shown: those that match all given criteria.
+
+    One of the patterns in `rpcs` must match.
+    """
 
     app: ApplicationId | None = None
     node: str = ""
@@ -80,17 +85,17 @@ class Filter(Struct, frozen=True):
     every: bool = False
 
     def hides(self, heartbeats: Heartbeats, call: Call) -> bool:
-        """Whether a call is a heartbeat without news, unless all calls or this RPC were requested."""
+        """True for a heartbeat without news, unless all calls or this RPC were requested."""
         return heartbeats.is_quiet(call) and not self.every and not self.rpcs
 
     def passes_change(self, change: StateChange) -> bool:
-        """Whether a state change is shown; none is if calls are filtered by error or RPC."""
+        """True if a state change is shown. No state change is shown if calls are filtered by error or RPC."""
         if self.errors or self.rpcs or (self.node and self.node not in (change["of"], change["subject"])):
             return False
         return self.app is None or _is_of(self.app, change["subject"])
 
     def passes(self, call: Call) -> bool:
-        """Whether a call, as returned by `readable`, is shown."""
+        """True if a call, as returned by `readable`, is shown."""
         if self.errors and call["error"] is None:
             return False
         if self.rpcs and not any(fnmatchcase(call["rpc"].lower(), pattern.lower()) for pattern in self.rpcs):
@@ -101,7 +106,7 @@ class Filter(Struct, frozen=True):
 
 
 def watch(name: str, wanted: Filter, count: int | None, *, as_json: bool) -> None:
-    """Print calls until the cluster stops, `count` lines are printed, or Ctrl-C."""
+    """Print calls until the cluster stops, `count` lines are printed, or Ctrl-C is pressed."""
     state = find_cluster(name)
     if wanted.node:
         wanted = replace(wanted, node=_node_id(state, wanted.node))
@@ -115,13 +120,16 @@ def watch(name: str, wanted: Filter, count: int | None, *, as_json: bool) -> Non
 
 
 class Heartbeats:
-    """Remembers each caller's last heartbeat, to recognise those without news."""
+    """Remembers each caller's last heartbeat, to recognise heartbeats without news."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[str, str], object] = {}
 
     def is_quiet(self, call: Call) -> bool:
-        """Whether this is a heartbeat with the same content as the caller's last. Call once for each call, in order."""
+        """True for a heartbeat with the same content as the caller's last one.
+
+        Call this once for each call, in order.
+        """
         records = [record for record in (call["request"], call["reply"]) if isinstance(record, dict)]
         if call["rpc"] not in HEARTBEATS or call["error"] is not None or len(records) < 2:
             return False
@@ -137,14 +145,14 @@ class Heartbeats:
 
 
 def _without_measurements(value: object) -> object:
-    """`value` without the fields that are measured, at any depth."""
+    """`value` without the fields that contain measurements, at any depth."""
     if isinstance(value, dict):
         return {key: _without_measurements(entry) for key, entry in value.items() if key not in _MEASURED}
     return value
 
 
 class _Viewer:
-    """Shows what passes the filter; `done` is set after `count` lines."""
+    """Shows the calls and changes that pass the filter. `done` is set after `count` lines."""
 
     def __init__(self, wanted: Filter, count: int | None, printer: _Printer) -> None:
         self._wanted, self._left, self._printer = wanted, count, printer
@@ -187,7 +195,7 @@ async def _watch(state: ClusterState, directory: Path, viewer: _Viewer) -> None:
             for task in followed.values():
                 task.cancel()
     except BaseExceptionGroup as group:
-        # For example, the reader of our output is gone.
+        # The printer failed, for example because the reader of our output has exited.
         raise group.exceptions[0] from None
     if not viewer.done.is_set():
         notices().print(f"the cluster {state.name!r} has stopped")
@@ -199,7 +207,10 @@ async def _follow(directory: Path, daemon: str, viewer: _Viewer) -> None:
 
 
 def readable(call: Call) -> Call:
-    """The call with its records as --json prints them; a record that cannot be decoded is left unchanged."""
+    """Convert the records of a call to the form that --json prints.
+
+    A record that cannot be decoded is left unchanged.
+    """
     converted = call.copy()
     converted["request"], converted["reply"] = _decoded(call["request"]), _decoded(call["reply"])
     return converted
@@ -213,7 +224,7 @@ def _decoded(record: Any) -> object:
 
 
 def in_one_line(call: Call) -> str:
-    """Time, caller, callee, RPC, duration, request and reply."""
+    """Format a call in one line: time, caller, callee, RPC, duration, request and reply."""
     head = f"{_moment(call['at_ms'])} {call['from']} -> {call['to']} {call['rpc']} {call['ms']:.1f} ms"
     request = brief(call["request"])
     if call["error"] is not None:
@@ -226,7 +237,7 @@ def in_one_line(call: Call) -> str:
 
 
 def change_in_one_line(change: StateChange) -> str:
-    """Time, subject, states, event, and the daemon that reported it."""
+    """Format a state change in one line: time, subject, states, event, and the daemon that reported it."""
     states = f"{change['source']} -> {change['target']}"
     return in_line(f"{_moment(change['at_ms'])} {change['subject']} {states} ({change['event']}, {change['of']})")
 
@@ -236,7 +247,7 @@ def _moment(at_ms: int) -> str:
 
 
 def brief(value: object, depth: int = 2) -> str:
-    """A record in brief: empty fields (none, empty, false, 0) are left out, long lists are counted."""
+    """Format a record briefly: empty fields (none, empty, false, 0) are left out, long lists are counted."""
     if isinstance(value, dict):
         parts = [(key, entry) for key, entry in value.items() if entry not in (None, "", [], {}, False, 0, 0.0)]
         if depth == 0:
@@ -253,7 +264,7 @@ def brief(value: object, depth: int = 2) -> str:
 
 
 class _Printer:
-    """Prints a line for each call and state change: JSON, or text that is cut on a terminal."""
+    """Prints a line for each call and state change, as JSON or as text, which is cut on a terminal."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
@@ -282,12 +293,15 @@ class _Printer:
 
 
 def _node_id(state: ClusterState, wanted: str) -> str:
-    """The id of a node given by number, name or id. An id need not be known yet: the node may be added later."""
+    """The id of the node that `wanted`, a number, name or id, refers to.
+
+    An id need not be known yet, because the node may be added later.
+    """
     return wanted if ":" in wanted else state.node(wanted).node_id
 
 
 def _texts(value: object) -> Iterator[str]:
-    """All strings in `value`, keys included."""
+    """Yield all strings in `value`, including keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -300,7 +314,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _is_of(app: ApplicationId, text: str) -> bool:
-    """Whether `text` contains the id of the application, or of an attempt or container of it."""
+    """True if `text` contains the id of the application, or the id of one of its attempts or containers."""
     if text == str(app):
         return True
     for kind, prefix in ((ApplicationAttemptId, "appattempt_"), (ContainerId, "container_")):

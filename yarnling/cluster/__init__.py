@@ -1,1 +1,1 @@
-"""A cluster on this machine: its processes, its directory, its state, and the client."""
+"""A cluster on this machine: its processes, its directory, its state file, and its client."""

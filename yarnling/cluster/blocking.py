@@ -1,9 +1,9 @@
-"""Clusters and clients for callers without an event loop, and for callers with an event loop of their own.
+"""Clusters and clients for callers without an event loop, and for callers that have their own event loop.
 
-A cluster belongs to the event loop that started it. `Portal` keeps such a loop in a thread. A *view* stands for an
-object of that loop: the methods of a `Blocking` view return when the call is done, those of an `Awaited` view are
-coroutine functions for any event loop. Both kinds of view get their methods from one list of `Remote(...)` entries,
-which have the types of the originals.
+A cluster belongs to the event loop that started it. `Portal` runs such a loop in a thread. A *view* represents an
+object of that loop: the methods of a `Blocking` view return when the call is done; the methods of an `Awaited` view are
+coroutine functions for any event loop. Both kinds of views get their methods from one list of `Remote(...)` entries,
+which have the types of the original methods.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ T = TypeVar("T")
 class Portal:
     """An event loop in a thread, for callers in other threads.
 
-    anyio's blocking portal is not used: it repeats a cancellation at every await, so that an interrupted call could not
-    clean up (docs/design/libraries.md).
+    anyio's blocking portal is not used, because it repeats a cancellation at every await, so that an interrupted call
+    could not clean up (docs/design/libraries.md).
     """
 
     def __init__(self) -> None:
@@ -48,13 +48,16 @@ class Portal:
         self._loop = loop.result()
 
     def start(self, function: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Call `function` in the loop; the future of its result. Raises YarnException if this is closed."""
+        """Call `function` in the loop and return a future for its result.
+
+        Raises YarnException if the portal is closed.
+        """
         if self._loop.is_closed():
             raise YarnException("the cluster has ended (call it while its context is open)")
         return asyncio.run_coroutine_threadsafe(function(*args, **kwargs), self._loop)
 
     def call(self, function: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of `function` in the loop. An interrupt (Ctrl-C) cancels the call."""
+        """Call `function` in the loop and return its result. An interrupt (Ctrl-C) cancels the call."""
         future = self.start(function, *args, **kwargs)
         try:
             return future.result()
@@ -63,20 +66,20 @@ class Portal:
             raise
 
     def close(self) -> None:
-        """Cancel what runs in the loop and end the thread."""
+        """Cancel all calls in the loop and end the thread."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
 
 def _run_loop(made: Future[asyncio.AbstractEventLoop]) -> None:
-    """Make, run and close an event loop in this thread: the caller's thread may have one, as in a notebook."""
+    """Make, run and close an event loop in a new thread, because the caller's thread may have one, as in a notebook."""
     with asyncio.Runner() as runner:
         made.set_result(runner.get_loop())
         runner.get_loop().run_forever()
 
 
 class View(Generic[S]):
-    """An object that lives in the loop of a portal."""
+    """Represents an object that belongs to the event loop of a portal."""
 
     def __init__(self, original: S, portal: Portal) -> None:
         self.original = original
@@ -95,7 +98,10 @@ class Awaited(View[S]):
 
 
 class Remote(Generic[S, P, T]):
-    """A method of a view: calls `method`, a coroutine function of the original, in the original's event loop."""
+    """A method of a view.
+
+    It calls `method`, a coroutine function of the original object, in that object's event loop.
+    """
 
     def __init__(self, method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> None:
         self._method = method
@@ -187,7 +193,7 @@ class _ClusterMethods:
 
 
 class _ClusterView(_ClusterMethods, View[RunningCluster]):
-    """What both views of a cluster have without a call."""
+    """Properties that both views of a cluster provide without a call."""
 
     @property
     def nodes(self) -> list[Node]:
@@ -208,6 +214,10 @@ class _ClusterView(_ClusterMethods, View[RunningCluster]):
     @property
     def addresses(self) -> dict[str, str]:
         return self.original.addresses
+
+    @property
+    def hadoop_environment(self) -> dict[str, str]:
+        return self.original.hadoop_environment
 
     def node(self, number: int) -> Node:
         return self.original.node(number)
@@ -233,18 +243,18 @@ class BlockingCluster(_ClusterView, Blocking[RunningCluster]):
 
     @property
     def client(self) -> BlockingClient:
-        """A client of the user who runs this."""
+        """A client that acts as the user who runs this process."""
         return self.client_of("")
 
     def client_of(self, user: str) -> BlockingClient:
         return BlockingClient(self._client_of(user), self.portal)
 
     def awaited(self) -> AwaitedCluster:
-        """The same cluster for callers with an event loop."""
+        """An awaitable view of the same cluster, for callers with an event loop."""
         return AwaitedCluster(self.original, self.portal)
 
     def until(self, condition: Callable[[], T], timeout_s: float = WAIT_S) -> T:
-        """The first true value that `condition` returns; it is called in this thread. Raises WaitTimeout."""
+        """Call `condition` in this thread until it returns a true value, and return that value. Raises WaitTimeout."""
         return until_blocking(condition, timeout_s)
 
 
@@ -255,7 +265,7 @@ class AwaitedCluster(_ClusterView, Awaited[RunningCluster]):
 
     @property
     def client(self) -> AwaitedClient:
-        """A client of the user who runs this."""
+        """A client that acts as the user who runs this process."""
         return self.client_of("")
 
     def client_of(self, user: str) -> AwaitedClient:
@@ -264,10 +274,10 @@ class AwaitedCluster(_ClusterView, Awaited[RunningCluster]):
     def unmanaged_am(
         self, queue: str = "default", *, name: str = NAME, user: str = ""
     ) -> AbstractAsyncContextManager[UnmanagedAM]:
-        """An ApplicationMaster in the caller's event loop: `async with cluster.unmanaged_am() as am`."""
+        """An ApplicationMaster in the caller's event loop, to be used as `async with cluster.unmanaged_am() as am`."""
         return unmanaged_am(self.addresses, self.configuration, queue=queue, name=name, user=user)
 
 
 async def _client_of(cluster: RunningCluster, user: str) -> Client:
-    """In the cluster's event loop, which the client's channels will belong to."""
+    """Make a client in the cluster's event loop, to which the client's channels will belong."""
     return cluster.client_of(user)

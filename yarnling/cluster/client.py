@@ -1,7 +1,8 @@
 """A YARN client: submits applications, waits for them, and queries the ResourceManager.
 
-Source of the rules: YarnClientImpl (protocol: submitApplication returns before the application is accepted, so the
-client asks for its report until it has left SUBMITTED, and submits again if the ResourceManager does not know it).
+The rules are those of YarnClientImpl. submitApplication returns before the application is accepted. So the client
+requests the application's report until the state is no longer SUBMITTED, and submits again if the ResourceManager does
+not know the application.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
-from am.client.staging import default_staging_root
+from am.client.launching import default_staging_root
 from am.client.submission import Submission
 from wire.channel import Channels
 from wire.cluster_secret import read_client_token
@@ -53,13 +54,13 @@ from yarn.states import (
     YarnApplicationState,
 )
 from yarn.times import UNLIMITED
-from yarnling.cluster.containers import ContainerLog, find_logs
+from yarnling.cluster.containers import ContainerLog, find_all_logs
 
 NOT_YET_ACCEPTED = frozenset(
     {YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnApplicationState.SUBMITTED}
 )
 LEAF_QUEUES_LISTED_MAX = 20
-"""Leaf queues listed in the error of a refused submission."""
+"""How many leaf queues the error of a refused submission lists."""
 _REFUSED = frozenset({YarnApplicationState.FAILED, YarnApplicationState.KILLED})
 
 
@@ -67,24 +68,24 @@ _logger = logging.getLogger(__name__)
 
 
 class SubmissionFailed(YarnException):
-    """The ResourceManager refused an application; the message has its diagnostics."""
+    """The ResourceManager refused an application. The message contains its diagnostics."""
 
 
 class WaitTimeout(YarnException):
-    """A condition was not met in time; the message says what was seen last."""
+    """A condition was not met in time. The message says what was seen last."""
 
 
 class Client:
     """A user's connection to the ResourceManager. Close it, or use it as a context manager.
 
-    Methods take ids as records or as text ("application_1700000000000_0001"); malformed text raises
-    InvalidIdException.
+    Methods take ids as records or as text ("application_1700000000000_0001"); malformed text raises InvalidIdException.
 
-    `addresses` {configuration key: host:port}, for example yarn.resourcemanager.address (LocalCluster.addresses).
-    `conf`: the cluster's configuration (LocalCluster.configuration, or its configuration directory loaded), which names
-    the secret that authenticates the client. `user`: "" is the user who runs this. `log_dirs`: the NodeManagers' log
-    directories on this machine; the collection may grow. `staging_root`: where `start` puts the files of applications.
-    Raises AccessControlException if the cluster belongs to another user.
+    `addresses` is {configuration key: host:port}, for example with yarn.resourcemanager.address
+    (LocalCluster.addresses). `conf` is the cluster's configuration (LocalCluster.configuration, or its configuration
+    directory loaded), which names the secret that authenticates the client. `user` is the user to act as; "" is the
+    user who runs this process. `log_dirs` are the NodeManagers' log directories on this machine; the collection may
+    grow. `staging_root` is the directory for the files of applications that `start` submits. Raises
+    AccessControlException if the cluster belongs to another user.
     """
 
     def __init__(
@@ -112,6 +113,7 @@ class Client:
         )
         self._poll_s = resourcemanager.CLIENT_POLL_INTERVAL.of(configuration) / 1000
         self._log_dirs = log_dirs
+        self._configuration = configuration
         self.staging_root = staging_root or default_staging_root()
 
     def __repr__(self) -> str:
@@ -129,11 +131,11 @@ class Client:
     # Applications
 
     async def new_application(self) -> GetNewApplicationResponse:
-        """A new application id, and the largest container that can be requested."""
+        """Request a new application id. The response also contains the largest container that can be requested."""
         return await self._rm.get_new_application()
 
     async def submit(self, context: ApplicationSubmissionContext) -> ApplicationReport:
-        """Submit, and wait until it is accepted. Raises SubmissionFailed if it is refused."""
+        """Submit an application and wait until it is accepted. Raises SubmissionFailed if it is refused."""
         await self._rm.submit_application(context)
         while True:
             try:
@@ -152,7 +154,7 @@ class Client:
     async def start(self, submission: Submission, warn: Callable[[str], object] = _logger.warning) -> ApplicationReport:
         """Submit one of yarnling's applications (Job, am.programs) under a new id, and wait until it is accepted.
 
-        `warn` gets notices for the user. Raises InvalidResourceRequestException for a size that is too large.
+        `warn` is called with notices for the user. Raises InvalidResourceRequestException for a size that is too large.
         """
         new = await self.new_application()
         for notice in submission.check_sizes(new.maximum_capability):
@@ -163,7 +165,7 @@ class Client:
         return await self._rm.get_application_report(as_id(ApplicationId, app_id))
 
     async def applications(self, wanted: ApplicationFilter | None = None) -> tuple[ApplicationReport, ...]:
-        """The applications that pass the filter; all without one."""
+        """The reports of the applications that pass the filter `wanted`; of all applications if it is None."""
         return await self._rm.get_applications(wanted or ApplicationFilter())
 
     async def wait(
@@ -173,9 +175,9 @@ class Client:
         states: frozenset[YarnApplicationState] = FINAL_APPLICATION_STATES,
         timeout_s: float | None = None,
     ) -> ApplicationReport:
-        """The report once the application is in one of `states`.
+        """Wait until the application is in one of `states`, and return its report.
 
-        Raises WaitTimeout, or YarnException if it ended in another state.
+        Raises WaitTimeout, or YarnException if the application ended in another state.
         """
         report: ApplicationReport | None = None
         try:
@@ -195,7 +197,7 @@ class Client:
             raise WaitTimeout(f"{app_id} after {timeout_s:g} s: {seen} {_diagnosed(report)}".rstrip()) from None
 
     async def kill(self, app_id: ApplicationId | str, diagnostics: str = "") -> None:
-        """Kill an application; returns when it has ended."""
+        """Kill an application and wait until it has ended."""
         while True:
             request = KillApplicationRequest(as_id(ApplicationId, app_id), diagnostics)
             reply = await self._rm.force_kill_application(request)
@@ -208,14 +210,18 @@ class Client:
         await self._rm.move_application_across_queues(MoveApplicationRequest(as_id(ApplicationId, app_id), queue))
 
     async def update_priority(self, app_id: ApplicationId | str, priority: int) -> int:
-        """Set the priority of an application; returns the new one.
+        """Set the priority of an application. Returns the priority that it now has.
 
-        The cluster has a highest priority; an application that has ended keeps its own.
+        The ResourceManager limits the priority to the highest of the cluster. An application that has ended keeps its
+        priority.
         """
         return await self._rm.update_application_priority(UpdatePriorityRequest(as_id(ApplicationId, app_id), priority))
 
     async def update_lifetime(self, app_id: ApplicationId | str, ends: str) -> str:
-        """Have an application killed at `ends` (yarn.times); returns the time that its queue allows."""
+        """Have an application killed at the time `ends` (a text, see yarn.times).
+
+        Returns the time that is now set: the queue's limit may make it earlier.
+        """
         request = UpdateTimeoutsRequest(as_id(ApplicationId, app_id), ends)
         return await self._rm.update_application_timeouts(request) or UNLIMITED
 
@@ -223,7 +229,10 @@ class Client:
         await self._rm.fail_application_attempt(as_id(ApplicationAttemptId, attempt_id))
 
     async def explain(self, app_id: ApplicationId | str) -> Explanation:
-        """Why the application's resource requests are not satisfied: the last refusal on each node, with numbers."""
+        """Explain why the application's resource requests are not satisfied.
+
+        The explanation has the last refusal on each node, with the two amounts that were compared.
+        """
         return await self._inspection.explain(as_id(ApplicationId, app_id))
 
     async def attempts(self, app_id: ApplicationId | str) -> tuple[ApplicationAttemptReport, ...]:
@@ -237,11 +246,14 @@ class Client:
         return await self._rm.get_container_report(as_id(ContainerId, container_id))
 
     async def signal_container(self, container_id: ContainerId | str, command: SignalContainerCommand) -> None:
-        """Have the NodeManager send a signal to the container's processes, after its next heartbeat."""
+        """Have the NodeManager send a signal to the container's processes.
+
+        The NodeManager sends the signal after its next heartbeat.
+        """
         await self._rm.signal_to_container(SignalContainerRequest(as_id(ContainerId, container_id), command))
 
     async def containers(self, attempt_id: ApplicationAttemptId | str) -> tuple[ContainerReport, ...]:
-        """The containers of an attempt that have not ended."""
+        """The reports of an attempt's containers that have not ended."""
         return await self._rm.get_containers(as_id(ApplicationAttemptId, attempt_id))
 
     # The cluster
@@ -250,7 +262,7 @@ class Client:
         return await self._rm.get_cluster_metrics()
 
     async def nodes(self, states: frozenset[NodeState] = frozenset()) -> tuple[NodeReport, ...]:
-        """The nodes in these states; without states, all nodes."""
+        """The reports of the nodes in these states; of all nodes if no states are given."""
         return await self._rm.get_cluster_nodes(states)
 
     async def node_labels(self) -> tuple[NodeLabel, ...]:
@@ -265,7 +277,7 @@ class Client:
         return info
 
     async def _leaf_queues_beside(self, wanted: str) -> str:
-        """The leaf queues, in parentheses, if `wanted` is not one of them."""
+        """The names of the leaf queues, in parentheses; "" if `wanted` is one of them."""
         root = await self.queue("root")
         if any(wanted in (queue.name, queue.path) for queue in _queues(root) if not queue.children):
             return ""
@@ -276,7 +288,10 @@ class Client:
     # Administration; `admin` has the rest
 
     async def refresh_queues(self) -> None:
-        """Have the RM read its queues again. Raises ConfigurationException with all faults and changes nothing then."""
+        """Have the RM read its queues again.
+
+        If they have faults, nothing changes and ConfigurationException lists all faults.
+        """
         await self.admin.refresh_queues()
 
     async def refresh_nodes(
@@ -288,12 +303,15 @@ class Client:
     # Logs
 
     def logs(self, app_id: ApplicationId | str) -> list[ContainerLog]:
-        """The log files of the application's containers, by container and name; files of running ones may grow."""
-        return find_logs(self._log_dirs, as_id(ApplicationId, app_id))
+        """The log files of the application's containers, sorted by container and name.
+
+        Files of running containers may grow.
+        """
+        return find_all_logs(self._log_dirs, self._configuration, as_id(ApplicationId, app_id))
 
 
 def leaf_queue_names(root: QueueInfo) -> list[str]:
-    """The leaf queues as names to submit to: a queue's short name if it is unique, otherwise its path."""
+    """The names under which the leaf queues accept submissions: the short name if it is unique, otherwise the path."""
     every = list(_queues(root))
     named = Counter(queue.name for queue in every)
     return [queue.name if named[queue.name] == 1 else queue.path for queue in every if not queue.children]

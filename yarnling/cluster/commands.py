@@ -1,7 +1,8 @@
-"""The commands for a cluster of `yarnling up`: add, remove, kill, pause and restart its parts.
+"""The commands for a cluster of `yarnling up`: they add, remove, kill, pause and restart nodes, the RM and containers.
 
-A command is a JSON object of the control socket (yarnling.cluster.control_socket); its answer has facts, for programs,
-and a text. Commands for the same part exclude one another, except those that kill it.
+A command is a JSON object that arrives at the control socket (yarnling.cluster.control_socket). The answer to a command
+has facts, for programs, and a text, for people. While a command for a part runs, other commands for that part are
+refused, except those that kill.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from yarnling.cluster.nodes import Node, Report
 from yarnling.cluster.state import number_of_node
 
 KILL_TIMEOUT_S = 30.0
-"""How long to wait until a container has a process that can be killed."""
+"""How many seconds to wait until a container has a process that can be killed."""
 APPLICATIONS_LOST = "its applications are lost (yarnling up --recovery keeps them)"
 
 Answer = dict[str, Any]
 
 
 class ClusterCommands:
-    """Executes commands on one cluster. `changed` is called after each, to update the state file."""
+    """Executes commands for one cluster. `changed` is called after each command, to update the state file."""
 
     def __init__(self, name: str, cluster: LocalCluster, changed: Callable[[], None]) -> None:
         self._name = name
@@ -53,7 +54,10 @@ class ClusterCommands:
         }
 
     async def execute(self, request: dict[str, Any], report: Report) -> Answer:
-        """The answer to a command. Raises YarnException, with the remedy, if it cannot be executed."""
+        """Execute a command and return its answer.
+
+        Raises YarnException, with the remedy, if the command cannot be executed.
+        """
         arguments = _Arguments(request)
         name = arguments.text("command")
         if name not in self._known:
@@ -175,7 +179,10 @@ class ClusterCommands:
         )
 
     async def _nodes_back(self, report: Report) -> tuple[int, int]:
-        """Wait until all nodes have registered again; (how many have, how many can)."""
+        """Wait until all nodes have registered again.
+
+        Returns (number of registered nodes, number of nodes that can register).
+        """
         expected = sum(node.alive and not _is_paused(node) for node in self._cluster.nodes)
         report(f"waiting for {expected} node{'' if expected == 1 else 's'}")
         with contextlib.suppress(WaitTimeout):
@@ -227,7 +234,7 @@ class ClusterCommands:
     # Parts
 
     def _node(self, arguments: _Arguments) -> Node:
-        """The node by number, name or id. Raises InvalidArgumentException, which lists the nodes."""
+        """Find a node by number, name or id. Raises InvalidArgumentException, which lists the nodes."""
         named = [(node.place.number, node.name, str(node.id)) for node in self._cluster.nodes]
         return self._cluster.node(number_of_node(arguments.text("node"), self._name, named))
 
@@ -267,7 +274,7 @@ class ClusterCommands:
 
 
 class _Arguments:
-    """The arguments of a command, checked when they are read."""
+    """The arguments of a command. Each is checked when it is read."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self._request = request
@@ -275,7 +282,7 @@ class _Arguments:
     def text(self, name: str) -> str:
         value = self._request.get(name)
         if not isinstance(value, str):
-            raise InvalidArgumentException(f"{name} = {value!r}: must be a text")
+            raise InvalidArgumentException(f"{name} = {value!r}: must be a string")
         return value
 
     def number(self, name: str) -> int | None:

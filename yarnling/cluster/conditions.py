@@ -1,4 +1,4 @@
-"""Waiting for conditions of a cluster: its nodes, its containers, or any function. Tests need no sleep."""
+"""Waits for conditions of a cluster: of its nodes, of its containers, or any function. So tests need no sleep."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from yarnling.cluster.containers import processes_of
 T = TypeVar("T")
 
 WAIT_S = 30.0
-"""The default timeout: far above what a healthy cluster takes on a busy machine."""
+"""The default timeout in seconds: far longer than a healthy cluster needs on a busy machine."""
 POLL_S = 0.02
-"""Minimum interval between two checks; a check is a call or two of the ResourceManager, a millisecond of its time.
+"""The minimum interval between two checks, in seconds.
 
-A check that takes longer, for example a list of ten thousand nodes, is followed by an equally long pause."""
+Most checks are one or two calls, which take the ResourceManager a millisecond. A check that takes longer, for example a
+list of ten thousand nodes, is followed by an equally long pause.
+"""
 
 
 @overload
@@ -33,9 +35,9 @@ async def until(condition: Callable[[], Awaitable[T]], timeout_s: float = WAIT_S
 @overload
 async def until(condition: Callable[[], T], timeout_s: float = WAIT_S) -> T: ...
 async def until(condition: Callable[[], Any], timeout_s: float = WAIT_S) -> Any:
-    """The first true value that `condition`, a function or a coroutine function, returns.
+    """Call `condition`, a function or a coroutine function, until it returns a true value, and return that value.
 
-    Raises WaitTimeout with the last value, and the errors of `condition`.
+    Raises WaitTimeout, which contains the last value, and any error of `condition`.
     """
     value = None
     scope = asyncio.timeout(timeout_s)
@@ -51,21 +53,21 @@ async def until(condition: Callable[[], Any], timeout_s: float = WAIT_S) -> Any:
     except TimeoutError:
         if not scope.expired():
             raise
-        raise WaitTimeout(f"after {timeout_s:g} s still {value!r}") from None
+        raise WaitTimeout(f"the condition was not met within {timeout_s:g} s; its last value was {value!r}") from None
 
 
 def until_blocking(condition: Callable[[], T], timeout_s: float = WAIT_S) -> T:
-    """As `until`, without asyncio; `condition` runs in this thread."""
+    """Do what `until` does, without asyncio. `condition` is called in this thread."""
     deadline = time.monotonic() + timeout_s
     while not (value := condition()):
         if time.monotonic() > deadline:
-            raise WaitTimeout(f"after {timeout_s:g} s still {value!r}")
+            raise WaitTimeout(f"the condition was not met within {timeout_s:g} s; its last value was {value!r}")
         time.sleep(POLL_S)
     return value
 
 
 async def wait_nodes(client: Client, count: int, state: NodeState, timeout_s: float) -> tuple[NodeReport, ...]:
-    """The nodes in `state`, once there are exactly `count`."""
+    """Wait until exactly `count` nodes are in `state`, and return their reports."""
     seen: tuple[NodeReport, ...] = ()
 
     async def has_count() -> bool:
@@ -81,7 +83,7 @@ async def wait_nodes(client: Client, count: int, state: NodeState, timeout_s: fl
 
 
 async def wait_node(client: Client, node_id: NodeId, states: frozenset[NodeState], timeout_s: float) -> NodeReport:
-    """The ResourceManager's report of a node, once it is in one of `states`."""
+    """Wait until a node is in one of `states`, and return its report."""
     report: NodeReport | None = None
 
     async def has_state() -> bool:
@@ -102,9 +104,10 @@ async def wait_node(client: Client, node_id: NodeId, states: frozenset[NodeState
 async def wait_containers(
     client: Client, app_id: ApplicationId | str, count: int, timeout_s: float, *, exactly: bool = False
 ) -> tuple[ContainerReport, ...]:
-    """The running containers of the application's current attempt without its ApplicationMaster's.
+    """Wait for containers of the application's current attempt, and return the reports of the running ones.
 
-    Returns once there are at least `count`, with `exactly` once there are neither more nor fewer.
+    The ApplicationMaster's container is left out. Returns once there are at least `count`; if `exactly`, once there are
+    neither more nor fewer.
     """
     running: tuple[ContainerReport, ...] = ()
 
@@ -126,7 +129,7 @@ async def wait_containers(
 
 
 async def wait_processes(client: Client, container_id: ContainerId, below: int) -> list[psutil.Process]:
-    """The container's processes among the descendants of `below`, once there are some.
+    """Wait until the container has processes among the descendants of `below`, and return them.
 
     Raises ContainerNotFoundException if the container has ended.
     """
@@ -139,7 +142,7 @@ async def wait_processes(client: Client, container_id: ContainerId, below: int) 
 
 
 async def wait_am(client: Client, app_id: ApplicationId | str) -> ContainerId:
-    """The container of the application's current ApplicationMaster, once it has one."""
+    """Wait until the application has a current ApplicationMaster, and return its container."""
 
     async def current() -> ContainerId | None:
         attempt_id = (await client.report(app_id)).current_attempt_id
@@ -152,7 +155,10 @@ async def wait_am(client: Client, app_id: ApplicationId | str) -> ContainerId:
 
 
 async def _running_tasks(client: Client, app_id: ApplicationId | str) -> tuple[ContainerReport, ...]:
-    """Containers are listed before attempts: an attempt knows its AM's container before that is in the list."""
+    """The running containers of the current attempt, without the AM's.
+
+    Containers are listed before attempts, because an attempt knows its AM's container before the container list has it.
+    """
     current = (await client.report(app_id)).current_attempt_id
     containers = await client.containers(current)
     ams = {attempt.am_container_id for attempt in await client.attempts(app_id)}

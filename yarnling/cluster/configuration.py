@@ -1,7 +1,7 @@
 """The configuration of a local cluster: the user's files, what the cluster sets itself, and the user's settings.
 
-Each overrides those before it. The cluster sets only what must differ here: places (addresses, directories), and a few
-defaults for a machine that is not in a data centre.
+Each of these overrides the ones before it. The cluster sets only what must differ here: places (addresses,
+directories), and a few defaults for a machine that is not in a data centre.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rm.scheduler.config.configuration import check_scheduler
-from wire.hadoop_keys import hadoop_keys
-from wire.hadoop_xml import read_configuration
+from wire.hadoop_xml import hadoop_keys, read_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
-from yarn.settings import check_settings, nodemanager, resourcemanager, with_further, yarnling
+from yarn.settings import check_settings, logs, nodemanager, resourcemanager, with_further, yarnling
+from yarn.settings.kinds import AddressSetting
 from yarn.settings.registry import setting_of
-from yarn.settings.report import KeyUnknown, describe
-from yarnling.cluster.directory import STATE_STORE, ClusterDirectory, NodePlace
+from yarn.settings.report import HadoopKeys, KeyUnknown, describe
+from yarnling.cluster.directory import REMOTE_LOGS, STATE_STORE, ClusterDirectory, NodePlace
 
 ORIGIN = "LocalCluster"
 """The origin of values that the cluster chooses itself."""
@@ -34,7 +34,16 @@ RM_ADDRESSES = (
     resourcemanager.ADMIN_ADDRESS.key,
 )
 
-PLACES = (*RM_ADDRESSES, nodemanager.ADDRESS.key, nodemanager.LOCAL_DIRS.key, nodemanager.LOG_DIRS.key)
+REMOTE_LOG_KEYS = (logs.REMOTE_APP_LOG_DIR.key, logs.TFILE_REMOTE_APP_LOG_DIR.key)
+PLACES = (
+    *RM_ADDRESSES,
+    resourcemanager.WEBAPP_ADDRESS.key,
+    nodemanager.ADDRESS.key,
+    nodemanager.WEBAPP_ADDRESS.key,
+    nodemanager.LOCAL_DIRS.key,
+    nodemanager.LOG_DIRS.key,
+    *REMOTE_LOG_KEYS,
+)
 """Keys whose values in files belong to other machines: only this cluster's `settings` can set them."""
 
 # Used unless the user's files or settings have the key.
@@ -46,6 +55,8 @@ DEFAULTS = {
     # Because of the stacks of gRPC's threads and allocator arenas an AM reserves half a GB and touches 45 MB.
     # Distributions of Hadoop disable this check too.
     nodemanager.VMEM_CHECK_ENABLED.key: "false",
+    # Hadoop's default is none, but every Hadoop that runs map-reduce has it, and so does our own map-reduce.
+    nodemanager.AUX_SERVICES.key: nodemanager.MAPREDUCE_SHUFFLE,
     # Relative to the cluster's directory.
     yarnling.STATE_STORE_FILE.key: STATE_STORE,
 }
@@ -65,7 +76,9 @@ def definitions(texts: Iterable[str], option: str = "-D") -> dict[str, str]:
 def unknown_keys(settings: Mapping[str, str]) -> tuple[KeyUnknown, ...]:
     """The keys that neither yarnling nor Hadoop knows."""
     strangers = {key: value for key, value in settings.items() if setting_of(key) is None}
-    return describe(Configuration().overridden(strangers, ORIGIN), hadoop_keys()).unknown if strangers else ()
+    return (
+        describe(Configuration().overridden(strangers, ORIGIN), HadoopKeys(hadoop_keys())).unknown if strangers else ()
+    )
 
 
 def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[str, str]) -> Configuration:
@@ -74,6 +87,8 @@ def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[
     `sizes` {key: value} are the requested memory and vcores of nodes; they override files.
     """
     conf = with_defaults(read_configuration(conf_dir, settings))
+    # The directory is not known yet, but what the files say must not be checked: it may be in HDFS.
+    conf = with_remote_logs(conf, settings, Path("/"))
     conf = conf.overridden({key: value for key, value in sizes.items() if key not in settings}, ORIGIN)
     refuse_if_faulty([*with_further(check_settings(conf), check_scheduler(conf)), *_emulation_faults(conf)])
     return conf
@@ -104,6 +119,14 @@ def with_defaults(conf: Configuration) -> Configuration:
     return conf.overridden({key: value for key, value in DEFAULTS.items() if key not in conf}, ORIGIN)
 
 
+def with_remote_logs(conf: Configuration, settings: Mapping[str, str], directory: Path) -> Configuration:
+    """`conf` with a remote log directory in the cluster's directory, unless the settings name one."""
+    if any(key in settings for key in REMOTE_LOG_KEYS):
+        return conf
+    keys = [key for key in REMOTE_LOG_KEYS if key in conf or key == logs.REMOTE_APP_LOG_DIR.key]
+    return conf.overridden(dict.fromkeys(keys, str(directory / REMOTE_LOGS)), ORIGIN)
+
+
 def node_sizes(memory_mb: int | None, vcores: int | None) -> dict[str, str]:
     """{key: value} for the sizes that are not None; the others have Hadoop's defaults."""
     asked = {nodemanager.RESOURCE_MEMORY_MB.key: memory_mb, nodemanager.RESOURCE_CPU_VCORES.key: vcores}
@@ -113,6 +136,14 @@ def node_sizes(memory_mb: int | None, vcores: int | None) -> dict[str, str]:
 def first_addresses(settings: Mapping[str, str]) -> dict[str, str]:
     """{key: host:port} where the RM is to listen; a free port unless the settings name one."""
     return {key: settings.get(key, ANY_PORT) for key in RM_ADDRESSES}
+
+
+def web_address(settings: Mapping[str, str], first_port: int) -> str:
+    """host:port where the RM's web services are to be: the next free port from `first_port` on, 0 for any free one.
+
+    An address in the settings is taken as it is.
+    """
+    return settings.get(resourcemanager.WEBAPP_ADDRESS.key, f"127.0.0.1:{first_port}")
 
 
 def file_values(
@@ -147,14 +178,19 @@ def node_overrides(places: Sequence[NodePlace], settings: Mapping[str, str]) -> 
     Each process, and in a pack each node, gets its own subdirectory of the directories in the settings.
     """
     first = places[0]
-    port = nodemanager.ADDRESS.parse(settings[nodemanager.ADDRESS.key])[1] if nodemanager.ADDRESS.key in settings else 0
     return {
         nodemanager.HOSTNAME.key: first.host,
-        nodemanager.ADDRESS.key: f"{first.host}:{port}",
+        nodemanager.ADDRESS.key: f"{first.host}:{_port(nodemanager.ADDRESS, settings)}",
+        nodemanager.WEBAPP_ADDRESS.key: f"{first.host}:{_port(nodemanager.WEBAPP_ADDRESS, settings)}",
         nodemanager.LOCAL_DIRS.key: ",".join(map(str, _process_dirs(first, local_dirs(first, settings)))),
         nodemanager.LOG_DIRS.key: ",".join(map(str, _process_dirs(first, log_dirs(first, settings)))),
         yarnling.PACK.key: str(len(places)),
     }
+
+
+def _port(setting: AddressSetting, settings: Mapping[str, str]) -> int:
+    """The port in the settings; 0 if they name none."""
+    return setting.parse(settings[setting.key])[1] if setting.key in settings else 0
 
 
 def local_dirs(place: NodePlace, settings: Mapping[str, str]) -> list[Path]:

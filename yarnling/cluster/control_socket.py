@@ -1,11 +1,13 @@
-"""The control socket of a cluster's supervisor, beside the state file, for the user who started the cluster.
+"""The control socket of a cluster's supervisor.
 
-    {"command": "remove-node", "node": "2"}       one line in
-    {"progress": "nm-2: waiting for ..."}         any number of lines out, and then one of
+The socket is beside the state file, and only the user who started the cluster may use it.
+
+    {"command": "remove-node", "node": "2"}       the client sends one line
+    {"progress": "nm-2: waiting for ..."}         the supervisor sends any number of these lines, and then one of
     {"facts": {...}, "text": "nm-2 has left."}
     {"error": "..."}
 
-A client that disconnects before the end cancels its command.
+If the client disconnects before the end, its command is cancelled.
 """
 
 from __future__ import annotations
@@ -20,22 +22,22 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from wire.unix_socket import bound, short_name
+from wire.address import bound, short_name
 from yarn.errors import YarnException
 from yarnling.cluster.nodes import Report
 from yarnling.cluster.state import unusable_state_directory
 
 LINE_BYTES_MAX = 64 * 1024
-"""Size limit of a command, which has about a hundred bytes."""
+"""The size limit of a command; a command usually has about a hundred bytes."""
 REQUEST_S = 5.0
-"""How long a connection may take to send its command."""
+"""How long, in seconds, a connection may take to send its command."""
 WAITING_MAX = 16
-"""Connections that have not sent their command. The oldest is closed to make room for the next, so that idle
-connections cannot block a command: a client sends its command as soon as it is connected."""
+"""The limit on connections that have not sent their command. Above it, the oldest is closed to make room for the next,
+so that idle connections cannot block a command. A client sends its command as soon as it is connected."""
 COMMANDS_MAX = 16
-"""Commands that run at the same time, each a task of the supervisor."""
+"""The limit on commands that run at the same time; each is a task of the supervisor."""
 _CREDENTIALS = struct.Struct("3i")
-"""pid, uid, gid: struct ucred."""
+"""The format of the kernel's struct ucred: pid, uid, gid."""
 
 Execute = Callable[[dict[str, Any], Report], Awaitable[dict[str, Any]]]
 
@@ -46,7 +48,7 @@ class NoSupervisor(YarnException):
 
 @contextlib.contextmanager
 def bound_socket(path: Path) -> Iterator[socket.socket]:
-    """A socket bound to `path`, which is deleted at the end. Raises YarnException if that fails."""
+    """A socket bound to `path`, which is deleted when the context closes. Raises YarnException if binding fails."""
     try:
         listener = bound(path)
     except OSError as error:
@@ -61,7 +63,7 @@ def bound_socket(path: Path) -> Iterator[socket.socket]:
 
 @contextlib.asynccontextmanager
 async def serving_commands(listener: socket.socket, execute: Execute) -> AsyncIterator[None]:
-    """Serve commands while the context is open; cancels those that still run at its end."""
+    """Serve commands while the context is open. When it closes, commands that still run are cancelled."""
     commands = _CommandServer(execute)
     server = await asyncio.start_unix_server(commands.connected, sock=listener, limit=LINE_BYTES_MAX)
     try:
@@ -72,7 +74,7 @@ async def serving_commands(listener: socket.socket, execute: Execute) -> AsyncIt
 
 
 class _CommandServer:
-    """The connections of a control socket: those that have not sent a command, and those whose command runs."""
+    """The connections of a control socket: those that have not sent a command yet, and those whose command runs."""
 
     def __init__(self, execute: Execute) -> None:
         self._execute = execute
@@ -144,7 +146,7 @@ def _send(writer: asyncio.StreamWriter, line: dict[str, Any]) -> None:
 
 
 async def _next_byte(reader: asyncio.StreamReader) -> bytes:
-    """The data after the command; b"" when the client has disconnected."""
+    """Wait for data after the command; b"" if the client has disconnected."""
     try:
         return await reader.read(1)
     except ConnectionError:
@@ -152,7 +154,10 @@ async def _next_byte(reader: asyncio.StreamReader) -> bytes:
 
 
 async def _outcome(execute: Execute, request: dict[str, Any], report: Report) -> dict[str, Any]:
-    """The last line; also for an unexpected exception, which must not end the supervisor."""
+    """Execute a command and return the last line of its answer.
+
+    An unexpected exception becomes an error line, because it must not end the supervisor.
+    """
     try:
         return await execute(request, report)
     except YarnException as error:
@@ -162,7 +167,10 @@ async def _outcome(execute: Execute, request: dict[str, Any], report: Report) ->
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    """Raises ValueError for a line that is not a JSON object, as StreamReader does for a line that is too long."""
+    """Parse a command.
+
+    Raises ValueError for a line that is not a JSON object, as StreamReader does for a line that is too long.
+    """
     try:
         request = json.loads(line)
     except RecursionError:
@@ -179,7 +187,10 @@ def _peer_uid(writer: asyncio.StreamWriter) -> int:
 
 
 def answers(path: Path, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The supervisor's answers to a command, line by line. Raises NoSupervisor if it does not answer to the end."""
+    """Send a command and yield the supervisor's answers, line by line.
+
+    Raises NoSupervisor if the supervisor does not answer, or ends before its last answer.
+    """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         try:
             with short_name(path) as short:

@@ -1,4 +1,4 @@
-"""The two ways to start a daemon: fork a process that has imported everything, or run a program."""
+"""The two ways to start a daemon: fork a process that has already imported all modules, or run a program."""
 
 from __future__ import annotations
 
@@ -21,30 +21,34 @@ from wire.daemon_process import EXIT_REFUSED, start_logging
 from wire.hadoop_xml import load_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
+from yarn.settings.nodemanager import AUX_SERVICES, MAPREDUCE_SHUFFLE
+from yarn.settings.yarnling import WEB_ENABLED
 from yarnling.cluster.fork_messages import NM, RM, DaemonRequest
 from yarnling.cluster.processes import die_with_parent, thread_count
 
 LOG_LEVEL = "INFO"
 READY_FD = 3
-"""The descriptor of the ready pipe in a forked daemon; all higher descriptors are closed."""
+"""The file descriptor of the ready pipe in a forked daemon. All higher descriptors are closed."""
 THREAD_EXIT_S_MAX = 1.0
-"""How long a joined thread may take to exit; microseconds, unless the machine is busy."""
+"""How long, in seconds, a joined thread may take to exit. A thread normally exits within microseconds, unless the
+machine is busy."""
 LATE_IMPORTS = ("concurrent.futures.thread", "encodings.idna")
-"""Modules that the first to_thread and the first look-up of a host name import."""
+"""Modules that are only imported by the first to_thread and by the first look-up of a host name."""
 
 Start = Callable[[int], int]
-"""Starts a daemon that writes its ready line to a descriptor; returns its pid. OSError if there can be no process."""
+"""Starts a daemon that writes its ready line to the given file descriptor, and returns its process id. Raises OSError
+if no process can be created."""
 
 
 def chosen() -> ForkStarter | ProgramStarter:
-    """The starter that YARNLING_START names; fork by default."""
+    """The starter that the variable YARNLING_START names; fork by default."""
     return ProgramStarter() if os.environ.get("YARNLING_START") == "plain" else ForkStarter()
 
 
 class ForkStarter:
-    """Start daemons by fork: import, freeze, fork.
+    """Starts daemons by fork, after importing their modules and freezing the garbage collector.
 
-    The configuration is read before the fork, so that its faults are reported without one.
+    The configuration is read before the fork, so that its faults are reported without starting a process.
     """
 
     def __init__(self) -> None:
@@ -54,25 +58,30 @@ class ForkStarter:
         start_logging(LOG_LEVEL)
 
     def prepare(self, request: DaemonRequest) -> Start:
-        # There is one ResourceManager and its imports take longest: it imports by itself, while this process imports
-        # the NodeManager. Only when it is started again is it worth importing here.
+        # There is one ResourceManager, and its imports take longest. So it imports its modules itself, while this
+        # process imports those of the NodeManager. Importing them here is only worth it when the ResourceManager is
+        # started again.
         if request.package != RM or request.package in self._started:
             self._import(request.package)
         self._started.add(request.package)
         conf = load_configuration(Path(request.conf_dir), request.overrides)
         if request.package == NM:
-            _read_emulation_table(conf)
+            _prepare_nodes(conf)
+            if WEB_ENABLED.of(conf):
+                self._import_module("nm.shell.web.server")
         threads = _threads_left()
         assert threads == 1, f"{threads} threads before a fork: an import started some (YARNLING_START=plain avoids it)"
         return partial(_forked, request, conf, os.getpid())
 
     def import_ahead(self) -> None:
-        """After a ResourceManager come NodeManagers: import theirs on one core while it starts on another."""
+        """Import the NodeManager's modules on one core, while the ResourceManager starts on another."""
         if self._started == {RM} and not self._imported:
             self._import(NM)
 
     def _import(self, package: str) -> None:
-        """Freeze what was imported: a garbage collection in a daemon would otherwise copy every shared page."""
+        """Import the modules of a daemon and freeze them, so that garbage collection in a daemon copies no shared
+        pages.
+        """
         if package in self._imported:
             return
         for name in (f"{package}.shell.daemon", *LATE_IMPORTS):
@@ -80,9 +89,15 @@ class ForkStarter:
         self._imported.add(package)
         gc.freeze()
 
+    def _import_module(self, name: str) -> None:
+        """Import and freeze what only some clusters use."""
+        if name not in sys.modules:
+            importlib.import_module(name)
+            gc.freeze()
+
 
 class ProgramStarter:
-    """Start daemons as `python -m rm` and `python -m nm`, for where forking is not sound."""
+    """Starts daemons as `python -m rm` and `python -m nm`, for systems where forking is not safe."""
 
     def prepare(self, request: DaemonRequest) -> Start:
         return partial(start_program, request)
@@ -92,7 +107,7 @@ class ProgramStarter:
 
 
 def start_program(request: DaemonRequest, ready_fd: int) -> int:
-    """Start a daemon as a program; returns its pid."""
+    """Start a daemon as a program and return its process id."""
     parent = os.getpid()
     options = [part for key, value in request.overrides.items() for part in ("-D", f"{key}={value}")]
     command = [sys.executable, "-P", "-m", request.package, "--conf", request.conf_dir, *options]
@@ -108,13 +123,13 @@ def start_program(request: DaemonRequest, ready_fd: int) -> int:
             start_new_session=True,
             preexec_fn=lambda: die_with_parent(parent),  # noqa: PLW1509  the fork server has one thread
         )
-    # The fork server waits for the process; Popen must not warn that nobody did.
+    # The fork server waits for the process; Popen must not warn that nobody waited.
     process.returncode = 0
     return process.pid
 
 
 def run_forked(request: DaemonRequest, conf: Configuration, ready_fd: int, parent_pid: int) -> NoReturn:
-    """Be the daemon, in a process that was just forked. Never returns into the parent's frames."""
+    """Run the daemon in a process that was just forked. Never returns to the code of the parent process."""
     status = 1
     try:
         os.setsid()
@@ -141,19 +156,23 @@ def _forked(request: DaemonRequest, conf: Configuration, parent: int, ready_fd: 
     return pid
 
 
-def _read_emulation_table(conf: Configuration) -> None:
-    """Read the table that all NodeManagers of this configuration need; each would spend 20 ms of CPU on it.
+def _prepare_nodes(conf: Configuration) -> None:
+    """Read and import once what every NodeManager of this configuration needs; each would need 20 ms of CPU for it.
 
-    Raises ConfigurationException with every fault of the table.
+    Raises ConfigurationException with every fault of the table of emulated containers.
     """
-    if importlib.import_module("nm.shell.node_manager").emulation_of(conf) is not None:
+    emulates = importlib.import_module("nm.shell.node_manager").emulation_of(conf) is not None
+    shuffles = MAPREDUCE_SHUFFLE in AUX_SERVICES.of(conf)
+    if shuffles:
+        importlib.import_module("nm.shuffle.server")
+    if emulates or shuffles:
         gc.freeze()
 
 
 def _threads_left() -> int:
-    """The kernel's count of threads, once those that were joined have exited.
+    """The kernel's count of threads, after threads that were joined have exited.
 
-    Python considers a thread joined when it releases its last lock; the kernel counts it until it is gone.
+    Python considers a thread joined when it releases its last lock; the kernel still counts it for a moment.
     """
     deadline_s = time.monotonic() + THREAD_EXIT_S_MAX
     while (threads := thread_count()) > 1 and time.monotonic() < deadline_s:
@@ -163,7 +182,7 @@ def _threads_left() -> int:
 
 def _serve(request: DaemonRequest, conf: Configuration) -> int:
     serve = importlib.import_module(f"{request.package}.shell.daemon").serve
-    # What was imported stays: the garbage collector need not look at it.
+    # Imported modules are never freed, so the garbage collector need not look at them.
     gc.freeze()
     gc.enable()
     try:
@@ -175,7 +194,7 @@ def _serve(request: DaemonRequest, conf: Configuration) -> int:
 
 
 def _reload(request: DaemonRequest) -> dict[str, object]:
-    """The argument `reload` for the ResourceManager, which alone reads its files again (refreshQueues)."""
+    """The argument `reload` for the ResourceManager, the only daemon that reads its files again (refreshQueues)."""
     if request.package != RM:
         return {}
     return {"reload": partial(load_configuration, Path(request.conf_dir), request.overrides)}
@@ -196,7 +215,7 @@ def _default_signals() -> None:
 
 
 def _take_files(log_file: str, ready_fd: int) -> None:
-    """Redirect standard input to /dev/null and output to the log, move the ready pipe, close everything else."""
+    """Redirect standard input to /dev/null and output to the log, move the ready pipe, and close all other files."""
     null = os.open(os.devnull, os.O_RDONLY)
     log = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for source, target in ((null, 0), (log, 1), (log, 2)):

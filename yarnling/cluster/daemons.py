@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,14 +16,16 @@ from msgspec import Struct
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
 from yarn.settings import resourcemanager, yarnling
+from yarnling.cluster import hadoop_clients
 from yarnling.cluster.configuration import (
     ORIGIN,
-    RM_ADDRESSES,
     composed,
     file_values,
     first_addresses,
     log_dirs,
     node_overrides,
+    web_address,
+    with_remote_logs,
 )
 from yarnling.cluster.directory import NODES_MAX, STATE_STORE, ClusterDirectory, NodePlace
 from yarnling.cluster.fork_messages import NM, RM, DaemonRequest
@@ -31,10 +35,16 @@ from yarnling.cluster.nodes import Node
 from yarnling.cluster.processes import end_orphans
 
 ADDED_MAX = 1000
-"""Nodes that can be added later. The ResourceManager reads the table of racks once, so it must list them already."""
+"""How many nodes can be added later. The ResourceManager reads the table of racks only once, so it must already list
+them."""
 PRIVATE_MODE = 0o700
+PORTS_TRIED_MAX = 100
+"""Ports that are tried for the web services, each used by another cluster or program."""
+PORT_MAX = 65535
 EXIT_TIMEOUT_S = 30.0
 """How long a NodeManager may take to end its containers and unregister; it needs a quarter of a second."""
+
+_logger = logging.getLogger(__name__)
 
 
 class RouteOverride(Struct, frozen=True):
@@ -80,6 +90,27 @@ class PortReservations:
         self._sockets.append(bound)
         return f"{host}:{bound.getsockname()[1]}"
 
+    def reserve_from(self, address: str) -> str:
+        """`host:port` with the first free port from that of the address on, reserved from now on.
+
+        Raises InvalidArgumentException if none of the next PORTS_TRIED_MAX is free.
+        """
+        host, _, first = address.rpartition(":")
+        for port in range(int(first), min(int(first) + PORTS_TRIED_MAX, PORT_MAX + 1)):
+            bound = socket.socket()
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                bound.bind((host, port))
+            except OSError:
+                bound.close()
+                continue
+            self._sockets.append(bound)
+            return f"{host}:{port}"
+        raise InvalidArgumentException(
+            f"the web services: no port from {first} on is free, {PORTS_TRIED_MAX} were tried "
+            f"(name one: {resourcemanager.WEBAPP_ADDRESS.key}; or leave them out: yarnling up --no-web)"
+        )
+
     def close(self) -> None:
         while self._sockets:
             self._sockets.pop().close()
@@ -88,8 +119,10 @@ class PortReservations:
 class ClusterDaemons:
     """What a cluster runs. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`.
 
-    `pack`: nodes that share a process; None: as configured. `loopback`: daemons are tasks of the running event loop
-    instead of processes. `name`: how the error of another cluster that finds the directory in use names this one.
+    `pack` is the number of nodes that share a process; None: as configured. `loopback`: daemons are tasks of the
+    running event loop instead of processes. `web_port` is the first port tried for the RM's web services, if they are
+    enabled and have no address in the settings; 0: any free one. `name` is the cluster's name in the error that another
+    cluster reports if the directory is in use.
     """
 
     def __init__(
@@ -103,6 +136,7 @@ class ClusterDaemons:
         pack: int | None = None,
         routes: RouteOverrides | None = None,
         loopback: bool = False,
+        web_port: int = 0,
         name: str = "",
     ) -> None:
         self._conf_dir = conf_dir
@@ -112,11 +146,14 @@ class ClusterDaemons:
         self._pack = pack
         self.routes = routes
         self._loopback = loopback
+        self._web_port = web_port
         self._name = name
         self.nodes_max = min(nodes + ADDED_MAX, NODES_MAX)
         self._launcher: Launcher | LoopLauncher | None = None
         self._opened: ClusterDirectory | None = None
         self._ports = PortReservations()
+        self._files_of_user: hadoop_clients.Files | None = None
+        self._node_environment: dict[str, str] = {}
         self.addresses: dict[str, str] = {}
         self.log_dirs: list[Path] = []
         self.nodes: list[Node] = []
@@ -128,6 +165,11 @@ class ClusterDaemons:
         with nothing changed, if another cluster uses the directory or recovery is off and there is such state.
         """
         self.configuration: Configuration = composed(self._conf_dir, self._settings, self._sizes)
+        if hadoop_clients.are_served(self.configuration):
+            self._files_of_user = hadoop_clients.files_of_user(self._conf_dir)
+            self._node_environment |= hadoop_clients.node_environment(os.environ)
+            if notice := hadoop_clients.java_notice(os.environ):
+                _logger.info("%s", notice)
         self.directory = self._opened = ClusterDirectory.make(path, self._name)
         store = self.directory.path / (self.configuration.get(yarnling.STATE_STORE_FILE.key) or STATE_STORE)
         recovery = resourcemanager.RECOVERY_ENABLED.of(self.configuration)
@@ -136,7 +178,9 @@ class ClusterDaemons:
             end_orphans([self.directory.path])
         self.directory.prepare(store, discard=discard_state)
         secret_file = {yarnling.CLUSTER_SECRET_FILE.key: str(self.directory.secret_file)}
-        self.configuration = self.configuration.overridden(secret_file, ORIGIN)
+        self.configuration = with_remote_logs(
+            self.configuration.overridden(secret_file, ORIGIN), self._settings, self.directory.path
+        )
         numbers = range(1, self.nodes_max + 1)
         self.directory.write_racks([self.directory.node(number, self._racks) for number in numbers])
         kind = LoopLauncher if self._loopback else Launcher
@@ -159,7 +203,7 @@ class ClusterDaemons:
 
     @property
     def is_open(self) -> bool:
-        """Whether the directory has been made; stays true after the end."""
+        """True once the directory has been made, also after the cluster has ended."""
         return self._launcher is not None
 
     @property
@@ -178,10 +222,19 @@ class ClusterDaemons:
     async def start_rm(self) -> None:
         """Start the first ResourceManager and write its addresses into the cluster's files."""
         first = first_addresses(self._settings)
-        self._write_files({key: self._ports.reserve(address) for key, address in first.items()})
+        reserved = {key: self._ports.reserve(address) for key, address in first.items()}
+        if yarnling.WEB_ENABLED.of(self.configuration):
+            reserved[resourcemanager.WEBAPP_ADDRESS.key] = self._reserved_web_address()
+        self._write_files(reserved)
         rm = await self._launch("rm", RM, {})
-        self.addresses |= {key: rm.facts["addresses"][key] for key in RM_ADDRESSES}
+        self.addresses |= {key: rm.facts["addresses"][key] for key in reserved}
         self._write_files(self.addresses)
+
+    def _reserved_web_address(self) -> str:
+        key, address = resourcemanager.WEBAPP_ADDRESS.key, web_address(self._settings, self._web_port)
+        if key in self._settings or not self._web_port:
+            return self._ports.reserve(address)
+        return self._ports.reserve_from(address)
 
     async def restart_rm(self) -> Daemon:
         """Start a ResourceManager at the same addresses. Raises InvalidArgumentException if one is running."""
@@ -335,12 +388,15 @@ class ClusterDaemons:
     ) -> Daemon:
         conf = self.directory.conf
         log_file = str(self.directory.log_file(name))
-        environment: dict[str, str | None] = {"HADOOP_CONF_DIR": str(containers_conf or conf)}
+        environment: dict[str, str | None] = {**self._node_environment, "HADOOP_CONF_DIR": str(containers_conf or conf)}
         request = DaemonRequest(name, package, str(conf), log_file, overrides, environment)
         return await self.launcher.start(request)
 
     def _write_files(self, addresses: Mapping[str, str]) -> None:
-        self.directory.write_configuration(self._file_values(addresses))
+        of_clients = None
+        if self._files_of_user is not None:
+            of_clients = hadoop_clients.files(self._files_of_user, self._settings, self.directory, os.environ)
+        self.directory.write_configuration(self._file_values(addresses), of_clients)
 
     def _file_values(self, addresses: Mapping[str, str]) -> dict[str, str]:
         return file_values(self.configuration, addresses, self.directory, racks=self._racks > 1)

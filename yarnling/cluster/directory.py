@@ -1,4 +1,4 @@
-"""The files of a cluster on this machine: configuration, secret, racks, logs, and each node's own directories.
+"""The directory of a cluster: configuration, secret, racks, logs, and each node's own directories.
 
     conf/yarn-site.xml            with the addresses that the RM really has, once it is ready
     conf/capacity-scheduler.xml
@@ -9,10 +9,11 @@
     rm-state.sqlite               applications, with recovery; the next cluster with recovery resumes them
     logs/rm.log, logs/nm-1.log    the daemons' logs
     staging                       files that clients ship with applications
+    remote-logs                   aggregated logs, if aggregation is on
     nm-1/local, nm-1/userlogs     work directories and logs of containers
     conf-nm-1                     configuration of one node's containers, with network faults
 
-It is a temporary directory that is deleted at the end, or one that the user names, which is kept.
+The directory is either a temporary one, which is deleted with the cluster, or one that the user names, which is kept.
 """
 
 from __future__ import annotations
@@ -38,15 +39,18 @@ from yarn.settings.scheduler import PREFIX
 from yarnling.cluster.processes import LOCK_FILE
 
 STATE_STORE = "rm-state.sqlite"
+REMOTE_LOGS = "remote-logs"
+CLIENT_FILES = CORE_SITE, MAPRED_SITE = "core-site.xml", "mapred-site.xml"
+"""What Hadoop's own clients read besides yarn-site.xml."""
 HOLDER_BYTES_MAX = 4096
-"""Bytes read of a lock file, which has a process id and a name."""
+"""How many bytes of a lock file are read; it contains a process id and a name."""
 FIRST_NODE = ipaddress.IPv4Address("127.0.0.2")
 NODES_MAX = 60_000
-"""Far fewer than the 16 million loopback addresses."""
+"""The limit on nodes, which is far below the 16 million loopback addresses."""
 
 
 class NodePlace(Struct, frozen=True):
-    """The identity of a node: `number` from 1, `name` (nm-1), a loopback address as its host, its directories.
+    """The identity of a node: its `number` from 1, its `name` (nm-1), a loopback address as its host, its directories.
 
     `process` is the name of its NodeManager's process, which it shares with other nodes if it `is_packed`.
     """
@@ -66,9 +70,9 @@ class DirectoryInUse(YarnException):
 
 
 class DirectoryLock:
-    """An exclusive lock on a directory, until it is released or this process ends.
+    """An exclusive lock on a directory. The lock lasts until it is released or this process ends.
 
-    It is a kernel lock (flock), so a killed process cannot leave it behind. Programs that this process starts do not
+    The lock is a kernel lock (flock), so it does not outlive a killed process. Programs that this process starts do not
     inherit it.
     """
 
@@ -77,7 +81,7 @@ class DirectoryLock:
 
     @staticmethod
     def take(directory: Path, name: str) -> DirectoryLock:
-        """Lock `directory`, which exists, for the cluster `name` ("" if it has no name) of this process.
+        """Lock an existing directory for this process's cluster, whose name is `name` ("" if it has none).
 
         Raises DirectoryInUse, which names the holder, and OSError.
         """
@@ -97,7 +101,7 @@ class DirectoryLock:
         return DirectoryLock(descriptor)
 
     def release(self) -> None:
-        """Let others use the directory; releasing twice is a no-op. The file stays: deleting it would race."""
+        """Release the lock; releasing twice is a no-op. The lock file stays, because deleting it would cause a race."""
         if self._descriptor >= 0:
             # A child that was forked without an exec has a copy of the descriptor, so closing ours would not unlock.
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
@@ -106,7 +110,7 @@ class DirectoryLock:
 
 
 class ClusterDirectory:
-    """The directory of one cluster. `temporary`: made for the cluster and deleted with it."""
+    """The directory of one cluster. A `temporary` directory is made for the cluster and deleted with it."""
 
     def __init__(self, path: Path, *, temporary: bool, lock: DirectoryLock | None = None) -> None:
         self.path = path
@@ -122,9 +126,9 @@ class ClusterDirectory:
 
     @staticmethod
     def make(path: Path | None, name: str = "") -> ClusterDirectory:
-        """The directory `path`, locked for the cluster `name` and otherwise unchanged; None makes a temporary one.
+        """Lock the directory `path` for the cluster `name` and leave it unchanged. None makes a temporary directory.
 
-        Raises DirectoryInUse if another cluster uses it, and YarnException if it cannot be made.
+        Raises DirectoryInUse if another cluster uses the directory, and YarnException if the directory cannot be made.
         """
         with _refusing(path or Path(tempfile.gettempdir())):
             if path is None:
@@ -167,14 +171,14 @@ class ClusterDirectory:
             if discard:
                 for file in _files_of(store):
                     shutil.rmtree(file) if file.is_dir() else file.unlink()
-            # The new cluster has as many nodes as requested, also if earlier ones were decommissioned.
+            # The new cluster has as many nodes as requested, even if nodes of an earlier cluster were decommissioned.
             self.excluded_hosts.write_text("")
             if not (_has_content(store) and self.secret_file.exists()):
                 self.secret_file.unlink(missing_ok=True)
                 write_cluster_secret(self.secret_file)
 
     def log_file(self, name: str) -> Path:
-        """The log of the daemon `name`."""
+        """The log file of the daemon `name`."""
         return self.logs / f"{name}.log"
 
     def node(self, number: int, racks: int) -> NodePlace:
@@ -207,12 +211,21 @@ class ClusterDirectory:
         """Write the table from which the RM takes the racks of hosts."""
         _replace(self.topology_table, "".join(f"{place.host} {place.rack}\n" for place in places))
 
-    def write_configuration(self, values: Mapping[str, str]) -> None:
-        """Write both files, each replaced in one step, because daemons and AMs may be reading them."""
+    def write_configuration(
+        self, values: Mapping[str, str], of_clients: Mapping[str, Mapping[str, str]] | None = None
+    ) -> None:
+        """Write the files, each replaced in one step, because daemons and AMs may be reading them.
+
+        `of_clients` {file name: {key: value}}: CLIENT_FILES, if Hadoop's own clients are to be answered; None deletes
+        those that an earlier cluster may have left.
+        """
         queues = {key: value for key, value in values.items() if key.startswith(PREFIX)}
         site = {key: value for key, value in values.items() if key not in queues}
-        _replace(self.conf / "yarn-site.xml", to_xml(site))
-        _replace(self.conf / "capacity-scheduler.xml", to_xml(queues))
+        for name, content in {"yarn-site.xml": site, "capacity-scheduler.xml": queues, **(of_clients or {})}.items():
+            _replace(self.conf / name, to_xml(content))
+        if of_clients is None:
+            for name in CLIENT_FILES:
+                (self.conf / name).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -227,7 +240,7 @@ def _refusing(path: Path) -> Iterator[None]:
 
 
 def _described(holder: bytes) -> str:
-    """The cluster that a lock file names, with the remedy. The content of the file is not trusted."""
+    """Describe the cluster that a lock file names, with the remedy. The content of the file is not trusted."""
     elsewhere = "name another directory"
     try:
         record = json.loads(holder)
@@ -245,7 +258,10 @@ def _files_of(store: Path) -> list[Path]:
 
 
 def _has_content(store: Path) -> bool:
-    """Whether a ResourceManager has written to the store; one killed while it creates the store leaves a directory."""
+    """True if a ResourceManager has written to the store.
+
+    An RM that was killed before that leaves an empty directory.
+    """
     return any(file.is_file() and file.stat().st_size > 0 for file in _files_of(store))
 
 

@@ -9,16 +9,17 @@ from typing import Any
 from msgspec import Struct, field, to_builtins
 
 PACKET_BYTES_MAX = 64 * 1024
-"""Size limit of a message. A request has about 2 KB; the kernel accepts packets of 200 KB."""
+"""The size limit of a message. A request has about 2 KB; the kernel accepts packets of 200 KB."""
 
 RM = "rm"
-"""The package of the ResourceManager. It does not wait for NodeManagers to become ready: they may wait for it."""
+"""The package of the ResourceManager. Unlike a NodeManager, it is started without waiting for
+NodeManagers to be ready."""
 NM = "nm"
 """The package of a NodeManager."""
 
 
 class DaemonRequest(Struct, frozen=True):
-    """Start a daemon: `package` is rm or nm; `overrides` {key: value} win over the files in `conf_dir`.
+    """Start a daemon of the package rm or nm. `overrides` {key: value} take precedence over the files in `conf_dir`.
 
     `environment` {variable: value} is added to the environment of the fork server; None removes a variable.
     """
@@ -39,14 +40,14 @@ class DaemonStarted(Struct, frozen=True):
 
 
 class DaemonReady(Struct, frozen=True):
-    """The daemon serves; `facts` is its ready line (addresses, ids)."""
+    """The daemon is ready to serve. `facts` is the content of its ready line (addresses, ids)."""
 
     name: str
     facts: dict[str, Any]
 
 
 class DaemonExited(Struct, frozen=True):
-    """The daemon has ended; `status` is an exit status, or a negative signal number as in subprocess."""
+    """The daemon has ended. `status` is an exit status, or a negative signal number as in subprocess."""
 
     name: str
     pid: int
@@ -67,7 +68,7 @@ _KINDS: dict[str, type[Any]] = {
 
 
 def encode(message: Message) -> bytes:
-    """The packet for `message`. Raises ValueError if it would exceed PACKET_BYTES_MAX."""
+    """Encode a message as a packet. Raises ValueError if the packet would exceed PACKET_BYTES_MAX."""
     packet = json.dumps({type(message).__name__: to_builtins(message)}).encode()
     if len(packet) > PACKET_BYTES_MAX:
         raise ValueError(f"{message.name}: a message of {len(packet)} bytes, at most {PACKET_BYTES_MAX}")
@@ -75,7 +76,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode(packet: bytes) -> Message:
-    """The message in a packet from the other side, which is trusted to send valid messages."""
+    """Decode a packet of the other side, which is trusted to send valid messages."""
     ((kind, fields),) = json.loads(packet).items()
     message: Message = _KINDS[kind](**fields)
     return message

@@ -1,14 +1,17 @@
-"""The process that starts a cluster's daemons: it imports everything once, then forks.
+"""The process that starts a cluster's daemons: it imports all modules once, then forks.
 
-A forked daemon starts in milliseconds and shares the memory of everything imported; a program would import it again
-(75 ms of CPU, twice the memory). Forking is sound only while this process has one thread and has not used gRPC, so it
-serves with a selector instead of asyncio, and every fork asserts that there is one thread.
+A forked daemon starts in milliseconds, and shares the memory of the imported modules. A program would import them
+again, which takes 75 ms of CPU and twice the memory. Forking is only safe while this process has one thread and has not
+used gRPC. So the fork server uses a selector instead of asyncio, and asserts before every fork that there is one
+thread.
 
-It is the ancestor of every process of the cluster (a child subreaper), so none can outlive it unnoticed. When its owner
-closes the socket or exits, killed or not, it ends all of them and exits.
+The fork server is the ancestor of every process of the cluster (a child subreaper), so no process can outlive it
+unnoticed. When its owner closes the socket or exits, even if killed, the fork server ends all of these processes and
+exits.
 
-Started as `python -m yarnling.cluster.fork_server SOCKET-FD DIRECTORY [--temporary]`. The directory is the cluster's:
-orphans are found by this argument, and with --temporary the directory is deleted at the end.
+The fork server is started as `python -m yarnling.cluster.fork_server SOCKET-FD DIRECTORY [--temporary]`. The directory
+is the cluster's. A later cluster in this directory finds an orphaned fork server by this argument. With --temporary,
+the directory is deleted at the end.
 """
 
 from __future__ import annotations
@@ -45,14 +48,16 @@ from yarnling.cluster.fork_messages import (
 from yarnling.cluster.processes import adopt_orphans, descendants, kill
 
 STOP_GRACE_S = 1.0
-"""Time between SIGTERM and SIGKILL for daemons, so that a cluster is gone within two seconds."""
+"""The time in seconds between SIGTERM and SIGKILL for daemons. It is short, so that a cluster ends
+within two seconds."""
 RM_GRACE_S = 0.2
-"""Minimum of that for the ResourceManager, however long its nodes took."""
+"""The minimum grace period of the ResourceManager in seconds, however long its nodes took."""
 KILL_ROUNDS_MAX = 50
-"""Rounds of killing descendants; each takes those that the previous one missed. One is nearly always enough."""
+"""The limit on rounds of killing descendants. Each round kills the processes that the previous round missed; nearly
+always one round is enough."""
 STARTING_MAX = 4 * (os.cpu_count() or 1)
-"""Daemons that start at the same time; the next are started when half of them are ready. 300 at the same time on two
-cores took four times the CPU, because the kernel serialises their first writes to shared pages."""
+"""How many daemons start at the same time. The next are started when half of them are ready. On two cores, starting 300
+at the same time took four times the CPU, because the kernel serialises their first writes to shared pages."""
 READY_BYTES_MAX = 64 * 1024
 
 
@@ -68,22 +73,24 @@ class RunningDaemon:
 
 
 class Starter(Protocol):
-    """A way to start daemons (yarnling.cluster.daemon_starters)."""
+    """One way to start daemons (yarnling.cluster.daemon_starters)."""
 
     def prepare(self, request: DaemonRequest) -> Callable[[int], int]:
-        """Do everything that can be done before the start; the rest is a function of the ready pipe's descriptor.
+        """Prepare the start of a daemon. Returns a function that starts it, given the ready pipe's file descriptor.
 
-        Raises YarnException for a faulty configuration.
+        Raises YarnException if the configuration has faults.
         """
         ...
 
     def import_ahead(self) -> None:
-        """Import what the next requests are likely to need, while the daemons just started initialise."""
+        """Import modules that the next requests probably need, while the daemons just started initialise."""
         ...
 
 
 class ForkServer:
-    """Starts daemons on request of `owner`, reports their ready lines and exits to it, and ends when it does."""
+    """Starts daemons at the request of `owner`, reports their ready lines and exits to it, and ends when the owner
+    ends.
+    """
 
     def __init__(self, owner: socket.socket, starter: Starter) -> None:
         self._owner = owner
@@ -94,7 +101,7 @@ class ForkServer:
         self._stopping = False
 
     def serve(self) -> None:
-        """Serve until the owner goes; then end all descendants."""
+        """Serve requests until the owner disconnects; then end all descendants."""
         wakeup = _signals_to_pipe()
         self._selector.register(self._owner, selectors.EVENT_READ, self._on_request)
         self._selector.register(wakeup, selectors.EVENT_READ, lambda: self._on_signal(wakeup))
@@ -118,7 +125,7 @@ class ForkServer:
         self._start_waiting()
 
     def _next_packet(self) -> bytes | None:
-        """The next packet; b"" if the owner has gone, None if none has arrived."""
+        """The next packet; b"" if the owner has disconnected, None if no packet has arrived."""
         try:
             return self._owner.recv(PACKET_BYTES_MAX, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -127,7 +134,7 @@ class ForkServer:
             return b""
 
     def _start_waiting(self) -> None:
-        """Start a batch of waiting daemons, unless enough are starting."""
+        """Start a batch of waiting daemons, unless enough daemons are starting already."""
         starting = sum(daemon.ready_fd >= 0 and daemon.package != RM for daemon in self._daemons.values())
         if self._waiting and starting <= STARTING_MAX // 2 and not self._stopping:
             self._launch([self._waiting.popleft() for _ in range(min(len(self._waiting), STARTING_MAX - starting))])
@@ -160,7 +167,7 @@ class ForkServer:
         self._report(DaemonStarted(daemon.name, daemon.pid))
 
     def _on_ready_pipe(self, daemon: RunningDaemon) -> None:
-        # One select may return its exit too, which was then handled first.
+        # One call of select may also have returned the daemon's exit, which was handled first.
         if daemon.ready_fd >= 0:
             self._on_ready_line(daemon)
         self._start_waiting()
@@ -206,9 +213,10 @@ class ForkServer:
             self._stopping = True
 
     def _end_everything(self) -> None:
-        """Send SIGTERM to the daemons, which end their containers; after the grace period SIGKILL to what is left.
+        """Send SIGTERM to the daemons, which end their containers.
 
-        NodeManagers first: they unregister from the ResourceManager, and would wait for it if it had gone.
+        After the grace period send SIGKILL to the remaining ones. NodeManagers get SIGTERM first: they unregister from
+        the ResourceManager, and would wait for it if it had ended.
         """
         self._selector.unregister(self._owner)
         deadline = time.monotonic() + STOP_GRACE_S
@@ -228,7 +236,7 @@ class ForkServer:
 
 
 def main(arguments: list[str]) -> None:
-    # No collection while importing: imported objects are never garbage. Daemons enable it again.
+    # Garbage collection is off during imports, because imported objects are never garbage. Daemons enable it again.
     gc.disable()
     from yarnling.cluster.daemon_starters import chosen
 
@@ -242,7 +250,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _signals_to_pipe() -> int:
-    """The reading end of a pipe that gets a byte for every SIGCHLD and SIGTERM; SIGINT is ignored."""
+    """A file descriptor from which a byte can be read for every SIGCHLD and SIGTERM. SIGINT is ignored."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -253,7 +261,7 @@ def _signals_to_pipe() -> int:
 
 
 def _do_nothing(number: int, frame: FrameType | None) -> None:
-    """Do nothing: Python writes to the wake-up pipe only for signals that have a handler."""
+    """A signal handler that does nothing. Python writes to the wake-up pipe only for signals that have a handler."""
 
 
 def _next_ended_child() -> tuple[int, int] | None:

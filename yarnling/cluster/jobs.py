@@ -1,4 +1,4 @@
-"""Jobs: a line of shell that runs in a number of containers, and the result of each container."""
+"""Jobs: a shell command line that runs in a number of containers, and the result of each container."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ status=$?
 echo $status >"$1"
 exit $status
 """
-"""Shipped as a file: a command in a launch context passes through two shells, and the first would expand its `$`.
+"""The script that a job's containers run. The script is shipped as a file, because a command in a launch context passes
+through two shells, and the first one would expand its `$`.
 
-The exit status of the command is written to $1: a NodeManager reports it only to the ApplicationMaster, which reports
-only how many containers failed.
+The script writes the exit status of the command to $1, because a NodeManager reports the status only to the
+ApplicationMaster, which reports only how many containers failed.
 """
 
 
 class Job(Struct, frozen=True):
-    """A line of shell to run in `containers` containers of the given size; `name`: by default the command."""
+    """A shell command line to run in `containers` containers of the given size. `name` is the command by default."""
 
     command: str
     containers: int = 1
@@ -58,7 +59,7 @@ class Job(Struct, frozen=True):
 
 
 class ContainerResult(Struct, frozen=True):
-    """The output of a container and its exit status; None if it was killed or lost before it exited."""
+    """The output of a container, and its exit status, which is None if it was killed or lost before it exited."""
 
     container_id: ContainerId
     exit_status: int | None
@@ -67,7 +68,7 @@ class ContainerResult(Struct, frozen=True):
 
 
 class JobResult(Struct, frozen=True):
-    """How a job ended: the application's last report, and the results of its containers without the AMs'."""
+    """How a job ended: the last report of the application, and the results of its containers except those of AMs."""
 
     report: ApplicationReport
     containers: tuple[ContainerResult, ...]
@@ -90,7 +91,10 @@ class JobResult(Struct, frozen=True):
 
 
 async def run_job(client: Client, job: Job, timeout_s: float | None = None) -> JobResult:
-    """Submit the job and wait until it has ended. Raises WaitTimeout after killing it if that takes `timeout_s`."""
+    """Submit the job and wait until it has ended.
+
+    If that takes longer than `timeout_s`, kill it and raise WaitTimeout.
+    """
     app_id = (await client.start(job.submission())).application_id
     try:
         report = await client.wait(app_id, timeout_s=timeout_s)
@@ -104,7 +108,7 @@ async def run_job(client: Client, job: Job, timeout_s: float | None = None) -> J
 
 
 async def container_results(client: Client, app_id: ApplicationId) -> tuple[ContainerResult, ...]:
-    """The results of the application's containers, by id, without its ApplicationMasters."""
+    """The results of the application's containers, sorted by id, without its ApplicationMasters."""
     ams = {attempt.am_container_id for attempt in await client.attempts(app_id)}
     texts: dict[ContainerId, dict[str, str]] = {}
     for log in client.logs(app_id):

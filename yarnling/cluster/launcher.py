@@ -1,4 +1,4 @@
-"""The owner's side of the fork server: start daemons, wait until they are ready, notice when they end."""
+"""The owner's side of the fork server: starts daemons, waits until they are ready, and notices when they end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from yarnling.cluster.processes import kill, kill_with_descendants, those_of_clu
 
 LOG_TAIL_LINES = 15
 STOP_S = 2.0
-"""How long the fork server may take to end everything; then the processes of the cluster are killed from here."""
+"""How long, in seconds, the fork server may take to end all processes, before this process kills them."""
 KILL_TIMEOUT_S = 1.0
 LOG_FILE = "fork-server.log"
 
@@ -41,13 +41,16 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 class DaemonFailed(YarnException):
-    """A daemon ended before it was ready; the message has the end of its log."""
+    """A daemon ended before it was ready. The message contains the end of its log."""
 
 
 @dataclass
 class Daemon:
-    """A daemon of the cluster. `pid` is valid once `spawned` is set; `exit_status` is None while it runs, a negative
-    signal number if a signal ended it."""
+    """A daemon of the cluster.
+
+    `pid` is valid once `spawned` is set. `exit_status` is None while the daemon runs, and a negative signal number if a
+    signal ended it.
+    """
 
     name: str
     log_file: Path
@@ -60,9 +63,10 @@ class Daemon:
 
 
 class Launcher:
-    """Starts daemons through a fork server of its own. `directory` is the cluster's.
+    """Starts daemons through its own fork server. `directory` is the cluster's directory.
 
-    `temporary`: the fork server deletes the directory when everything has ended, even if this process was killed.
+    If `temporary`, the fork server deletes the directory when all processes have ended, even if this process was
+    killed.
     """
 
     def __init__(self, directory: Path, *, temporary: bool) -> None:
@@ -72,7 +76,7 @@ class Launcher:
         self._process: subprocess.Popen[bytes] | None = None
         self._pidfd = -1
         self._gone = asyncio.Event()
-        # An event loop keeps one writer for each socket: of two sock_sendall that wait, the first would wait for ever.
+        # An event loop keeps one writer for each socket: if two sock_sendall calls wait, the first would wait forever.
         self._sending = asyncio.Lock()
         self.daemons: dict[str, Daemon] = {}
 
@@ -102,7 +106,7 @@ class Launcher:
         loop.add_reader(self._pidfd, self._on_gone)
 
     async def start(self, request: DaemonRequest) -> Daemon:
-        """Start a daemon and wait for its ready line. Raises DaemonFailed if it ends before."""
+        """Start a daemon and wait for its ready line. Raises DaemonFailed if the daemon ends before that."""
         if self._gone.is_set():
             raise DaemonFailed(f"{request.name} did not start: {self._end_of_fork_server()}")
         daemon = Daemon(request.name, Path(request.log_file))
@@ -113,7 +117,7 @@ class Launcher:
         return daemon
 
     async def close(self) -> None:
-        """End all daemons and their containers; returns when no process is left."""
+        """End all daemons and their containers. Returns when no process is left."""
         if self._process is None:
             return
         try:
@@ -128,14 +132,14 @@ class Launcher:
             self._sweep(self._process)
 
     def terminate(self, daemon: Daemon) -> None:
-        """Send SIGTERM, and SIGCONT so that a paused daemon receives it."""
+        """Send SIGTERM to a daemon, and SIGCONT so that a paused daemon receives it."""
         os.kill(daemon.pid, signal.SIGTERM)
-        # The first signal may have ended it already.
+        # The first signal may already have ended the daemon.
         with contextlib.suppress(ProcessLookupError):
             os.kill(daemon.pid, signal.SIGCONT)
 
     def kill(self, daemon: Daemon, *, descendants: bool) -> None:
-        """Send SIGKILL, with `descendants` also to its containers."""
+        """Send SIGKILL to a daemon; with `descendants`, also to its containers."""
         if descendants:
             kill_with_descendants(daemon.pid)
         else:
@@ -152,12 +156,12 @@ class Launcher:
         os.kill(daemon.pid, signal.SIGCONT)
 
     async def wait_gone(self) -> str:
-        """Return once the fork server has ended, with the end of its log."""
+        """Wait until the fork server has ended, and return the end of its log."""
         await self._gone.wait()
         return self._end_of_fork_server()
 
     def _read(self) -> None:
-        """Read one packet; the event loop calls again if there are more."""
+        """Read one packet. The event loop calls this method again if more packets have arrived."""
         try:
             packet = self._socket.recv(PACKET_BYTES_MAX)
         except BlockingIOError:
@@ -184,7 +188,7 @@ class Launcher:
             case DaemonRefused(_, problem):
                 self._note_exit(daemon, 1, problem)
             case DaemonExited() | DaemonRequest():
-                # The exit of an earlier process of a daemon that was restarted since.
+                # This is the exit of an earlier process of a daemon that has been restarted since.
                 pass
 
     def _note_exit(self, daemon: Daemon, status: int, how: str) -> None:
@@ -198,7 +202,7 @@ class Launcher:
             daemon.ready.set_exception(DaemonFailed(problem))
 
     def _on_gone(self) -> None:
-        """The fork server has ended; its last messages are still in the socket."""
+        """Handle the end of the fork server, whose last messages are still in the socket."""
         assert self._process is not None
         asyncio.get_running_loop().remove_reader(self._pidfd)
         os.close(self._pidfd)
@@ -220,7 +224,7 @@ class Launcher:
         return f"the fork server, process {self._process.pid}, {by} {how}{log_tail(self._directory / LOG_FILE)}"
 
     def _sweep(self, process: subprocess.Popen[bytes]) -> None:
-        """Kill the processes that the fork server left because it was killed itself."""
+        """Kill the processes that the fork server left behind because it was itself killed."""
         if process.poll() == 0:
             return
         orphans = those_of_cluster(self._directory)
@@ -241,7 +245,7 @@ def log_tail(log_file: Path, lines: int = LOG_TAIL_LINES) -> str:
 
 
 def _exit_text(status: int) -> str:
-    """How a process ended, in words: "exit status 2", "SIGKILL"."""
+    """Describe how a process ended: "exit status 2", "SIGKILL"."""
     return f"exit status {status}" if status >= 0 else signal.Signals(-status).name
 
 

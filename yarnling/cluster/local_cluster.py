@@ -28,12 +28,13 @@ from yarnling.cluster.blocking import BlockingCluster, Portal
 from yarnling.cluster.configuration import emulation_setting, node_sizes, unknown_keys
 from yarnling.cluster.daemons import ClusterDaemons, RouteOverrides
 from yarnling.cluster.directory import NODES_MAX
+from yarnling.cluster.hadoop_clients import settings_for
 from yarnling.cluster.running_cluster import RunningCluster
 
 START_TIMEOUT_S = 120.0
-"""Enough for hundreds of nodes on one slow core; a daemon that fails is reported at once."""
+"""How long a cluster may take to start, in seconds: enough for hundreds of nodes on one slow core."""
 START_TIMEOUT_S_A_NODE = 0.05
-"""Added to it for each node."""
+"""The seconds that each node adds to START_TIMEOUT_S."""
 
 _logger = logging.getLogger(__name__)
 
@@ -47,8 +48,10 @@ class ClusterOptions(Struct, frozen=True):
     resuming them. `emulated`: containers are emulated by the ready-made table (True) or the one in a file
     (docs/emulated-containers.md). `loopback`: daemons run in this process's event loop, which is quicker; they cannot
     be killed or paused. `network_faults`: route connections through proxies, for `partition_node` and `slow_node`.
-    `routes`: other routes between the processes; not with `pack`. `name`: how the error of another cluster that finds
-    the directory in use names this one.
+    `routes`: other routes between the processes; not with `pack`. `hadoop_classpath`: with `hadoop=True`, where AMs of
+    MapReduce and other programs find Hadoop's jars, for example "/opt/hadoop/*"; Spark and Flink bring their own.
+    `web_port`: the first port tried for the web services (yarn.yarnling.web.enabled); 0: any free one. `name` is the
+    cluster's name in the error that another cluster reports if the directory is in use.
     """
 
     racks: int = 1
@@ -59,6 +62,8 @@ class ClusterOptions(Struct, frozen=True):
     loopback: bool = False
     network_faults: bool = False
     routes: RouteOverrides | None = None
+    hadoop_classpath: str | None = None
+    web_port: int = 0
     name: str = ""
 
 
@@ -67,7 +72,8 @@ class LocalCluster(RunningCluster):
 
     `memory_mb`, `vcores`: of each node. `conf`: a directory with Hadoop's files. `settings` {key: value} win over it,
     and over what the cluster sets itself (addresses, directories, node sizes). `fast` divides every timer by 20
-    (FAST_TIME_FACTOR).
+    (FAST_TIME_FACTOR). `hadoop`: answer Hadoop's own clients, such as spark-submit, which find the cluster through
+    `hadoop_environment` (docs/hadoop-clients.md).
     """
 
     def __init__(
@@ -79,10 +85,12 @@ class LocalCluster(RunningCluster):
         conf: Path | str | None = None,
         settings: Mapping[str, str] | None = None,
         fast: bool = False,
+        hadoop: bool = False,
         options: ClusterOptions = ClusterOptions(),  # noqa: B008  immutable
     ) -> None:
         _check(nodes, options)
         own = _checked(settings or {}) | emulation_setting(options.emulated)
+        own = settings_for(hadoop, options.hadoop_classpath) | own
         if fast:
             own.setdefault(yarnling.TIME_FACTOR.key, str(FAST_TIME_FACTOR))
         self._node_count = nodes
@@ -98,6 +106,7 @@ class LocalCluster(RunningCluster):
                 pack=1 if options.network_faults else options.pack,
                 routes=options.routes,
                 loopback=options.loopback,
+                web_port=options.web_port,
                 name=options.name,
             )
         )
@@ -169,7 +178,7 @@ class LocalCluster(RunningCluster):
 
 
 def _check(nodes: int, options: ClusterOptions) -> None:
-    """Raises InvalidArgumentException for numbers out of bounds and options that exclude one another."""
+    """Raise InvalidArgumentException for numbers out of bounds and for options that exclude one another."""
     if options.discard_state and options.directory is None:
         problem = "a temporary directory has no state of an earlier cluster"
         raise InvalidArgumentException(f"discard_state = True: {problem} (name the directory whose state it is)")
@@ -193,7 +202,7 @@ def _checked(settings: Mapping[str, str]) -> dict[str, str]:
     `${...}` in values may refer to any key.
     """
     problems = [
-        f"{key} = {value!r}: must be a text (write {str(value)!r})"
+        f"{key} = {value!r}: must be a string (write {str(value)!r})"
         for key, value in settings.items()
         if not isinstance(value, str)
     ]

@@ -1,7 +1,7 @@
-"""Loopback mode: the daemons of a cluster run as tasks in the event loop of the process that uses it, for quick tests.
+"""Loopback mode: the daemons of a cluster run as tasks in the event loop of the calling process, for quick tests.
 
-Shells, servers and protocols are the same as in processes of their own, and containers are still processes. Daemons
-cannot be killed or paused.
+Shells, servers and protocols are the same as those of separate processes, and containers are still processes. The
+daemons cannot be killed or paused.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from yarnling.cluster.fork_messages import RM, DaemonRequest
 from yarnling.cluster.launcher import STOP_S, Daemon, DaemonFailed, environment_of_daemons, log_tail
 
 LOGGED = ("rm", "nm", "wire")
-"""The loggers of the daemons: each daemon's records go to its own file, at INFO, as with processes."""
+"""The loggers of the daemons. Each daemon's records go to its own log file, at INFO, as with separate processes."""
 
 _log: contextvars.ContextVar[TextIO | None] = contextvars.ContextVar("yarnling_daemon_log", default=None)
 
 
 class LoopLauncher:
-    """As yarnling.cluster.launcher.Launcher, with tasks of the running event loop instead of processes."""
+    """Does what yarnling.cluster.launcher.Launcher does, with tasks of the running event loop instead of processes."""
 
     def __init__(self, directory: Path, *, temporary: bool) -> None:
         self._directory = directory
@@ -43,19 +43,19 @@ class LoopLauncher:
 
     @property
     def pid(self) -> int:
-        """The process id of the ancestor of all containers: this process."""
+        """The process id of the ancestor of all containers, which is this process."""
         return os.getpid()
 
     def open(self) -> None:
         _log_by_daemon()
 
     async def start(self, request: DaemonRequest) -> Daemon:
-        """Start a daemon and wait until it is ready. Raises DaemonFailed if it ends before."""
+        """Start a daemon and wait until it is ready. Raises DaemonFailed if the daemon ends before that."""
         daemon = Daemon(request.name, Path(request.log_file), pid=os.getpid())
         daemon.spawned.set()
         self.daemons[request.name] = daemon
         stop = self._stops[request.name] = asyncio.Event()
-        # Not a task group: the task that opened it would have to close it. `close` awaits all tasks.
+        # A task group is not used, because the task that opened it would have to close it. `close` awaits all tasks.
         task = asyncio.get_running_loop().create_task(
             self._run(request, daemon, stop), context=contextvars.copy_context()
         )
@@ -64,7 +64,7 @@ class LoopLauncher:
         return daemon
 
     async def close(self) -> None:
-        """End all daemons, NodeManagers first, because they unregister from the ResourceManager."""
+        """End all daemons. NodeManagers come first, because they unregister from the ResourceManager."""
         for names in ([name for name in self._tasks if name != "rm"], list(self._tasks)):
             await self._end(names)
         self._closed.set()
@@ -76,7 +76,7 @@ class LoopLauncher:
         return "the cluster was closed"
 
     def terminate(self, daemon: Daemon) -> None:
-        """End a daemon as SIGTERM would."""
+        """End a daemon as SIGTERM would end its process."""
         self._stops[daemon.name].set()
 
     def kill(self, daemon: Daemon, *, descendants: bool) -> NoReturn:
@@ -105,7 +105,7 @@ class LoopLauncher:
             await asyncio.wait(late)
 
     async def _run(self, request: DaemonRequest, daemon: Daemon, stop: asyncio.Event) -> None:
-        """Run the daemon; its errors go to its log and its exit status, and are not raised."""
+        """Run a daemon. The daemon's errors are logged and set its exit status; they are not raised."""
         status, problem = 1, "cancelled"
         with daemon.log_file.open("a", buffering=1) as log:
             _log.set(log)
@@ -154,7 +154,7 @@ def _no_process(daemon: Daemon, verb: str) -> InvalidArgumentException:
 
 
 class _ByDaemon(logging.Handler):
-    """Writes the log records of a daemon's tasks to that daemon's file, and no others."""
+    """Writes the log records of one daemon's tasks to that daemon's file."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log = _log.get()

@@ -1,14 +1,16 @@
-"""The network between a cluster's processes: a TCP proxy for each link, on which faults are injected. For node k
+"""The network between a cluster's processes, with a TCP proxy for each link, into which faults are injected.
+
+The links of node k, and the link of clients, are:
 
     tracker-k    its NodeManager to the ResourceManager       scheduler-k    its AMs to the ResourceManager
-    node-k       everyone to its NodeManager                  clients        clients to the ResourceManager
+    node-k       all callers to its NodeManager               clients        clients to the ResourceManager
 
-A NodeManager advertises the address of its proxy and listens on another one (yarn.nodemanager.bind-host). Its
-ApplicationMasters find the ResourceManager through a configuration directory of the node's own.
+A NodeManager advertises the address of its proxy and listens at another one (yarn.nodemanager.bind-host). The node's
+ApplicationMasters find the ResourceManager through a configuration directory that only this node has.
 
-A proxy does to a TCP stream what a network does to it: hold it back and let it pass later (an unplugged cable; TCP
-retransmits), delay it, throttle it, break the connection. Bytes are never dropped, as TCP never loses any: a lost
-packet is the pause until its retransmission.
+A proxy does to a TCP stream what a network can do to it: it holds data back and lets it pass later (as an unplugged
+cable does, because TCP retransmits), delays it, throttles it, or breaks the connection. Bytes are never dropped,
+because TCP never loses any: a lost packet is a pause until it is retransmitted.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import shutil
 import socket
 import struct
 import time
@@ -28,25 +31,27 @@ from msgspec import Struct
 from wire.hadoop_xml import to_xml
 from yarn.settings import nodemanager, resourcemanager
 from yarnling.cluster.daemons import RouteOverride
-from yarnling.cluster.directory import NodePlace
+from yarnling.cluster.directory import CLIENT_FILES, NodePlace
 
 HOST = "127.0.0.1"
 NODE_NETWORK = "127.128."
-"""Where a node behind a proxy listens: 127.0.0.4 becomes 127.128.0.4, with the same port."""
+"""The first half of the addresses where nodes behind a proxy listen: 127.0.0.4 becomes 127.128.0.4,
+with the same port."""
 CHUNK_BYTES = 16 * 1024
 CHUNKS_MAX = 64
-"""Chunks read but not yet sent, for each direction of a connection; then the sender has to wait."""
+"""The limit on chunks that were read but not sent, for each direction of a connection. At the limit, the sender must
+wait."""
 RETRANSMIT_S = 0.2
-"""The pause that a lost packet causes: Linux's minimum retransmission timeout."""
+"""The pause, in seconds, that a lost packet causes: Linux's minimum retransmission timeout."""
 BACKLOG = 1024
 
 
 class NetworkFault(Struct, frozen=True):
-    """What is wrong with a link. `requests`, `replies`: nothing passes in that direction; `forgets`: what was held back
-    is discarded at the end, with its connection. `reset`: every connection is reset, existing and new.
+    """What is wrong with a link.
 
-    `rate`: bytes a second, 0 is unlimited. `loss`, `breaks`: the probability that a chunk is lost, or breaks its
-    connection.
+    `requests`, `replies`: nothing passes in that direction. `forgets`: what was held back is discarded at the end, with
+    its connection. `reset`: every existing and every new connection is reset. `rate` is in bytes a second; 0 means
+    unlimited. `loss` and `breaks` are the probabilities that a chunk is lost, or breaks its connection.
     """
 
     requests: bool = False
@@ -61,7 +66,7 @@ class NetworkFault(Struct, frozen=True):
 
 @dataclass
 class Direction:
-    """One direction of a link with all its faults combined. Nothing passes while `is_open` is cleared."""
+    """One direction of a link, with all its faults combined. Nothing passes while the event `is_open` is not set."""
 
     delay_s: float = 0.0
     loss: float = 0.0
@@ -82,7 +87,10 @@ class Network:
         self.links: dict[str, Link] = {}
 
     async def of_node(self, place: NodePlace, values: Mapping[str, str]) -> RouteOverride:
-        """The node's addresses; its links are opened at the first start. `values`: the cluster's configuration."""
+        """The addresses for a node. The links of the node are opened at its first start.
+
+        `values` is the cluster's configuration.
+        """
         number = place.number
         tracker = await self._open(
             f"tracker-{number}", HOST, _target(values, resourcemanager.RESOURCE_TRACKER_ADDRESS.key)
@@ -100,6 +108,9 @@ class Network:
         }
         conf_dir.mkdir(exist_ok=True)
         (conf_dir / "yarn-site.xml").write_text(to_xml({**values, **own}))
+        for name in CLIENT_FILES:
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(self._directory / "conf" / name, conf_dir / name)
         return RouteOverride(
             {
                 nodemanager.ADDRESS.key: _text(front),
@@ -115,7 +126,7 @@ class Network:
         return {**addresses, resourcemanager.ADDRESS.key: _text(link)}
 
     def inject(self, key: int, names: tuple[str, ...], fault: NetworkFault) -> None:
-        """Put this fault on these links, until `remove(key)`."""
+        """Inject a fault into these links. The fault stays until `remove(key)`."""
         for name in names:
             self.links[name].inject(key, fault)
 
@@ -143,7 +154,7 @@ class Network:
 
 
 class SamePorts:
-    """Gives a restarted NodeManager the port, and so the NodeId, that it had before."""
+    """Gives a restarted NodeManager the port, and so the node id, that it had before."""
 
     def __init__(self) -> None:
         self._ports: dict[int, int] = {}
@@ -157,9 +168,9 @@ class SamePorts:
 
 
 class Link:
-    """A proxy: listens on a free port of `host` and forwards each connection to `target`.
+    """A proxy: it listens on a free port of `host` and forwards each connection to `target`.
 
-    `requests` is the direction from callers to the server, `replies` the way back. `close` it in the end.
+    `requests` is the direction from callers to the server, `replies` the opposite one. Call `close` at the end.
     """
 
     def __init__(self, name: str, draw: random.Random) -> None:
@@ -182,21 +193,21 @@ class Link:
         return self.address
 
     def inject(self, key: int, fault: NetworkFault) -> None:
-        """Add a fault to those already on the link, until `remove(key)`."""
+        """Add a fault to those already on the link. The fault stays until `remove(key)`."""
         self._faults[key] = fault
         self._apply()
         if fault.reset:
             self.reset_connections()
 
     def remove(self, key: int) -> None:
-        """Remove a fault; not an error if it is not there."""
+        """Remove a fault; a no-op if the link does not have it."""
         fault = self._faults.pop(key, None)
         if fault is not None and fault.forgets:
             self.reset_connections()
         self._apply()
 
     def recover(self) -> None:
-        """Remove all faults; what was held back passes too."""
+        """Remove all faults. Data that was held back passes."""
         for key in tuple(self._faults):
             self.remove(key)
 
@@ -244,7 +255,7 @@ class Link:
 
 
 class _Connection:
-    """A caller's connection and the matching one to the server."""
+    """A caller's connection, and the matching connection to the server."""
 
     def __init__(
         self, link: Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, draw: random.Random
@@ -260,7 +271,7 @@ class _Connection:
             self.reset()
             return
         try:
-            # Over an unplugged cable no connection is established.
+            # No connection can be established over an unplugged cable.
             await link.requests.is_open.wait()
             reader, writer = await asyncio.open_connection(*link.target)
         except OSError:
@@ -277,7 +288,7 @@ class _Connection:
             self.reset()
 
     def reset(self) -> None:
-        """Close both sides so that both peers see a reset."""
+        """Close both sides in a way that both peers see a reset."""
         for writer in self._writers:
             if writer.transport.is_closing():
                 continue
@@ -289,7 +300,7 @@ class _Connection:
             writer.transport.abort()
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, direction: Direction) -> None:
-        """Forward one direction until its sender closes it; that closes both, after everything before it is sent."""
+        """Forward one direction until its sender closes it. Then send the remaining data, and close both sides."""
         chunks: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(CHUNKS_MAX)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._read(reader, chunks, direction))

@@ -1,4 +1,4 @@
-"""The nodes of a local cluster: what is known of each, how one is decommissioned, what they report about themselves."""
+"""The nodes of a local cluster: their identity, how one is decommissioned, and their health reports."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from yarnling.cluster.directory import NodePlace
 from yarnling.cluster.launcher import Daemon
 
 POLL_S = 0.1
-"""Interval between two requests to the ResourceManager while a node is being decommissioned."""
+"""The interval, in seconds, between two requests to the ResourceManager while a node is being decommissioned."""
 EXIT_TIMEOUT_S = 30.0
-"""How long a NodeManager may take to exit once the ResourceManager has decommissioned it."""
+"""How long, in seconds, a NodeManager may take to exit after the ResourceManager has decommissioned it."""
 GONE = frozenset({NodeState.DECOMMISSIONED, NodeState.SHUTDOWN, NodeState.LOST})
 NAMED_MAX = 3
-"""Nodes named in one complaint; often all nodes have the same one."""
+"""How many nodes one complaint names; often all nodes have the same one."""
 
 Report = Callable[[str], None]
-"""Takes a line about the progress of a command."""
+"""A function that is called with a line about the progress of a command."""
 
 
 @dataclass
 class Node:
-    """A NodeManager of the cluster. `id` is known once it was ready; in a pack several nodes share a `daemon`.
+    """A NodeManager of the cluster. `id` is known once it was ready. In a pack, several nodes share one `daemon`.
 
-    `sizes` {configuration key: value} if the node's resources differ from the configuration.
+    `sizes` is {configuration key: value} if the node's resources differ from the configuration.
     """
 
     place: NodePlace
@@ -60,7 +60,7 @@ class Node:
 class ExcludedHosts:
     """The ResourceManager's list of hosts that may not run a NodeManager.
 
-    `own`: the cluster's file; `users`: the file that the user's configuration names, which only the user edits.
+    `own` is the cluster's file. `users` is the file that the user's configuration names, which only the user edits.
     """
 
     def __init__(self, own: Path, users: str | None) -> None:
@@ -68,7 +68,7 @@ class ExcludedHosts:
         self._users = users
 
     def add(self, host: str) -> None:
-        """Raises InvalidArgumentException if the user's configuration names a list."""
+        """Add the host. Raises InvalidArgumentException if the user's configuration names a list."""
         if self._users is not None:
             key = resourcemanager.NODES_EXCLUDE_PATH.key
             raise InvalidArgumentException(
@@ -78,7 +78,7 @@ class ExcludedHosts:
         self._write([*self._hosts(), host])
 
     def discard(self, host: str) -> bool:
-        """Remove the host; whether it was on the cluster's list."""
+        """Remove the host. Returns True if it was on the cluster's list."""
         hosts = self._hosts()
         if host not in hosts:
             return False
@@ -95,9 +95,10 @@ class ExcludedHosts:
 
 
 async def decommission(client: Client, hosts: ExcludedHosts, node: Node, timeout_s: int | None, report: Report) -> None:
-    """Return once the node has left: when its work is done, or at `timeout_s` (None: as configured).
+    """Decommission a node. Returns when it has left: when its work is done, or after `timeout_s` (None: as configured).
 
-    `report` gets a line whenever what the node waits for has changed. If this is cancelled the node stays.
+    `report` is called with a line whenever the work that the node waits for has changed. If this coroutine is
+    cancelled, the node stays.
     """
     hosts.add(node.place.host)
     try:
@@ -117,7 +118,7 @@ async def decommission(client: Client, hosts: ExcludedHosts, node: Node, timeout
         await client.refresh_nodes(DecommissionType.GRACEFUL)
         raise
     if node.place.is_packed:
-        # The process stays, for its other nodes.
+        # The process continues, because it has other nodes.
         return
     async with asyncio.timeout(EXIT_TIMEOUT_S):
         await node.daemon.exited.wait()
@@ -146,7 +147,7 @@ def _waits_for(node: Node, report: NodeReport | None) -> str:
 def complaints(nodes: Iterable[NodeReport]) -> list[str]:
     """One line for each different health report of the NodeManagers, with the nodes that sent it.
 
-    Healthy nodes report too, for example that they cannot limit CPU.
+    Healthy nodes may send reports too, for example that they cannot limit CPU.
     """
     found: dict[tuple[str, str], list[str]] = {}
     for node in nodes:

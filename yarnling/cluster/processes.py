@@ -1,4 +1,4 @@
-"""Processes of a cluster: how to find them by ancestry or by the cluster's directory, and how to end them."""
+"""The processes of a cluster: how to find them by ancestry or by the cluster's directory, and how to end them."""
 
 from __future__ import annotations
 
@@ -22,38 +22,39 @@ LOCK_FILE = "cluster.lock"
 DAEMON_MODULES = (b"yarnling.cluster.fork_server", b"rm", b"nm")
 _LIBC = ctypes.CDLL(None, use_errno=True)
 POLL_S = 0.01
-"""Interval between two checks whether killed processes have gone; the kernel takes about a millisecond for one."""
+"""The interval, in seconds, between two checks whether killed processes have ended; the kernel needs about a
+millisecond."""
 START_TOLERANCE_S = 0.02
-"""Two readings of the start time of one process may differ by a clock tick."""
+"""The difference, in seconds, that two readings of a process's start time may have: a clock tick."""
 ORPHAN_GRACE_S = 2.0
-"""How long the daemons of a dead cluster may take to end by themselves. Their fork server ends them in order when its
-owner has died; an orderly end is stored, so that applications resume without waiting for the expiry of their AMs."""
+"""How long, in seconds, the daemons of a dead cluster may take to end by themselves. Their fork server ends them in
+order when its owner has died. After an orderly end, applications resume without waiting for the expiry of their AMs."""
 KILL_TIMEOUT_S = 1.0
 KILL_ROUNDS_MAX = 20
-"""Rounds of killing orphans; each takes those that were forked during the previous one."""
+"""The limit on rounds of killing orphans. Each round kills those that were forked during the previous one."""
 
 
 class ProcessIdentity(Struct, frozen=True):
-    """A process that cannot be confused with a later one of the same id: `started` is in s since the epoch."""
+    """Identifies a process, even if its id is reused later. `started` is its start time in seconds since the epoch."""
 
     pid: int
     started: float
 
     @staticmethod
     def of(pid: int) -> ProcessIdentity:
-        """Raises psutil.NoSuchProcess if there is no such process."""
+        """The identity of process `pid`. Raises psutil.NoSuchProcess if there is no such process."""
         return ProcessIdentity(pid, psutil.Process(pid).create_time())
 
     @staticmethod
     def of_one_that_may_be_gone(pid: int) -> ProcessIdentity:
-        """As `of`; a process that has gone gets an identity that no process has."""
+        """The identity of process `pid`; if the process has ended, an identity that no process has."""
         try:
             return ProcessIdentity.of(pid)
         except psutil.NoSuchProcess:
             return ProcessIdentity(pid, 0.0)
 
     def process(self) -> psutil.Process | None:
-        """The process; None if it has ended."""
+        """The process with this identity; None if it has ended."""
         try:
             found = psutil.Process(self.pid)
             same = abs(found.create_time() - self.started) <= START_TOLERANCE_S
@@ -63,7 +64,7 @@ class ProcessIdentity(Struct, frozen=True):
 
 
 def die_with_parent(parent_pid: int) -> None:
-    """Have the kernel kill this process when its parent `parent_pid` ends; exit now if the parent has ended.
+    """Have the kernel kill this process when its parent `parent_pid` ends. Exit now if the parent has ended.
 
     The kernel watches the thread that forked, so the parent must have only one thread.
     """
@@ -83,7 +84,7 @@ def thread_count() -> int:
 
 
 def descendants(pid: int) -> list[psutil.Process]:
-    """The descendants of process `pid`; empty if it has gone."""
+    """The descendants of process `pid`; empty if it has ended."""
     try:
         return psutil.Process(pid).children(recursive=True)
     except psutil.NoSuchProcess:
@@ -91,7 +92,7 @@ def descendants(pid: int) -> list[psutil.Process]:
 
 
 def kill_with_descendants(pid: int) -> None:
-    """Kill a process and then its descendants, in this order so that it cannot report their end."""
+    """Kill a process, and then its descendants. In this order the process cannot report the end of its descendants."""
     below = descendants(pid)
     for process in (*_alive([pid]), *below):
         kill(process)
@@ -107,10 +108,10 @@ def kill(process: psutil.Process) -> None:
 
 
 def those_that_name(*directories: Path) -> list[psutil.Process]:
-    """The containers and daemons that were started with a path in one of these directories, without this process.
+    """The containers and daemons that were started with a path in one of these directories, except this process.
 
-    A container is recognised by the variables that its NodeManager set, a daemon by its command line. Other programs,
-    for example a shell or an editor, may name the directory too and are not returned.
+    A container is recognised by the variables that its NodeManager set, a daemon by its command line. Other programs
+    that name the directory, for example a shell or an editor, are not returned.
     """
     return [
         process
@@ -120,7 +121,7 @@ def those_that_name(*directories: Path) -> list[psutil.Process]:
 
 
 def those_of_cluster(*directories: Path) -> list[psutil.Process]:
-    """The processes of the cluster with these directories, without those of a cluster in a directory below."""
+    """The processes of the cluster with these directories. A cluster in a directory below them is not included."""
     return [process for process in those_that_name(*directories) if _is_of_cluster(process, directories)]
 
 
@@ -130,7 +131,7 @@ def daemons_of_cluster(*directories: Path) -> list[psutil.Process]:
 
 
 def wait_gone(processes: Iterable[psutil.Process], timeout_s: float) -> list[psutil.Process]:
-    """Wait until the processes have ended; returns those that have not. A zombie counts as ended."""
+    """Wait until the processes have ended. Returns those that have not. A zombie counts as ended."""
     deadline = time.monotonic() + timeout_s
     rest = [process for process in processes if _lives(process)]
     while rest and time.monotonic() < deadline:
@@ -140,11 +141,11 @@ def wait_gone(processes: Iterable[psutil.Process], timeout_s: float) -> list[psu
 
 
 def end_orphans(directories: Iterable[Path], others: Iterable[ProcessIdentity] = ()) -> int:
-    """End the daemons and containers of a cluster whose owner has died; returns how many had to be killed.
+    """End the daemons and containers of a cluster whose owner has died. Returns how many had to be killed.
 
-    The fork server ends when its owner ends, and the daemons with it; containers that are left are found by the
-    variables that their NodeManager set. `others` are further processes of the cluster. The caller holds the lock of
-    the cluster's directory. Raises YarnException if a process does not end.
+    The fork server ends when its owner ends, and the daemons end with it. Remaining containers are found by the
+    variables that their NodeManager set. `others` are further processes of the cluster. The caller must hold the lock
+    of the cluster's directory. Raises YarnException if a process does not end.
     """
     directories, others = tuple(directories), tuple(others)
     wait_gone(daemons_of_cluster(*directories), ORPHAN_GRACE_S)
@@ -194,7 +195,9 @@ def _is_daemon(process: psutil.Process, directories: Iterable[Path]) -> bool:
 
 
 def _is_of_cluster(process: psutil.Process, directories: Iterable[Path]) -> bool:
-    """Whether it names a path in one of the directories that is not in another cluster's directory below it."""
+    """True if the process names a path in one of the directories that is not in another cluster's
+    directory below it.
+    """
     entries = [entry for entry in _parts(process, "environ") if entry.startswith(CONTAINER_VARIABLES)]
     paths = [
         Path(os.fsdecode(text))
@@ -206,7 +209,7 @@ def _is_of_cluster(process: psutil.Process, directories: Iterable[Path]) -> bool
 
 
 def _is_without_lock(path: Path, directory: Path) -> bool:
-    """Whether `path` is in `directory`, and no directory from there down to `path` has a cluster's lock file."""
+    """True if `path` is in `directory`, and no directory from there down to `path` has a cluster's lock file."""
     if not path.is_relative_to(directory):
         return False
     between = path.relative_to(directory).parts
@@ -214,7 +217,7 @@ def _is_without_lock(path: Path, directory: Path) -> bool:
 
 
 def _parts(process: psutil.Process, file: str) -> list[bytes]:
-    """The entries of a /proc file of the process; empty if the process has gone or belongs to another user."""
+    """The entries of a /proc file of the process; empty if the process has ended or belongs to another user."""
     try:
         return Path(f"/proc/{process.pid}/{file}").read_bytes().split(b"\0")
     except OSError:

@@ -1,4 +1,4 @@
-"""What can be done with a cluster that is up: run work, look at its parts, change its size, inject faults, wait."""
+"""The operations on a cluster that is up: run work, look at its parts, change its size, inject faults, wait."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from yarn.nodes import NodeReport
 from yarn.protocols.inspection import Explanation
 from yarn.settings import resourcemanager, scaled
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
-from yarnling.cluster import conditions
+from yarnling.cluster import conditions, hadoop_clients
 from yarnling.cluster.client import Client
 from yarnling.cluster.conditions import WAIT_S
 from yarnling.cluster.configuration import node_sizes
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class RunningCluster:
-    """The methods of a LocalCluster, which starts and stops it. Ids may be given as records or as text."""
+    """The methods of a LocalCluster, except those that start and stop it. Ids may be given as records or as text."""
 
     def __init__(self, daemons: ClusterDaemons) -> None:
         self._daemons = daemons
@@ -53,22 +53,22 @@ class RunningCluster:
         queue: str = "default",
         timeout_s: float | None = None,
     ) -> JobResult:
-        """Run a line of shell in so many containers and wait until all have ended.
+        """Run a shell command line in a number of containers, and wait until all have ended.
 
-        Raises WaitTimeout after killing the application if that takes longer than `timeout_s`.
+        If that takes longer than `timeout_s`, the application is killed and WaitTimeout is raised.
         """
         return await run_job(self.client, Job(command, containers, memory_mb, queue=queue), timeout_s)
 
     async def submit(self, job: str | Job | Submission, *, user: str = "") -> ApplicationReport:
-        """Submit a line of shell, a Job, or another application (am.programs); returns when it is accepted."""
+        """Submit a shell command line, a Job, or another application (am.programs). Returns when it is accepted."""
         if isinstance(job, str):
             job = Job(job)
         return await self.client_of(user).start(job.submission() if isinstance(job, Job) else job)
 
     async def explain(self, *app_ids: ApplicationId | str) -> tuple[Explanation, ...]:
-        """Why the resource requests of these applications are not satisfied.
+        """Explain why the resource requests of these applications are not satisfied.
 
-        Without ids: of all applications that have unsatisfied requests, oldest first.
+        Without ids, all applications with unsatisfied requests are explained, oldest first.
         """
         if app_ids:
             return tuple([await self.client.explain(app_id) for app_id in app_ids])
@@ -80,16 +80,19 @@ class RunningCluster:
     def unmanaged_am(
         self, queue: str = "default", *, name: str = NAME, user: str = ""
     ) -> AbstractAsyncContextManager[UnmanagedAM]:
-        """An ApplicationMaster in this process: `async with cluster.unmanaged_am() as am`."""
+        """An ApplicationMaster in this process, to be used as `async with cluster.unmanaged_am() as am`."""
         return unmanaged_am(self.addresses, self.configuration, queue=queue, name=name, user=user)
 
     @property
     def client(self) -> Client:
-        """A client of the user who runs this."""
+        """A client that acts as the user who runs this process."""
         return self.client_of("")
 
     def client_of(self, user: str) -> Client:
-        """The client of `user` ("": the user who runs this); closed with the cluster."""
+        """A client that acts as `user`, or as the user who runs this process if `user` is "".
+
+        The client is closed with the cluster.
+        """
         daemons = self._daemons
         assert daemons.launcher
         if user not in self._clients:
@@ -106,7 +109,7 @@ class RunningCluster:
 
     @property
     def directory(self) -> ClusterDirectory:
-        """The cluster's files."""
+        """The directory with the cluster's files."""
         return self._daemons.directory
 
     @property
@@ -115,18 +118,30 @@ class RunningCluster:
         return scaled(self._daemons.configuration)
 
     @property
+    def hadoop_environment(self) -> dict[str, str]:
+        """{variable: value} by which Hadoop's own clients find the cluster: HADOOP_CONF_DIR and YARN_CONF_DIR.
+
+        Raises InvalidArgumentException if the cluster does not answer them.
+        """
+        if not hadoop_clients.are_served(self._daemons.configuration):
+            raise InvalidArgumentException(
+                "the cluster does not answer Hadoop's own clients (start it with hadoop=True)"
+            )
+        return hadoop_clients.client_environment(self.directory.conf)
+
+    @property
     def addresses(self) -> dict[str, str]:
         """{configuration key: host:port} of the ResourceManager's services."""
         return dict(self._daemons.addresses)
 
     @property
     def rm(self) -> Daemon:
-        """The ResourceManager's process."""
+        """The process of the ResourceManager."""
         return self._daemons.rm
 
     @property
     def nodes(self) -> list[Node]:
-        """The NodeManagers by number, including those that have ended."""
+        """The NodeManagers in the order of their numbers, including those that have ended."""
         return self._daemons.nodes
 
     def node(self, number: int) -> Node:
@@ -142,18 +157,18 @@ class RunningCluster:
         return self._daemons.log_dirs_of(node)
 
     async def wait_broken(self) -> str:
-        """Return once every process has ended because the fork server did; the reason."""
+        """Wait until every process has ended because the fork server ended. Returns the reason."""
         return await self._daemons.launcher.wait_gone()
 
     # Size
 
     async def add_nodes(self, count: int = 1, *, memory_mb: int | None = None, vcores: int | None = None) -> list[Node]:
-        """Start more NodeManagers, by default of the same size; returns when they have registered."""
+        """Start more NodeManagers, by default of the same size. Returns when they have registered."""
         self.check_added(count, memory_mb=memory_mb, vcores=vcores)
         return await self._daemons.start_nodes(count, node_sizes(memory_mb, vcores))
 
     def check_added(self, count: int, *, memory_mb: int | None = None, vcores: int | None = None) -> None:
-        """Raises InvalidArgumentException, with everything that is wrong, if `add_nodes` cannot add these."""
+        """Raise InvalidArgumentException, with all reasons, if `add_nodes` cannot add these nodes."""
         have, most = len(self.nodes), self._daemons.nodes_max
         asked = {"count": (count, most - have), "memory_mb": (memory_mb, INT_MAX), "vcores": (vcores, INT_MAX)}
         faults = [
@@ -167,7 +182,10 @@ class RunningCluster:
             raise InvalidArgumentException("\n".join(faults))
 
     async def remove_node(self, number: int) -> None:
-        """Have a NodeManager end its containers, unregister and exit. The number is not reused; see `restart_node`."""
+        """Have a NodeManager end its containers, unregister and exit.
+
+        The node's number is not reused; `restart_node` starts the node again.
+        """
         await self._daemons.end_node(number)
 
     async def decommission_node(
@@ -175,9 +193,9 @@ class RunningCluster:
     ) -> None:
         """Decommission a node gracefully: it gets no new containers, and leaves once its applications have finished.
 
-        It leaves after `timeout_s` seconds at the latest (None:
+        The node leaves after `timeout_s` seconds at the latest (None:
         `yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs`). `report` is called with lines that say
-        what the node still waits for. `restart_node` brings it back.
+        what the node still waits for. `restart_node` starts the node again.
         """
         node = self._daemons.living(number)
         await decommission(self.client, self._excluded_hosts, node, timeout_s, report)
@@ -185,34 +203,34 @@ class RunningCluster:
     # Fault injection
 
     async def kill_node(self, number: int, *, containers: bool = True) -> None:
-        """Kill a NodeManager (SIGKILL), and its containers as if the machine had gone, unless `containers` is False.
+        """Kill a NodeManager (SIGKILL) and its containers, as if the machine had failed.
 
-        Raises InvalidArgumentException for a node that has ended, or that shares its process with other nodes; so do
-        `pause_node` and `remove_node`.
+        If `containers` is False, the containers keep running. Raises InvalidArgumentException for a node that has
+        ended, or that shares its process with other nodes; `pause_node` and `remove_node` do the same.
         """
         await self._daemons.kill_node(number, containers=containers)
 
     async def kill_pack(self, number: int, *, containers: bool = True) -> None:
-        """Kill the process of a node with all nodes that share it; `restart_node` brings all of them back."""
+        """Kill the process of a node with all nodes that share it. `restart_node` starts all of them again."""
         await self._daemons.kill_pack(number, containers=containers)
 
     def pause_node(self, number: int) -> None:
-        """Stop a NodeManager (SIGSTOP), as if it hung; its containers go on running."""
+        """Pause a NodeManager (SIGSTOP), as if it hung. The containers of the node keep running."""
         self._daemons.pause_node(number)
 
     def resume_node(self, number: int) -> None:
         self._daemons.resume_node(number)
 
     async def partition_node(self, number: int) -> None:
-        """Let nothing pass between a node and the other processes, until `heal_node`.
+        """Block all data between a node and the other processes, until `heal_node`.
 
-        This and `slow_node` raise InvalidArgumentException unless the cluster was started with
+        `partition_node` and `slow_node` raise InvalidArgumentException unless the cluster was started with
         ClusterOptions(network_faults=True).
         """
         self._inject(number, NetworkFault(requests=True, replies=True))
 
     async def slow_node(self, number: int, *, delay_ms: int) -> None:
-        """Delay everything between a node and the other processes by `delay_ms` each way, until `heal_node`."""
+        """Delay all data between a node and the other processes by `delay_ms` in each direction, until `heal_node`."""
         if delay_ms < 0:
             raise InvalidArgumentException(f"delay_ms = {delay_ms}: must be at least 0")
         self._inject(number, NetworkFault(delay_s=delay_ms / 1000))
@@ -230,30 +248,32 @@ class RunningCluster:
         return await self._daemons.restart_node(number)
 
     async def kill_rm(self) -> None:
-        """Kill the ResourceManager (SIGKILL); nodes, ApplicationMasters and containers go on running.
+        """Kill the ResourceManager (SIGKILL). Nodes, ApplicationMasters and containers keep running.
 
-        Raises InvalidArgumentException if it has ended.
+        Raises InvalidArgumentException if the ResourceManager has ended.
         """
         await self._daemons.kill_rm()
 
     async def restart_rm(self) -> Daemon:
         """Start a ResourceManager that has ended, at the same addresses.
 
-        It resumes its applications if `yarn.resourcemanager.recovery.enabled` is true; otherwise they are lost.
+        The ResourceManager resumes its applications if `yarn.resourcemanager.recovery.enabled` is true; otherwise they
+        are lost.
         """
         return await self._daemons.restart_rm()
 
     async def kill_container(self, container_id: ContainerId | str) -> None:
-        """Kill all processes of a container (SIGKILL), once it has some: its NodeManager sees exit status 137.
+        """Wait until the container has processes, and kill all of them (SIGKILL).
 
-        Raises ContainerNotFoundException if the container is unknown or has ended.
+        The NodeManager reports exit status 137. Raises ContainerNotFoundException if the container is unknown or has
+        ended.
         """
         killed = as_id(ContainerId, container_id)
         for process in await conditions.wait_processes(self.client, killed, self._daemons.launcher.pid):
             kill(process)
 
     async def kill_master(self, app_id: ApplicationId | str) -> ContainerId:
-        """Kill the application's current ApplicationMaster (SIGKILL), once it runs; returns its container."""
+        """Wait until the application's ApplicationMaster runs, and kill it (SIGKILL). Returns its container."""
         am = await conditions.wait_am(self.client, app_id)
         await self.kill_container(am)
         return am
@@ -265,29 +285,36 @@ class RunningCluster:
     @overload
     async def until(self, condition: Callable[[], T], timeout_s: float = WAIT_S) -> T: ...
     async def until(self, condition: Callable[[], Any], timeout_s: float = WAIT_S) -> Any:
-        """The first true value that `condition`, a function or a coroutine function, returns.
+        """Call `condition`, a function or a coroutine function, until it returns a true value, and return that value.
 
-        Raises WaitTimeout with the last value.
+        Raises WaitTimeout, which contains the last value.
         """
         return await conditions.until(condition, timeout_s)
 
     async def wait_nodes(
         self, count: int, state: NodeState = NodeState.RUNNING, timeout_s: float = WAIT_S
     ) -> tuple[NodeReport, ...]:
-        """The nodes that the ResourceManager has in `state`, once there are exactly `count`. Raises WaitTimeout."""
+        """Wait until the ResourceManager has exactly `count` nodes in `state`, and return their reports.
+
+        Raises WaitTimeout.
+        """
         return await conditions.wait_nodes(self.client, count, state, timeout_s)
 
     async def wait_node(self, number: int, *states: NodeState, timeout_s: float = WAIT_S) -> NodeReport:
-        """The report of node `number`, once it is in one of `states` (default: RUNNING). Raises WaitTimeout."""
+        """Wait until node `number` is in one of `states` (default: RUNNING), and return its report.
+
+        Raises WaitTimeout.
+        """
         wanted = frozenset(states) or frozenset({NodeState.RUNNING})
         return await conditions.wait_node(self.client, self.node(number).id, wanted, timeout_s)
 
     async def wait_containers(
         self, app_id: ApplicationId | str, count: int, timeout_s: float = WAIT_S, *, exactly: bool = False
     ) -> tuple[ContainerReport, ...]:
-        """The running containers of an application without its ApplicationMaster, once there are at least `count`.
+        """Wait until an application runs at least `count` containers besides its AM's, and return their reports.
 
-        `exactly`: once there are neither more nor fewer, for example to wait until some have ended. Raises WaitTimeout.
+        If `exactly`, wait until there are neither more nor fewer, for example until some have ended. Raises
+        WaitTimeout.
         """
         return await conditions.wait_containers(self.client, app_id, count, timeout_s, exactly=exactly)
 
@@ -297,7 +324,7 @@ class RunningCluster:
         return ExcludedHosts(self.directory.excluded_hosts, setting.of(conf) if setting.key in conf else None)
 
     def _add_network(self) -> None:
-        """Route the nodes that start from now on through proxies."""
+        """Route the nodes that are started from now on through proxies."""
         self._network = self._daemons.routes = Network(self.directory.path, random.Random(0))
 
     def _inject(self, number: int, fault: NetworkFault) -> None:

@@ -1,11 +1,11 @@
-"""The state file: how commands find the cluster that `yarnling up` has started, and whether it is still up.
+"""The state file: how commands find a cluster that `yarnling up` has started, and whether it is still up.
 
 Each cluster has a file `<name>.json`, mode 0600, in $XDG_RUNTIME_DIR/yarnling or else ~/.cache/yarnling. A process is
-identified by its id and its start time, because an id may be reused. A file whose supervisor has gone is stale; `up`
+identified by its id and its start time, because an id may be reused. A file whose supervisor has ended is stale; `up`
 and `down` clean up after it.
 
-A cluster that ends by itself leaves `<name>.end`, which says why, and, if its directory is temporary, `<name>.log` with
-the end of its logs. Both stay until the next cluster of that name starts.
+A cluster that ends by itself leaves `<name>.end`, which says why. If its directory is temporary, it also leaves
+`<name>.log` with the end of its logs. Both files stay until the next cluster of that name starts.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ DEFAULT_NAME = "default"
 STATE_VERSION = 3
 
 END_BYTES_MAX = 4096
-"""Size limit of the note that a cluster leaves when it ends by itself: a sentence with paths."""
+"""The size limit of the note that a cluster leaves when it ends by itself: a sentence with paths."""
 
 NAMES_MAX = 20
-"""Nodes listed in an error about an unknown node."""
+"""How many nodes an error about an unknown node lists."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -48,7 +48,7 @@ class UnreadableState(NoCluster):
 
 
 class NodeEntry(Struct, frozen=True):
-    """A NodeManager of the cluster; `log_dirs` hold its containers' logs."""
+    """A NodeManager of the cluster. `log_dirs` contain the logs of its containers."""
 
     number: int
     name: str
@@ -58,7 +58,7 @@ class NodeEntry(Struct, frozen=True):
 
     @property
     def condition(self) -> str:
-        """What the ResourceManager does not know yet: "paused", "ended", or ""."""
+        """The condition of the process that the ResourceManager may not know yet: "paused", "ended", or ""."""
         process = self.process.process()
         if process is None:
             return "ended"
@@ -69,9 +69,9 @@ class NodeEntry(Struct, frozen=True):
 
 
 class ClusterState(Struct, frozen=True):
-    """What other commands need to know of a cluster. `addresses` {configuration key: host:port of the RM}.
+    """What commands need to know about a cluster. `addresses` is {configuration key: host:port of the RM}.
 
-    `temporary`: its directory is deleted when it ends.
+    If `temporary`, the cluster's directory is deleted when the cluster ends.
     """
 
     name: str
@@ -85,7 +85,7 @@ class ClusterState(Struct, frozen=True):
     time_factor: float
 
     def node(self, wanted: str) -> NodeEntry:
-        """A node by number, name or id. Raises InvalidArgumentException, which lists the nodes."""
+        """Find a node by number, name or id. Raises InvalidArgumentException, which lists the nodes."""
         number = number_of_node(wanted, self.name, [(node.number, node.name, node.node_id) for node in self.nodes])
         return next(node for node in self.nodes if node.number == number)
 
@@ -94,13 +94,13 @@ class ClusterState(Struct, frozen=True):
         return tuple(entry for entry in self.nodes if entry.process == node.process)
 
     def write(self) -> None:
-        """Replace the file in one step; only its owner can read it."""
+        """Replace the state file in one step. Only its owner can read it."""
         path = state_path(self.name)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_private(path, json.dumps({"version": STATE_VERSION, **to_builtins(self)}).encode())
 
     def remove(self) -> None:
-        """Delete the file, unless it describes a newer cluster of that name."""
+        """Delete the state file, unless it describes a newer cluster of that name."""
         with contextlib.suppress(NoCluster):
             if read_state(self.name).supervisor == self.supervisor:
                 state_path(self.name).unlink(missing_ok=True)
@@ -109,7 +109,10 @@ class ClusterState(Struct, frozen=True):
 
 @contextlib.contextmanager
 def name_held(name: str) -> Iterator[None]:
-    """Keep other processes from starting a cluster of that name. Raises YarnException if one is doing so."""
+    """Keep other processes from starting a cluster of that name.
+
+    Raises YarnException if another process is starting one.
+    """
     path = state_path(name).with_suffix(".lock")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -129,7 +132,7 @@ def name_held(name: str) -> Iterator[None]:
 
 
 def _lock(descriptor: int, path: Path) -> bool:
-    """Take the lock if it is free; False if it is not, or if its last holder has just deleted the file."""
+    """Try to take the lock. Returns False if it is taken, or if its last holder has just deleted the file."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.stat(path).st_ino == os.fstat(descriptor).st_ino
@@ -138,16 +141,16 @@ def _lock(descriptor: int, path: Path) -> bool:
 
 
 def check_name(name: str) -> str:
-    """The name. Raises YarnException if it is not usable as a file name."""
+    """Return `name` if it is usable as a file name. Raises YarnException otherwise."""
     if not _NAME.fullmatch(name):
         raise YarnException(
-            f"--name {name!r}: letters, digits, `.`, `_` and `-`, at most 64 (for example {DEFAULT_NAME})"
+            f"--name {name!r}: must be at most 64 letters, digits, `.`, `_` or `-` (for example {DEFAULT_NAME})"
         )
     return name
 
 
 def state_directory() -> Path:
-    """Where state files are."""
+    """The directory of state files."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and os.access(runtime, os.W_OK):
         return Path(runtime) / "yarnling"
@@ -166,7 +169,10 @@ def check_state_directory() -> None:
 
 
 def unusable_state_directory(directory: Path, error: OSError) -> YarnException:
-    """The refusal of a directory for state files. Its remedy depends on why that directory was taken."""
+    """The error for a directory in which no state file can be written.
+
+    The remedy depends on why this directory was chosen.
+    """
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if not runtime:
         why, remedy = "", "set XDG_RUNTIME_DIR to a directory that you can write to"
@@ -188,12 +194,12 @@ def control_path(name: str) -> Path:
 
 
 def end_log_path(name: str) -> Path:
-    """Where the end of the logs of a cluster with a temporary directory is kept."""
+    """The path of the file with the end of the logs of a cluster that had a temporary directory."""
     return state_path(name).with_suffix(".log")
 
 
 def write_end(name: str, reason: str, logs: str) -> None:
-    """Leave a note that the cluster has ended by itself. `logs`: where its logs are."""
+    """Leave a note that the cluster has ended by itself. `logs` is the path of the cluster's logs."""
     first, _, _ = reason.partition("\n")
     moment = datetime.now().astimezone()
     text = f"the last one ended by itself at {moment:%Y-%m-%d %H:%M:%S}: {first} (its logs: {logs})"
@@ -201,7 +207,7 @@ def write_end(name: str, reason: str, logs: str) -> None:
 
 
 def forget_end(name: str) -> None:
-    """Delete the note and the logs of an earlier cluster of that name."""
+    """Delete the note and the logs that an earlier cluster of that name left."""
     for path in (_end_path(name), end_log_path(name)):
         path.unlink(missing_ok=True)
 
@@ -215,7 +221,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def read_state(name: str) -> ClusterState:
-    """The state as written. Raises NoCluster if there is no file, UnreadableState if it cannot be read."""
+    """Read a state file. Raises NoCluster if there is none, UnreadableState if it cannot be read."""
     path = state_path(name)
     try:
         fields = json.loads(path.read_text())
@@ -231,7 +237,7 @@ def read_state(name: str) -> ClusterState:
 
 
 def find_cluster(name: str) -> ClusterState:
-    """The state of a cluster that is up. Raises NoCluster if there is none."""
+    """Find a cluster that is up, and return its state. Raises NoCluster if there is none of that name."""
     state = read_state(name)
     if state.supervisor.process() is None:
         gone = f"the last one, process {state.supervisor.pid}, was killed"
@@ -240,7 +246,7 @@ def find_cluster(name: str) -> ClusterState:
 
 
 def known_clusters() -> list[ClusterState]:
-    """The clusters that have a state file, by name; the supervisor of one may have been killed."""
+    """The clusters that have a state file, sorted by name. The supervisor of a cluster may have been killed."""
     found: list[ClusterState] = []
     for path in sorted(state_directory().glob("*.json")):
         with contextlib.suppress(YarnException):
@@ -249,9 +255,9 @@ def known_clusters() -> list[ClusterState]:
 
 
 def number_of_node(wanted: str, cluster: str, nodes: Sequence[tuple[int, str, str]]) -> int:
-    """The number of the node that `wanted`, a number, name or id, refers to; `nodes` are (number, name, id) of all.
+    """The number of the node that `wanted`, a number, name or id, refers to.
 
-    Raises InvalidArgumentException, which lists the nodes.
+    `nodes` are (number, name, id) of all nodes. Raises InvalidArgumentException, which lists the nodes.
     """
     for number, name, node_id in nodes:
         if wanted in (str(number), name, node_id):
@@ -263,12 +269,12 @@ def number_of_node(wanted: str, cluster: str, nodes: Sequence[tuple[int, str, st
 
 
 def clean_up(state: ClusterState) -> int:
-    """End the processes of a cluster whose supervisor has gone and delete its files; returns how many were killed.
+    """End the processes of a cluster whose supervisor has ended, and delete its files. Returns how many were killed.
 
-    Files in a directory that the user named stay. If another cluster uses the directory now, only the state file is
+    Files in a directory that the user named are kept. If another cluster uses the directory now, only the state file is
     deleted. Raises YarnException if a process cannot be ended.
     """
-    # Imported here: it takes 70 ms, and shell completion imports this module for the names of clusters.
+    # This import takes 70 ms, and shell completion imports this module for the names of clusters.
     from yarnling.cluster.directory import DirectoryInUse, DirectoryLock
 
     directories = [Path(state.directory), *(Path(path) for node in state.nodes for path in node.log_dirs)]

@@ -1,11 +1,12 @@
-"""The supervisor of a cluster of `yarnling up`: starts it, writes its state file, serves commands, and ends it.
+"""The supervisor of a cluster of `yarnling up`: starts the cluster, writes its state file, serves commands, and ends
+it.
 
-In the foreground this is the process of the command; with `--detach` it is a process in the background:
+In the foreground, the supervisor is the process of the command. With `--detach` it is a process in the background:
 
     python -m yarnling.cluster.supervisor READY-FD OPTIONS      OPTIONS: a JSON object of UpOptions
 
-which writes one JSON line when the cluster is ready, {"ready": true, "complaints": [...]}, or {"error": "..."} if it
-could not be started. The complaints are the health reports of the nodes.
+This process writes one JSON line: {"ready": true, "complaints": [...]} when the cluster is ready, or {"error": "..."}
+if it could not be started. The complaints are the health reports of the nodes.
 """
 
 from __future__ import annotations
@@ -49,8 +50,11 @@ from yarnling.cluster.state import (
     write_private,
 )
 
+WEB_PORT = 8088
+"""Hadoop's port of the ResourceManager's web services; the next free one is used if it is taken."""
 END_LOG_BYTES_MAX = 64 * 1024
-"""Kept of each log when a cluster ends by itself: a few hundred lines, in a directory that may be in memory."""
+"""How many bytes of each log are kept when a cluster ends by itself: a few hundred lines, in a directory that may be in
+memory."""
 
 
 class UpOptions(Struct, frozen=True):
@@ -68,6 +72,9 @@ class UpOptions(Struct, frozen=True):
     discard_state: bool = False
     settings: dict[str, str] = field(default_factory=dict)
     emulated: str | None = None
+    hadoop: bool = False
+    hadoop_classpath: str | None = None
+    web: bool = True
 
     def cluster(self) -> LocalCluster:
         return LocalCluster(
@@ -75,15 +82,18 @@ class UpOptions(Struct, frozen=True):
             memory_mb=self.memory_mb,
             vcores=self.vcores,
             conf=self.conf,
-            settings=self.settings,
+            settings={yarnling.WEB_ENABLED.key: "true" if self.web else "false"} | self.settings,
             fast=self.fast,
+            hadoop=self.hadoop,
             options=ClusterOptions(
                 racks=self.racks,
                 pack=self.pack,
                 directory=self.directory,
                 discard_state=self.discard_state,
+                web_port=WEB_PORT,
                 name=self.name,
                 emulated=False if self.emulated is None else self.emulated,
+                hadoop_classpath=self.hadoop_classpath,
             ),
         )
 
@@ -119,12 +129,12 @@ def check_free(name: str) -> None:
 @contextlib.asynccontextmanager
 async def supervised(options: UpOptions) -> AsyncIterator[LocalCluster]:
     """Keep the cluster up, with its state file and control socket, while the context is open."""
-    # Before the lock is taken, because this error says more about a cluster that is up.
+    # This check comes before the lock is taken, because its error says more about a cluster that is up.
     check_free(options.name)
     with name_held(options.name):
         check_free(options.name)
         forget_end(options.name)
-        # Bound before anything starts, so that an unusable path is reported at once.
+        # The socket is bound before anything starts, so that an unusable path is reported at once.
         with bound_socket(control_path(options.name)) as listener:
             async with options.cluster() as cluster:
                 state = state_of(options, cluster)
@@ -144,7 +154,7 @@ async def supervised(options: UpOptions) -> AsyncIterator[LocalCluster]:
 
 
 def set_by_signals() -> asyncio.Event:
-    """An event that SIGTERM, SIGINT and SIGHUP set from now on."""
+    """An event that is set by SIGTERM, SIGINT and SIGHUP from now on."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     # A closed terminal sends SIGHUP; nohup ignores it.
@@ -155,7 +165,7 @@ def set_by_signals() -> asyncio.Event:
 
 
 def _note_end(name: str, directory: ClusterDirectory, reason: str) -> str:
-    """Leave a note for later commands of why the cluster ended; returns where its logs are.
+    """Leave a note for later commands of why the cluster ended. Returns the path of the cluster's logs.
 
     The end of logs that are deleted with the cluster is kept.
     """
@@ -170,7 +180,7 @@ def _note_end(name: str, directory: ClusterDirectory, reason: str) -> str:
 
 
 def _tail_of(file: Path) -> bytes:
-    """The end of a log under its name; only the name if the log cannot be read."""
+    """The end of a log after its name; only the name if the log cannot be read."""
     title = f"==> {file.name} <==\n".encode()
     with contextlib.suppress(OSError), file.open("rb") as log:
         log.seek(max(0, file.stat().st_size - END_LOG_BYTES_MAX))
@@ -179,7 +189,10 @@ def _tail_of(file: Path) -> bytes:
 
 
 async def wait_for_end(cluster: LocalCluster, stop: asyncio.Event) -> str | None:
-    """Return None when `stop` is set, or the reason when all processes have ended. A single daemon can be restarted."""
+    """Wait until `stop` is set or all processes have ended. Returns the reason in the second case, else None.
+
+    The end of a single daemon is ignored, because the daemon can be restarted.
+    """
     async with asyncio.TaskGroup() as tasks:
         stopped = tasks.create_task(stop.wait())
         broken = tasks.create_task(cluster.wait_broken())
@@ -190,7 +203,7 @@ async def wait_for_end(cluster: LocalCluster, stop: asyncio.Event) -> str | None
 
 
 def state_of(options: UpOptions, cluster: LocalCluster) -> ClusterState:
-    """The state file's content for the cluster."""
+    """The content of the state file for the cluster."""
     return ClusterState(
         options.name,
         ProcessIdentity.of(os.getpid()),
@@ -245,7 +258,7 @@ def main(arguments: list[str]) -> int:
 
 
 def start_detached(options: UpOptions) -> dict[str, Any]:
-    """Start a supervisor in the background; returns its line when the cluster is ready or has failed."""
+    """Start a supervisor in the background. Returns its JSON line when the cluster is ready or has failed."""
     reader, writer = os.pipe()
     command = [sys.executable, "-P", "-m", "yarnling.cluster.supervisor", str(writer), options.encode()]
     path = os.pathsep.join(part for part in (str(PROJECT), os.environ.get("PYTHONPATH")) if part)
@@ -266,7 +279,7 @@ def start_detached(options: UpOptions) -> dict[str, Any]:
             process.terminate()
             process.wait()
             raise
-    # It outlives this process: Popen must not warn that nobody waits for it.
+    # The supervisor outlives this process. Popen must not warn that nobody waits for it.
     process.returncode = 0
     return dict(json.loads(line)) if line else {"error": "the supervisor ended without reporting an error"}
 

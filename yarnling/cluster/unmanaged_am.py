@@ -5,8 +5,9 @@
         am.rm.add_request(ContainerRequest(Resource(128, 1), priority=0))
         async for event in am.rm.events(): ...
 
-The program under test runs under the debugger and in the test's process; for the cluster it is an AM like any other.
-Source of the rules: UnmanagedAMLauncher (its token comes with the application's report, once it is accepted).
+The program under test runs in the process of the test, where a debugger can follow it. For the cluster it is an AM like
+any other. The rules are those of UnmanagedAMLauncher: the AM's token is in the application's report once it is
+accepted.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.resource import Resource
-from yarn.settings.applicationmaster import AM_HEARTBEAT_INTERVAL
 from yarn.settings.resourcemanager import (
+    AM_HEARTBEAT_INTERVAL,
     NM_CLIENT_CONNECT_MAX_WAIT,
     NM_CLIENT_CONNECT_RETRY_INTERVAL,
     SCHEDULER_ADDRESS,
@@ -38,7 +39,7 @@ NAME = "unmanaged"
 
 
 class UnmanagedAM(Struct, frozen=True):
-    """An attempt that may register. `rm` is its client of the ResourceManager, `nms` that of the NodeManagers."""
+    """An attempt that may register. `rm` is its client of the ResourceManager, `nms` its client of the NodeManagers."""
 
     attempt_id: ApplicationAttemptId
     rm: AMRMClient
@@ -53,10 +54,10 @@ class UnmanagedAM(Struct, frozen=True):
 async def unmanaged_am(
     addresses: Mapping[str, str], conf: Configuration, *, queue: str = "default", name: str = NAME, user: str = ""
 ) -> AsyncIterator[UnmanagedAM]:
-    """An accepted application of `user`; killed at the end of the context if it has not unregistered.
+    """Submit an application of `user` and yield its AM.
 
-    `addresses` and `conf` are the cluster's (LocalCluster.addresses, .configuration); all calls are made in the
-    caller's event loop.
+    The application is killed at the end if it has not unregistered. `addresses` and `conf` are the cluster's
+    (LocalCluster.addresses, .configuration). All calls are made in the caller's event loop.
     """
     async with Client(addresses, user=user, conf=conf) as client:
         app_id = (await client.new_application()).application_id

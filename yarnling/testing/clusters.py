@@ -38,13 +38,13 @@ class Clusters:
                 self._up.remove(cluster)
 
     def note_beginning(self) -> None:
-        """Called when a test begins: what was logged before does not belong to it."""
+        """Record that a test begins: log lines written before belong to earlier tests."""
         self._marks = {}
         for cluster in self._up:
             self._marks |= failure_logs.mark(cluster)
 
     def sections(self, lines_max: int) -> list[Section]:
-        """What all clusters have logged since the test began; with several, the directory of each is shown."""
+        """What all clusters have logged since the test began. If there are several, the directory of each is shown."""
         found: list[Section] = []
         for cluster in self._up:
             prefix = f"{cluster.directory.path.name}: " if len(self._up) > 1 else ""

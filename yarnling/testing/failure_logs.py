@@ -16,7 +16,7 @@ Section = tuple[str, str]
 """A heading and its text."""
 
 DAEMONS_MAX = 20
-"""NodeManagers whose logs are in one report."""
+"""How many NodeManagers' logs are in one report."""
 CONTAINERS_MAX = 20
 
 _SUCCEEDED = re.compile(r" NMContainer=(container_\S+) event=\S+ from=\S+ to=EXITED_WITH_SUCCESS\b")
@@ -28,9 +28,9 @@ def mark(cluster: BlockingCluster) -> dict[Path, int]:
 
 
 def sections(cluster: BlockingCluster, since: Mapping[Path, int], lines_max: int) -> list[Section]:
-    """The daemons' logs, the ResourceManager's first, then the containers'; of each the last `lines_max` lines.
+    """The daemons' logs, the ResourceManager's first, then the containers'.
 
-    `lines_max` 0: all lines. Logs without a new line are left out.
+    Each has at most its last `lines_max` lines. `lines_max` 0 means all lines. Logs without a new line are left out.
     """
     daemons = _sections(_daemon_logs(cluster), since, lines_max)
     succeeded = _succeeded(cluster)

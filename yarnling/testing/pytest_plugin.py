@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MARKER = "yarn_cluster"
 MARKER_HELP = (
-    f"{MARKER}(nodes, memory_mb, vcores, conf, settings, fast, racks, loopback, scope): "
+    f"{MARKER}(nodes, memory_mb, vcores, conf, settings, fast, racks, loopback, hadoop, scope): "
     "the cluster of the test; conf is a directory of Hadoop's files or {key: value}, "
     "scope function, class, module or session"
 )
@@ -112,7 +112,7 @@ def yarn_cluster(request: pytest.FixtureRequest) -> Iterator[BlockingCluster]:
 
 @pytest.fixture
 def async_yarn_cluster(yarn_cluster: BlockingCluster) -> AwaitedCluster:
-    """The same cluster, to be awaited in any event loop; tests with different loops can share it."""
+    """The same cluster, for use with asyncio in any event loop. Tests with different loops can share it."""
     return yarn_cluster.awaited()
 
 
@@ -146,7 +146,7 @@ _session_pool = pytest.fixture(scope="session", name="_yarnling_session_pool")(_
 
 
 def _clusters_of(config: pytest.Config) -> Clusters:
-    """The clusters of this process."""
+    """The clusters of this pytest process."""
     from yarnling.testing.clusters import Clusters
 
     if _CLUSTERS not in config.stash:
@@ -181,7 +181,7 @@ def _option(config: pytest.Config, name: str) -> Any:
 
 
 def _defaults(config: pytest.Config) -> ClusterSpec:
-    """The spec that the options request."""
+    """The spec that the command line's options request."""
     from yarnling.cluster.configuration import definitions
     from yarnling.testing.spec import ClusterSpec, with_settings
 

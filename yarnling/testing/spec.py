@@ -27,6 +27,7 @@ class ClusterSpec(Struct, frozen=True):
     fast: bool = True
     racks: int = 1
     loopback: bool = False
+    hadoop: bool = False
     scope: str = "function"
 
     def cluster(self, directory: Path | None = None) -> LocalCluster:
@@ -38,6 +39,7 @@ class ClusterSpec(Struct, frozen=True):
             conf=self.conf,
             settings=dict(self.settings),
             fast=self.fast,
+            hadoop=self.hadoop,
             options=ClusterOptions(racks=self.racks, directory=directory, loopback=self.loopback),
         )
 
@@ -88,6 +90,7 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "fast": (bool, "True or False"),
     "racks": (int, "a number"),
     "loopback": (bool, "True or False"),
+    "hadoop": (bool, "True or False"),
     "scope": (str, f"one of {', '.join(SCOPES)}"),
 }
 
@@ -110,7 +113,7 @@ def _faults(request: ClusterRequest) -> list[str]:
 
 def _setting_faults(name: str, settings: Mapping[Any, Any]) -> list[str]:
     return [
-        f"{name}: {key!r} = {value!r}: must be texts (write {str(key)!r}: {str(value)!r})"
+        f"{name}: {key!r} = {value!r}: must be strings (write {str(key)!r}: {str(value)!r})"
         for key, value in settings.items()
         if not (isinstance(key, str) and isinstance(value, str))
     ]

@@ -1,4 +1,7 @@
-"""The AM process: python -m am.programs.distributed_shell.application_master, with its job in the work directory."""
+"""The AM of the distributed shell: python -m am.programs.distributed_shell.application_master.
+
+The job is in the file job.json of the AM's work directory.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ from am.programs.staged_job import StagedJob, run_staged_job
 from yarn.containers import ContainerLaunchContext
 
 SHELL_ID = "YARN_SHELL_ID"
-"""The variable with a container's number, counted from 1 (the same as Hadoop's distributed shell has)."""
+"""The variable that contains a container's number, counted from 1 (as in Hadoop's distributed shell)."""
 
 
 def launch_context(job: StagedJob[Width], number: int) -> ContainerLaunchContext:
-    """What the container of that number runs."""
+    """The launch context of container `number`."""
     return job.launch_context({SHELL_ID: str(number)})
 
 

@@ -1,4 +1,4 @@
-"""The client of the distributed shell: Hadoop's options, and the context to submit.
+"""The client of the distributed shell: parses Hadoop's options into a submission.
 
 submission = parse(["-shell_command", "echo", "-shell_args", "hello", "-num_containers", "2"])
 """
@@ -37,8 +37,8 @@ DEFAULT_MASTER_MEMORY_MB = 100
 DEFAULT_TIMEOUT_MS = 600_000
 
 _NO_TIMELINE = "yarnling has no timeline service"
-_NO_OPPORTUNISTIC = "opportunistic containers are not built yet"
-_NO_PROFILES = "resource profiles are not built; use -container_memory and -container_vcores"
+_NO_OPPORTUNISTIC = "opportunistic containers are not supported"
+_NO_PROFILES = "resource profiles are not supported; use -container_memory and -container_vcores"
 UNSUPPORTED = {
     "jar": "the ApplicationMaster is part of yarnling; leave it out",
     "master_resources": "use -master_memory and -master_vcores",
@@ -48,10 +48,10 @@ UNSUPPORTED = {
     "enforce_execution_type": _NO_OPPORTUNISTIC,
     "container_resources": "use -container_memory and -container_vcores",
     "container_resource_profile": _NO_PROFILES,
-    "log_properties": "it configures Java's log4j",
+    "log_properties": "the option configures Java's log4j, and yarnling does not use Java",
     "rolling_log_pattern": "logs are not aggregated",
-    "placement_spec": "placement constraints are not built yet",
-    "docker_client_config": "containers are plain processes",
+    "placement_spec": "placement constraints are not supported",
+    "docker_client_config": "yarnling runs containers as processes, without Docker",
     "domain": _NO_TIMELINE,
     "create": _NO_TIMELINE,
     "view_acls": _NO_TIMELINE,
@@ -63,9 +63,10 @@ UNSUPPORTED = {
 
 
 class DistributedShell(Struct, frozen=True):
-    """A command line for N containers.
+    """A shell command line that runs in N containers.
 
-    `files` {link name in the work directory: file}; `texts` {link name: content}, for files that are made from text.
+    `files` is {link name in the work directory: file}; `texts` is {link name: content}, for files that are made from
+    text.
     """
 
     command: str
@@ -77,7 +78,10 @@ class DistributedShell(Struct, frozen=True):
     texts: dict[str, str] = field(default_factory=dict)
 
     def check_sizes(self, maximum: Resource) -> list[str]:
-        """Hadoop's distributed shell cuts sizes to the maximum, which gives a warning. An exact size is refused."""
+        """Return a warning if the containers are larger than `maximum`: Hadoop's distributed shell cuts their size.
+
+        Raises InvalidResourceRequestException instead if their size is `exact`.
+        """
         if self.width.exact:
             refuse_above(self.width.capability, maximum)
         above = " and ".join(sizes_above(self.width.capability, maximum))
@@ -101,7 +105,10 @@ def sleep_submission(
     resource: Resource = Resource(64, 1),  # noqa: B008  immutable
     options: ApplicationOptions = ApplicationOptions(name="Sleep"),  # noqa: B008  immutable
 ) -> DistributedShell:
-    """An application whose containers sleep that long and succeed: the smallest one, for tests of everything else."""
+    """An application whose containers sleep for `seconds` and succeed.
+
+    It is the smallest application, for tests of the cluster.
+    """
     return DistributedShell(f"exec sleep {seconds:g}", Width(containers, resource), options)
 
 
@@ -110,26 +117,33 @@ def make_parser() -> OptionParser:
     add_application_options(parser, name=DEFAULT_NAME, master_memory_mb=DEFAULT_MASTER_MEMORY_MB)
     parser.set_defaults(timeout=DEFAULT_TIMEOUT_MS, priority=0)
     add_work_options(parser)
-    parser.option("num_containers", "how many containers", type=int, default=1)
+    parser.option("num_containers", "number of containers", type=int, default=1)
     parser.option(
         "keep_containers_across_application_attempts",
         "keep containers running when the ApplicationMaster fails; the next attempt takes them over",
         action="store_true",
     )
-    parser.option("container_retry_policy", "0 never, 1 on all errors, 2 on some", type=int, default=0)
-    parser.option("container_retry_error_codes", "for policy 2: exit codes, separated by commas", default="")
+    parser.option(
+        "container_retry_policy",
+        "when a failed container is restarted: 0 never, 1 after all errors, 2 after some",
+        type=int,
+        default=0,
+    )
+    parser.option(
+        "container_retry_error_codes", "exit codes after which policy 2 restarts, separated by commas", default=""
+    )
     parser.option("container_max_retries", "how often a container is restarted; -1: without limit", type=int, default=0)
-    parser.option("container_retry_interval", "ms between two such restarts", type=int, default=0)
+    parser.option("container_retry_interval", "ms between two restarts of a container", type=int, default=0)
     parser.option(
         "container_failures_validity_interval", "ms after which a failure no longer counts", type=int, default=-1
     )
-    parser.option("debug", "log more", action="store_true")
+    parser.option("debug", "log more details", action="store_true")
     parser.refuse(UNSUPPORTED)
     return parser
 
 
 def parse(arguments: Sequence[str]) -> DistributedShell:
-    """The submission that the options describe. Raises InvalidArgumentException with all faults."""
+    """Parse the options into a submission. Raises InvalidArgumentException with all faults."""
     options = make_parser().parse_args(arguments)
     faults = Faults(PROG)
     application = read_application_options(

@@ -1,8 +1,8 @@
-"""N equal containers, requested at once; finished when all have ended. The core of the distributed shell.
+"""The core of the distributed shell: it requests N equal containers at once and finishes when all have ended.
 
-Its rules are those of Hadoop's DistributedShell ApplicationMaster, even where one would choose otherwise today: a
-container that ends with -100 (lost node, released) is requested again; any other failure counts as completed *and*
-failed and is not tried again, preempted containers (-102) included.
+The rules are those of Hadoop's DistributedShell ApplicationMaster, even where they are questionable: a container that
+ends with -100 (lost node, released) is requested again. Any other failure, also preemption (-102), counts as completed
+*and* as failed, and is not retried.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from yarn.resource import Resource, componentwise_min
 from yarn.states import ContainerExitStatus, ExecutionType, FinalApplicationStatus
 
 EXIT_FAILED = 2
-"""The AM's exit code if containers failed, as Hadoop's (1 is a crash)."""
+"""The AM's exit code if containers failed, as in Hadoop (1 means a crash)."""
 
 LaunchContextOf = Callable[[int], ContainerLaunchContext]
-"""What the n-th container runs; n counts from 1 and is never used twice by one attempt."""
+"""A function that returns what the n-th container runs. n counts from 1, and an attempt never uses it twice."""
 
 
 class Width(Struct, frozen=True):
-    """How many containers, of which size and priority.
+    """The number, size and priority of the containers.
 
-    `exact`: a size above the queue's maximum fails the application. DistributedShell cuts it to the maximum.
+    If `exact`, a size above the queue's maximum fails the application. If not `exact`, a size above the maximum is cut
+    to the maximum.
     """
 
     containers: int
@@ -50,7 +51,7 @@ class Width(Struct, frozen=True):
 
 
 class DistributedShellCore(ApplicationCore[Event, Action]):
-    """One run. `requested` - `completed` containers are requested or running at any time."""
+    """One run of the application. `requested` - `completed` containers are requested or running at any time."""
 
     def __init__(self, width: Width, launch_context_of: LaunchContextOf, *, check_invariants: bool = False) -> None:
         super().__init__(check_invariants=check_invariants)
@@ -73,7 +74,7 @@ class DistributedShellCore(ApplicationCore[Event, Action]):
         return self.completed / self.width.containers if self.width.containers else 1.0
 
     def violations(self) -> Iterator[str]:
-        """A-15: the counts agree, and do not exceed the wanted number of containers."""
+        """Check A-15: the counts agree with one another, and do not exceed the wanted number of containers."""
         wanted = self.width.containers
         if not 0 <= self.failed <= self.completed <= self.allocated <= wanted or self.requested > wanted:
             yield (
@@ -84,7 +85,7 @@ class DistributedShellCore(ApplicationCore[Event, Action]):
             yield f"A-15: {len(self._running)} run, allocated {self.allocated}, completed {self.completed}"
 
     def _registered(self, event: Registered) -> None:
-        """Sizes above the queue's maximum are cut to it, as DistributedShell does, unless they are exact."""
+        """Request the containers. A size above the queue's maximum is cut to the maximum, unless it is exact."""
         width, maximum = self.width, event.maximum_capability
         if width.exact and not width.capability.fits_in(maximum):
             diagnostics = f"containers of {width.capability} are larger than {event.queue} allows, {maximum}"
@@ -149,7 +150,7 @@ class DistributedShellCore(ApplicationCore[Event, Action]):
         self._maybe_finish()
 
     def _count(self, status: ContainerStatus) -> None:
-        """Containers that do not belong to this run (released surplus, earlier attempts) do not count."""
+        """Count the end of a container of this run. Released containers and those of earlier attempts do not count."""
         if status.container_id not in self._running:
             return
         del self._running[status.container_id]

@@ -1,4 +1,7 @@
-"""The AM process: python -m am.programs.elastic.application_master, with its job in the work directory."""
+"""The AM of an elastic application: python -m am.programs.elastic.application_master.
+
+The job is in the file job.json of the AM's work directory.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class TaskSpool(Protocol):
 
 
 class ElasticApplicationMaster:
-    """An Application: the core, and the spool, which is scanned with each heartbeat."""
+    """Connects the core of an elastic application with its spool, which is scanned at each heartbeat."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The client of elastic applications: their options, and the context to submit.
+"""The client of elastic applications: parses options into a submission.
 
 submission = parse(["-shell_command", "work.sh $ELASTIC_TASK", "-stages", "40,2,40", "-idle_timeout", "10000"])
 """
@@ -19,13 +19,13 @@ from am.programs.shell_work import ShellSubmission, add_work_options, read_work
 PROG = "elastic"
 DEFAULT_MASTER_MEMORY_MB = 100
 DEFAULT_WORKER_MEMORY_MB = 128
-"""A worker is a Python process of 30 MB in addition to what its tasks need."""
+"""The default memory of a worker: a Python process of 30 MB, and what its tasks need."""
 TASKS_MAX = 999_999
-"""The largest number that fits the file names of the spool."""
+"""The largest task number that fits the file names of the spool."""
 
 
 class ElasticSubmission(ShellSubmission[ElasticPlan], frozen=True):
-    """A command for each task of an elastic application."""
+    """A submission of an elastic application: a command that runs once for each task."""
 
     APPLICATION_TYPE = "ELASTIC"
     AM_MODULE = "am.programs.elastic.application_master"
@@ -37,17 +37,19 @@ def make_parser() -> OptionParser:
     add_work_options(parser)
     parser.set_defaults(container_memory=DEFAULT_WORKER_MEMORY_MB)
     parser.option("stages", "the number of tasks of each stage, separated by commas", default="10")
-    parser.option("tasks_per_worker", "how many tasks a worker runs at once", type=int, default=1)
-    parser.option("min_workers", "workers that are kept even without tasks", type=int, default=0)
-    parser.option("max_workers", "the most workers", type=int, default=1000)
+    parser.option("tasks_per_worker", "number of tasks that a worker runs at once", type=int, default=1)
+    parser.option("min_workers", "number of workers that are kept even without tasks", type=int, default=0)
+    parser.option("max_workers", "maximum number of workers", type=int, default=1000)
     parser.option("backlog_timeout", "ms that tasks must wait before workers are added", type=int, default=1_000)
-    parser.option("sustained_timeout", "ms before more are added, twice as many", type=int, default=1_000)
+    parser.option(
+        "sustained_timeout", "ms until more workers are added, twice as many each time", type=int, default=1_000
+    )
     parser.option("idle_timeout", "ms after which a worker without a task is released", type=int, default=60_000)
     return parser
 
 
 def parse(arguments: Sequence[str]) -> ElasticSubmission:
-    """The submission that the options describe. Raises InvalidArgumentException with all faults."""
+    """Parse the options into a submission. Raises InvalidArgumentException with all faults."""
     options = make_parser().parse_args(arguments)
     faults = Faults(PROG)
     application = read_application_options(options, faults)

@@ -1,13 +1,13 @@
-"""An elastic application: as many workers as its tasks need now (Spark's dynamic allocation).
+"""An elastic application: it runs as many workers as its tasks need at the moment (Spark's dynamic allocation).
 
     stages 40, 2, 40      40 tasks wait: 1 more worker, a second later 2 more, then 4, ... up to 40
-                          2 tasks: 38 workers find nothing to do, and are released when they have been idle long enough
+                          2 tasks: 38 workers have no task, and are released when they have been idle long enough
                           40 again: the remaining workers start, the others are requested again
 
-Workers take tasks from a spool (am.programs.elastic.spool) themselves; the core decides how many workers there are.
-A stage starts when the one before it has finished. The rules are ExecutorAllocationManager's: the target follows the
-tasks down at once, and up by a step that doubles for as long as tasks wait; an idle worker is released, but the number
-of workers never falls below the target.
+Workers take tasks from a spool (am.programs.elastic.spool) by themselves; the core decides how many workers there are.
+A stage starts when the previous one has finished. The rules are those of Spark's ExecutorAllocationManager: when fewer
+tasks are left, the target number of workers falls at once. While tasks wait, the target grows by a step that doubles
+each time. An idle worker is released, but the number of workers never falls below the target.
 """
 
 from __future__ import annotations
@@ -37,16 +37,19 @@ from yarn.resource import Resource
 from yarn.states import ContainerExitStatus, FinalApplicationStatus
 
 EXIT_FAILED = 2
-"""The AM's exit code if a task or too many workers failed."""
+"""The AM's exit code if a task failed, or too many workers did."""
 FAILURES_ALLOWED_MIN = 3
-"""Workers that may fail, however few there are (spark.yarn.max.executor.failures: max(3, twice the executors))."""
+"""How many workers may fail however few there are (spark.yarn.max.executor.failures is max(3, twice the executors))."""
 
 BLAMELESS = frozenset({ContainerExitStatus.SUCCESS, ContainerExitStatus.ABORTED, ContainerExitStatus.PREEMPTED})
 """Exit statuses of a worker that do not count as failures."""
 
 
 class ElasticPlan(Struct, frozen=True):
-    """`stages`: the number of tasks of each. The times are those of spark.dynamicAllocation."""
+    """How an elastic application runs. `stages` is the number of tasks of each stage.
+
+    The times are those of spark.dynamicAllocation, in ms.
+    """
 
     stages: tuple[int, ...]
     capability: Resource
@@ -61,7 +64,11 @@ class ElasticPlan(Struct, frozen=True):
 
 
 class SpoolScanned(Struct, frozen=True):
-    """The state of the spool: {worker: tasks that it runs}, and a description of the first failed task, if any."""
+    """The state of the spool.
+
+    `waiting` and `ended` are numbers of tasks. `busy` is {worker: number of tasks that it runs}. `failure` describes
+    the first failed task; it is "" if none has failed.
+    """
 
     waiting: int
     busy: dict[ContainerId, int]
@@ -70,14 +77,14 @@ class SpoolScanned(Struct, frozen=True):
 
 
 class EnqueueTasks(Struct, frozen=True):
-    """Put tasks `first` to `last` (counted from 1) into the spool, except those that it has already."""
+    """Put the tasks `first` to `last` (counted from 1) into the spool, except those that are in it already."""
 
     first: int
     last: int
 
 
 class RequeueTasks(Struct, frozen=True):
-    """Put the tasks of a worker that has ended back into the queue."""
+    """Move the tasks of a worker that has ended back to the waiting tasks."""
 
     worker: ContainerId
 
@@ -87,10 +94,11 @@ ElasticAction: TypeAlias = Action | EnqueueTasks | RequeueTasks
 
 
 class Elastic(ApplicationCore[ElasticEvent, ElasticAction]):
-    """One application under one attempt of its AM. `target`: the wanted number of workers; `live`: those started.
+    """One application under one attempt of its AM. `target` is the wanted number of workers; `live` are those started.
 
-    `enqueued`: the tasks that an earlier attempt has put into the spool. A worker is in `_idle_since` (ms since when it
-    has no task, None if it has one) until it ends or is released, and in `_releasing` from its release to its end.
+    `enqueued` is the number of tasks that an earlier attempt has put into the spool. A worker is in `_idle_since` until
+    it ends or is released; the value is the time in ms since when it has no task, None while it has one. From its
+    release to its end a worker is in `_releasing`.
     """
 
     def __init__(
@@ -131,7 +139,7 @@ class Elastic(ApplicationCore[ElasticEvent, ElasticAction]):
         return self.ended / self._ends[-1]
 
     def violations(self) -> Iterator[str]:
-        """A-17: a worker is live or being released, never both; the target is between its bounds."""
+        """Check A-17: a worker is live or being released, never both, and the target is between its bounds."""
         for worker in self._idle_since.keys() & self._releasing.keys():
             yield f"A-17: worker {worker} is live and being released"
         if self._requested < 0:
@@ -162,13 +170,16 @@ class Elastic(ApplicationCore[ElasticEvent, ElasticAction]):
             self._release_idle(event)
 
     def _requeue_of_unknown_workers(self, event: SpoolScanned) -> None:
-        """A worker that was given up may still run, if only its node was lost; its end is never reported."""
+        """Requeue the tasks of workers that the core does not know.
+
+        A worker of a lost node may still run after it was given up, and its end is never reported.
+        """
         for worker in event.busy:
             if worker not in self._idle_since and worker not in self._releasing:
                 self._dispatcher.emit(RequeueTasks(worker))
 
     def _end_of_stage(self) -> int:
-        """The number of tasks that have ended when all stages started so far are finished."""
+        """The number of tasks in all stages started so far; the current stage is over when that many have ended."""
         return self._ends[self._stage - 1] if self._stage else 0
 
     def _start_stage(self) -> None:
@@ -194,14 +205,14 @@ class Elastic(ApplicationCore[ElasticEvent, ElasticAction]):
             self._add_at_ms = self.now_ms + self.plan.sustained_ms
 
     def _grow(self, needed: int) -> None:
-        """Raise the target by a step, which doubles if all of it was needed."""
+        """Raise the target by a step. If the whole step was needed, the next step is twice as large."""
         before = max(self.target, self.live)
         grown = min(before + self._step, needed, self.plan.workers_max)
         self._step = self._step * 2 if grown - self.target == self._step else 1
         self.target = max(grown, self.plan.workers_min)
 
     def _adjust_requests(self) -> None:
-        """Request the workers that are missing, or withdraw requests."""
+        """Request the missing workers, or withdraw surplus requests."""
         missing = self.target - self.live - self._requested
         for _ in range(missing):
             self._dispatcher.emit(RequestContainer(self._request))
@@ -211,7 +222,7 @@ class Elastic(ApplicationCore[ElasticEvent, ElasticAction]):
         self._requested += max(0, missing) - withdrawn
 
     def _release_idle(self, event: SpoolScanned) -> None:
-        """Release the workers that have been idle for long enough, the longest first, down to the target."""
+        """Release workers that have been idle for long enough, the longest idle first, down to the target."""
         for worker, since in self._idle_since.items():
             if worker in event.busy:
                 self._idle_since[worker] = None
@@ -232,7 +243,7 @@ class Elastic(ApplicationCore[ElasticEvent, ElasticAction]):
     def _launch(self, allocation: AllocatedContainer) -> Launch | ReleaseContainer:
         container = allocation.container
         if allocation.request is not None:
-            # 0 if the container crossed the withdrawal of its request.
+            # The count is 0 if the container was allocated while its request was withdrawn.
             self._requested = max(0, self._requested - 1)
         if allocation.request is None or self.live >= self.target:
             return ReleaseContainer(container.id)
@@ -240,7 +251,7 @@ class Elastic(ApplicationCore[ElasticEvent, ElasticAction]):
         return Launch(container, self._launch_context_of())
 
     def _preempted(self, event: PreemptionAsked) -> None:
-        """The cost of a worker is the number of tasks that it runs."""
+        """Release the workers that preemption asks for. The cost of a worker is the number of tasks that it runs."""
         candidates = {
             worker: ReleaseCandidate(self.plan.capability, self._busy.get(worker, 0)) for worker in self._idle_since
         }
@@ -248,7 +259,7 @@ class Elastic(ApplicationCore[ElasticEvent, ElasticAction]):
             self._release(worker)
 
     def _release(self, worker: ContainerId) -> None:
-        """The worker may take another task until it ends; its tasks are requeued then."""
+        """Release a worker. Its tasks are requeued when it ends, because it may take another task before that."""
         del self._idle_since[worker]
         self._releasing[worker] = None
         self._dispatcher.emit(ReleaseContainer(worker))

@@ -1,10 +1,11 @@
-"""The spool of an elastic application: a directory of tasks that workers take from, in the staging directory.
+"""The spool of an elastic application: a directory in the staging directory, from which workers take tasks.
 
     spool/waiting/000007            task 7; workers take tasks in the order of their numbers
-    spool/running/000007.WORKER     the container that runs it
-    spool/ended/000007.0            the exit status of its command
+    spool/running/000007.WORKER     task 7 is run by the container WORKER
+    spool/ended/000007.0            task 7 has ended; its command's exit status was 0
 
-Each step is one rename, so a task is in one place and two workers cannot take it. All nodes share one file system.
+Each step is one rename, so a task is always in one place and two workers cannot take it. All nodes share one file
+system.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Spool:
         self._ended = self._directory / "ended"
 
     def make(self) -> None:
-        """Create the directories; those that exist are kept."""
+        """Create the directories; existing ones are kept."""
         for part in self._parts():
             part.mkdir(parents=True, exist_ok=True)
 
@@ -43,7 +44,7 @@ class Spool:
                 (self._waiting / f"{task:06}").touch()
 
     def requeue(self, worker: ContainerId) -> None:
-        """Move the tasks of a worker back to waiting; what it reports about them later is ignored."""
+        """Move the tasks of a worker back to waiting; what the worker reports about them later is ignored."""
         self._requeue(self._running.glob(f"*.{worker}"))
 
     def requeue_all(self) -> None:
@@ -51,8 +52,8 @@ class Spool:
         self._requeue(self._running.iterdir())
 
     def scan(self) -> SpoolScanned:
-        # In the order in which tasks move. A task that moves meanwhile may be counted twice, until the next scan, but
-        # none is missed.
+        # The directories are read in the order in which tasks move. So a task that moves meanwhile may be counted
+        # twice, until the next scan, but none is missed.
         waiting = sum(1 for _ in self._waiting.iterdir())
         busy: dict[ContainerId, int] = {}
         for path in sorted(self._running.iterdir()):
@@ -80,7 +81,7 @@ class Spool:
         return None
 
     def end(self, task: int, worker: ContainerId, exit_status: int) -> bool:
-        """Record the end of a task; False if it does not belong to this worker any more."""
+        """Record the end of a task. Returns False if the task does not belong to this worker any more."""
         try:
             (self._running / f"{task:06}.{worker}").rename(self._ended / f"{task:06}.{exit_status}")
         except FileNotFoundError:

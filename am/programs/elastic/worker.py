@@ -1,6 +1,7 @@
-"""A worker: python -m am.programs.elastic.worker --staging DIR (in a container). It runs tasks until it is stopped.
+"""A worker, which runs in a container: python -m am.programs.elastic.worker --staging DIR. It runs tasks until stopped.
 
-It runs as many tasks at once as the plan says, each in a process of its own, and communicates only through the spool.
+The plan says how many tasks a worker runs at once, each in a process of its own. A worker communicates with the AM only
+through the spool.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from am.programs.staged_job import JOB_FILE, StagedJob, read_job
 from yarn.ids import ContainerId
 
 TASK = "ELASTIC_TASK"
-"""The variable with a task's number, counted from 1."""
+"""The variable that contains a task's number, counted from 1."""
 POLL_INTERVAL_S = 0.02
-"""The time between two looks at the spool and the processes."""
+"""The time between two checks of the spool and the processes, in seconds."""
 
 
 def main() -> int:

@@ -1,4 +1,7 @@
-"""The AM process: python -m am.programs.gang.application_master, with its job in the work directory."""
+"""The AM of a gang: python -m am.programs.gang.application_master.
+
+The job is in the file job.json of the AM's work directory.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client of gang applications: their options, and the context to submit.
+"""The client of gang applications: parses options into a submission.
 
 submission = parse(["-shell_command", "mpirun.sh", "-num_containers", "4", "-gang_wait", "60000"])
 """
@@ -19,11 +19,11 @@ from am.programs.shell_work import ShellSubmission, add_work_options, read_work
 PROG = "gang"
 DEFAULT_MASTER_MEMORY_MB = 100
 TRIES_MAX = 20
-"""The pause doubles with each try."""
+"""The limit on tries; the pause between tries doubles each time."""
 
 
 class GangSubmission(ShellSubmission[GangPlan], frozen=True):
-    """A command for all members of a gang."""
+    """A submission of a gang: a command that runs in each of its members."""
 
     APPLICATION_TYPE = "GANG"
     AM_MODULE = "am.programs.gang.application_master"
@@ -33,15 +33,17 @@ def make_parser() -> OptionParser:
     parser = OptionParser(PROG, "Run a shell command in containers that are useful only together: all of them or none.")
     add_application_options(parser, name=PROG, master_memory_mb=DEFAULT_MASTER_MEMORY_MB)
     add_work_options(parser)
-    parser.option("num_containers", "how many members", type=int, default=2)
+    parser.option("num_containers", "number of members", type=int, default=2)
     parser.option("gang_wait", "ms after which an incomplete gang releases its containers", type=int, default=60_000)
-    parser.option("gang_pause", "ms before the second try; doubles with each further one", type=int, default=5_000)
-    parser.option("gang_tries", "how often the gang tries, or starts again when it loses a member", type=int, default=5)
+    parser.option(
+        "gang_pause", "ms before the second try; the pause doubles with each further try", type=int, default=5_000
+    )
+    parser.option("gang_tries", "how often the gang may try, or start again after losing a member", type=int, default=5)
     return parser
 
 
 def parse(arguments: Sequence[str]) -> GangSubmission:
-    """The submission that the options describe. Raises InvalidArgumentException with all faults."""
+    """Parse the options into a submission. Raises InvalidArgumentException with all faults."""
     options = make_parser().parse_args(arguments)
     faults = Faults(PROG)
     application = read_application_options(options, faults)

@@ -1,16 +1,16 @@
-"""A gang: N containers that are useful only together, as those of an MPI job are.
+"""A gang: N containers that are useful only together, such as those of an MPI job.
 
-    REQUESTING  all are requested at once; containers that come are held and not started
-    RUNNING     all were there: each is started, knowing its rank and where the others are
-    RESTING     the time limit was reached: everything was released; after a pause the gang tries again
+    REQUESTING  all containers are requested at once; allocated containers are held, but not started
+    RUNNING     all containers were allocated: each is started with its rank and the hosts of all others
+    RESTING     the time limit was reached: all containers were released; after a pause the gang tries again
 
-Two gangs that each hold half of what both need would wait forever; that is what the time limit is for. If both gave up
-and tried again at the same times they would collide again and again: so the pause doubles with each try, and differs
-between gangs (`spread`, from the application's number).
+Without the time limit, two gangs that each hold half of what both need would wait forever. If both gave up and tried
+again at the same times, they would collide again and again. So the pause doubles with each try, and it differs between
+gangs (`spread`, which depends on the application's number).
 
-The containers that are held are idle, and the RM takes them back if they are not started within its own expiry: such a
-container is requested again. While the gang runs, a member that fails fails the gang, as in MPI; if a member is lost
-without its own fault (preempted, its node lost) the whole gang starts again.
+Containers that are held are idle, and the RM takes a container back if it is not started within the RM's expiry time;
+the gang then requests it again. While the gang runs, it fails if one of its members fails, as in MPI. If a member is
+lost without its own fault (it was preempted, or its node was lost), the whole gang starts again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from yarn.states import ContainerExitStatus, FinalApplicationStatus
 EXIT_FAILED = 2
 """The AM's exit code if the gang was never complete, or failed."""
 SPREADS = 8
-"""Gangs whose application numbers differ by less than this pause for different times."""
+"""Gangs whose application numbers differ by less than this have pauses of different lengths."""
 
 LOST_STATUSES = frozenset(
     {
@@ -50,11 +50,14 @@ LOST_STATUSES = frozenset(
         ContainerExitStatus.KILLED_BY_RESOURCEMANAGER,
     }
 )
-"""Exit statuses that are not the member's fault."""
+"""Exit statuses of members that were lost without their own fault."""
 
 
 class GangPlan(Struct, frozen=True):
-    """`wait_ms`: how long one try holds its containers; `tries`: how often the gang may try or start again."""
+    """A gang's size and timing. `wait_ms` is how long one try holds its containers.
+
+    `tries` is how often the gang may try or start again.
+    """
 
     members: int
     capability: Resource
@@ -66,7 +69,7 @@ class GangPlan(Struct, frozen=True):
 
 
 class Member(Struct, frozen=True):
-    """What a member learns when it starts: its rank, and the hosts of all by rank."""
+    """What a member gets when it starts: its rank, and the hosts of all members by rank."""
 
     rank: int
     hosts: tuple[str, ...]
@@ -83,11 +86,11 @@ class Phase(Enum):
 
 
 class TryDue(Struct, frozen=True):
-    """Request all members: the AM has registered, or the pause is over."""
+    """Request all members, because the AM has registered or the pause is over."""
 
 
 class SizeRefused(Struct, frozen=True):
-    """The queue allows no containers of the members' size."""
+    """The queue does not allow containers of the members' size."""
 
     why: str
 
@@ -119,7 +122,7 @@ class AllSucceeded(Struct, frozen=True):
 
 
 class Gang(ApplicationCore[Event, Action]):
-    """One gang under one attempt of its AM. While it is REQUESTING, `requested` + `held` are its members."""
+    """One gang under one attempt of its AM. While REQUESTING, `requested` + `held` is the number of its members."""
 
     def __init__(
         self, plan: GangPlan, launch_context_of: LaunchContextOf, spread: int, *, check_invariants: bool = False
@@ -150,14 +153,14 @@ class Gang(ApplicationCore[Event, Action]):
 
     @property
     def held(self) -> int:
-        """The number of its containers, started or not."""
+        """The number of containers that the gang has, started or not."""
         return len(self._held)
 
     def progress(self) -> float:
         return self.succeeded / self.plan.members
 
     def violations(self) -> Iterator[str]:
-        """A-16: each member is requested, held or has succeeded; a gang that is RESTING has none."""
+        """Check A-16: each member is requested, held or has succeeded; a gang that is RESTING has no containers."""
         counts = {
             Phase.REQUESTING: (self._requested + self.held, self.plan.members),
             Phase.RUNNING: (self._requested + self.held + self.succeeded, self.plan.members),
@@ -178,7 +181,10 @@ class Gang(ApplicationCore[Event, Action]):
             self._transition(SizeRefused(f"members of {size} are larger than {event.queue} allows, {maximum}"))
 
     def _hold(self, event: ContainersAllocated) -> None:
-        """Hold what was requested and release what is late or surplus. The last container starts all of them."""
+        """Hold containers that were requested, and release those that are late or surplus.
+
+        When the last member has its container, all members are started.
+        """
         for allocation in event.allocations:
             container = allocation.container
             if self._requested == 0:
@@ -197,7 +203,7 @@ class Gang(ApplicationCore[Event, Action]):
     def _member_completed(self, status: ContainerStatus) -> None:
         del self._held[status.container_id]
         if self.phase is Phase.REQUESTING:
-            # It was held for longer than the RM lets a container wait, or its node was lost.
+            # The container was held for longer than the RM allows before a start, or its node was lost.
             self._requested += 1
             self._dispatcher.emit(RequestContainer(self._request))
         elif status.exit_status == ContainerExitStatus.SUCCESS:
@@ -241,7 +247,7 @@ class Gang(ApplicationCore[Event, Action]):
             self._dispatcher.emit(Launch(container, self._launch_context_of(Member(rank, hosts))))
 
     def release_and_rest(self, event: TimeLimitReached | MemberLost) -> Phase:
-        """Release everything and pause before the next try; after the last one the application fails."""
+        """Release all containers and pause before the next try. After the last try the application fails."""
         self._release_all()
         if self.tries >= self.plan.tries:
             return self._fail(f"{event.why} (try {self.tries} of {self.plan.tries})")
@@ -281,7 +287,7 @@ GANG_LIFECYCLE: Lifecycle[Gang, Phase] = Lifecycle(
             TimeLimitReached,
             (Phase.RESTING, Phase.OVER),
             Gang.release_and_rest,
-            "release what other gangs may need; OVER after the last try",
+            "release containers that other gangs may need; OVER after the last try",
         ),
         Row(
             Phase.RUNNING,

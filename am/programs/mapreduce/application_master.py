@@ -1,7 +1,8 @@
 """The AM of a map-reduce job: python -m am.programs.mapreduce.application_master --staging DIR (in a container).
 
-It carries out the core's actions on files, and leaves those on containers to am.programs.application_master. Work on
-files is done at once, within `handle`: renames and short appends, which block for less than a heartbeat.
+The AM carries out the core's actions on files itself, and passes actions on containers to
+am.programs.application_master. Work on files is done at once, within `handle`: renames and short appends, which block
+for less than a heartbeat.
 
 status.json shows the job's tasks and attempts to people and the demo; the file is replaced as a whole:
 
@@ -21,14 +22,15 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import socket
 import sys
 import time
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from am.client.environment import AMEnvironment
-from am.client.launching import python_launch_context
-from am.client.staging import write_atomically
+from am.client.launching import python_launch_context, write_atomically
 from am.core.actions import (
     Action,
     ChangeBlacklist,
@@ -65,15 +67,18 @@ from am.programs.mapreduce.core.job import TaskAttemptId, TaskKind
 from am.programs.mapreduce.core.map_reduce import MapReduce
 from am.programs.mapreduce.core.tasks import AttemptRecord, AttemptState, Task, TaskState, recover
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, LineWriter, MapOutput
-from am.programs.mapreduce.shuffle import INDEX
 from wire.json_records import Json
-from yarn.containers import ContainerLaunchContext, ContainerStatus
+from wire.shuffle import SERVICE, service_data
+from yarn.containers import ContainerLaunchContext, ContainerStatus, ServiceData
 from yarn.ids import ApplicationAttemptId
 from yarn.machine import StateChanged
 from yarn.states import FinalApplicationStatus
 
 STATUS_INTERVAL_MS = 200
 """The minimum time between two writes of status.json; the final state is written at once."""
+
+_LOOK_S = 1
+"""How long a recovering AM waits for a shuffle service that may have map output."""
 
 _logger = logging.getLogger(__name__)
 
@@ -86,9 +91,11 @@ class MRAppMaster:
     ) -> None:
         self._files = JobFiles(staging)
         self._job = self._files.read_job()
+        self._shuffle = {SERVICE: ServiceData(service_data(am_attempt_id.application_id, self._files.read_secret()))}
         self._am_attempt_id = am_attempt_id
         self._files.take_charge(am_attempt_id.attempt)
         self._committer = OutputCommitter(Path(self._job.output))
+        self._is_listening = cache(_is_listening)
         recovered = recover(LineReader(self._files.journal).read_new(), self._does_output_exist, now_ms)
         self._earlier = recovered.attempts
         self._core = MapReduce(self._job, am_attempt_id, recovered.tasks, check_invariants=check_invariants)
@@ -109,7 +116,7 @@ class MRAppMaster:
         return 1.0 if self._is_complete else self._core.progress()
 
     def handle(self, event: Event, now_ms: int) -> list[Action]:
-        """The actions for one event; those on files have been carried out already."""
+        """Handle one event and return its actions on containers; its actions on files have been carried out already."""
         in_charge = self._files.attempt_in_charge()
         if in_charge != self._am_attempt_id.attempt:
             reason = f"attempt {in_charge} of this application has taken over"
@@ -186,18 +193,20 @@ class MRAppMaster:
         return None
 
     def _launch_context(self, attempt_id: TaskAttemptId) -> ContainerLaunchContext:
+        shuffles = attempt_id.task_id.kind is TaskKind.MAP and self._job.reduces
         return python_launch_context(
             "am.programs.mapreduce.task",
             ("--staging", str(self._files.staging), "--attempt", str(attempt_id)),
             environment=self._job.environment,
             local_resources=self._job.files,
+            service_data=self._shuffle if shuffles else None,
         )
 
     # Files
 
     def _does_output_exist(self, attempt: AttemptRecord) -> bool:
         if attempt.id.task_id.kind is TaskKind.MAP and self._job.reduces:
-            return bool(attempt.output) and (Path(attempt.output) / INDEX).is_file()
+            return bool(attempt.output) and self._is_listening(attempt.output)
         return self._committer.is_task_committed(attempt.id.task_id)
 
     def _record(self, attempt: AttemptRecord) -> None:
@@ -269,6 +278,16 @@ def _attempt_status(attempt: AttemptRecord) -> dict[str, Json]:
         "started_ms": attempt.started_ms,
         "finished_ms": attempt.finished_ms,
     }
+
+
+def _is_listening(address: str) -> bool:
+    """True if there is a shuffle service at host:port. A node that was lost or restarted has none there."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), _LOOK_S):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 def main() -> int:

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from am.client.launching import local_file, python_launch_context
-from am.client.staging import make_staging_directory
+from am.client.launching import local_file, make_staging_directory, python_launch_context
 from am.client.submission import (
     ApplicationOptions,
     Faults,
@@ -37,7 +36,7 @@ from yarn.resource import Resource
 PROG = "mapreduce"
 APPLICATION_TYPE = "MAPREDUCE"
 DEFAULT_TASK_MEMORY_MB = 256
-"""Small against Hadoop's 1024 MB: tasks here are scripts, not JVMs."""
+"""The default memory of a task. It is smaller than Hadoop's 1024 MB, because tasks are scripts, not JVMs."""
 
 HIDDEN = ("_", ".")
 """Files whose names start so are not input (FileInputFormat's hidden files): output can be used as input."""
@@ -60,7 +59,7 @@ class MapReduceSubmission(Struct, frozen=True):
     conf: JobConf = JobConf()
 
     def check_sizes(self, maximum: Resource) -> list[str]:
-        """No warnings: the AM fails the job with Hadoop's message if a task is too large (JobImpl)."""
+        """Return no warnings: if a task is too large, the AM fails the job with Hadoop's message (JobImpl)."""
         return []
 
     def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
@@ -140,7 +139,7 @@ def word_count(
     split_bytes: int = DEFAULT_SPLIT_BYTES,
     conf: JobConf = JobConf(),  # noqa: B008  immutable
 ) -> MapReduceSubmission:
-    """A word count. Its script is shipped, and run by this Python interpreter."""
+    """A word count over `inputs`. The word count script is shipped, and run by this Python interpreter."""
     script = Path(wordcount.__file__)
     python = shlex.quote(sys.executable)
     return MapReduceSubmission(
@@ -165,7 +164,9 @@ def make_parser() -> OptionParser:
     parser.option("mapper", "shell command: input lines to lines `key<TAB>value`", default="")
     parser.option("reducer", "shell command: sorted lines `key<TAB>value` to output lines", default="")
     parser.option("wordcount", "count words, instead of -mapper and -reducer", action="store_true")
-    parser.option("numReduceTasks", "how many reduces; 0: the maps' output is the output", type=int, default=1)
+    parser.option(
+        "numReduceTasks", "number of reduces; 0: the output of the maps is the output of the job", type=int, default=1
+    )
     parser.option("files", "files to ship to the tasks, separated by commas", default="")
     parser.option(
         "cmdenv", "variable for the commands: NAME=value; may be given several times", action="append", default=[]

@@ -37,7 +37,10 @@ class OutputCommitter:
         self._committed.mkdir(exist_ok=True)
 
     def make_attempt_directory(self, attempt_id: TaskAttemptId) -> Path:
-        """Where the attempt writes. Fails once the job is committed, so that a late attempt leaves no files."""
+        """Make the directory that the attempt writes to.
+
+        Fails once the job is committed, so that a late attempt leaves no files.
+        """
         directory = self._attempts / str(attempt_id)
         directory.mkdir(exist_ok=True)
         return directory

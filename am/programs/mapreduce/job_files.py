@@ -1,6 +1,7 @@
 """The files that a job's client, AM and tasks share in its staging directory.
 
     job.json             the job: written by the client, read by all
+    shuffle-secret       (mode 0600) the secret that reduces show to the nodes' shuffle services
     attempt              the number of the AM attempt in charge: an older one that still runs exits when it reads this
     journal.jsonl        every task attempt's start and end, appended by the AM: what its successor recovers from
     outputs-<n>.jsonl    where the maps' output is, appended by the AM's n-th attempt, followed by its reduces
@@ -13,24 +14,31 @@ A line that was cut off by a crash is skipped, as if it had never been written.
 from __future__ import annotations
 
 import json
+import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
-from am.client.staging import read_record, write_atomically, write_record
+from am.client.launching import read_record, write_atomically, write_record
 from am.programs.mapreduce.core.events import TaskReport
 from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId
 from wire.json_records import Json, from_json, to_json
 from yarn.errors import InvalidArgumentException
 
+SECRET_BYTES = 32
+
 
 class MapOutput(Struct, frozen=True):
-    """Where a map's output is; a later line for the same map replaces it. An empty `directory` = it is lost."""
+    """Where a map's output is: host:port of its node's shuffle service. A later line for the same map replaces it.
+
+    An empty `address` means that the output is lost.
+    """
 
     map_number: int
     attempt_id: TaskAttemptId
-    directory: str
+    address: str
 
 
 class JobEnded(Struct, frozen=True):
@@ -45,11 +53,16 @@ class JobFiles:
         self.status = staging / "status.json"
         self.journal = staging / "journal.jsonl"
         self._job = staging / "job.json"
+        self._secret = staging / "shuffle-secret"
         self._attempt = staging / "attempt"
         self._reports = staging / "reports"
 
     def write_job(self, job: MapReduceJob) -> None:
+        """Write the job, and a new secret."""
         self._reports.mkdir(exist_ok=True)
+        descriptor = os.open(self._secret, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(SECRET_BYTES))
         write_record(self._job, job)
 
     def read_job(self) -> MapReduceJob:
@@ -58,6 +71,10 @@ class JobFiles:
         if not isinstance(job, MapReduceJob):
             raise InvalidArgumentException(f"{self._job} does not contain a map-reduce job")
         return job
+
+    def read_secret(self) -> bytes:
+        """The job's shuffle secret. Raises OSError if it cannot be read."""
+        return self._secret.read_bytes()
 
     def take_charge(self, am_attempt: int) -> None:
         write_atomically(self._attempt, str(am_attempt).encode())
@@ -76,7 +93,7 @@ class JobFiles:
         write_record(self._reports / str(attempt_id), report)
 
     def read_report(self, attempt_id: TaskAttemptId) -> TaskReport | None:
-        """The task's report, None if it left no readable one."""
+        """The report that the task left; None if there is no report, or if it cannot be read."""
         try:
             report = read_record(self._reports / str(attempt_id))
         except InvalidArgumentException:

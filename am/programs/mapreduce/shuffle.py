@@ -1,23 +1,26 @@
-"""From a map's lines to a reduce's input: partition, sort, spill, merge. Files and bytes; no processes.
+"""The shuffle: partitions, sorts, spills and merges the output lines of maps into the input of reduces.
 
-A map's output is one file, sorted by partition and key, and an index of where each partition lies:
+The module starts no processes. A map's output is one file, sorted by partition and key, and an index of where each
+partition lies, as Hadoop writes them. The node's mapreduce_shuffle service sends a reduce its partition
+(am.programs.mapreduce.fetcher).
 
     file.out         a\\t1 b\\t1 ... | c\\t1 d\\t1 ...
-    file.out.index   {"partitions": [[0, 8], [8, 8]]}        (offset, length) in bytes
+    file.out.index   (start, length, length)* checksum
 
-The key of a line is the text before the first tab (the whole line if there is none). A partition is the CRC-32 of
-the key modulo the number of reduces: the same in every process and every run, which Python's hash() is not.
+The key of a line is the text before the first tab (the whole line if there is none). A partition is the CRC-32 of the
+key modulo the number of reduces: the same in every process and every run, which Python's hash() is not.
 """
 
 from __future__ import annotations
 
 import heapq
-import json
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
+
+from wire.shuffle import INDEX, OUTPUT, IndexRecord, index_bytes
 
 BUFFER_BYTES = 32 << 20
 """The size of the lines sorted in memory at once (mapreduce.task.io.sort.mb; smaller, for small containers)."""
@@ -26,10 +29,7 @@ LINE_OVERHEAD_BYTES = 100
 """The memory of a line in addition to its bytes: the object, its place in a list, its sort key."""
 
 MERGE_FILES_MAX = 64
-"""Files that are merged at once (mapreduce.task.io.sort.factor); more take another pass."""
-
-OUTPUT = "file.out"
-INDEX = "file.out.index"
+"""How many files are merged at once (mapreduce.task.io.sort.factor); more files need another pass."""
 
 _Segment = tuple[int, int]
 
@@ -39,7 +39,7 @@ def partition_of(key: bytes, reduces: int) -> int:
 
 
 def sort_key(line: bytes) -> tuple[bytes, bytes, bytes]:
-    """By key, then by value, so that the same input gives the same bytes in every run."""
+    """Sorts lines by key, then by value, so that the same input gives the same bytes in every run."""
     return line.partition(b"\t")
 
 
@@ -72,7 +72,7 @@ class MapOutputWriter:
             segments = self._merge_spills()
         index = self._directory / INDEX
         temporary = index.with_suffix(".tmp")
-        temporary.write_text(json.dumps({"partitions": segments}))
+        temporary.write_bytes(index_bytes(IndexRecord(start, length, length) for start, length in segments))
         temporary.replace(index)
 
     def _spill(self) -> None:
@@ -96,24 +96,6 @@ class MapOutputWriter:
         for path, _ in self._spills:
             path.unlink()
         return merged
-
-
-def fetch_segment(directory: Path, partition: int, target: Path) -> int:
-    """Copy one partition of a map's output; returns its length in bytes. Raises OSError if it is incomplete."""
-    try:
-        offset, length = json.loads((directory / INDEX).read_bytes())["partitions"][partition]
-    except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise OSError(f"{directory / INDEX} cannot be read: {error}") from None
-    with (directory / OUTPUT).open("rb") as source, target.open("wb") as copy:
-        source.seek(offset)
-        left = int(length)
-        while left > 0:
-            data = source.read(min(left, 1 << 20))
-            if not data:
-                raise OSError(f"{directory / OUTPUT} ends {left} bytes before it should")
-            copy.write(data)
-            left -= len(data)
-    return int(length)
 
 
 def merged_lines(runs: list[Path], work: Path, files_max: int = MERGE_FILES_MAX) -> Iterator[bytes]:

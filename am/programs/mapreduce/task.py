@@ -2,8 +2,9 @@
 
     python -m am.programs.mapreduce.task --staging DIR --attempt attempt_1700000000000_0001_m_000000_0
 
-It communicates with its AM through the staging directory: it leaves a report when it ends, and reduces read the list of
-map outputs. Exit code 0 = done; EXIT_FETCH_FAILED = the report names maps whose output is gone; else the task failed.
+A task communicates with its AM through the staging directory: each task writes a report when it ends, and reduces read
+the list of map outputs. Exit code 0 = done; EXIT_FETCH_FAILED = the report names maps whose output is gone; else the
+task failed.
 """
 
 from __future__ import annotations
@@ -21,17 +22,19 @@ from typing import IO
 
 from am.programs.mapreduce.committer import OutputCommitter, part_name
 from am.programs.mapreduce.core.events import EXIT_FETCH_FAILED, TaskReport
+from am.programs.mapreduce.core.fetch_failures import FetchFailures
 from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId, TaskKind, parse_attempt_id
 from am.programs.mapreduce.core.tasks import ATTEMPTS_PER_AM
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
-from am.programs.mapreduce.shuffle import MapOutputWriter, copy_lines, fetch_segment, merged_lines
+from am.programs.mapreduce.shuffle import MapOutputWriter, copy_lines, merged_lines
+from wire.shuffle import SERVICE, port_in
 from yarn.errors import YarnException
 
 FETCH_POLL_S = 0.1
 """The time between two looks of a reduce for new map output."""
 
-FETCH_TRIES_MAX = 5
-"""How often a reduce tries to fetch one map's output, FETCH_POLL_S apart, before it reports it as gone."""
+Fetch = Callable[[str, TaskAttemptId, Path], int]
+"""Fetcher.fetch."""
 
 EXIT_FAILED = 1
 EXIT_ORPHANED = 3
@@ -51,7 +54,7 @@ class ShuffleFetchFailed(YarnException):
 
 
 class Orphaned(YarnException):
-    """This task is not needed any more."""
+    """The task is not needed any more, because its job continues under another AM or has ended."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -87,17 +90,17 @@ class TaskRun:
         """Do the work and write the report. Raises TaskFailed, ShuffleFetchFailed, Orphaned or OSError."""
         task_id = self.attempt_id.task_id
         if task_id.kind is TaskKind.REDUCE:
-            output = self._reduce()
+            output = str(self._reduce())
         elif self.job.reduces:
-            output = self._map_for_reduces()
+            output = self._map_for_reduces(self._shuffle_address())
         else:
-            output = self._write_part(self.job.map_command, self._feed_split)
-        self.files.write_report(self.attempt_id, TaskReport(output=str(output)))
+            output = str(self._write_part(self.job.map_command, self._feed_split))
+        self.files.write_report(self.attempt_id, TaskReport(output=output))
 
     # Maps
 
-    def _map_for_reduces(self) -> Path:
-        """The output stays on the node, in the application's directory, until the application ends."""
+    def _map_for_reduces(self, address: str) -> str:
+        """The output stays on the node until the application ends; reduces fetch it from the service at `address`."""
         directory = self._local_directory() / "output" / str(self.attempt_id)
         directory.mkdir(parents=True, exist_ok=True)
         writer = MapOutputWriter(directory, self.job.reduces)
@@ -105,7 +108,14 @@ class TaskRun:
             for line in lines:
                 writer.add(line.rstrip(b"\n"))
         writer.close()
-        return directory
+        return address
+
+    def _shuffle_address(self) -> str:
+        """host:port of this node's shuffle service."""
+        port = port_in(self._environ)
+        if not port:
+            raise TaskFailed(f"this node has no {SERVICE}: add it to yarn.nodemanager.aux-services")
+        return f"{self._environ.get('NM_HOST', '')}:{port}"
 
     def _local_directory(self) -> Path:
         """One of the NM's local directories, by the task's number, so that tasks are spread over the disks."""
@@ -128,10 +138,14 @@ class TaskRun:
 
     def _fetch_all(self, work: Path) -> list[Path]:
         """Fetch this reduce's partition of every map's output, as the maps finish."""
+        # Imported here: only reduces need HTTP, whose import takes longer than a short map.
+        from am.programs.mapreduce.fetcher import Fetcher
+
         fetched: dict[int, Path] = {}
         offered: dict[int, MapOutput] = {}
-        tries: dict[TaskAttemptId, int] = {}
+        failures = FetchFailures()
         reader = LineReader(self.files.outputs(self._am_attempt))
+        fetch = Fetcher(self.files.read_secret(), self.attempt_id.task_id.number).fetch
         while True:
             for record in reader.read_new():
                 if isinstance(record, JobEnded):
@@ -139,28 +153,16 @@ class TaskRun:
                 if isinstance(record, MapOutput):
                     offered[record.map_number] = record
             for number, output in offered.items():
-                if number not in fetched and output.directory:
-                    target = work / f"map-{number}"
-                    if self._fetch(output, target, tries):
-                        fetched[number] = target
+                target = work / f"map-{number}"
+                if number not in fetched and output.address and _fetch(fetch, output, target, failures):
+                    fetched[number] = target
             if len(fetched) == len(self.job.splits):
                 return [fetched[number] for number in sorted(fetched)]
-            gone = tuple(attempt_id for attempt_id, count in tries.items() if count >= FETCH_TRIES_MAX)
-            if gone:
+            if gone := failures.given_up():
                 raise ShuffleFetchFailed(gone)
             if self.files.attempt_in_charge() != self._am_attempt:
                 raise Orphaned(f"attempt {self._am_attempt} of the ApplicationMaster is not in charge any more")
             time.sleep(FETCH_POLL_S)
-
-    def _fetch(self, output: MapOutput, target: Path, tries: dict[TaskAttemptId, int]) -> bool:
-        try:
-            fetch_segment(Path(output.directory), self.attempt_id.task_id.number, target)
-        except OSError as error:
-            tries[output.attempt_id] = tries.get(output.attempt_id, 0) + 1
-            print(f"fetch of {output.attempt_id} failed: {error}", file=sys.stderr)  # noqa: T201
-            return False
-        tries.pop(output.attempt_id, None)
-        return True
 
     # Commands
 
@@ -211,6 +213,24 @@ class TaskRun:
             if len(parts) == 1:
                 variables["mapreduce_map_input_file"] = parts[0].path
         return variables
+
+
+def _fetch(fetch: Fetch, output: MapOutput, target: Path, failures: FetchFailures) -> bool:
+    """Fetch the output of one map; False if that failed, or failed a moment ago."""
+    attempt_id, now_ms = output.attempt_id, time.monotonic_ns() // 1_000_000
+    if not failures.is_due(attempt_id, now_ms):
+        return False
+    try:
+        fetch(output.address, attempt_id, target)
+    except OSError as error:
+        print(f"fetch of {attempt_id} failed: {error}", file=sys.stderr)  # noqa: T201
+        if isinstance(error, ConnectionError | TimeoutError):
+            failures.unreachable(attempt_id, now_ms)
+        else:
+            failures.refused(attempt_id)
+        return False
+    failures.fetched(attempt_id)
+    return True
 
 
 class _Feeder(threading.Thread):

@@ -3,7 +3,8 @@
     python wordcount.py map      lines -> `word<TAB>1` for each word
     python wordcount.py reduce   sorted `word<TAB>n` lines -> `word<TAB>sum`
 
-Words are separated by white space. It imports nothing of yarnling: it runs as a plain file in a container.
+Words are separated by white space. The script imports no module of yarnling, because it runs as a single file in a
+container.
 """
 
 import sys

@@ -1,20 +1,149 @@
-"""Hadoop's CSMappingPlacementRule: the first rule that places an application decides. A submission with a queue keeps
-it unless queue-mappings-override.enable is set."""
+"""Hadoop's CSMappingPlacementRule: the first rule that places an application decides.
+
+A submission that names a queue keeps it unless queue-mappings-override.enable is set. The path of a rule is valid if it
+names a leaf, or a queue that can be created below a parent that creates queues. Its first part may be any unambiguous
+short name: `users.ann` is below root.users.
+"""
 
 from __future__ import annotations
 
-from rm.core.placement_rules.queues import NoSuchQueue, Queues, check_target, resolved
+from typing import NamedTuple, Protocol
+
 from rm.core.placement_rules.reading import JSON, MAPPINGS, OVERRIDE, read_rules
 from rm.core.placement_rules.rules import DEFAULT_QUEUE, NAMES, PLACE_DEFAULT, Action, Fallback, MappingRule, Variables
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import Fault, refuse_if_faulty
 
+
+class FoundQueue(NamedTuple):
+    """A queue that the rules found; `path` is its full path. `is_managed`: it creates leaves only."""
+
+    path: str
+    is_leaf: bool
+    creates_queues: bool = False
+    is_managed: bool = False
+
+
+class Queues(Protocol):
+    """What the rules need to know about the queue tree."""
+
+    def find(self, name: str) -> FoundQueue | None:
+        """The queue with a path or unambiguous short name."""
+        ...
+
+    def is_ambiguous(self, name: str) -> bool:
+        """True for a short name that several queues have."""
+        ...
+
+
+class NoSuchQueue(Exception):
+    """A path does not name a usable queue; the message says why."""
+
+
+def resolved(path: str, queues: Queues, *, may_create: bool) -> str:
+    """Check the path that a rule returned; returns its full path. Raises NoSuchQueue (validateAndNormalizeQueue)."""
+    if "" in path.split("."):
+        raise NoSuchQueue(f"Invalid path returned by rule: '{path}'")
+    if "." not in path:
+        return _existing(path, queues)
+    full, found = _look_up(path, queues)
+    if found is None and not may_create:
+        raise NoSuchQueue(f"Mapping rule doesn't allow auto-creation of the queue '{full}'.")
+    if found is not None and not found.is_leaf:
+        raise NoSuchQueue(f"Mapping rule returned a non-leaf queue '{full}', cannot place application in it.")
+    return full
+
+
+def check_target(path: str, variables: frozenset[str], queues: Queues) -> None:
+    """Raises NoSuchQueue for a target that can never name a usable queue (MappingRuleValidationContextImpl)."""
+    if not path:
+        raise NoSuchQueue("Queue path is empty.")
+    parts = path.split(".")
+    fixed = parts[: next((number for number, part in enumerate(parts) if part in variables), len(parts))]
+    if "" in fixed:
+        raise NoSuchQueue(f"Path segment cannot be empty '{path}'.")
+    if len(fixed) == len(parts):
+        _check_fixed(path, queues)
+    elif fixed:
+        _check_prefix(path, fixed, queues)
+
+
+def _existing(name: str, queues: Queues) -> str:
+    found = queues.find(name)
+    if found is None:
+        problem = "is ambiguous" if queues.is_ambiguous(name) else "does not exist."
+        raise NoSuchQueue(f"Queue '{name}' specified in mapping rule {problem}")
+    if not found.is_leaf:
+        raise NoSuchQueue(f"Mapping rule returned a non-leaf queue '{found.path}', cannot place application in it.")
+    return found.path
+
+
+def _look_up(path: str, queues: Queues) -> tuple[str, FoundQueue | None]:
+    """(full path, the queue there). The queue is None if it does not exist and can be created."""
+    full = _from_root(path, queues)
+    found = queues.find(full)
+    if found is None:
+        _check_creatable(full, queues)
+    return full, found
+
+
+def _from_root(path: str, queues: Queues) -> str:
+    """Replace the first part of the path, which may be a short name, by the full path of that queue."""
+    first, dot, rest = path.partition(".")
+    root = queues.find(first)
+    if root is None:
+        problem = "is ambiguous" if queues.is_ambiguous(first) else "does not exist"
+        raise NoSuchQueue(f"Path root '{first}' {problem}. Path '{path}' is invalid")
+    return root.path + dot + rest
+
+
+def _check_creatable(path: str, queues: Queues) -> None:
+    if queues.is_ambiguous(path):
+        raise NoSuchQueue(f"Target queue is an ambiguous leaf queue '{path}'.")
+    parent_path, _, leaf = path.rpartition(".")
+    if not parent_path:
+        raise NoSuchQueue(f"Target queue does not exist and has no parent defined '{path}'.")
+    parent = queues.find(parent_path)
+    if parent is None:
+        above = queues.find(parent_path.rpartition(".")[0])
+        if above is not None and above.creates_queues and not above.is_managed:
+            return
+    elif parent.creates_queues:
+        return
+    raise NoSuchQueue(
+        f"Mapping rule specified a parent queue '{parent_path}', but it is not a dynamic parent queue, "
+        f"and no queue exists with name '{leaf}' under it."
+    )
+
+
+def _check_fixed(path: str, queues: Queues) -> None:
+    _, found = _look_up(path, queues)
+    if found is not None and not found.is_leaf:
+        raise NoSuchQueue(f"Target queue '{path}' but it's not a leaf queue.")
+
+
+def _check_prefix(path: str, fixed: list[str], queues: Queues) -> None:
+    """Raises NoSuchQueue unless the part before the first variable is a queue that can have children."""
+    prefix = _from_root(".".join(fixed), queues)
+    found = queues.find(prefix)
+    if found is not None and found.is_leaf:
+        raise NoSuchQueue(
+            f"Queue path '{path}' is invalid because '{prefix}' is a leaf queue, "
+            "which can have no other queues under it."
+        )
+    if found is not None:
+        return
+    above = queues.find(prefix.rpartition(".")[0])
+    if above is None or not above.creates_queues:
+        raise NoSuchQueue(f"No eligible parent found on path '{path}'.")
+
+
 REJECTED = "Application submission have been rejected by a mapping rule. Please see the logs for details"
 
 
 class MappingPlacement:
-    """The rules of a configuration, applied to the queues as they are at each call."""
+    """The rules of a configuration. Each call applies them to the queues that exist then."""
 
     __slots__ = ("_overrides", "_queues", "_rules")
 
@@ -35,7 +164,7 @@ class MappingPlacement:
         refuse_if_faulty(faults)
 
     def place(self, *, user: str, groups: tuple[str, ...], application: str, queue: str) -> str | None:
-        """The full path that the rules choose; None to keep `queue`. Raises YarnException to reject the submission."""
+        """The full path that the rules choose; None to keep the submitted `queue`. Raises YarnException to reject."""
         if not self._rules or (queue != DEFAULT_QUEUE and not self._overrides):
             return None
         variables = Variables(

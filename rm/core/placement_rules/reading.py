@@ -1,6 +1,6 @@
-"""Reads the configured mapping rules: the older lists, such as `u:ann:root.a`, or JSON (MappingRuleCreator).
+"""Reads the configured mapping rules (MappingRuleCreator): lists such as `u:ann:root.a`, or JSON.
 
-Faults are reported in Hadoop's words; a faulty rule is omitted.
+Faults are reported in Hadoop's words. A faulty rule is omitted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ OVERRIDE = scheduler.QUEUE_MAPPINGS_OVERRIDE.key
 FORMAT = scheduler.MAPPING_RULE_FORMAT.key
 JSON = scheduler.MAPPING_RULE_JSON.key
 JSON_FILE = scheduler.MAPPING_RULE_JSON_FILE.key
-"""rm.shell.configuration_files passes its text to the core as JSON."""
+"""The key of a file with JSON rules. rm.shell.configuration_files reads it and passes the text to the core under
+the key of JSON rules."""
 PLACEMENT_RULES = scheduler.QUEUE_PLACEMENT_RULES.key
 APPLICATION_MAPPINGS = scheduler.APPLICATION_MAPPINGS.key
 
@@ -39,7 +40,8 @@ _KNOWN_RULES = (
     "app-name",
     "org.apache.hadoop.yarn.server.resourcemanager.placement.CSMappingPlacementRule",
 )
-"""All of them mean the mapping rules. Hadoop's other ones are for the FairScheduler."""
+"""Values of yarn.scheduler.queue-placement-rules that select the mapping rules. Hadoop's other values are for the
+FairScheduler."""
 _REMEDY = "write u:<user>:<queue> or g:<group>:<queue>"
 
 _PARTS = {
@@ -50,7 +52,7 @@ _PARTS = {
     "secondaryGroupUser": f"{SECONDARY_GROUP}.{USER}",
     "applicationName": APPLICATION,
 }
-"""{policy: the path in which it places}, below `parentQueue` if that is set."""
+"""{policy: the path to place in}; the path is relative to `parentQueue` if that is set."""
 
 
 class _Problem(Exception):
@@ -58,7 +60,7 @@ class _Problem(Exception):
 
 
 def read_rules(configuration: Configuration, faults: list[Fault]) -> tuple[MappingRule, ...]:
-    """The rules in their order; empty if none are configured."""
+    """The configured rules in order; empty if none are configured."""
 
     def note(key: str, problem: str, remedy: str) -> None:
         faults.append(Fault(key, configuration.get(key), configuration.origin(key), problem, remedy))
@@ -108,7 +110,7 @@ def _words(text: str) -> list[str]:
 
 
 def _placing(subject: Subject, matches: str, target: str) -> MappingRule:
-    """A rule of the lists; it falls back to the default queue."""
+    """A rule from one of the lists. If its queue cannot be used, the application goes to the default queue."""
     return MappingRule(subject, matches, Action.PLACE, target, fallback=Fallback.PLACE_DEFAULT)
 
 
@@ -135,7 +137,7 @@ def _read_json(configuration: Configuration, note: Callable[[str, str, str], Non
 
 
 def _object(value: object) -> dict[str, object]:
-    """The members of a JSON object; none if the value is something else."""
+    """The members of a JSON object; empty for any other value."""
     return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
 

@@ -1,9 +1,9 @@
 """Mapping rules and the variables in them (Hadoop's csmappingrule and VariableContext).
 
-A rule: which submissions it matches, where it places them, and what happens if that queue cannot be used. In a target a
-variable is replaced only as a whole part between dots; in a matcher, and in a new default queue, it is replaced
-anywhere. A name that becomes part of a path must not contain dots, so `ann.smith` becomes `ann_dot_smith`; matchers
-compare with the original name.
+A rule states which submissions it matches, where it places them, and what happens if that queue cannot be used. In a
+target, a variable is replaced only if it is a whole part between dots. In a matcher, and in a new default queue,
+variables are replaced anywhere. A name that becomes part of a path must not contain dots, so `ann.smith` becomes
+`ann_dot_smith`; matchers compare with the original name.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ DEFAULT_QUEUE = "default"
 
 
 class Variables:
-    """The variables of one submission. `groups`: the user's, unchanged; the first is the primary one.
+    """The variables of one submission. `groups`: the user's groups, unchanged, the primary one first.
 
-    Without any group the group variables are not set and stay as written, which is not a queue's name.
+    Without any group the group variables are not replaced; the resulting path is not a queue.
     """
 
     __slots__ = ("_exists", "_secondary_groups", "_values", "application", "groups", "user")
@@ -59,7 +59,7 @@ class Variables:
         self._values[DEFAULT] = self.in_text(queue)
 
     def in_text(self, text: str) -> str:
-        """`text` with every variable replaced, anywhere, the longest names first."""
+        """`text` with all variables replaced, longest names first."""
         for name in sorted(self._values, key=len, reverse=True):
             text = text.replace(name, self._values[name])
         return text
@@ -85,7 +85,7 @@ class Variables:
 
 
 class Subject(Enum):
-    """What a rule matches."""
+    """What a rule compares."""
 
     ALL = "all"
     USER = "user"
@@ -110,7 +110,10 @@ class Fallback(Enum):
 
 
 class MappingRule(Struct, frozen=True):
-    """`matches` and `target` may contain variables. `target`: the queue to place in, or the new default queue."""
+    """A mapping rule. `matches` and `target` may contain variables.
+
+    `target`: the queue to place in, or the new default queue.
+    """
 
     subject: Subject
     matches: str

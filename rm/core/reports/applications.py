@@ -1,8 +1,7 @@
 """Reports to clients about applications, attempts and containers: functions of the context that change nothing.
 
-Each takes the asker; None is the ResourceManager itself, which may view everything.
-
-Source: RMAppImpl.createAndGetApplicationReport, RMAppAttemptImpl.createApplicationAttemptReport, ClientRMService.
+`asker` is the calling user with groups; None means the ResourceManager itself, which may view everything. Source:
+RMAppImpl.createAndGetApplicationReport, RMAppAttemptImpl.createApplicationAttemptReport, ClientRMService.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from rm.core.applications import RMApp, RMAppAttempt
 from rm.core.context import RMContext
 from rm.core.events import Asker
 from rm.core.reports.launch_diagnostics import launch_diagnostics
-from rm.core.states import COMPLETED_APP_STATES, RMAppAttemptState, RMAppState
+from rm.core.states import COMPLETED_APP_STATES, FINAL_APP_STATES, RMAppAttemptState, RMAppState
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
 from yarn.applications import (
     DEFAULT_PARTITION,
@@ -33,8 +32,7 @@ from yarn.errors import (
     ContainerNotFoundException,
 )
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarn.protocols.client import ResourceTypeInfo
-from yarn.resource import MEMORY_MB, VCORES, Resource
+from yarn.resource import MEMORY_MB, VCORES, Resource, ResourceTypeInfo
 from yarn.states import (
     ApplicationsRequestScope,
     ContainerState,
@@ -49,7 +47,7 @@ NO_ATTEMPT = -1
 """The attempt number of an application that has no attempt yet."""
 
 UNKNOWN_USAGE = ApplicationResourceUsage(-1, -1, Resource(-1, -1), Resource(-1, -1), Resource(-1, -1))
-"""The usage of an application that the scheduler does not have (any more)."""
+"""The usage of an application that the scheduler does not have, or no longer has."""
 
 
 # Applications
@@ -58,16 +56,19 @@ UNKNOWN_USAGE = ApplicationResourceUsage(-1, -1, Resource(-1, -1), Resource(-1, 
 def application_report(
     context: RMContext, application_id: ApplicationId, asker: Asker | None = None
 ) -> ApplicationReport:
-    """Raises ApplicationNotFoundException. An asker who may not view the application gets little of it."""
+    """The report of an application. Raises ApplicationNotFoundException.
+
+    For a caller who may not view the application most fields are empty.
+    """
     return _application_report(context, context.find_app(application_id), asker)
 
 
 def applications(
     context: RMContext, wanted: ApplicationFilter, asker: Asker | None = None
 ) -> Iterator[ApplicationReport]:
-    """The applications that pass the filter, in the order of their submission, at most `wanted.limit`.
+    """The applications that match the filter, in the order of submission, at most `wanted.limit`.
 
-    Applications may come and go between two reports: each is as of the time at which it is taken.
+    Applications may change between two reports: each report shows the state at the time it is created.
     """
     acls = context.application_acls
     wanted = replace(
@@ -90,7 +91,7 @@ def applications(
 
 
 def application_state(app: RMApp) -> YarnApplicationState:
-    """The state as clients see it: while an end is being stored or waited for, the one before."""
+    """The state as clients see it: while the end of the application is being stored, the state before that."""
     state = app.state
     if state is RMAppState.FINAL_SAVING:
         state = app.state_before_final_saving
@@ -102,7 +103,7 @@ def application_state(app: RMApp) -> YarnApplicationState:
 
 
 def final_status(app: RMApp) -> FinalApplicationStatus:
-    """The outcome that the AM reported; if it reported none, that of the state."""
+    """The final status that the AM reported; if it reported none, the one that follows from the state."""
     attempt = app.current_attempt
     if attempt is not None and attempt.final_status is not None:
         return attempt.final_status
@@ -125,7 +126,6 @@ def _application_report(context: RMContext, app: RMApp, asker: Asker | None) -> 
         current_attempt_id=ApplicationAttemptId(app.application_id, NO_ATTEMPT),
         tracking_url=f"http://{context.settings.web_address}/proxy/{app}/" if is_shown else UNAVAILABLE,
         diagnostics=app.diagnostics if is_shown else UNAVAILABLE,
-        submit_time_ms=app.submit_ms,
         start_time_ms=app.submit_ms,
         launch_time_ms=app.launch_ms,
         finish_time_ms=app.finish_ms,
@@ -136,11 +136,11 @@ def _application_report(context: RMContext, app: RMApp, asker: Asker | None) -> 
         unmanaged=app.submission.unmanaged_am,
         priority=app.priority,
         label_expression=_label_expression(app.submission.node_label_expression),
-        am_label_expression=_label_expression(app.am_requests[0].label or "") if app.am_requests else None,
+        am_label_expression=_label_expression(app.am_requests[0].label) if app.am_requests else None,
         lifetime_ends=UNLIMITED if app.lifetime_ends_ms is None else format_iso8601(app.lifetime_ends_ms),
         lifetime_remaining_s=_remaining_lifetime_s(app),
     )
-    return report if attempt is None or not is_shown else _with_attempt(report, attempt)
+    return report if attempt is None or not is_shown else _with_attempt(report, app, attempt)
 
 
 def _label_expression(label: str | None) -> str:
@@ -150,13 +150,14 @@ def _label_expression(label: str | None) -> str:
 
 
 def _remaining_lifetime_s(app: RMApp) -> int:
-    """Whole seconds; 0 for an application that is over."""
+    """The remaining lifetime in whole seconds; 0 for an application that is over."""
     if app.lifetime_ends_ms is None:
         return NO_REMAINING_TIME
     return 0 if app.state in COMPLETED_APP_STATES else max(0, app.lifetime_ends_ms - app.context.now_ms) // 1000
 
 
-def _with_attempt(report: ApplicationReport, attempt: RMAppAttempt) -> ApplicationReport:
+def _with_attempt(report: ApplicationReport, app: RMApp, attempt: RMAppAttempt) -> ApplicationReport:
+    """Add what is known of the current attempt. A report without an attempt has no log aggregation status either."""
     return replace(
         report,
         current_attempt_id=attempt.attempt_id,
@@ -166,11 +167,14 @@ def _with_attempt(report: ApplicationReport, attempt: RMAppAttempt) -> Applicati
         original_tracking_url=attempt.original_tracking_url,
         diagnostics=report.diagnostics or attempt_diagnostics(attempt),
         progress=attempt.progress,
+        log_aggregation=app.log_aggregation.status(
+            is_over=app.state in FINAL_APP_STATES, finish_ms=app.finish_ms, now_ms=app.context.now_ms
+        ),
     )
 
 
 def application_usage(context: RMContext, app: RMApp) -> ApplicationResourceUsage:
-    """What the application holds now, and what it has used: ended containers and live ones up to now."""
+    """What the application holds now, and the resource-seconds of its ended and live containers."""
     memory_mb_seconds, vcore_seconds, lost = app.memory_mb_seconds, app.vcore_seconds, app.losses
     live = context.scheduler.containers_of(app.application_id)
     for container in live.values():
@@ -188,7 +192,10 @@ def application_usage(context: RMContext, app: RMApp) -> ApplicationResourceUsag
 
 
 def _passes(app: RMApp, wanted: ApplicationFilter) -> bool:
-    """AND over the fields, OR inside each; `wanted` has types and tags in lower case, queues by path or short name."""
+    """True if the application matches every field of the filter; a field matches if one of its values does.
+
+    `wanted` has types and tags in lower case, and queues by path or short name.
+    """
     if wanted.types and app.submission.type.lower() not in wanted.types:
         return False
     if wanted.states and application_state(app) not in wanted.states:
@@ -196,6 +203,12 @@ def _passes(app: RMApp, wanted: ApplicationFilter) -> bool:
     if wanted.users and app.user not in wanted.users:
         return False
     if wanted.queues and app.queue not in wanted.queues and app.queue.rpartition(".")[2] not in wanted.queues:
+        return False
+    if wanted.name is not None and app.submission.name != wanted.name:
+        return False
+    if wanted.started is not None and app.submit_ms not in wanted.started:
+        return False
+    if wanted.finished is not None and app.finish_ms not in wanted.finished:
         return False
     return not wanted.tags or any(tag.lower() in wanted.tags for tag in app.submission.tags)
 
@@ -214,7 +227,7 @@ def find_attempt(context: RMContext, attempt_id: ApplicationAttemptId) -> RMAppA
 def attempt_report(
     context: RMContext, attempt_id: ApplicationAttemptId, asker: Asker | None = None
 ) -> ApplicationAttemptReport:
-    """Raises Application- or ApplicationAttemptNotFoundException; YarnException for an asker who may not view it."""
+    """The report of an attempt. Raises as `find_attempt`, and YarnException for a caller who may not view it."""
     _check_view(context, attempt_id.application_id, asker, f"attempt {attempt_id}")
     return _attempt_report(find_attempt(context, attempt_id))
 
@@ -222,7 +235,7 @@ def attempt_report(
 def attempt_reports(
     context: RMContext, application_id: ApplicationId, asker: Asker | None = None
 ) -> tuple[ApplicationAttemptReport, ...]:
-    """All attempts of an application, the first first; raises as `attempt_report`."""
+    """The reports of all attempts of an application, the first attempt first. Raises as `attempt_report`."""
     _check_view(context, application_id, asker, f"application {application_id}")
     return tuple(_attempt_report(attempt) for attempt in context.find_app(application_id).attempts.values())
 
@@ -234,7 +247,7 @@ def _check_view(context: RMContext, application_id: ApplicationId, asker: Asker 
 
 
 def attempt_state(attempt: RMAppAttempt) -> YarnApplicationAttemptState:
-    """The state as clients see it: while an end is being stored, the one before."""
+    """The state as clients see it: while the end of the attempt is being stored, the state before that."""
     state = attempt.state
     if state is RMAppAttemptState.FINAL_SAVING:
         state = attempt.state_before_final_saving
@@ -244,7 +257,7 @@ def attempt_state(attempt: RMAppAttempt) -> YarnApplicationAttemptState:
 
 
 def attempt_diagnostics(attempt: RMAppAttempt) -> str:
-    """Why it ended; before that, what it waits for."""
+    """Why the attempt ended, or what it is waiting for."""
     return str(attempt.final_diagnostics) or launch_diagnostics(attempt.context, attempt)
 
 
@@ -263,11 +276,11 @@ def _attempt_report(attempt: RMAppAttempt) -> ApplicationAttemptReport:
     )
 
 
-# Containers: live ones only, as the RM keeps no others
+# Containers: only live ones, because the RM does not keep ended containers
 
 
 def container_report(context: RMContext, container_id: ContainerId, asker: Asker | None = None) -> ContainerReport:
-    """Raises as `attempt_report`; ContainerNotFoundException for a container that is over or unknown."""
+    """The report of a container. Raises as `attempt_report`, and ContainerNotFoundException for one that has ended."""
     _check_view(context, container_id.application_id, asker, f"application {container_id.application_id}")
     find_attempt(context, container_id.attempt_id)
     container = context.scheduler.container(container_id)
@@ -296,7 +309,7 @@ def _container_report(context: RMContext, container: RMContainer) -> ContainerRe
         resource=container.resource,
         node_id=container.node_id,
         priority=container.priority,
-        state=ContainerState.RUNNING,  # RMContainerImpl.getContainerState: until it has ended
+        state=ContainerState.RUNNING,  # As in RMContainerImpl.getContainerState, a live container is RUNNING
         creation_time_ms=container.started_ms,
         log_url=f"{address}/node/containerlogs/{container.id}/{container.user}",
         node_http_address=address if node is None else f"http://{node.http_address}",
@@ -305,6 +318,6 @@ def _container_report(context: RMContext, container: RMContainer) -> ContainerRe
 
 
 def resource_types(context: RMContext) -> tuple[ResourceTypeInfo, ...]:
-    """Memory and vcores first, then those of the configuration, in its order."""
+    """The resource types: memory and vcores, then the configured ones in order."""
     extra = context.scheduler.resource_types.extra_names
     return (ResourceTypeInfo(MEMORY_MB, "Mi"), ResourceTypeInfo(VCORES), *(ResourceTypeInfo(name) for name in extra))

@@ -1,6 +1,7 @@
-"""Why an application does not have the containers that it requests: the scheduler's obstacles with their remedies.
+"""Explains why an application does not have the containers that it requests: obstacles and their remedies.
 
-The scheduler keeps its refusals anyway (rm.scheduler.model.refusals); here they are put into words.
+The scheduler records refusals as it places containers (rm.scheduler.model.refusals). The reports are made from those
+records.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.refusals import Reason
 from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.view.explanation import Obstacle
-from rm.scheduler.view.remedies import Remedies
+from rm.scheduler.view.explanation import Obstacle, Remedies
 from yarn.ids import ApplicationId
 from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk, Reservation
 
@@ -25,9 +25,9 @@ _OF_USER = frozenset({Reason.USER_LIMIT, Reason.COMMIT_USER_LIMIT, Reason.AM_USE
 def explanation(
     context: RMContext, application_id: ApplicationId, now_ms: int, asker: Asker | None = None
 ) -> Explanation:
-    """Raises ApplicationNotFoundException; YarnException for an asker who may not view it.
+    """The explanation for an application. For one that is over it contains only the state.
 
-    For an application that is over it has nothing but that state.
+    Raises ApplicationNotFoundException, or YarnException for an asker who may not view the application.
     """
     app = context.find_app(application_id)
     if asker is not None:
@@ -103,7 +103,9 @@ def _report(context: RMContext, attempt: FiCaSchedulerApp, obstacle: Obstacle, r
 
 
 def _place(report: ObstacleReport, levels: dict[str, int]) -> tuple[object, ...]:
-    """Obstacles on every node first; on one node the application's, its user's, then its queues' upwards."""
+    """The sort key: obstacles on all nodes first, then by node: the application's, its user's, its queues' from the
+    leaf upwards.
+    """
     place = () if report.node_id is None else report.node_id.reading_order
     return (place, report.scope.value, levels.get(report.subject, -1))
 

@@ -1,7 +1,7 @@
-"""What an attempt waits for, in Hadoop's words (SchedulerApplicationAttempt.updateAMContainerDiagnostics).
+"""What an attempt is waiting for, in Hadoop's words (updateAMContainerDiagnostics).
 
-Hadoop stores the sentence whenever its scheduler looks at the attempt, and shows the last one. Here it is made for each
-report, from what the scheduler keeps anyway; so its numbers are current, not those of the last look.
+Hadoop composes the sentence whenever its scheduler considers the attempt, stores it, and shows the last one. Here it is
+composed for each report, from data that the scheduler has anyway, so the numbers are current.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def launch_diagnostics(context: RMServiceContext, attempt: RMAppAttempt) -> str:
 
 
 def _not_activated(scheduled: FiCaSchedulerApp) -> str:
-    """Which limit on AMs is in the way, with the amounts."""
+    """Which AM limit prevents the activation, with the amounts."""
     leaf, partition = LeafQueue.of(scheduled), scheduled.am_partition
     refusal = leaf.am_refusal(scheduled)
     reason = Reason.AM_NO_CLUSTER if refusal is None else refusal.reason
@@ -72,7 +72,7 @@ def _not_activated(scheduled: FiCaSchedulerApp) -> str:
 
 
 def _activated(context: RMServiceContext, scheduled: FiCaSchedulerApp) -> str:
-    """Why the last node that was looked at was skipped, and how full the queue is."""
+    """Why the last considered node was skipped, and how full the queue is."""
     leaf, partition = LeafQueue.of(scheduled), scheduled.am_partition
     capacities = leaf.capacities.at(partition)
     refusals = list(leaf.last_refusals(scheduled).items())
@@ -109,6 +109,6 @@ def _percent(share: float) -> str:
 
 
 def _stamped(at_ms: int, text: str) -> str:
-    """As Hadoop stamps it, in UTC: `[Sat Nov 21 00:57:34 +0000 2026] ...`."""
+    """The text with a time in UTC as Hadoop writes it: `[Sat Nov 21 00:57:34 +0000 2026] ...`."""
     at = datetime.fromtimestamp(at_ms // 1000, UTC)
     return f"[{at:%a %b %d %H:%M:%S %z %Y}] {text}"

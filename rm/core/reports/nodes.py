@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rm.core.context import RMContext
-from rm.core.rm_node import RMNode
+from rm.core.rm_node import NO_TIMEOUT, RMNode
 from yarn.nodes import ClusterMetrics, NodeReport
 from yarn.states import NodeState, NodeUpdateType
 
 
 def node_reports(context: RMContext, states: frozenset[NodeState]) -> Iterator[NodeReport]:
-    """The nodes in one of `states` (empty: all), those in use first, in the order in which they registered.
+    """The reports of nodes in one of `states` (empty: all), nodes in use first, in the order of registration.
 
-    Nodes may change between two reports: each is as of the time at which it is taken.
+    Nodes may change between two reports: each report shows the state at the time it is created.
     """
     for node in (*context.nodes.values(), *context.inactive_nodes.values()):
         if not states or node.state in states:
@@ -21,7 +21,7 @@ def node_reports(context: RMContext, states: frozenset[NodeState]) -> Iterator[N
 
 
 def node_update_report(context: RMContext, node: RMNode, update: NodeUpdateType) -> NodeReport:
-    """The report of a node's change to an AM."""
+    """The report to an AM about a changed node."""
     return _node_report(context, node, update)
 
 
@@ -55,5 +55,13 @@ def _node_report(context: RMContext, node: RMNode, update: NodeUpdateType | None
         node_utilization=node.node_utilization,
         labels=frozenset({label} if (label := context.scheduler.labels.label_of(node.node_id)) else ()),
         update_type=update,
-        decommissioning_timeout_s=node.decommissioning_timeout_s if node.state is NodeState.DECOMMISSIONING else None,
+        decommissioning_timeout_s=_decommissioning_timeout_s(node),
     )
+
+
+def _decommissioning_timeout_s(node: RMNode) -> int | None:
+    """A node that was decommissioned gracefully keeps its timeout; one that was decommissioned at once has none."""
+    if node.state is NodeState.DECOMMISSIONING:
+        return node.decommissioning_timeout_s
+    was_graceful = node.state is NodeState.DECOMMISSIONED and node.decommissioning_timeout_s != NO_TIMEOUT
+    return node.decommissioning_timeout_s if was_graceful else None

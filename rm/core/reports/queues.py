@@ -17,21 +17,19 @@ from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.usage import NO_LABEL
-from yarn.applications import DEFAULT_PARTITION, ApplicationFilter, ApplicationReport
-from yarn.asks import ANY
+from yarn.applications import ApplicationFilter, ApplicationReport
+from yarn.containers import ANY
 from yarn.protocols.client import QueueInfoRequest, QueueUserAcls
 from yarn.queues import QueueInfo, QueuePartition, QueueStatistics
 from yarn.states import ApplicationsRequestScope, QueueACL, YarnApplicationState
 
 ROOT = "root"
 
-_PENDING = (YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnApplicationState.SUBMITTED)
-
 
 def queue_info(context: RMContext, request: QueueInfoRequest, asker: Asker | None = None) -> QueueInfo | None:
-    """The queue of a path or an unambiguous short name; None if there is none.
+    """The queue with that path or unambiguous short name; None if there is none.
 
-    It leaves out applications that the asker may not view.
+    Applications that the asker may not view are omitted.
     """
     queue = context.scheduler.queue(request.queue)
     if queue is None:
@@ -44,7 +42,7 @@ def queue_info(context: RMContext, request: QueueInfoRequest, asker: Asker | Non
 
 
 def queue_user_acls(context: RMContext, user: str, groups: tuple[str, ...]) -> tuple[QueueUserAcls, ...]:
-    """What the user may do in each queue: a queue before those below it (ParentQueue.getQueueUserAclInfo)."""
+    """What the user may do in each queue; a queue comes before its children (ParentQueue.getQueueUserAclInfo)."""
     root = context.scheduler.queue(ROOT)
     assert root is not None
     return tuple(
@@ -57,7 +55,7 @@ def queue_user_acls(context: RMContext, user: str, groups: tuple[str, ...]) -> t
 
 
 def _queue_info(context: RMContext, queue: CSQueue, depth: int) -> QueueInfo:
-    """`depth`: the levels of children to include; negative: all."""
+    """A queue with `depth` levels of children; negative: all levels."""
     shares = queue.capacities.at(NO_LABEL)
     below = queue.children if isinstance(queue, ParentQueue) and depth != 0 else ()
     return QueueInfo(
@@ -70,20 +68,25 @@ def _queue_info(context: RMContext, queue: CSQueue, depth: int) -> QueueInfo:
         absolute_capacity=shares.absolute_capacity,
         absolute_maximum_capacity=shares.absolute_maximum_capacity,
         absolute_used_capacity=shares.absolute_used_capacity,
-        statistics=_statistics(context, queue),
+        statistics=queue_statistics(context, queue),
         children=tuple(_queue_info(context, child, depth - 1) for child in below),
         accessible_labels=frozenset(queue.configuration.accessible_labels),
-        default_label_expression=queue.configuration.default_label or DEFAULT_PARTITION,
+        default_label_expression=queue.configuration.default_label or "",
         preemption_disabled=queue.configuration.preemption_disabled,
         intra_queue_preemption_disabled=queue.configuration.intra_queue_preemption_disabled,
         weight=shares.weight,
         max_parallel_apps=queue.configuration.max_parallel_apps,
+        maximum_am_percent=shares.maximum_am_percent,
+        configured_minimum=queue.configured_minimum(NO_LABEL),
+        configured_maximum=queue.configured_maximum(NO_LABEL),
+        effective_minimum=shares.effective_minimum,
+        effective_maximum=shares.effective_maximum,
         partitions=tuple(_partition(queue, label) for label in _labels_of(context, queue)),
     )
 
 
 def _labels_of(context: RMContext, queue: CSQueue) -> tuple[str, ...]:
-    """The labels that it may use: all labels of the cluster for `*` (AbstractCSQueue.getNodeLabelsForQueue)."""
+    """The labels that the queue may use: all labels of the cluster for `*` (AbstractCSQueue.getNodeLabelsForQueue)."""
     labels = tuple(label.name for label in context.scheduler.labels.cluster_labels())
     return tuple(label for label in labels if queue.configuration.may_use(label))
 
@@ -98,34 +101,41 @@ def _partition(queue: CSQueue, label: str) -> QueuePartition:
         shares.absolute_maximum_capacity,
         shares.effective_minimum,
         shares.effective_maximum,
+        shares.maximum_am_percent,
+        queue.configured_minimum(label),
+        queue.configured_maximum(label),
     )
 
 
 def _applications_below(context: RMContext, queue: CSQueue, asker: Asker | None) -> tuple[ApplicationReport, ...]:
-    """Those that the queue and all below it have now, in the order of their submission."""
-    paths = frozenset(leaf.path for leaf in _leaves(queue))
-    live = frozenset(attempt_id.application_id for leaf in _leaves(queue) for attempt_id in leaf.attempts)
+    """The applications in the queue and all queues below it, in the order of submission."""
+    paths = frozenset(leaf.path for leaf in leaves_of(queue))
+    live = frozenset(attempt_id.application_id for leaf in leaves_of(queue) for attempt_id in leaf.attempts)
     found = reports.applications(
         context, ApplicationFilter(queues=paths, scope=ApplicationsRequestScope.VIEWABLE), asker
     )
     return tuple(report for report in found if report.application_id in live)
 
 
-def _statistics(context: RMContext, queue: CSQueue) -> QueueStatistics:
-    """Applications are those that the RM still remembers; amounts are those of the partition without label."""
-    leaves = list(_leaves(queue))
+def queue_statistics(context: RMContext, queue: CSQueue) -> QueueStatistics:
+    """The queue's statistics, as QueueMetrics counts them.
+
+    Finished applications are counted as long as the RM remembers them. Running ones are those that the scheduler has
+    activated. Amounts are those of nodes without a label.
+    """
+    leaves = list(leaves_of(queue))
     states = _states(context, frozenset(leaf.path for leaf in leaves))
     attempts = [attempt for leaf in leaves for attempt in leaf.attempts.values()]
     used, reserved, pending = queue.usage.used(NO_LABEL), queue.reserved_metric, queue.usage.pending(NO_LABEL)
     available = queue.effective_minimum(NO_LABEL) - used
     return QueueStatistics(
         apps_submitted=states.total(),
-        apps_running=states[YarnApplicationState.RUNNING],
-        apps_pending=states[YarnApplicationState.ACCEPTED] + sum(states[state] for state in _PENDING),
+        apps_running=sum(leaf.active_count for leaf in leaves),
+        apps_pending=sum(leaf.pending_count + len(leaf.held_back) for leaf in leaves),
         apps_completed=states[YarnApplicationState.FINISHED],
         apps_killed=states[YarnApplicationState.KILLED],
         apps_failed=states[YarnApplicationState.FAILED],
-        active_users=len({attempt.user for attempt in attempts if _asks_for(attempt)}),
+        active_users=len({attempt.user for attempt in attempts if requested_containers(attempt)}),
         available_memory_mb=max(0, available.memory_mb),
         allocated_memory_mb=used.memory_mb - reserved.memory_mb,
         pending_memory_mb=pending.memory_mb,
@@ -135,7 +145,7 @@ def _statistics(context: RMContext, queue: CSQueue) -> QueueStatistics:
         pending_vcores=pending.vcores,
         reserved_vcores=reserved.vcores,
         allocated_containers=_sum(attempts, lambda attempt: len(attempt.live_containers)),
-        pending_containers=_sum(attempts, _asks_for),
+        pending_containers=_sum(attempts, requested_containers),
         reserved_containers=_sum(attempts, lambda attempt: len(attempt.reserved)),
     )
 
@@ -151,12 +161,12 @@ def _with_all_below(queue: CSQueue) -> Iterable[CSQueue]:
             yield from _with_all_below(child)
 
 
-def _leaves(queue: CSQueue) -> Iterable[LeafQueue]:
+def leaves_of(queue: CSQueue) -> Iterable[LeafQueue]:
     return (below for below in _with_all_below(queue) if isinstance(below, LeafQueue))
 
 
-def _asks_for(attempt: FiCaSchedulerApp) -> int:
-    """Containers that the attempt requests and does not have."""
+def requested_containers(attempt: FiCaSchedulerApp) -> int:
+    """The number of containers that the attempt requests and does not have."""
     return sum(row.count for _, row in attempt.requests.rows() if row.terms.resource_name == ANY)
 
 

@@ -27,7 +27,7 @@ def check_submission(leaf: LeafQueue, application_id: ApplicationId, user: str) 
     """Raises AccessControlException if the queue, the user or a queue above accepts no more applications."""
     check_state(leaf, application_id)
     if leaf.configuration.is_auto_created:
-        # It has no limit on applications, but the user gets an entry.
+        # Such a leaf has no limit on applications, but its user needs an entry.
         leaf.users.get_or_add(user)
     else:
         _check_application_limits(leaf, application_id, user)
@@ -59,7 +59,9 @@ def _check_application_limits(leaf: LeafQueue, application_id: ApplicationId, us
 
 
 def maximum_applications(leaf: LeafQueue, *, is_capacity_known: bool) -> int:
-    """As configured, or the leaf's share of the system's limit, rounded down (LeafQueue.updateMaximumApplications)."""
+    """The configured maximum of applications, or the leaf's share of the system's limit, rounded down
+    (updateMaximumApplications).
+    """
     settings, most = leaf.context.settings, leaf.configuration.maximum_applications
     if most >= 0:
         return most
@@ -159,15 +161,19 @@ def activate_applications(leaf: LeafQueue) -> None:
         limit = user_limits.get(partition)
         if limit is None:
             limit = user_limits[partition] = user_am_limit(leaf, partition, user.weight)
+            leaf.usage.booked(partition).user_am_limit = (
+                limit if user.weight == 1 else user_am_limit(leaf, partition, 1.0)
+            )
         refusal = _user_refusal(leaf, application, user, limit)
         if refusal is not None:
             leaf.pending.refuse_user(application, refusal)
             continue
         _activate(leaf, application, user)
+        user.usage.booked(partition).am_limit = limit
 
 
 def change_am_used(leaf: LeafQueue, user: User, partition: str, amount: Resource) -> None:
-    """Add an AM's resources to its queue and user; negative when the AM ends."""
+    """Add the resources of an AM to its queue and its user; a negative amount when the AM ends."""
     for part in (leaf.usage.booked(partition), user.usage.booked(partition)):
         part.am_used = part.am_used + amount
 
@@ -192,7 +198,7 @@ def _user_refusal(leaf: LeafQueue, application: FiCaSchedulerApp, user: User, li
 
 
 def _refusal(leaf: LeafQueue, partition: str, reason: Reason, if_started: Resource, limit: Resource) -> Refusal | None:
-    """The refusal, or None: within the limit, or if the queue would otherwise have no active application.
+    """Why the AM limits refuse an application; None if it is within the limits, or no application is active.
 
     An amount that is refused once stays refused for the rest of the pass (PendingApplications relies on that): the
     limit does not change meanwhile, and usage and the number of active applications only grow.

@@ -1,4 +1,7 @@
-"""Charging containers and reservations to their leaf, user and the queues above, and releasing them at their end.
+"""Books requests, containers and reservations in their leaf, their user and the queues above.
+
+An attempt's requests (AppSchedulingInfo) do not know about queues: they return what has changed, and the functions here
+apply the change to pending amounts, and to which users are active.
 
 When a container ends, the queues and the user get its resources back at once. The node gets them back when its NM has
 reported the end, or at once if the NM never reported the start. A container that its AM never saw is requested again.
@@ -6,21 +9,82 @@ reported the end, or at once if the NM never reported the start. A container tha
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from msgspec.structs import replace
 
 from rm.scheduler.capacity.activation import change_am_used
-from rm.scheduler.capacity.demand import restore_requests
 from rm.scheduler.model.application import ApplicationTable, FiCaSchedulerApp
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.node_labels import LabelChanges
 from rm.scheduler.model.queue import ParentQueue
+from rm.scheduler.model.requests import Change, DemandChange, NodeType, PendingChanged, RequestTerms, SchedulerKey
 from rm.scheduler.model.rm_container import RMContainer, RMContainerEnd, RMContainerKill, RMContainerState
-from yarn.containers import ContainerStatus
+from yarn.containers import ContainerStatus, ResourceRequest
 from yarn.ids import ContainerId
 from yarn.resource import Resource
 from yarn.states import ContainerExitStatus, ContainerState
+
+
+def update_requests(application: FiCaSchedulerApp, requests: Sequence[ResourceRequest]) -> bool:
+    """Apply an AM's new rows; True if anything pending changed."""
+    is_changed, changes = application.requests.update(requests)
+    _apply(application, changes)
+    return is_changed
+
+
+def put_requests(application: FiCaSchedulerApp, key: SchedulerKey, rows: list[tuple[RequestTerms, int]]) -> None:
+    """Replace the rows of one key."""
+    _apply(application, application.requests.put(key, rows))
+
+
+def restore_requests(application: FiCaSchedulerApp, key: SchedulerKey, terms: Iterable[RequestTerms]) -> None:
+    """Request again a container that was lost before its AM saw it."""
+    _apply(application, application.requests.restore(key, terms))
+
+
+def take_request(
+    application: FiCaSchedulerApp, kind: NodeType, node: SchedulerNode, key: SchedulerKey
+) -> tuple[RequestTerms, ...]:
+    """Subtract a container placed on the node; returns the terms to request it again if it is lost."""
+    terms, changes = application.requests.allocate(kind, node.name, node.rack, key)
+    _apply(application, changes)
+    return terms
+
+
+def move_requests(application: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue) -> None:
+    """Move what is pending to another leaf, and make the user active there instead (AppSchedulingInfo.move)."""
+    for partition, amount in application.requests.booked_pending():
+        source.change_pending(partition, -amount)
+        target.change_pending(partition, amount)
+    application_id = application.attempt_id.application_id
+    source.users.deactivate_application(application.user, application_id)
+    if application.requests.keys:
+        target.users.activate_application(application.user, application_id)
+
+
+def end_requests(application: FiCaSchedulerApp) -> None:
+    """Subtract all that an ended attempt had pending. This does not deactivate the user."""
+    application.is_stopped = True
+    for partition, amount in application.requests.stop():
+        application.leaf.change_pending(partition, -amount)
+
+
+def _apply(application: FiCaSchedulerApp, changes: Iterable[Change]) -> None:
+    leaf, application_id = LeafQueue.of(application), application.attempt_id.application_id
+    for change in changes:
+        if isinstance(change, PendingChanged):
+            leaf.change_pending(change.partition, change.amount)
+            leaf.active.listener.requests_changed(application_id)
+        elif change is DemandChange.STARTED:
+            leaf.users.activate_application(application.user, application_id)
+        elif change is DemandChange.ENDED:
+            leaf.users.deactivate_application(application.user, application_id)
+        else:
+            leaf.context.pending_miscounted = True
+
 
 RELEASED_BY_AM = "Container released by application"
 LOST_NODE = "Container released on a *lost* node"
@@ -88,7 +152,10 @@ def unbook(
 
 
 def _enforce_maximum(queue: ParentQueue, partition: str, applications: ApplicationTable) -> None:
-    """killContainersToEnforceMaxQueueCapacity, in the order of container ids."""
+    """Kill killable containers until the queue is within its maximum, in the order of container ids.
+
+    Source: killContainersToEnforceMaxQueueCapacity.
+    """
     context, maximum = queue.context, queue.effective_maximum(partition)
     if maximum.is_none():
         own = queue.capacities.at(partition)
@@ -137,7 +204,7 @@ def complete_in_queue(
     application: FiCaSchedulerApp,
     node: SchedulerNode,
 ) -> None:
-    """Remove it from its application, node and queues (LeafQueue.completedContainer)."""
+    """Remove a container or reservation from its application, node and queues (LeafQueue.completedContainer)."""
     leaf = LeafQueue.of(application)
     context = leaf.context
     if container.state is RMContainerState.RESERVED:
@@ -150,8 +217,11 @@ def complete_in_queue(
     if removed:
         leaf.active.usage_changed(application)
         unbook(leaf, application, container, node.partition, container.container.resource)
+    if context.health is not None:
+        is_preempted = status.exit_status == ContainerExitStatus.PREEMPTED
+        context.health.note_end(leaf.path, node.node_id, container.id, is_preempted=is_preempted)
     if status.exit_status == ContainerExitStatus.PREEMPTED:
-        # updateQueuePreemptionMetrics
+        # As in updateQueuePreemptionMetrics
         for queue in leaf.and_above():
             queue.losses.add(container.resource, context.now_ms - container.started_ms)
     if context.killables.is_used:
@@ -190,7 +260,7 @@ def _complete_live(
     application: FiCaSchedulerApp,
     partition: str,
 ) -> bool:
-    """Remove it from the application; False if the application no longer holds it.
+    """Remove a container from its application; False if the application no longer holds it.
 
     A container that its AM releases before acquiring it gets no event: Hadoop's transition table has no row for that.
     """
@@ -242,7 +312,10 @@ def apply_label_changes(changes: LabelChanges, applications: ApplicationTable, c
 
 
 def _change_partition(attempt: FiCaSchedulerApp, container: RMContainer, old: str, new: str) -> None:
-    """FiCaSchedulerApp.nodePartitionUpdated. Also moves containers that the application has already released."""
+    """Move the usage of a node's containers to its new partition (FiCaSchedulerApp.nodePartitionUpdated).
+
+    This includes containers that the application has already released.
+    """
     size, leaf = container.container.resource, LeafQueue.of(attempt)
     for partition, amount in ((old, -size), (new, size)):
         part = attempt.usage.booked(partition)

@@ -1,9 +1,9 @@
-"""From configured capacities to shares of the whole and amounts, in legacy queue mode.
+"""Computes effective capacities in legacy queue mode: from configured capacities to shares of the whole and amounts.
 
-From the root down, each parent first computes its own shares and amounts, then turns the weights of its children into
-shares of their sum. Configured amounts apply unchanged while the parent has enough; else each type is scaled by what
-the parent has of it. That factor may be above 1: with dominant shares a lack of one type makes the parent's amounts
-"less" as a whole, and then the plentiful type is scaled up.
+From the root down, each parent computes its own shares and amounts; then it divides the weights of its children by
+their sum. Amounts are used as configured if the parent has enough for all its children; otherwise each resource type is
+scaled by the ratio of what the parent has to what is configured. This ratio can be above 1: with dominant shares, a
+shortage of one type makes the parent's amounts "less" as a whole, and the plentiful type is then scaled up.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ A user's limit is the larger of a fair share (what active users hold plus one co
 minimum-user-limit-percent of the queue's current capacity, but at most user-limit-factor times the guarantee. So it
 grows with usage. A lookup recomputes it only if the version of the users has changed; otherwise the stored limit is
 used. The stored limit is therefore state: it can be older than the numbers it was computed from.
+
+The checks consider only what is already used: the next container may be larger than what is left. The commit of a
+proposal (rm.scheduler.placement.commit) checks again, with the container included.
 """
 
 from __future__ import annotations
@@ -19,6 +22,40 @@ from yarn.java.hash_order import hash_order, string_hash
 from yarn.resource import Resource, componentwise_min
 
 # Queues
+
+
+def has_pending(queue: CSQueue, partition: str, mode: SchedulingMode) -> bool:
+    """True if an application below has requests that a visit of this node serves."""
+    served = partition if mode is RESPECT else NO_LABEL
+    context = queue.context
+    return context.calculator.is_some(context.cluster_resource, queue.usage.pending(served))
+
+
+def can_assign(
+    queue: CSQueue, partition: str, limits: ResourceLimits, could_be_unreserved: Resource, mode: SchedulingMode
+) -> bool:
+    """True if the queue is below its limit, possibly only without reservations (canAssignToThisQueue).
+
+    Always sets `limits.headroom`.
+    """
+    context = queue.context
+    calculator, cluster = context.calculator, context.cluster_resource
+    if mode is RESPECT:
+        limit = calculator.min_of(cluster, queue.effective_maximum(partition), limits.limit)
+    else:
+        limit = context.partition_resource(partition)
+    used = queue.usage.used(partition)
+    if context.killables.is_used and isinstance(queue, ParentQueue):
+        # A leaf's own killable containers do not count as available to it.
+        used = used - context.killables.resource(queue.path, partition)
+    limits.headroom = limit - used
+    if calculator.less(cluster, used, limit):
+        return True
+    if not context.settings.reservations_continue_looking:
+        return False
+    if not calculator.is_some(cluster, could_be_unreserved):
+        return False
+    return calculator.less(cluster, used - could_be_unreserved, limit)
 
 
 def available_to_children(parent: ParentQueue, limits: ResourceLimits, partition: str, *, net: bool) -> Resource:
@@ -58,7 +95,7 @@ def set_current_limit(leaf: LeafQueue, limit: Resource) -> None:
 def note_user_limit(
     leaf: LeafQueue, application: FiCaSchedulerApp, partition: str, mode: SchedulingMode, known: Resource | None
 ) -> Resource:
-    """computeUserLimitAndSetHeadroom: the user's limit; also updates the copied limit and the headroom provider.
+    """The user's limit; also updates the copied limit and the headroom provider (computeUserLimitAndSetHeadroom).
 
     `known`: the limit, if this visit has already looked it up. For a user without an entry nothing is stored.
     """
@@ -77,6 +114,32 @@ def note_user_limit(
     return limit
 
 
+def can_assign_to_user(
+    leaf: LeafQueue, application: FiCaSchedulerApp, limit: Resource, partition: str, limits: ResourceLimits
+) -> bool:
+    """True unless the user is ABOVE the limit; at the limit one more container is allowed (canAssignToUser).
+
+    With reservations-continue-look-all-nodes, a user above it only because of reservations passes too, and
+    `amount_needed_unreserve` is set to how much of them has to be unreserved.
+    """
+    user = leaf.users.users.get(application.user)
+    if user is None:
+        return False
+    context = leaf.context
+    calculator, cluster = context.calculator, context.cluster_resource
+    limits.amount_needed_unreserve = context.none
+    used = user.usage.used(partition)
+    if not calculator.greater(cluster, used, limit):
+        return True
+    if not context.settings.reservations_continue_looking:
+        return False
+    without = user.usage.default.used - application.usage.default.reserved
+    if not calculator.less_or_equal(cluster, without, limit):
+        return False
+    limits.amount_needed_unreserve = used - limit
+    return True
+
+
 def is_captured(leaf: LeafQueue, application: FiCaSchedulerApp) -> bool:
     """True if the application's headroom is computed from this leaf and its user's present entry."""
     provider = application.headroom_provider
@@ -91,7 +154,11 @@ def is_captured(leaf: LeafQueue, application: FiCaSchedulerApp) -> bool:
 def limit_of(
     users: UsersManager, name: str, partition: str, mode: SchedulingMode, *, active_only: bool = True
 ) -> Resource:
-    """The user's limit. `active_only`: Hadoop's variant that decides; it is stored in the user's entry, if any."""
+    """The user's limit.
+
+    `active_only`: use Hadoop's variant for active users, on which decisions are based; it is also stored in the user's
+    entry.
+    """
     key = (partition, mode is RESPECT, active_only)
     kept = users.limits.get(key)
     if kept is None or kept[0] != users.version:
@@ -109,7 +176,7 @@ def limit_of(
 
 
 def _compute_limit(users: UsersManager, partition: str, mode: SchedulingMode, *, active_only: bool) -> Resource:
-    """computeUserLimit, for weight 1."""
+    """The user limit for weight 1 (UsersManager.computeUserLimit)."""
     context, shape = users.context, users.shape
     calculator, required = context.calculator, context.minimum_allocation
     whole = context.partition_resource(partition)
@@ -162,9 +229,10 @@ def _provided(provider: HeadroomProvider) -> Resource:
 
 
 def _headroom_on(leaf: LeafQueue, user: User, user_limit: Resource, partition: str) -> Resource:
-    """What the limits of the user and the queue leave, in whole containers, at most what is free in the cluster.
+    """The headroom on one partition: what the user's and the queue's limit leave, at most what is free in the cluster.
 
-    Memory can be negative on an over-committed cluster. On NO_LABEL the queue's limit is the copied one.
+    The limits are rounded down to whole containers. Memory can be negative on an over-committed cluster. On NO_LABEL
+    the copied limit of the queue is used.
     """
     context = leaf.context
     queue_limit = leaf.copied_limit if partition == NO_LABEL else leaf.effective_maximum(partition)

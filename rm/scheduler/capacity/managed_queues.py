@@ -57,19 +57,20 @@ class AutoCreatedLeafQueue(LeafQueue):
 
     @property
     def maker(self) -> ManagedParentQueue:
-        """Its parent."""
+        """The leaf's managed parent."""
         assert isinstance(self.parent, ManagedParentQueue)
         return self.parent
 
     def configured_minimum(self, partition: str) -> Resource:
-        """The configured minimum; zero once its guarantee was taken."""
+        """The leaf's configured minimum; zero once the leaf has lost its guarantee."""
         own = self._minimum.get(partition)
         return super().configured_minimum(partition) if own is None else own
 
     def take(self, entitlement: Entitlement) -> None:
-        """Set these shares, and the amounts computed from them (mergeCapacities).
+        """Set the leaf's shares, and the amounts computed from them (mergeCapacities).
 
-        Its used capacity stays as last computed; whether it has a guarantee affects its order among siblings at once.
+        The used capacity is not recomputed. The leaf's place among its siblings changes at once, because it depends on
+        whether the leaf has a guarantee.
         """
         own, whole = self.capacities.default, self.context.partition_resource(NO_LABEL)
         own.capacity, own.maximum_capacity = entitlement.capacity, entitlement.maximum_capacity
@@ -84,7 +85,9 @@ class AutoCreatedLeafQueue(LeafQueue):
         self.sort_key = self.key_for_order(NO_LABEL)
 
     def forget_entitlement(self) -> None:
-        """Set its share to zero until it is entitled again, after a configuration change (updateCapacitiesToZero)."""
+        """Set the leaf's share to zero until it is entitled again, after a configuration change
+        (updateCapacitiesToZero).
+        """
         above, own = self.parent.capacities, self.capacities.default
         for partition in list(above.partitions()):
             share = self.capacities.booked(partition)
@@ -95,15 +98,15 @@ class AutoCreatedLeafQueue(LeafQueue):
             self.update_used_capacity(partition)
 
     def configured_in_full(self) -> None:
-        """Let the configured amounts count again."""
+        """Use the configured minimum again, as before `forget_minimum`."""
         self._minimum = {}
 
     def forget_minimum(self) -> None:
-        """Let it count as configured with an amount of zero."""
+        """Treat the leaf as configured with a minimum of zero."""
         self._minimum[NO_LABEL] = self.context.none
 
     def guarantee(self, partition: str) -> Resource:
-        """Its guarantee; without a share, that of the template (CSQueueUtils.updateUsedCapacity)."""
+        """The leaf's guarantee; without a share, the template's guarantee (CSQueueUtils.updateUsedCapacity)."""
         if self.capacities.at(partition).absolute_capacity != 0:
             return super().guarantee(partition)
         whole = self.context.partition_resource(partition)
@@ -111,10 +114,11 @@ class AutoCreatedLeafQueue(LeafQueue):
 
 
 class ManagedParentQueue(ParentQueue):
-    """`template`: the shares of a leaf with a guarantee, computed from `managed`.
+    """A parent that creates leaves and assigns their guarantees.
 
-    `_active`: the paths of leaves with a guarantee. `_activated`: the sum of their absolute shares at the time they got
-    them. Configured children are not changed.
+    `template`: the shares of a leaf with a guarantee, computed from `managed`. `_active`: the paths of leaves with a
+    guarantee. `_activated`: the sum of their absolute shares at the time they got them. Configured children are not
+    changed.
     """
 
     __slots__ = ("_activated", "_active", "managed", "template")
@@ -130,7 +134,11 @@ class ManagedParentQueue(ParentQueue):
         self._activated = 0.0
 
     def load_template(self, configuration: QueueConfiguration) -> None:
-        """Apply the template; a refresh does this first, so that amounts are compared with the old ones."""
+        """Apply the leaf template of `configuration`.
+
+        A refresh does this before it reconfigures the queue, so the template's amounts are divided by the queue's old
+        ones.
+        """
         assert configuration.managed is not None
         self.managed = configuration.managed
         self.template = QueueCapacities(self.context.none)
@@ -152,7 +160,7 @@ class ManagedParentQueue(ParentQueue):
             leaf.take(self._nothing())
 
     def is_full(self) -> bool:
-        """True if its guarantee is too small for the guarantees of all children plus one more leaf."""
+        """True if the parent's guarantee is too small for the guarantees of all children plus one more leaf."""
         total = 0.0
         for child in self.children:
             total = f32(total + child.capacities.default.absolute_capacity)
@@ -160,7 +168,7 @@ class ManagedParentQueue(ParentQueue):
         return f32(self.template.default.absolute_capacity + total) > own
 
     def restart(self, applications: ApplicationTable) -> None:
-        """Give guarantees to leaves with applications, after a refresh has taken them from all leaves."""
+        """Give guarantees to the leaves that have applications, after a refresh has taken all guarantees away."""
         self._active.clear()
         self._activated = 0.0
         self.run_round(applications)
@@ -229,7 +237,10 @@ class ManagedParentQueue(ParentQueue):
         return Entitlement(0.0, self.template.default.maximum_capacity, 0.0, 0.0)
 
     def _update_template(self) -> None:
-        """Compute absolute shares from shares of what the queue has now; a share of 0 leaves the old one unchanged."""
+        """Compute the template's absolute shares from the queue's present absolute shares.
+
+        Where the template's share of the queue is 0, its absolute share keeps its old value.
+        """
         share, own = self.template.default, self.capacities.default
         if share.capacity > 0:
             share.absolute_capacity = f32(share.capacity * own.absolute_capacity)
@@ -240,7 +251,7 @@ class ManagedParentQueue(ParentQueue):
                 leaf.update_guarantee_floor(NO_LABEL)
 
     def _derive_template(self) -> None:
-        """Compute the template's shares from its amounts (ManagedParentQueue.updateQueueCapacities)."""
+        """Compute the template's shares from the template's amounts (ManagedParentQueue.updateQueueCapacities)."""
         context, share, own = self.context, self.template.default, self.capacities.default
         cluster, calculator, wanted = context.cluster_resource, context.calculator, self.managed.capacity
         above = self.configured_maximum(NO_LABEL)
@@ -257,7 +268,9 @@ def new_queue(
     """Create the queue of the class that its configuration requires, without children."""
     queue: ParentQueue | LeafQueue
     if configuration.is_auto_created:
-        assert isinstance(parent, ManagedParentQueue), "read from a managed parent's template"
+        assert isinstance(parent, ManagedParentQueue), (
+            "the leaf's configuration was read from a managed parent's template"
+        )
         queue = AutoCreatedLeafQueue(configuration, parent, context)
     elif configuration.is_leaf:
         assert parent is not None, "root is not a leaf: checked with the configuration"
@@ -307,7 +320,10 @@ def check_managed(queue: CSQueue, new: QueueConfiguration, configuration: Config
         return
     configured = [child.name for child in queue.children if not isinstance(child, AutoCreatedLeafQueue)]
     if configured != list(new.children):
-        fault(f"{queue.path} is a managed parent: its configured queues cannot change", "keep its list of queues")
+        fault(
+            f"{queue.path} is a managed parent: its configured queues cannot change",
+            "leave the list of queues unchanged",
+        )
     _check_sum(queue, new, fault)
 
 

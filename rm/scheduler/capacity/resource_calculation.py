@@ -1,8 +1,9 @@
-"""Amounts from capacity vectors (ResourceCalculationDriver), for configurations without legacy queue mode.
+"""Computes amounts from capacity vectors (ResourceCalculationDriver), for configurations without legacy queue mode.
 
-A parent's amount of each resource type is divided in three rounds: configured amounts first (scaled down if the parent
-has less than their sum), then percentages of what these left, then weights share the rest. Anything above that is cut
-with a warning instead of being refused. Shares are computed from the amounts afterwards; legacy mode does the reverse.
+A parent's amount of each resource type is divided in three rounds: first the configured amounts (scaled down if the
+parent has less than their sum), then percentages of what is left, then weights divide the rest. A queue that would get
+more than is left gets less, with a warning; the configuration is not refused. Shares are computed from the amounts
+afterwards; legacy mode does the reverse.
 
 Like Hadoop, this computes in doubles from the cluster's size down: 100 * (50 / 100) * (33 / 50) is not always 33, and
 truncation may then lose a whole unit.
@@ -49,7 +50,7 @@ def calculate_children(parent: ParentQueue) -> list[CapacityWarning]:
 
 
 def _update_shares(queue: CSQueue, parent: ParentQueue) -> None:
-    """Compute shares for all partitions with a configured capacity, even if the parent has none there."""
+    """Compute the queue's shares of each partition for which it has a configured capacity; its parent may have none."""
     for partition, configured in queue.configuration.capacities.items():
         if not queue.context.started_in_legacy_mode or CapacityUnit.ABSOLUTE in configured.vector.units:
             _derive_shares(queue, parent, partition)
@@ -58,7 +59,7 @@ def _update_shares(queue: CSQueue, parent: ParentQueue) -> None:
 
 
 class _Amounts:
-    """A child's amounts, type by type; without a vector it keeps its old ones."""
+    """The amounts of a child for each resource type. A child without a capacity vector keeps its old amounts."""
 
     __slots__ = ("high", "low", "maximum_vector", "vector")
 
@@ -73,8 +74,9 @@ class _Amounts:
 class _Division:
     """Divides one resource type of a parent among its children.
 
-    `whole`: the partition's amount; `own`, `own_maximum`: the parent's. `left` is what is left now; `batch` is what was
-    left when the round began: percentages and weights are fractions of it.
+    `_whole` is the partition's amount of the type, `_own` and `_own_maximum` are the parent's guarantee and maximum.
+    `_left` is what is left of `_own` now, `_batch` what was left when the current round began; percentages and weights
+    are fractions of `_batch`.
     """
 
     __slots__ = (
@@ -139,7 +141,7 @@ class _Division:
         return low
 
     def _minimum(self, entry: CapacityEntry) -> float:
-        """calculateMinimumResource of the unit's calculator."""
+        """The minimum of a resource type, by the calculator of its unit (calculateMinimumResource)."""
         rest = java_quotient(self._batch, self._own)
         if entry.unit is CapacityUnit.ABSOLUTE:
             return self._ratio * rest * entry.amount
@@ -150,13 +152,20 @@ class _Division:
         return self._whole * (part * java_quotient(entry.amount, self._weights))
 
     def _maximum(self, entry: CapacityEntry) -> float:
-        """calculateMaximumResource: amounts as configured, percentages of the parent's maximum."""
+        """The maximum of a resource type: amounts as configured, or a percentage of the parent's maximum.
+
+        Source: calculateMaximumResource.
+        """
         if entry.unit is CapacityUnit.ABSOLUTE:
             return entry.amount
         return self._whole * (java_quotient(self._own_maximum, self._whole) * entry.amount / 100)
 
     def _within_bounds(self, child: CSQueue, amounts: _Amounts, low: float, high: float) -> tuple[float, float]:
-        """validateCalculatedResources: zero without memory, at most the maximum, at most what is left."""
+        """Limit a child's guarantee `low` and maximum `high`; returns both.
+
+        The guarantee is zero if the child has no memory; it is at most the child's maximum, and at most what is left.
+        The maximum is at most the parent's. Source: validateCalculatedResources.
+        """
         bound = float(self._own_maximum)
         if self._name != MEMORY_MB and amounts.low[0] == 0:
             low = 0.0
@@ -175,7 +184,7 @@ class _Division:
         return low, high
 
     def _ratio_of_amounts(self) -> float:
-        """The scaling factor of the children's amounts (32 bits); 1 while the parent has enough."""
+        """The factor that scales the children's configured amounts down, a 32-bit float; 1 if the parent has enough."""
         total = 0
         for amounts in self._children.values():
             entry = amounts.vector.entries.get(self._name)
@@ -203,16 +212,18 @@ class _Division:
 
 
 def _rounded(amount: float, unit: CapacityUnit) -> float:
-    """DefaultQueueResourceRoundingStrategy: weights, which come last, are rounded to the nearest, others down."""
+    """Round an amount down; for a weight, to the nearest integer (DefaultQueueResourceRoundingStrategy)."""
     if not math.isfinite(amount):
-        # Math.round turns NaN into 0.
+        # Java's Math.round turns NaN into 0.
         return 0.0 if unit is CapacityUnit.WEIGHT and amount != amount else amount
     whole = math.floor(amount)
     return float(whole + 1 if unit is CapacityUnit.WEIGHT and amount - whole >= 0.5 else whole)
 
 
 def _normalize_weights(children: dict[CSQueue, _Amounts], partition: str) -> None:
-    """Set the normalised weight: the mean of a queue's shares of the weights (WeightQueueCapacityCalculator).
+    """Set each child's normalised weight (WeightQueueCapacityCalculator).
+
+    It is the mean, over the resource types, of the child's share of all children's weights.
 
     Runs only after a refresh out of legacy queue mode, and has an effect only after a refresh back to it.
     """

@@ -1,8 +1,8 @@
-"""Checks of all queues together, and of what this scheduler does not support.
+"""Checks that concern several queues, and refuses what this scheduler does not support.
 
-Siblings write their capacities in one notation and get no more than their parent has. Hadoop checks this whenever a
-parent gets its children (AbstractParentQueue.setChildQueues): at start and at a refresh, then against the existing
-queues as well. Amounts are compared by the calculator of the running cluster, which has no nodes at start.
+Siblings must write their capacities in one notation and must not get more than their parent has. Hadoop checks this
+whenever a parent gets its children (AbstractParentQueue.setChildQueues): at start, and at a refresh also against the
+existing queues. Amounts are compared by the calculator of the running cluster, which has no nodes at start.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CAPACITY_SUM_PRECISION = f32(0.0005)
 
 
 _LABELS_OR_TEMPLATE = re.compile(r"\.(accessible-node-labels|leaf-queue-template|auto-queue-creation-v2)(\.|$)")
-"""In a key, everything below these words belongs to the queue named before them."""
+"""Words of keys after which everything belongs to the queue that is named before them."""
 
 _UNSUPPORTED_FLAGS = {
     PREFIX + "schedule-asynchronously.enable": "asynchronous scheduling is not supported: node heartbeats drive it",
@@ -40,11 +40,11 @@ _UNSUPPORTED_TEXTS = {PREFIX + "workflow-priority-mappings": "workflow prioritie
 _ONLY_VALUES = {
     scheduler.NODE_LABELS_CONFIGURATION_TYPE.key: ("centralized", "only an administrator can assign labels to nodes"),
 }
-"""{key: (the only supported value, what is missing)}."""
+"""{key: (the only supported value, why others are refused)}."""
 
 
 class CapacityComparator(Struct, frozen=True):
-    """How amounts are compared: the calculator and the resources of the cluster and of each partition, now."""
+    """Compares amounts: the calculator, and the present resources of the cluster and of each partition."""
 
     calculator: ResourceCalculator
     cluster: Resource
@@ -60,7 +60,7 @@ class CapacityType(Enum):
 
 
 def check_tree(reader: Reader, queues: dict[str, QueueConfiguration], comparator: CapacityComparator) -> None:
-    """Everything about the queues that concerns more than one value. `queues` {path: queue}, parents first."""
+    """Add the faults that concern more than one value of the queues. `queues` {path: queue}, parents first."""
     legacy = reader.value(scheduler.LEGACY_QUEUE_MODE)
     for path, queue in queues.items():
         parent = queues.get(queue.parent_path)
@@ -104,13 +104,15 @@ def unsupported_keys() -> tuple[str, ...]:
 
 
 def _check_vectors(reader: Reader, queue: QueueConfiguration) -> None:
-    """Faults that Hadoop finds only when it calculates the amounts, where it stops (ResourceCalculationDriver)."""
+    """Add the faults of capacity vectors that Hadoop finds only when it calculates amounts
+    (ResourceCalculationDriver).
+    """
     for partition, own in queue.capacities.items():
         if own.vector.unknown and queue.children:
             problem = (
                 f"Unknown resource '{own.vector.unknown[0]}'. Known resources are {', '.join(own.minimum.amounts())}"
             )
-            remedy = "take it out, or name it in yarn.resource-types"
+            remedy = "remove the resource, or add it to yarn.resource-types"
             reader.fault(capacity_key(queue.path, partition), problem, remedy)
         weights = [name for name, entry in own.maximum_vector.entries.items() if entry.unit is CapacityUnit.WEIGHT]
         key = capacity_key(queue.path, partition, "maximum-")
@@ -122,7 +124,7 @@ def _check_vectors(reader: Reader, queue: QueueConfiguration) -> None:
 def _check_amounts(
     reader: Reader, queue: QueueConfiguration, parent: QueueConfiguration | None, comparator: CapacityComparator
 ) -> None:
-    """Amounts against the queue's maximum, and that against its parent's (updateConfigurableResourceLimits)."""
+    """Add a fault for amounts above the queue's maximum, or a maximum above the parent's maximum."""
     calculator, cluster = comparator.calculator, comparator.cluster
     for partition, own in queue.capacities.items():
         above = parent.capacities.get(partition) if parent is not None else None
@@ -130,11 +132,11 @@ def _check_amounts(
         if not ceiling.is_none() and calculator.greater(cluster, own.maximum, ceiling):
             problem = f"Max resource configuration {own.maximum} is greater than parents max value:{ceiling} "
             key = capacity_key(queue.path, partition, "maximum-")
-            reader.fault(key, f"{problem}in queue:{queue.path}", "lower it, or raise the parent's")
+            reader.fault(key, f"{problem}in queue:{queue.path}", "lower this maximum, or raise the parent's")
         if not own.maximum.is_none() and calculator.greater(cluster, own.minimum, own.maximum):
             problem = f"Min resource configuration {own.minimum} is greater than its max value:{own.maximum} "
             key = capacity_key(queue.path, partition)
-            reader.fault(key, f"{problem}in queue:{queue.path}", "lower it, or raise the maximum")
+            reader.fault(key, f"{problem}in queue:{queue.path}", "lower the capacity, or raise the queue's maximum")
 
 
 def _check_notation(reader: Reader, queue: QueueConfiguration) -> None:
@@ -153,7 +155,7 @@ def check_children(
     *,
     allow_zero_capacity_sum: bool,
 ) -> None:
-    """Everything that setChildQueues refuses. `children` in the order of the parent's list: see `_type_of`."""
+    """Add all faults that setChildQueues reports. `children` are in the order of the parent's list: see `_type_of`."""
     partitions = tuple(parent.capacities)
     kind = _type_of(reader, parent, children, partitions)
     own = _type_of(reader, parent, [parent], partitions)
@@ -168,11 +170,11 @@ def check_children(
 
 
 def _warn_of_maximums(reader: Reader, queues: Mapping[str, QueueConfiguration], *, legacy: bool) -> None:
-    """Warn of a queue that can never have its guarantee. Hadoop accepts it.
+    """Warn of a queue whose maximum is below its guarantee. Hadoop accepts it.
 
-    A capacity is a share of the parent's guarantee, a maximum a share of the parent's maximum. So shares of the whole
-    cluster are compared, and only where all of them from the root down are percentages. Without legacy queue mode a
-    maximum of 0 means that there is none.
+    A capacity is a share of the parent's guarantee, a maximum is a share of the parent's maximum. So shares of the
+    whole cluster are compared, and only if all values from the root down are percentages. Without legacy queue mode a
+    maximum of 0 means no maximum.
     """
     shares: dict[tuple[str, str], tuple[float, float]] = {}
     for path, queue in queues.items():
@@ -184,7 +186,9 @@ def _warn_of_maximums(reader: Reader, queues: Mapping[str, QueueConfiguration], 
             shares[path, partition] = capacity, maximum
             if (maximum > 0 or legacy) and maximum < capacity - CAPACITY_SUM_PRECISION:
                 problem = f"the maximum is {maximum:.1%} of the cluster, below the queue's capacity of {capacity:.1%}"
-                reader.warn(capacity_key(path, partition, "maximum-"), problem, "raise it, or lower the capacity")
+                reader.warn(
+                    capacity_key(path, partition, "maximum-"), problem, "raise the maximum, or lower the capacity"
+                )
 
 
 def capacity_key(path: str, partition: str, prefix: str = "") -> str:
@@ -196,9 +200,10 @@ def capacity_key(path: str, partition: str, prefix: str = "") -> str:
 def _type_of(
     reader: Reader, parent: QueueConfiguration, queues: Sequence[QueueConfiguration], partitions: tuple[str, ...]
 ) -> CapacityType | None:
-    """The notation of the queues' capacities; None and a fault if they use several.
+    """The notation of the queues' capacities; None, with a fault, if they use several.
 
-    A percentage seen before amounts is ignored, as in Hadoop, which turns amounts into percentages later.
+    A percentage that comes before amounts in the list is ignored, as in Hadoop, which turns amounts into percentages
+    later.
     """
     percent = weight = absolute = False
     details: list[str] = []
@@ -219,7 +224,7 @@ def _type_of(
             f"Parent queue '{parent.path}' have children queue used mixed of  weight mode, percentage and absolute "
             f"mode, it is not allowed, please double check, details:{''.join(details)}"
         )
-        reader.fault(queue_key(parent.path, "queues"), problem, "write all their capacities in one notation")
+        reader.fault(queue_key(parent.path, "queues"), problem, "write the capacities of all children in one notation")
         return None
     if weight or not queues:
         return CapacityType.WEIGHT
@@ -249,7 +254,9 @@ def _check_amounts_below(
             f"Parent={parent.path}: When absolute minResource is used, we must make sure both parent and child all use "
             "absolute minResource"
         )
-        reader.fault(key, problem, "write the capacities of both in brackets, or of neither")
+        reader.fault(
+            key, problem, "write the capacities of the parent and of its children in brackets, or none of them"
+        )
         return
     for partition, own in parent.capacities.items():
         given = [child.capacities[partition].minimum for child in children if partition in child.capacities]
@@ -269,7 +276,10 @@ def _check_sum(
     partition: str,
     must_match: bool,
 ) -> None:
-    """Percentages must add up to 100 or 0; with `must_match` to 0 exactly where the parent has 0 itself."""
+    """Add a fault unless percentages add up to 100 or 0.
+
+    With `must_match` they may add up to 0 only if the parent has 0.
+    """
     total = 0.0
     for child in children:
         if partition in child.capacities:
@@ -302,7 +312,7 @@ def _sum_problem(parent: QueueConfiguration, capacity: float, total: float, *, m
 
 
 def _check_state(reader: Reader, queue: QueueConfiguration, parent: QueueConfiguration | None) -> None:
-    """No queue is RUNNING below one that is STOPPED in the same file (QueueStateHelper.initializeState)."""
+    """Add a fault for a RUNNING queue below a STOPPED one in the same file (QueueStateHelper.initializeState)."""
     running, stopped = QueueState.RUNNING, QueueState.STOPPED
     if parent is not None and queue.state is running and parent.initial_state is stopped:
         reader.fault(
@@ -319,9 +329,10 @@ def _check_plan(reader: Reader, queue: QueueConfiguration) -> None:
 
 
 def _warn_of_orphans(reader: Reader, queues: dict[str, QueueConfiguration]) -> None:
-    """Warn of queues with a capacity or children that no parent lists: Hadoop ignores their keys.
+    """Warn of queues that have keys but that no parent lists: Hadoop ignores their keys.
 
-    Not of those below a parent that creates queues on demand, and not of an orphan's children.
+    No warning is added for queues below a parent that creates queues on demand, nor for children of such an unlisted
+    queue.
     """
     orphans: set[str] = set()
     for key in reader.configuration.keys(PREFIX):

@@ -1,7 +1,7 @@
-"""yarn-site.xml and capacity-scheduler.xml as the scheduler understands them: one typed value, checked completely.
+"""Reads yarn-site.xml and capacity-scheduler.xml into one typed record, completely checked.
 
-`CapacitySchedulerConfiguration.read` raises ConfigurationException with every fault, in Hadoop's words, with the
-value, the bound and the remedy. What Hadoop supports and this scheduler does not is refused by name.
+`CapacitySchedulerConfiguration.read` raises ConfigurationException with every fault, in Hadoop's words, with the value,
+the bound and the remedy. Features that Hadoop supports and this scheduler does not are refused by name.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from yarn.settings import scheduler
 from yarn.settings.scheduler import PREFIX, ROOT, queue_key
 
 QUEUE_DEPTH_MAX = 64
-"""Levels of the queue tree: far above any real tree. It ends the reading of one that would never end."""
+"""The largest number of levels of queues, far more than any real tree has. It ends the reading of an endless tree."""
 
 DEFAULT_CALCULATOR = "DefaultResourceCalculator"
 DOMINANT_CALCULATOR = "DominantResourceCalculator"
@@ -46,14 +46,13 @@ _TYPES = scheduler.RESOURCE_TYPES.key
 
 
 class CapacitySchedulerConfiguration(Struct, frozen=True):
-    """All settings. `queues` {path: queue}, parents before their children, children in the order of the file.
+    """All settings of the scheduler.
 
-    Queues created on demand come last in `queues`; the scheduler adds more and removes idle ones while it runs.
-    `source`: what all this was read from.
-
-    `maximum_container_assignments`: per heartbeat, -1: any number. `rack_locality_additional_delay` -1: not used.
-    `global_queue_max_application` <= 0: not set. `settle_ms`: how long after the start the configured maximum
-    allocation is in force; then that of the largest node is, if it is lower.
+    `queues` {path: queue}: parents before their children, children in the order of the file, queues created on demand
+    last. The scheduler adds and removes queues on demand while it runs. `source`: the configuration that was read.
+    `maximum_container_assignments`: per heartbeat; -1: unlimited. `rack_locality_additional_delay`: -1: not used.
+    `global_queue_max_application`: <= 0: not set. `settle_ms`: for this time after the start the configured maximum
+    allocation applies; afterwards the size of the largest node, if it is smaller.
     """
 
     calculator: str
@@ -88,7 +87,7 @@ class CapacitySchedulerConfiguration(Struct, frozen=True):
     warnings: tuple[Fault, ...]
 
     def user_max_parallel_apps(self, user: str) -> int:
-        """How many applications of the user may run at the same time, in all queues together."""
+        """The maximum number of applications of the user that may run at the same time, in all queues together."""
         return self.users_max_parallel_apps.get(user, self.default_user_max_parallel_apps)
 
     @staticmethod
@@ -108,10 +107,11 @@ class CapacitySchedulerConfiguration(Struct, frozen=True):
         comparator: CapacityComparator | None = None,
         dynamic_queues: Mapping[str, QueueConfiguration] | None = None,
     ) -> tuple[CapacitySchedulerConfiguration, list[Fault]]:
-        """The settings and all faults and warnings; a faulty value is replaced by a harmless one.
+        """The settings, and all faults and warnings; a value with a fault is replaced by a valid one.
 
         `comparator`: that of the running cluster; None at start. `dynamic_queues` {path: queue}, parents first: the
-        existing queues that were created on demand. They stay unless their parent goes or they are configured now.
+        existing queues that were created on demand. They stay unless their parent is removed, or they are configured
+        now.
         """
         reader = Reader(configuration)
         types = ResourceTypes(_extra_types(reader))
@@ -193,7 +193,7 @@ def _calculator(reader: Reader, types: ResourceTypes) -> str:
 
 
 def make_calculator(name: str, none: Resource) -> ResourceCalculator:
-    """The calculator with that name, which was checked."""
+    """The calculator with that name; the name is known to be valid."""
     return DominantResourceCalculator(none) if name == DOMINANT_CALCULATOR else DefaultResourceCalculator(none)
 
 
@@ -202,11 +202,15 @@ def _before_the_first_node(calculator: str, types: ResourceTypes) -> CapacityCom
 
 
 def _extra_types(reader: Reader) -> tuple[str, ...]:
-    """The types besides memory and vcores, in the order of Hadoop's map (ResourceUtils.updateKnownResources)."""
+    """The resource types besides memory and vcores, in the order of Hadoop's map (updateKnownResources)."""
     listed = reader.words(_TYPES)
     for number, name in enumerate(listed):
         if not name:
-            reader.fault(_TYPES, f"Incomplete configuration for resource type {name!r}", "name it, or remove its comma")
+            reader.fault(
+                _TYPES,
+                f"Incomplete configuration for resource type {name!r}",
+                "write a name, or remove the extra comma",
+            )
         elif name in listed[:number]:
             reader.fault(_TYPES, f"Error in config, key {name!r} specified twice", "list it once")
     names = dict.fromkeys((*filter(None, listed), MEMORY_MB, VCORES))
@@ -228,13 +232,13 @@ def _maximum_allocation(reader: Reader, types: ResourceTypes) -> Resource:
 
 
 def _own_or(reader: Reader, name: str, end: str, default: int) -> int:
-    """The value of a resource type's own key, which wins over the scheduler's unless it is -1."""
+    """The value of a resource type's own key, or the scheduler's if that is -1 (not set)."""
     value = reader.long(f"{_TYPES}.{name}.{end}-allocation", -1)
     return default if value == -1 else value
 
 
 def _check_allocations(reader: Reader, minimum: Resource, maximum: Resource) -> None:
-    """CapacitySchedulerConfigValidator.validateMemoryAllocation and validateVCores."""
+    """Add faults of the minimum and maximum allocation (validateMemoryAllocation, validateVCores)."""
     for kind, low_key, high_key, low, high in (
         (
             "memory",
@@ -301,7 +305,7 @@ def _read_dynamic_queues(
     maximum: Resource,
     queues: dict[str, QueueConfiguration],
 ) -> None:
-    """Add those that stay to `queues`, made from the templates as they are now."""
+    """Add the dynamic queues that stay to `queues`, read with the present templates."""
     for path, queue in dynamic_queues.items():
         parent = queues.get(path.rpartition(".")[0])
         if path in queues or parent is None:

@@ -1,13 +1,13 @@
-"""What the configuration gives a queue of one partition: a percentage, a weight, amounts, or a unit for each type.
+"""Reads the capacity of a queue on one partition: a percentage, a weight, amounts, or a unit for each resource type.
 
-`60` is 60 % of what the parent has, `3w` three parts of the sum of the weights of all siblings, and
-`[memory=8192,vcores=8]` just these amounts. A queue with a weight or amounts has the percentage 0 in Hadoop, which the
-rules about sums of percentages rely on.
+`60` is 60 % of the parent's capacity. `3w` is three parts of the sum of the weights of all siblings.
+`[memory=8192,vcores=8]` are amounts. In Hadoop a queue with a weight or amounts has the percentage 0; the rules about
+sums of percentages rely on this.
 
 Without legacy queue mode each resource type has its own unit (QueueCapacityVector): `[memory=50%,vcores=2w]`. An amount
-is that much, `50%` is half of what the amounts of all siblings leave of the parent's, `2w` two parts of what amounts
-and percentages leave. `50` and `5w` without brackets apply to each type. A type that is not named in brackets has the
-amount 0; brackets without memory, and anything that cannot be parsed, mean nothing is configured.
+is taken as it is. `50%` is half of what is left of the parent's after the amounts of all siblings. `2w` is two parts of
+what is left after amounts and percentages. `50` and `5w` without brackets apply to each type. A type that is not named
+in brackets has the amount 0. Brackets without memory, and text that cannot be parsed, count as not configured.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from yarn.resource import MEMORY_MB, VCORES, Resource, ResourceTypes
 
 WEIGHT_NOT_SET = -1.0
 DYNAMIC_WEIGHT = 1.0
-"""What a queue that was created on demand weighs unless its template says so."""
+"""The weight of a queue that was created on demand, unless its template sets another one."""
 WEIGHT_MAX = 10_000
-"""The largest weight that Hadoop takes."""
+"""The largest weight that Hadoop accepts."""
 
 _AMOUNTS = re.compile(r"\[[\w.,\-_= /]+\]", re.ASCII)
-"""CapacitySchedulerConfiguration.RESOURCE_PATTERN."""
+"""Amounts in brackets (CapacitySchedulerConfiguration.RESOURCE_PATTERN)."""
 
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _UNIT = re.compile(r"[^\W\d_]+$")
@@ -39,7 +39,7 @@ _PERCENT_REMEDY = "write a percentage from 0 to 100"
 _WEIGHT_REMEDY = f"write a weight from 0w to {WEIGHT_MAX}w"
 
 _BRACKETS = re.compile(r"\[[\w.,\-%/]+=(?:[\w.,\-%/]{2,}=)*[\w.,\-%/]+\]", re.ASCII)
-"""QueueCapacityConfigParser.RESOURCE_PATTERN, said so that a text that does not match is found out quickly."""
+"""QueueCapacityConfigParser.RESOURCE_PATTERN, written so that it never backtracks far."""
 
 _PLAIN = re.compile(r"([0-9.]+)(.*)")
 
@@ -48,11 +48,11 @@ UNIT_SIZES: dict[str, tuple[int, int]] = {
     **{prefix: (1, 1000**power) for power, prefix in enumerate(("m", "u", "n", "p"), 1)},
     **{prefix: (1024**power, 1) for power, prefix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1)},
 }
-"""{unit: (numerator, denominator)} (UnitsConversionUtil)."""
+"""{unit of sizes: its factor as (numerator, denominator)} (UnitsConversionUtil)."""
 
 
 class CapacityUnit(Enum):
-    """What a capacity of one resource type is written in, in the order in which the types are handed out."""
+    """The unit of the capacity of one resource type; types are divided in the order of these units."""
 
     ABSOLUTE = ""
     PERCENTAGE = "%"
@@ -60,16 +60,17 @@ class CapacityUnit(Enum):
 
 
 class CapacityEntry(Struct, frozen=True):
-    """One resource type's capacity: 50 and PERCENTAGE are 50 %."""
+    """The capacity of one resource type: (50, PERCENTAGE) is 50 %."""
 
     amount: float
     unit: CapacityUnit
 
 
 class CapacityVector(Struct, frozen=True):
-    """`entries` {resource type: its capacity}: all of the cluster's types, or none at all.
+    """A capacity with a unit for each resource type.
 
-    `unknown`: further types among the entries, that were named and that the cluster does not have.
+    `entries` {resource type: its capacity} has all types of the cluster, or none. `unknown`: types that were named and
+    that the cluster does not have.
     """
 
     entries: dict[str, CapacityEntry]
@@ -77,22 +78,22 @@ class CapacityVector(Struct, frozen=True):
 
     @property
     def units(self) -> frozenset[CapacityUnit]:
-        """What the capacities of its types are written in."""
+        """The units that are used."""
         return frozenset(entry.unit for entry in self.entries.values())
 
     @property
     def is_absolute(self) -> bool:
-        """True if it gives amounts of every type."""
+        """True if the vector has amounts for every type."""
         return self.units == frozenset({CapacityUnit.ABSOLUTE})
 
     @property
     def common_weight(self) -> float | None:
-        """The weight that all types have: `[memory=5w,vcores=5w]` is `5w`. None if they differ or have other units."""
+        """The weight if all types have the same one: `[memory=5w,vcores=5w]` is `5w`. None otherwise."""
         amounts = {entry.amount for entry in self.entries.values()}
         return amounts.pop() if self.units == frozenset({CapacityUnit.WEIGHT}) and len(amounts) == 1 else None
 
     def __str__(self) -> str:
-        """As Hadoop prints it, in the order of its hash map."""
+        """The vector as Hadoop prints it, in the order of Java's hash map."""
         names = hash_order(self.entries, string_hash)
         return (
             "[" + ",".join(f"{name}={self.entries[name].amount}{self.entries[name].unit.value}" for name in names) + "]"
@@ -100,21 +101,21 @@ class CapacityVector(Struct, frozen=True):
 
 
 NO_VECTOR = CapacityVector({})
-"""Nothing is configured, or nothing that is understood."""
+"""The vector if nothing is configured, or nothing that can be parsed."""
 
 
 def uniform(amount: float, unit: CapacityUnit, types: ResourceTypes) -> CapacityVector:
-    """The same of each resource type."""
+    """The vector with the same capacity for each resource type."""
     return CapacityVector(dict.fromkeys(types.none.amounts(), CapacityEntry(amount, unit)))
 
 
 def is_in_brackets(text: str) -> bool:
-    """True if it is written as a vector (isCapacityVectorFormat)."""
+    """True if the capacity is written as a vector (isCapacityVectorFormat)."""
     return _BRACKETS.fullmatch(text.replace(" ", "")) is not None
 
 
 def parse_vector(text: str, types: ResourceTypes) -> CapacityVector:
-    """A capacity as a vector (QueueCapacityConfigParser). Raises ValueError for a number that is none."""
+    """Parse a capacity as a vector (QueueCapacityConfigParser). Raises ValueError for an invalid number."""
     text = text.replace(" ", "")
     if _BRACKETS.fullmatch(text):
         return _in_brackets(text[1:-1], types)
@@ -138,7 +139,10 @@ def _in_brackets(text: str, types: ResourceTypes) -> CapacityVector:
 
 
 def _entry(text: str) -> CapacityEntry | None:
-    """`2.5w`; a unit of sizes makes MiB of it, an unknown one nothing. None if the number does not come first."""
+    """Parse a value such as `2.5w`; None if it does not start with a number.
+
+    A size with a unit is converted to MiB; an unknown unit is ignored.
+    """
     suffix = re.sub("[0-9.]", "", text)
     if not text.endswith(suffix):
         return None
@@ -150,17 +154,17 @@ def _entry(text: str) -> CapacityEntry | None:
 
 
 def to_mib(amount: int, unit: str) -> int:
-    """UnitsConversionUtil.convert to Mi, cut off."""
+    """UnitsConversionUtil.convert to Mi, truncated."""
     over, under = UNIT_SIZES[unit]
     return amount * over // (under * 1024**2)
 
 
 class ConfiguredCapacity(Struct, frozen=True):
-    """One partition's share of a queue, as written.
+    """The capacity of a queue on one partition, as configured.
 
-    `capacity`, `maximum_capacity`: 32-bit fractions of the parent's. `weight` -1 = none. `minimum`, `maximum`: the
-    amounts, all zero if there are none. `is_absolute`: written as amounts, even such that count as not configured.
-    `vector`, `maximum_vector`: the same by resource type, which decides where legacy queue mode is off.
+    `capacity`, `maximum_capacity`: 32-bit fractions of the parent's. `weight`: -1 = none. `minimum`, `maximum`:
+    amounts, all zero if there are none. `is_absolute`: written as amounts, also if they count as not configured.
+    `vector`, `maximum_vector`: the same for each resource type; they are used if legacy queue mode is off.
     """
 
     capacity: float
@@ -175,7 +179,7 @@ class ConfiguredCapacity(Struct, frozen=True):
 
 
 class CapacityReader:
-    """Reads the capacity of one queue on one partition; `prefix` is its keys' up to `capacity`."""
+    """Reads the capacity of one queue on one partition. `prefix`: the part of its keys before `capacity`."""
 
     __slots__ = ("_label", "_legacy", "_path", "_prefix", "_reader", "_types")
 
@@ -190,7 +194,11 @@ class CapacityReader:
         self._label = label
 
     def read(self, *, is_root: bool, above: ConfiguredCapacity | None, maximum_am_percent: float) -> ConfiguredCapacity:
-        """`above`: the parent's on the same partition, whose maximum bounds amounts and is inherited by them."""
+        """Read the capacity.
+
+        `above`: the parent's capacity on the same partition; its maximum bounds amounts, and queues with amounts
+        inherit it.
+        """
         key, maximum_key = self._prefix + "capacity", self._prefix + "maximum-capacity"
         minimum, maximum = self._amounts(key), self._amounts(maximum_key)
         ceiling = above.maximum if above is not None else self._types.none
@@ -212,17 +220,17 @@ class CapacityReader:
         )
 
     def _vector(self, key: str, default: CapacityVector) -> CapacityVector:
-        """`default` if nothing is said, or nothing that is understood."""
+        """The vector; `default` if nothing is configured, or nothing that can be parsed."""
         try:
             vector = parse_vector(self._reader.text(key), self._types)
             return vector if vector.entries else default
         except ValueError as error:
             if key not in {fault.key for fault in self._reader.faults}:
-                self._reader.fault(key, str(error), "write numbers, with % or w after them or nothing")
+                self._reader.fault(key, str(error), "write numbers, each alone or followed by % or w")
             return default
 
     def _capacity(self, key: str) -> float:
-        """The fraction of the parent's; 0 for the other notations."""
+        """The capacity as a fraction of the parent's; 0 for the other notations."""
         text = self._reader.text(key, "0")
         if text.endswith("w") or _AMOUNTS.fullmatch(text) or is_in_brackets(text):
             return 0.0
@@ -230,9 +238,9 @@ class CapacityReader:
         return f32(percent / 100) if self._is_percentage(key, percent) else 0.0
 
     def _maximum_capacity(self, key: str) -> float:
-        """The fraction of the parent's maximum. As in Hadoop it is not held against the capacity.
+        """The maximum as a fraction of the parent's maximum. As in Hadoop it may be below the capacity.
 
-        Without a label any number passes, and -1 means all; with one, it must be a percentage.
+        On the default partition any number is accepted, and -1 means everything; on a label it must be a percentage.
         """
         text = self._reader.text(key, "100")
         if _AMOUNTS.fullmatch(text) or is_in_brackets(text) or (self._label and text.endswith("w")):
@@ -277,7 +285,7 @@ class CapacityReader:
             return 0.0
 
     def _amounts(self, key: str) -> Resource:
-        """`[memory=8Gi,vcores=8]`; what is not known is passed over, and without memory nothing counts (3.4.1)."""
+        """Parse `[memory=8Gi,vcores=8]`. Unknown types are ignored; without memory nothing is configured (3.4.1)."""
         text = self._reader.text(key)
         amounts = dict.fromkeys(self._types.none.amounts(), 0)
         if _AMOUNTS.fullmatch(text):
@@ -289,7 +297,7 @@ class CapacityReader:
         return Resource.of(amounts) if amounts[MEMORY_MB] else self._types.none
 
     def _amount(self, key: str, text: str, before: int) -> int:
-        """In MiB if it has a unit, whatever the type; `before` if the unit is unknown."""
+        """An amount, in MiB if it has a unit, whatever the type; `before` if the unit is unknown."""
         match = _UNIT.search(text)
         unit = match[0] if match is not None else ""
         if unit not in UNIT_SIZES:

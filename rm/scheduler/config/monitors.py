@@ -1,6 +1,6 @@
-"""The policies that run beside placement (Hadoop's SchedulingMonitorManager), and the settings of preemption.
+"""Reads which periodic policies run (Hadoop's SchedulingMonitorManager), and the settings of preemption.
 
-All of it is read again at a refresh, as Hadoop's policies do when the scheduler's configuration changes.
+They are read again at a refresh, as Hadoop's policies do when the scheduler's configuration changes.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ QUEUE_MANAGEMENT_POLICY = (
 PREEMPTION_POLICY = (
     "org.apache.hadoop.yarn.server.resourcemanager.monitor.capacity.ProportionalCapacityPreemptionPolicy"
 )
-"""The only policy that runs unless others are named (yarn-default.xml)."""
+"""The policy that runs unless the configuration lists others (yarn-default.xml)."""
 
 USERLIMIT_FIRST = "userlimit_first"
 PRIORITY_FIRST = "priority_first"
 
 
 class IntraQueueSettings(Struct, frozen=True):
-    """Preemption among the applications of one leaf. Both limits are fractions of the leaf's guarantee.
+    """Settings of preemption among the applications of one leaf.
 
-    `minimum_threshold`: a leaf that uses less is left alone; `max_allowable_limit`: most that one round may take.
-    `users_first`: users within their limit lose nothing to other users, whatever the priorities.
+    `minimum_threshold`: a leaf that uses less is skipped; `max_allowable_limit`: the most that one round may preempt.
+    Both are fractions of the leaf's guarantee. `users_first`: a user within the user limit loses nothing to other
+    users, regardless of priorities.
     """
 
     enabled: bool
@@ -41,10 +42,11 @@ class IntraQueueSettings(Struct, frozen=True):
 class PreemptionSettings(Struct, frozen=True):
     """Settings of the ProportionalCapacityPreemptionPolicy. Times in ms.
 
-    `enabled`: rounds run; `total_per_round`: fraction of the cluster that a round may take; `queue_priority`: the
-    reservations of queues of higher priority are served with containers of lower ones; `surgical`: nodes with a
-    reservation are examined one by one; `counts_reserved`: reserved resources count as demand; `balances`: queues
-    above their guarantees are balanced too, their victims waiting for `balance_wait_ms`.
+    `enabled`: the policy runs. `total_per_round`: the fraction of the cluster that one round may preempt.
+    `queue_priority`: containers of queues with lower priority are preempted for reservations of queues with higher
+    priority. `surgical`: nodes with a reservation are examined one by one. `counts_reserved`: reserved resources count
+    as demand. `balances`: queues above their guarantees are balanced, too. A container that is preempted for this is
+    killed after `balance_wait_ms`, or after `wait_before_kill_ms` if `balance_wait_ms` is 0.
     """
 
     enabled: bool
@@ -67,12 +69,12 @@ class PreemptionSettings(Struct, frozen=True):
 
 
 def runs(reader: Reader, policy: str) -> bool:
-    """True if the policy runs."""
+    """True if the configuration enables monitors and lists the policy."""
     return policy in _named(reader) and reader.value(scheduler.MONITOR_ENABLE)
 
 
 def refuse_unknown_policies(reader: Reader) -> None:
-    """Add a fault for each policy that is named but not supported."""
+    """Add an error to the reader's faults for each policy that is listed in the configuration but not supported."""
     if not reader.value(scheduler.MONITOR_ENABLE):
         return
     for policy in _named(reader):

@@ -1,13 +1,13 @@
-"""Reads the configuration of one queue, with what it inherits, and checks the values of that queue alone.
+"""Reads the configuration of one queue, including what it inherits, and checks the values of that queue.
 
-A faulty value is added to the reader's faults and replaced by a harmless one, so that reading goes on.
+A value with a fault is added to the reader's faults and replaced by a valid one, so that reading continues.
 """
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rm.scheduler.config.application_lifetime import read_lifetime
+from rm.scheduler.config.acls import PRIORITY_ACL, read_priority_acls
 from rm.scheduler.config.configured_capacity import (
     DYNAMIC_WEIGHT,
     WEIGHT_NOT_SET,
@@ -16,7 +16,6 @@ from rm.scheduler.config.configured_capacity import (
     ConfiguredCapacity,
     uniform,
 )
-from rm.scheduler.config.priority_acls import PRIORITY_ACL, read_priority_acls
 from rm.scheduler.config.queue_configuration import (
     FAIR,
     FIFO,
@@ -28,6 +27,7 @@ from rm.scheduler.config.queue_configuration import (
     ManagedCreation,
     QueueConfiguration,
     QueueCreation,
+    read_lifetime,
 )
 from rm.scheduler.config.queue_templates import (
     LEAF_TEMPLATE,
@@ -39,7 +39,7 @@ from rm.scheduler.config.queue_templates import (
 )
 from rm.scheduler.config.reader import Reader
 from rm.scheduler.model.usage import NO_LABEL
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.java.binary32 import f32, shortest
 from yarn.resource import Resource, ResourceTypes
 from yarn.settings import preemption, scheduler
@@ -80,16 +80,16 @@ class QueueReader:
         return replace(queue, children=children, is_plan=is_plan, managed=managed)
 
     def read_auto_created(self, path: str, parent: QueueConfiguration) -> QueueConfiguration:
-        """A leaf created by a managed parent; the reader's configuration has the parent's template laid over it."""
+        """A leaf created by a managed parent. The reader's configuration includes the parent's template."""
         creation = replace(self._creation(path), enabled=False)
         return replace(self._read(path, parent, creation, is_leaf=True), is_auto_created=True)
 
     def read_dynamic(
         self, path: str, parent: QueueConfiguration, *, labels: tuple[str, ...], is_leaf: bool
     ) -> QueueConfiguration:
-        """A queue created on demand; the reader's configuration has the templates laid over it.
+        """A queue created on demand.
 
-        `labels`: those on which it has a capacity.
+        The reader's configuration includes the templates. `labels`: those on which the queue has a capacity.
         """
         creation = replace(self._creation(path), enabled=not is_leaf)
         queue = self._read(path, parent, creation, labels, is_leaf=is_leaf)
@@ -105,7 +105,7 @@ class QueueReader:
         *,
         is_leaf: bool,
     ) -> QueueConfiguration:
-        """The values that every kind of queue has."""
+        """Read the values that every kind of queue has."""
         reader = self._reader
         state = _state(reader, path)
         user_limit = reader.number(
@@ -177,10 +177,11 @@ class QueueReader:
         return capacities
 
     def _dynamic_capacity(self, path: str, own: ConfiguredCapacity) -> ConfiguredCapacity:
-        """A weight of 1 unless the template sets one (AbstractCSQueue.overrideCapacityVectorsForSpecialQueues).
+        """The capacity of a queue created on demand: a weight of 1 unless the template sets one.
 
-        In legacy queue mode anything but a weight is a fault: its siblings all have weights, and Hadoop's
-        ResourceManager does not survive the mix (AbstractParentQueue.updateClusterResourceLegacyMode).
+        In legacy queue mode anything but a weight is a fault: its siblings have weights, and Hadoop's ResourceManager
+        exits if the two are mixed (AbstractParentQueue.updateClusterResourceLegacyMode). Source:
+        AbstractCSQueue.overrideCapacityVectorsForSpecialQueues.
         """
         if self._legacy and (own.capacity > 0 or not own.minimum.is_none()):
             problem = f"{path} is created on demand and must have a weight, as its siblings have"
@@ -194,9 +195,10 @@ class QueueReader:
         return own
 
     def _default_of_plan(self, own: QueueConfiguration, plan: QueueConfiguration) -> QueueConfiguration:
-        """The leaf that has what is not reserved of a plan: everything, as no reservations are made (ReservationQueue).
+        """The default leaf of a reservable queue: it has everything, because no reservations are made
+        (ReservationQueue).
 
-        It has the plan's user limits and a maximum AM share of 0, so that a single application at a time is activated.
+        It has the plan's user limits, and a maximum AM share of 0, so that only one application at a time is activated.
         """
         everything = uniform(100.0, CapacityUnit.PERCENTAGE, self._types)
         capacity = ConfiguredCapacity(
@@ -218,7 +220,7 @@ class QueueReader:
         )
 
     def _managed(self, queue: QueueConfiguration) -> ManagedCreation:
-        """How a managed parent creates its leaves."""
+        """The settings with which a managed parent creates its leaves."""
         reader, path = self._reader, queue.path
         prefix = queue_key(path, LEAF_TEMPLATE)
         template = path + "." + LEAF_TEMPLATE[:-1]
@@ -230,7 +232,7 @@ class QueueReader:
             reader.fault(
                 prefix + "capacity",
                 f"Managed Parent Queue {path} config type is different from leaf queue template config type",
-                "write a percentage, or give the parent amounts too",
+                "write a percentage, or configure the parent in amounts, too",
             )
         return ManagedCreation(
             queues_max=reader.integer(queue_key(path, MANAGED_CREATION + "max-queues"), 1000),
@@ -245,7 +247,7 @@ class QueueReader:
             reader.fault(key, "managed parents are not supported without legacy queue mode", "set it to false")
         if queue.creation.enabled:
             problem = "a parent can create queues in one way only"
-            reader.fault(key, problem, "set it to false, or auto-queue-creation-v2.enabled")
+            reader.fault(key, problem, "set this key or auto-queue-creation-v2.enabled to false")
         for name in (path, path + "." + LEAF_TEMPLATE[:-1]):
             for label in configured_labels(reader, name):
                 labelled = queue_key(name, f"accessible-node-labels.{label}.capacity")
@@ -256,7 +258,7 @@ class QueueReader:
             reader.fault(policy, problem, f"write {DEFAULT_MANAGEMENT_POLICY}, or remove it")
 
     def _maximum_allocation(self, path: str, parent: QueueConfiguration | None) -> Resource:
-        """The largest container of the queue: the parent's unless set, never above the scheduler's."""
+        """The largest container of the queue: the parent's value unless set, at most the scheduler's."""
         reader, ceiling = self._reader, self._scheduler_maximum
         inherited = parent.maximum_allocation if parent is not None else ceiling
         key = queue_key(path, "maximum-allocation")
@@ -273,14 +275,14 @@ class QueueReader:
                 key if reader.text(key) else key + "-mb",
                 f"Queue maximum allocation cannot be larger than the cluster setting for queue {path} "
                 f"max allocation per queue: {own} cluster setting: {ceiling}",
-                "lower it, or raise yarn.scheduler.maximum-allocation-mb and -vcores",
+                "lower the value, or raise yarn.scheduler.maximum-allocation-mb and -vcores",
                 value=str(own),
             )
             return inherited
         return own
 
     def _resource(self, key: str) -> Resource:
-        """`memory-mb=8192,vcores=4`; a type that is not named is 0, as in Hadoop."""
+        """Parse `memory-mb=8192,vcores=4`. As in Hadoop a type that is not named is 0."""
         amounts = dict.fromkeys(self._scheduler_maximum.amounts(), 0)
         for word in self._reader.words(key):
             name, _, value = (part.strip() for part in word.partition("="))
@@ -295,7 +297,7 @@ class QueueReader:
 
 
 def _accessible_labels(reader: Reader, path: str, parent: QueueConfiguration | None) -> tuple[str, ...]:
-    """The labels that the queue may use, `*` alone for all: its parent's unless set, and only those."""
+    """The labels that the queue may use, `("*",)` for all: its parent's unless set, and never others."""
     key = queue_key(path, "accessible-node-labels")
     if parent is None:
         return (ANY,)
@@ -309,17 +311,20 @@ def _accessible_labels(reader: Reader, path: str, parent: QueueConfiguration | N
         more = [label for label in labels if label not in inherited]
         if ANY in labels:
             problem = f"Parent's accessible queue is not ANY(*), but child's accessible queue is {ANY}"
-            reader.fault(key, problem, "name the labels, or give the parent all")
+            reader.fault(key, problem, "name the labels, or allow the parent all labels")
         elif more:
             problem = f"Some labels of child queue is not a subset of parent queue, these labels=[{','.join(more)}]"
-            reader.fault(key, problem, "remove them, or give them to the parent too")
+            reader.fault(key, problem, "remove these labels, or add them to the parent's")
     return labels
 
 
 def _default_label(
     reader: Reader, path: str, parent: QueueConfiguration | None, accessible: tuple[str, ...], *, is_leaf: bool
 ) -> str | None:
-    """The label of resource requests that name none; the parent's if the queue may use all labels of its parent."""
+    """The label of resource requests without one.
+
+    If it is not set, the parent's applies, provided that the queue may use all labels of its parent.
+    """
     key = queue_key(path, "default-node-label-expression")
     label = reader.configuration.get(key)
     if label is not None:
@@ -339,7 +344,7 @@ def _default_label(
 def _user_weights(
     reader: Reader, path: str, parent: QueueConfiguration | None, leaf_user_limit: float | None
 ) -> dict[str, float]:
-    """{user: weight}, the parent's unless set here; checked in leaves, where they are used."""
+    """{user: weight}; the parent's unless set. Weights are checked in leaves, where they are used."""
     weights = dict(parent.user_weights) if parent is not None else {}
     prefix = queue_key(path, "user-settings.")
     for key in reader.configuration.keys(prefix):
@@ -360,7 +365,7 @@ def _user_weights(
 
 
 def _warn_of_user_limit(reader: Reader, key: str) -> None:
-    """A minimum-user-limit-percent that is not a percentage. Hadoop accepts it."""
+    """Warn of a minimum-user-limit-percent that is not a percentage. Hadoop accepts it."""
     limit = reader.configuration.get_trimmed(key)
     percent = reader.number(key, 100.0) if limit else 100.0
     if not 0 <= percent <= 100 and not reader.has_fault(key):
@@ -382,7 +387,7 @@ def _intra_queue_preemption_off(reader: Reader, path: str, parent: QueueConfigur
 
 
 def _ordering_policy(reader: Reader, path: str, parent: QueueConfiguration | None, *, is_leaf: bool) -> str:
-    """A leaf's orders its applications, a parent's its children; a parent inherits its parent's."""
+    """The ordering policy: of applications in a leaf, of children in a parent. A parent inherits its parent's."""
     key = queue_key(path, "ordering-policy")
     inherited = parent.ordering_policy if parent is not None else UTILIZATION
     default, known = (
@@ -398,7 +403,7 @@ def _ordering_policy(reader: Reader, path: str, parent: QueueConfiguration | Non
 
 
 def _state(reader: Reader, path: str) -> QueueState | None:
-    """RUNNING or STOPPED as configured, None if not."""
+    """The configured state; None if not configured."""
     key = queue_key(path, "state")
     name = reader.text(key).upper()
     if not name:
@@ -412,7 +417,7 @@ def _state(reader: Reader, path: str) -> QueueState | None:
 
 
 def _initial_state(configured: QueueState | None, parent: QueueConfiguration | None) -> QueueState:
-    """As configured, else the parent's in the same file, whatever state the running parent is in."""
+    """The configured state, else that of the parent in the same file, regardless of the running parent's state."""
     if configured is not None:
         return configured
     return parent.initial_state if parent is not None else QueueState.RUNNING

@@ -1,20 +1,20 @@
-"""Templates: keys under a parent from which the queues below it are made that nobody configured.
+"""Templates: keys of a parent that configure the queues which the parent creates.
 
-Two ways. With `auto-queue-creation-v2` (AutoCreatedQueueTemplate):
+There are two kinds. With `auto-queue-creation-v2` (AutoCreatedQueueTemplate):
 
     root.users.auto-queue-creation-v2.template.capacity = 5w          every queue created below root.users
     root.users.auto-queue-creation-v2.leaf-template.priority = 3      leaves only; parent-template.: parents only
     root.*.auto-queue-creation-v2.template.capacity = 1w              below every child of root
 
-Names win over wildcards, a template for the queue's kind over the common one, and keys of the queue's own path over
-both. With `auto-create-child-queue`, the older way, the parent is a managed parent (ManagedParentQueue):
+A name takes precedence over a wildcard, a template for leaves or parents over the common one, and keys of the queue's
+own path over both. With `auto-create-child-queue`, the older way, the parent is a managed parent (ManagedParentQueue):
 
     root.users.auto-create-child-queue.enabled = true
     root.users.leaf-queue-template.capacity = 25                  of root.users, while the leaf is active
-    root.users.leaf-queue-template.user-limit-factor = 2          any key of a leaf; wins over the leaf's own keys
+    root.users.leaf-queue-template.user-limit-factor = 2          any key of a leaf; overrides the leaf's own key
 
-Hadoop writes what it finds into its configuration, under the queue's path; here it becomes an overlay with which only
-this queue is read.
+Hadoop writes the values into its configuration, under the queue's path. Here they become an overlay, which is used to
+read only this queue.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ MANAGED_CREATION = "auto-create-child-queue."
 LEAF_TEMPLATE = "leaf-queue-template."
 
 _SNAPSHOT_ONLY = "user-settings."
-"""UserWeights reads the configuration as it was loaded, so what Hadoop writes into it later has no effect."""
+"""Properties that templates cannot set: Hadoop's UserWeights reads the configuration as it was loaded."""
 
 _OF_LEAVES = {"user-limit-factor": "-1", "maximum-am-resource-percent": "1.0"}
-"""Written first, over the queue's own keys (AbstractLeafQueue.parseAndSetDynamicTemplates)."""
+"""Values that override the leaf's own keys and that templates can change (parseAndSetDynamicTemplates)."""
 
 _LABELS = "accessible-node-labels."
 
@@ -58,12 +58,17 @@ class QueueTemplate:
                 for name, entry in _entries_below(configuration, queue_key(pattern, prefix)).items():
                     found.setdefault(name, entry)
 
+    @property
+    def parts(self) -> tuple[dict[str, Entry], dict[str, Entry], dict[str, Entry]]:
+        """{key without a path: entry} of the templates for all queues, for parents and for leaves."""
+        return self._common, self._parent, self._leaf
+
     def properties(self, *, is_leaf: bool) -> dict[str, Entry]:
         """{key without a path: entry} for a leaf, or for a parent."""
         return {**self._common, **(self._leaf if is_leaf else self._parent)}
 
     def configuration_of(self, path: str, *, is_leaf: bool) -> Configuration:
-        """The configuration with which the child at `path` is read."""
+        """The configuration from which the child at `path` is read."""
         entries: dict[str, Entry] = {}
         if is_leaf:
             entries = {queue_key(path, name): Entry(value, OVERRIDE) for name, value in _OF_LEAVES.items()}
@@ -76,7 +81,7 @@ class QueueTemplate:
     def labels_of(self, path: str) -> tuple[str, ...]:
         """The labels on which the child at `path` has a capacity (AbstractCSQueue.parseAndSetDynamicTemplates).
 
-        Those of the parent's own common template, else those of the child's own keys.
+        These are the labels in the parent's own common template, or else those in the child's own keys.
         """
         reader = Reader(self._configuration)
         return configured_labels(reader, f"{self._path}.{_COMMON[:-1]}") or configured_labels(reader, path)
@@ -99,16 +104,16 @@ def template_entries(configuration: Configuration, parent: str) -> dict[str, Ent
 
 
 def configuration_of_leaf(configuration: Configuration, path: str) -> Configuration:
-    """The configuration with which a leaf of a managed parent is read (ManagedParentQueue.setLeafQueueConfigs)."""
+    """The configuration from which a leaf of a managed parent is read (setLeafQueueConfigs)."""
     entries = template_entries(configuration, path.rpartition(".")[0])
     own = {queue_key(path, name): entry for name, entry in entries.items() if not name.startswith(_SNAPSHOT_ONLY)}
     return configuration.with_entries(own)
 
 
 def configured_labels(reader: Reader, path: str) -> tuple[str, ...]:
-    """The labels on which the queue has a capacity by some key, in the file's order; for root those of all queues.
+    """The labels on which the queue has a capacity, in the order of the file; for root, those of all queues.
 
-    QueueNodeLabelsSettings.
+    Source: QueueNodeLabelsSettings.
     """
     prefix = PREFIX if path == ROOT else queue_key(path, _LABELS)
     labels: dict[str, None] = {}
@@ -121,7 +126,7 @@ def configured_labels(reader: Reader, path: str) -> tuple[str, ...]:
 
 
 def _entries_below(configuration: Configuration, prefix: str) -> dict[str, Entry]:
-    """{key without the prefix: entry}."""
+    """The entries whose keys start with the prefix: {rest of the key: entry}."""
     found = ((key[len(prefix) :], configuration.entry(key)) for key in configuration.keys(prefix))
     return {name: entry for name, entry in found if entry is not None}
 

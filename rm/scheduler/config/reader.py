@@ -1,4 +1,4 @@
-"""Reads a configuration to the end although some of its values are wrong, so that all faults are reported at once."""
+"""Typed access to a configuration that collects all faults, so that they are reported at once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Reader:
         return self._read(self.configuration.get_float, key, default)
 
     def flag(self, key: str, default: bool) -> bool:
-        """true or false."""
+        """A boolean: `true` or `false`."""
         return self._read(self.configuration.get_bool, key, default)
 
     def text(self, key: str, default: str = "") -> str:
@@ -55,7 +55,7 @@ class Reader:
         return self.configuration.get_trimmed(key, default)
 
     def words(self, key: str) -> tuple[str, ...]:
-        """Comma-separated words, trimmed."""
+        """Comma-separated words, each trimmed."""
         return self.configuration.get_strings(key)
 
     def names(self, key: str) -> tuple[str, ...]:
@@ -84,6 +84,6 @@ class Reader:
             return default
 
     def _note(self, error: ConfigurationException) -> None:
-        """Add its faults, each once: a key that holds for all queues is read once for each of them."""
+        """Add the faults of `error`, each only once: a key for all queues is read once for each queue."""
         known = {(fault.key, fault.problem) for fault in self.faults}
         self.faults.extend(fault for fault in error.faults if (fault.key, fault.problem) not in known)

@@ -16,8 +16,7 @@ from rm.scheduler.model.requests import AppSchedulingInfo, SchedulerKey, key_has
 from rm.scheduler.model.rm_container import RMContainer, RMContainerAcquired
 from rm.scheduler.model.usage import NO_LABEL, ResourceUsage
 from rm.scheduler.model.users import User
-from yarn.asks import ANY, UNDEFINED_PRIORITY, Preemption, ResourceRequest, UpdateContainerError
-from yarn.containers import Container
+from yarn.containers import ANY, UNDEFINED_PRIORITY, Container, Preemption, ResourceRequest, UpdateContainerError
 from yarn.ids import EPOCH_BITS, ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.java.binary32 import ceiled
 from yarn.java.hash_order import container_hash, hash_order, node_hash
@@ -25,10 +24,10 @@ from yarn.resource import Resource
 
 
 class HeadroomProvider(NamedTuple):
-    """CapacityHeadroomProvider: the leaf, user entry and attempt from which a headroom is computed.
+    """The leaf, user entry and attempt from which a headroom is computed (CapacityHeadroomProvider).
 
-    It is captured when a node visit considers the attempt and kept until the next. After a move, or after the user's
-    entry was dropped and created again, the headroom is therefore still computed from the old ones.
+    It is captured when a node visit considers the attempt, and kept until the next such visit. After a move, or after
+    the user's entry was dropped and created again, the headroom is therefore still computed from the old ones.
     """
 
     user: User
@@ -183,16 +182,16 @@ class FiCaSchedulerApp:
 
     @property
     def is_waiting_for_master(self) -> bool:
-        """True until the ResourceManager has acquired the AM's container."""
+        """True until the ResourceManager has acquired the container of the attempt's AM."""
         return not self.has_master and not self.unmanaged
 
     @property
     def reserved_containers(self) -> list[RMContainer]:
-        """All its reserved containers."""
+        """All reserved containers of the attempt."""
         return [container for by_node in self.reserved.values() for container in by_node.values()]
 
     def reserved_in_hash_order(self) -> list[RMContainer]:
-        """All its reserved containers, in the order of Java's maps."""
+        """All reserved containers of the attempt, in the order of Java's maps."""
         keys = hash_order(self.reserved, key_hash)
         return [
             self.reserved[key][node_id]
@@ -201,12 +200,12 @@ class FiCaSchedulerApp:
         ]
 
     def is_blacklisted(self, host: str, rack: str) -> bool:
-        """The blacklist of the system applies to the AM's container, the AM's own to all others."""
+        """True if the host or rack is blacklisted: by the RM for the AM's container, by the AM for all others."""
         places = self.system_blacklist if self.is_waiting_for_master else self.blacklist
         return bool(places) and (host in places or rack in places)
 
     def am_used(self, partition: str) -> Resource:
-        """The amount that its AM counts towards the AM limit on the partition, also before it runs (getAMResource)."""
+        """The resources that count towards the AM limit on the partition, also before the AM runs (getAMResource)."""
         return self.usage.am_used(partition)
 
     def live_in_hash_order(self) -> list[RMContainer]:
@@ -217,7 +216,7 @@ class FiCaSchedulerApp:
     # Changes
 
     def hold(self, container_id: ContainerId, container: RMContainer) -> None:
-        """Add a live container, under its own id or that of its temporary container."""
+        """Add a live container, under its own id or under the id of its temporary container."""
         self.live_containers[container_id] = container
         if len(self.live_containers) > self._live_peak:
             self._live_peak = len(self.live_containers)
@@ -236,7 +235,7 @@ class FiCaSchedulerApp:
         places.difference_update(removals)
 
     def note_ordered_usage(self) -> None:
-        """Update the numbers that the fair policy orders by to what the attempt holds and requests now."""
+        """Store what the attempt holds and requests now as the numbers by which the fair policy orders."""
         partitions = list(self.usage.partitions())
         self.ordered_used_mb = sum(self.usage.used(partition).memory_mb for partition in partitions)
         self.ordered_pending_mb = sum(self.usage.pending(partition).memory_mb for partition in partitions)
@@ -250,14 +249,16 @@ class FiCaSchedulerApp:
         return tuple(container.container for container in placed)
 
     def mark_for_preemption(self, container_id: ContainerId) -> None:
-        """The container is to be preempted: notify the AM with the next reply (markContainerForPreemption)."""
+        """Note that the container is to be preempted; the AM is notified with its next reply
+        (markContainerForPreemption).
+        """
         if container_id in self.live_containers:
             self.to_preempt[container_id] = None
 
     def pull_preemption(self) -> Preemption | None:
-        """The preemption message for its AM; None if there is nothing new.
+        """The preemption message for the AM; None if there is nothing new.
 
-        It names the containers, and the amount that would have to be released instead, in containers of the minimum
+        The message names the containers, and the amount that the AM could release instead, in containers of the minimum
         allocation (FiCaSchedulerApp.getAllocation).
         """
         if not self.to_preempt:
@@ -270,7 +271,10 @@ class FiCaSchedulerApp:
         return Preemption(negotiable=named, asks=(request,))
 
     def next_container_id(self) -> ContainerId:
-        """Assigned only when a placement or reservation is booked, so that refused proposals leave no gaps."""
+        """The id of a new container.
+
+        It is taken only when a placement or reservation is booked, so that refused proposals leave no gaps.
+        """
         self._container_count += 1
         return ContainerId(self.attempt_id, self._context.epoch << EPOCH_BITS | self._container_count)
 
@@ -298,7 +302,7 @@ class FiCaSchedulerApp:
         self._context.change_count += 1
 
     def capture_headroom(self, user: User) -> None:
-        """From now on compute the headroom from its present leaf and this user entry."""
+        """From now on compute the headroom from the attempt's present leaf and this user entry."""
         self.headroom_provider = HeadroomProvider(user, self.leaf, self)
         self._context.change_count += 1
 
@@ -353,7 +357,7 @@ class FiCaSchedulerApp:
 
 
 class SchedulerApplication:
-    """An application: its leaf queue, and the attempt that runs or ran last."""
+    """An application: its leaf queue, and its current or last attempt."""
 
     __slots__ = ("current_attempt", "leaf", "priority", "user")
 
@@ -365,7 +369,7 @@ class SchedulerApplication:
 
     @property
     def queue(self) -> str:
-        """The path of its leaf queue."""
+        """The path of the application's leaf queue."""
         return self.leaf.path
 
 

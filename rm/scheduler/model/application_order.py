@@ -28,7 +28,7 @@ Entry: TypeAlias = tuple[OrderKey, FiCaSchedulerApp]
 
 
 class OrderListener:
-    """Is notified of changes that affect an iteration over the applications. This base class ignores them."""
+    """Receives changes that affect an iteration over the applications. This base class ignores them."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ class OrderListener:
         """An application was removed."""
 
     def requests_changed(self, application_id: ApplicationId) -> None:
-        """What the application requests has changed."""
+        """The application's requests have changed."""
 
     def user_renewed(self, user: str) -> None:
         """The user's entry was dropped and created again."""
@@ -96,7 +96,7 @@ class FifoOrderingPolicy:
         return reversed(list(self))
 
     def add(self, application: FiCaSchedulerApp) -> None:
-        """Insert by its current key; adding twice is a no-op."""
+        """Insert an application by its current key; adding twice is a no-op."""
         if id(application) in self._keys:
             return
         key = self._key(application)
@@ -106,7 +106,7 @@ class FifoOrderingPolicy:
         self.listener.added(entry)
 
     def remove(self, application: FiCaSchedulerApp) -> bool:
-        """Remove it; False if it is not in the list."""
+        """Remove an application; False if it is not in the list."""
         key = self._keys.pop(id(application), None)
         if key is None:
             return False
@@ -116,10 +116,10 @@ class FifoOrderingPolicy:
         return True
 
     def usage_changed(self, application: FiCaSchedulerApp) -> None:
-        """A container was booked or released (containerAllocated, containerReleased); does not affect this order."""
+        """Note that a container was booked or released (containerAllocated, containerReleased): no effect here."""
 
     def demand_changed(self, application: FiCaSchedulerApp) -> None:
-        """Its requests have changed (demandUpdated); does not affect this order."""
+        """Note that the application's requests have changed (demandUpdated): no effect on this order."""
 
     def _key(self, application: FiCaSchedulerApp) -> OrderKey:
         attempt_id = application.attempt_id
@@ -129,10 +129,10 @@ class FifoOrderingPolicy:
 
 
 class FairOrderingPolicy(FifoOrderingPolicy):
-    """The application that uses the least memory first; priorities do not count (FairOrderingPolicy).
+    """The application that uses the least memory comes first; priorities do not count (FairOrderingPolicy).
 
     `by_size`: the memory used is divided by the logarithm of all memory requested, so that large applications may use
-    more. `_changed` {application: its attempt} are those to be inserted again.
+    more. `_changed` {application: its attempt}: those to be reinserted.
     """
 
     __slots__ = ("_by_size", "_changed")
@@ -143,7 +143,7 @@ class FairOrderingPolicy(FifoOrderingPolicy):
         self._changed: dict[ApplicationId, FiCaSchedulerApp] = {}
 
     def prepare(self) -> None:
-        """Also reinserts an application that was removed after it changed."""
+        """Reinsert applications that have changed, also those that were removed after the change."""
         for application in self._changed.values():
             self._take_out(application)
             application.note_ordered_usage()
@@ -151,16 +151,16 @@ class FairOrderingPolicy(FifoOrderingPolicy):
         self._changed.clear()
 
     def remove(self, application: FiCaSchedulerApp) -> bool:
-        """Remove it, and drop a recorded change."""
+        """Remove an application, and its recorded change; False if it is not in the list."""
         self._changed.pop(application.attempt_id.application_id, None)
         return self._take_out(application)
 
     def usage_changed(self, application: FiCaSchedulerApp) -> None:
-        """Insert it again before the next iteration."""
+        """Reinsert the application before the next iteration."""
         self._changed[application.attempt_id.application_id] = application
 
     def demand_changed(self, application: FiCaSchedulerApp) -> None:
-        """Affects the order only if `by_size` is set."""
+        """Reinsert the application before the next iteration if `by_size` is set."""
         if self._by_size:
             self.usage_changed(application)
 

@@ -7,6 +7,7 @@ from enum import Enum
 
 from rm.scheduler.config.checks import CapacityComparator
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration, make_calculator
+from rm.scheduler.model.health import SchedulerHealth
 from rm.scheduler.model.killable import KillableContainers
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.node_labels import NodeLabels
@@ -29,24 +30,26 @@ IGNORE = SchedulingMode.IGNORE_PARTITION_EXCLUSIVITY
 
 
 class SchedulerContext:
-    """Shared by the queues, users and applications of one scheduler.
+    """State shared by the queues, users and applications of one scheduler.
 
-    `nodes_peak` is the largest number of `nodes` so far. `cluster_resource` is the sum of `nodes`;
-    `partition_resource(p)` that of one partition, from `labels`, which removes a node before its containers are ended.
-    `root_usage` is the root queue's. `calculator` and `minimum_allocation` never change; `settings` are those of the
-    last start or refresh. `started_in_legacy_mode`: the queue mode at the start, which some computations keep after a
-    refresh to the other mode (CapacitySchedulerQueueCapacityHandler.isLegacyQueueMode).
-    `killables`: containers to kill as soon as another queue needs their resources. `temporaries`: temporary containers
-    whose update is done, until they are released.
+    `nodes_peak`: the largest number of `nodes` so far. `cluster_resource`: the sum of `nodes`. `partition_resource(p)`:
+    the sum of one partition, from `labels`; a node that is removed is subtracted there before its containers are ended.
+    `root_usage`: the root queue's usage. `calculator` and `minimum_allocation` never change; `settings` are those of
+    the last start or refresh. `started_in_legacy_mode`: the queue mode at the start, which some computations keep after
+    a refresh to the other mode (CapacitySchedulerQueueCapacityHandler.isLegacyQueueMode). `killables`: containers to
+    kill as soon as another queue needs their resources. `temporaries`: temporary containers whose update is done, until
+    they are released.
 
     `change_count` counts every change that could affect a node visit. If it stays the same during a visit, the visit
     placed nothing and changed nothing (rm.scheduler.placement.memo relies on that).
 
-    `epoch` counts the ResourceManagers that recovered from one store; it is part of container ids. If
+    `epoch` is the number of ResourceManagers that recovered from one store; it is part of container ids. If
     `placing_from_ms` is set, nothing is placed until that time has passed: see `may_place`.
 
     `pending_miscounted`: an AM requested a negative number of containers, or more vcores than 32 bits hold. From then
-    on the pending amounts do not add up, as in Hadoop.
+    on the pending amounts are wrong, as in Hadoop.
+
+    `health`: None unless reports need it.
     """
 
     __slots__ = (
@@ -54,6 +57,7 @@ class SchedulerContext:
         "change_count",
         "cluster_resource",
         "epoch",
+        "health",
         "killables",
         "labels",
         "minimum_allocation",
@@ -84,6 +88,7 @@ class SchedulerContext:
         self.nodes_peak = 0
         self.now_ms = 0
         self.epoch = 0
+        self.health: SchedulerHealth | None = None
         self.placing_from_ms: int | None = None
         self.releases_remembered_until_ms = 0
         self.change_count = 0
@@ -115,5 +120,5 @@ class SchedulerContext:
         return [self.nodes[node_id] for node_id in hash_order(self.nodes, node_hash, peak=self.nodes_peak)]
 
     def comparator(self) -> CapacityComparator:
-        """How amounts of a new configuration are compared."""
+        """Compares the amounts of a new configuration, by the present size of the cluster."""
         return CapacityComparator(self.calculator, self.cluster_resource, self.labels.resources())

@@ -15,7 +15,7 @@ from yarn.resource import Resource
 
 
 class KillableOfQueue:
-    """{partition: ...} of one queue. `resource` keeps what was booked, even if no container is left."""
+    """The killable containers of one queue, by partition. `resource` keeps its sum even if no container is left."""
 
     __slots__ = ("containers", "parent", "resource")
 
@@ -26,7 +26,10 @@ class KillableOfQueue:
 
 
 class KillableContainers:
-    """The killable containers of all queues. `is_used`: there has been one; until then all checks are skipped."""
+    """The killable containers of all queues.
+
+    `is_used`: True once any container was killable; until then all checks are skipped.
+    """
 
     __slots__ = ("_none", "_queues", "is_used")
 
@@ -36,8 +39,10 @@ class KillableContainers:
         self.is_used = False
 
     def refresh_queues(self, parents: Iterable[tuple[str, str | None]]) -> None:
-        """Add these queues as (path, parent's path), parents first. A queue created later is unknown until the next
-        refresh."""
+        """Add these queues as (path, parent's path), parents first.
+
+        A queue created later is unknown until the next refresh.
+        """
         for path, above in parents:
             if path not in self._queues:
                 self._queues[path] = KillableOfQueue(self._queues[above] if above is not None else None)

@@ -17,20 +17,20 @@ from rm.scheduler.model.refusals import Reason, Refusal
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.model.users import QueueShape, UserLimitCache, UsersManager
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
 from yarn.resource import Resource
 
 
 class LeafQueue(CSQueue):
-    """`active` applications are offered nodes, `pending` ones wait for activation (AM limit); both are `runnable`.
+    """A leaf queue.
 
-    `held_back` applications wait because of max-parallel-apps until another one ends. `borrowed` {partition: {id:
-    container whose request had no label}}: may be preempted for requests of that partition; a new label of the node
-    does not change it.
+    The scheduler offers nodes to its `active` applications. Its `pending` ones wait for activation (AM limit).
 
-    `maximum_applications`, `maximum_applications_per_user` and `last_cluster_resource` are as of the last update of the
-    cluster.
+    `runnable`: active and pending ones. `held_back`: applications that wait because of max-parallel-apps until another
+    one ends. `borrowed` {partition: {id: container whose request had no label}}: these may be preempted for requests of
+    that partition; a new label of the node does not change that. `maximum_applications`,
+    `maximum_applications_per_user` and `last_cluster_resource` are as of the last update of the cluster.
     """
 
     __slots__ = (
@@ -72,19 +72,22 @@ class LeafQueue(CSQueue):
 
     @staticmethod
     def of(application: FiCaSchedulerApp | SchedulerApplication) -> LeafQueue:
-        """The application's leaf with its own type: applications refer to it as a CSQueue, since leaves import them."""
+        """The leaf of the application, with its own type.
+
+        Applications refer to it as a CSQueue because LeafQueue imports them.
+        """
         leaf = application.leaf
         assert isinstance(leaf, LeafQueue)
         return leaf
 
     @property
     def active_count(self) -> int:
-        """Applications that are offered nodes."""
+        """The number of active applications: those to which the scheduler offers nodes."""
         return len(self.active)
 
     @property
     def pending_count(self) -> int:
-        """Applications that wait for activation."""
+        """The number of applications that wait for activation."""
         return len(self.pending)
 
     def application_total(self) -> int:
@@ -95,38 +98,39 @@ class LeafQueue(CSQueue):
         return len(self.runnable)
 
     def am_limit(self, partition: str) -> Resource:
-        """What all AMs together may use, as last computed."""
+        """The most that all AMs together may use, as last computed."""
         return self.usage.am_limit(partition)
 
     def label_partitions(self) -> list[str]:
-        """The partitions with an AM limit: those that the queue may use, and NO_LABEL.
+        """The partitions with an AM limit: NO_LABEL and those of the accessible labels.
 
-        If it may use all: those on which it has capacity or usage (getNodeLabelsForQueue).
+        For a queue that may use all labels, these are the partitions on which it has capacity or usage
+        (getNodeLabelsForQueue).
         """
         if ANY in self.configuration.accessible_labels:
             return self.known_partitions()
         return list(dict.fromkeys((*self.configuration.accessible_labels, NO_LABEL)))
 
     def store_current_limit(self, limit: Resource) -> None:
-        """Set the limit of this visit."""
+        """Set the limit for the current visit of a node."""
         self.current_limit = limit
         self.context.note_change()
 
     def store_copied_limit(self) -> None:
-        """Copy the current limit."""
+        """Set `copied_limit` to `current_limit`."""
         self.copied_limit = self.current_limit
         self.context.note_change()
 
-    # Refusals of its applications
+    # Refusals of the leaf's applications
 
     def am_refusal(self, application: FiCaSchedulerApp) -> Refusal | None:
-        """Why the application has not been activated; None if it does not wait for that."""
+        """Why the application has not been activated; None if it does not wait for activation."""
         return self.pending.refusal_of(application)
 
     def last_refusals(self, application: FiCaSchedulerApp) -> dict[NodeId, Refusal]:
         """{node: why the application was last refused there}, oldest first.
 
-        A refusal of its user counts as the application's while it has pending requests.
+        While the application has pending requests, refusals because of its user count, too.
         """
         own = application.refusals.by_node()
         user = self.users.users.get(application.user)

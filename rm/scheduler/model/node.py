@@ -14,11 +14,11 @@ from yarn.resource import Resource
 
 
 class SchedulerNode:
-    """`allocated` + `unallocated` == `total`; `unallocated` is negative after an administrator lowered the total.
+    """A node. `allocated` + `unallocated` == `total`; `unallocated` can be negative after the total was reduced.
 
-    `name` is its name in resource requests: the host, or host:port. `reserved_container` is RESERVED and not in
-    `containers`. `is_running`: the node may get containers. `killable` containers are killed as soon as another queue
-    needs their resources; until then they stay in `containers`.
+    `name`: its name in resource requests, host or host:port. `reserved_container` is RESERVED and not in `containers`.
+    `is_running`: the node may get containers. `killable`: containers that are killed as soon as another queue needs
+    their resources; until then they stay in `containers`.
     """
 
     __slots__ = (
@@ -74,12 +74,12 @@ class SchedulerNode:
         return [self.containers[container_id] for container_id in ids]
 
     def container_launched(self, container_id: ContainerId) -> None:
-        """The NM reported it: from now on its resources become free only when the NM reports its end."""
+        """Note that the NM reported the container: its resources become free only when the NM reports its end."""
         if container_id in self.containers:
             self._launched.add(container_id)
 
     def is_launched(self, container_id: ContainerId) -> bool:
-        """True from the NM's first report to the NM's report of the end."""
+        """True from the NM's first report of the container to its report of the end."""
         return container_id in self._launched
 
     def release_container(self, container_id: ContainerId, *, by_node: bool) -> None:
@@ -101,7 +101,7 @@ class SchedulerNode:
         return self.unallocated + self.total_killable if self.killable else self.unallocated
 
     def mark_killable(self, container_id: ContainerId) -> None:
-        """Kill the container as soon as another queue needs its resources (markContainerToKillable)."""
+        """Mark a container to be killed as soon as another queue needs its resources (markContainerToKillable)."""
         container = self.containers.get(container_id)
         if container is not None and container_id not in self.killable:
             self.killable[container_id] = container
@@ -114,16 +114,17 @@ class SchedulerNode:
         return [self.killable[container_id] for container_id in ids]
 
     def update_total(self, total: Resource) -> None:
-        """An administrator changed the size; containers stay."""
+        """Change the node's size; its containers stay."""
         self.total = total
         self.unallocated = total - self.allocated
 
 
 class NodeTracker:
-    """All nodes, and the largest container that they could hold (ClusterNodeTracker).
+    """All nodes, and the largest container that fits on some node (ClusterNodeTracker).
 
-    The largest amount of each type is taken on its own: memory from one node, vcores from another. It caps the
-    configured maximum once the ResourceManager has been up for `settle_ms`, so that nodes have had time to join.
+    The maximum of each resource type is taken separately: memory may be from one node, vcores from another. These
+    maximums limit the configured maximum allocation once the ResourceManager has been up for `settle_ms`, so that nodes
+    have had time to join.
     """
 
     __slots__ = ("_largest", "_settled", "configured_maximum", "nodes", "started_ms")

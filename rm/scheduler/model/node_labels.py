@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn
 
 from rm.scheduler.model.usage import NO_LABEL
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.errors import YarnException
 from yarn.ids import NodeId
 from yarn.java.hash_order import hash_order, node_hash, string_hash
@@ -33,7 +33,7 @@ LabelChanges = Sequence[tuple[NodeId, str]]
 
 
 class _Label:
-    """`nodes` {nodes and hosts that were assigned the label and no other one since}, for reports."""
+    """A label. `nodes` {nodes and hosts that were assigned this label, and no other one since}, for reports."""
 
     __slots__ = ("active_count", "exclusive", "nodes", "resource")
 
@@ -45,7 +45,7 @@ class _Label:
 
 
 class _Node:
-    """A NodeManager. `label` None: it has its host's label."""
+    """A NodeManager. `label` None: the label of its host applies."""
 
     __slots__ = ("is_running", "label", "resource")
 
@@ -64,7 +64,10 @@ class _Host:
 
 
 class NodeLabels:
-    """All labels. `enabled`: administrators may change them. `_by_port` {node: True if labelled by its port}."""
+    """All labels.
+
+    `enabled`: administrators may change them. `_by_port` {node: True if its label was assigned by port}.
+    """
 
     __slots__ = ("_by_port", "_hosts", "_labels", "_none", "_resources", "enabled")
 
@@ -79,11 +82,11 @@ class NodeLabels:
     # Partitions
 
     def resource_of(self, partition: str) -> Resource:
-        """The sum of the partition's active nodes; zero for an unknown label."""
+        """The resources of the partition's active nodes; zero for an unknown label."""
         return self._resources.get(partition, self._none)
 
     def resources(self) -> Mapping[str, Resource]:
-        """{partition: the sum of its active nodes}."""
+        """{partition: the resources of its active nodes}."""
         return dict(self._resources)
 
     def active_count(self, label: str) -> int:
@@ -92,7 +95,7 @@ class NodeLabels:
         return known.active_count if known is not None else 0
 
     def is_shared(self, partition: str) -> bool:
-        """True if requests without a label may borrow idle nodes of the partition (it is not exclusive)."""
+        """True if requests without a label may use idle nodes of the partition, which is then not exclusive."""
         known = self._labels.get(partition)
         return known is not None and not known.exclusive
 
@@ -107,7 +110,7 @@ class NodeLabels:
         return tuple(NodeLabel(name, label.exclusive) for name, label in self._labels.items() if name)
 
     def labels_to_nodes(self, names: Iterable[str] = ()) -> dict[NodeLabel, tuple[NodeId, ...]]:
-        """{label: its nodes}, for these labels or all; a whole host has port 0. Labels without nodes are left out."""
+        """{label: its nodes}, for these labels or all; a whole host has port 0. Labels without nodes are omitted."""
         wanted = dict.fromkeys(names) or self._labels
         found = [(name, self._labels[name]) for name in wanted if name and name in self._labels]
         return {NodeLabel(name, label.exclusive): tuple(label.nodes) for name, label in found if label.nodes}
@@ -157,7 +160,7 @@ class NodeLabels:
         return self._rebook(before, self._running([node_id]))
 
     def deactivate(self, node_id: NodeId) -> LabelChanges:
-        """The node is no longer active. A label assigned to it by its port is kept for its return."""
+        """Remove a node from the active ones. A label that was assigned by port is kept for its return."""
         before = self._running([node_id])
         host = self._hosts.get(node_id.host)
         node = host.nodes.get(node_id) if host is not None else None
@@ -234,7 +237,10 @@ class NodeLabels:
     # Helpers
 
     def _is_new(self, node_id: NodeId, names: tuple[str, ...]) -> bool:
-        """getModifiedNodeLabelsMappings. A node without its own label counts as changed, whatever its host's label."""
+        """True if a node gets a new label (getModifiedNodeLabelsMappings).
+
+        A node without a label of its own always counts as changed, whatever its host's label is.
+        """
         host = self._hosts.get(node_id.host)
         if host is None:
             return True
@@ -324,7 +330,7 @@ class NodeLabels:
 
 
 def _check_name(name: str) -> None:
-    """NodeLabelUtil.checkAndThrowLabelName."""
+    """Raises YarnException for an invalid label name (NodeLabelUtil.checkAndThrowLabelName)."""
     if not name or len(name) > NAME_LENGTH_MAX:
         _refuse(f"label added is empty or exceeds {NAME_LENGTH_MAX} character(s)")
     if not _NAME.fullmatch(name):

@@ -23,7 +23,7 @@ class ApplicationAccepted(Struct, frozen=True):
 
 
 class ApplicationRejected(Struct, frozen=True):
-    """No queue accepts the application (APP_REJECTED). `diagnostics` has Hadoop's wording."""
+    """No queue accepts the application (APP_REJECTED). `diagnostics` is in Hadoop's words."""
 
     application_id: ApplicationId
     diagnostics: str
@@ -50,15 +50,17 @@ class ContainerAllocated(Struct, frozen=True):
 
 
 class ContainerAcquired(Struct, frozen=True):
-    """The AM (or the RM, for the AM's own container) has acquired it: the allocation expirer starts, and the
-    application counts as running on the node."""
+    """The AM acquired the container (the RM acquires the AM's own container).
+
+    Its allocation expirer starts, and its application counts as running on the node.
+    """
 
     container_id: ContainerId
     node_id: NodeId
 
 
 class ContainerReportedRunning(Struct, frozen=True):
-    """The container's NM reported it for the first time: the allocation expirer stops."""
+    """The NM reported the container for the first time: the allocation expirer stops."""
 
     container_id: ContainerId
 
@@ -71,10 +73,10 @@ class ContainerRecovered(Struct, frozen=True):
 
 
 class ContainerFinished(Struct, frozen=True):
-    """The container has ended, and its expirer stops (CONTAINER_FINISHED to the attempt it was placed for).
+    """The container has ended, and its expirer stops (CONTAINER_FINISHED to the attempt for which it was placed).
 
-    That attempt may have ended itself if containers are kept. `resource` and `started_ms` (time of placement) are used
-    to sum up the application's usage; `is_am`: it ran its attempt's AM.
+    That attempt may have ended before, if containers are kept. `resource` and `started_ms` (time of placement) are used
+    to add up the application's usage; `is_am`: the container ran its attempt's AM.
     """
 
     attempt_id: ApplicationAttemptId
@@ -86,7 +88,7 @@ class ContainerFinished(Struct, frozen=True):
 
 
 class CleanUpContainer(Struct, frozen=True):
-    """The NM must stop the container (RMNode CLEANUP_CONTAINER), because it was killed, or released once acquired."""
+    """The NM must stop the container (RMNode CLEANUP_CONTAINER): it was killed, or released after it was acquired."""
 
     node_id: NodeId
     container_id: ContainerId
@@ -146,9 +148,9 @@ class ReleaseTemporary(Struct, frozen=True):
 class PreemptionDecided(Struct, frozen=True):
     """A round of preemption acts on a container.
 
-    `step`: "requested" (from its AM), "killed", or "killable" (with lazy preemption). `reason`: a PreemptionReason's
-    name; `serves`: the path of the queue that the resources are taken for, "" if there is no single one. `clock_ms`:
-    when the round ran, by the policy's clock.
+    `step`: "requested" (from its AM), "killed", or "killable" (with lazy preemption). `reason`: the name of a
+    PreemptionReason. `serves`: the path of the queue that is to get the resources, "" if there is no single one.
+    `clock_ms`: the time of the round, by the policy's clock.
     """
 
     container_id: ContainerId

@@ -100,20 +100,20 @@ class PendingApplications:
         return application in self._order
 
     def add(self, application: FiCaSchedulerApp) -> None:
-        """Insert by its current key; adding twice is a no-op."""
+        """Insert an application by its current key; adding twice is a no-op."""
         if application not in self._order:
             self._order.add(application)
             self._group(application, self._order.key_of(application))
 
     def remove(self, application: FiCaSchedulerApp) -> bool:
-        """Remove it; False if it does not wait."""
+        """Remove an application; False if it does not wait."""
         if not self._order.remove(application):
             return False
         self._ungroup(application)
         return True
 
     def change_priority(self, application: FiCaSchedulerApp, priority: int) -> None:
-        """Reorder it by `priority`; the refusal of the last pass is kept until the next one."""
+        """Reorder an application by `priority`; the refusal of the last pass is kept until the next one."""
         refusal = self.refusal_of(application)
         self.remove(application)
         application.priority = priority
@@ -124,12 +124,12 @@ class PendingApplications:
             group.refused = RefusedInPass(self._passes, key, refusal)
 
     def size_changed(self, application: FiCaSchedulerApp) -> None:
-        """The partition of its AM has changed; a no-op if it does not wait."""
+        """Reorder an application whose AM has another partition now; a no-op if it does not wait."""
         if application in self._order:
             self._group(application, self._ungroup(application))
 
     def refusal_of(self, application: FiCaSchedulerApp) -> Refusal | None:
-        """Why the last pass did not activate it; None if it does not wait.
+        """Why the last pass did not activate an application; None if it does not wait.
 
         The numbers are those of the first application that was refused for the same reason.
         """
@@ -146,7 +146,10 @@ class PendingApplications:
         return refused.refusal
 
     def candidates(self) -> Iterator[FiCaSchedulerApp]:
-        """One pass: the applications to check, in order. The caller removes or refuses each before taking the next."""
+        """One activation pass: the applications to check, in order.
+
+        The caller removes or refuses each application before it takes the next one.
+        """
         self._passes += 1
         # A sorted list is a valid heap, so `heads` needs no heapify.
         sizes = [(group, list(group.heads)) for group in self._sizes.values()]

@@ -24,8 +24,8 @@ from yarn.states import QueueState
 class AbsoluteCapacity:
     """The guarantee of a queue configured in amounts, as the last part of its sort key: the larger one sorts first.
 
-    Two such guarantees compare by their amounts, memory before vcores. Compared with the `-share` of a queue that is
-    configured in shares, its own share counts.
+    Two such guarantees are compared by their amounts, memory before vcores. A comparison with the `-share` of a queue
+    that is configured in shares uses the share of this queue.
     """
 
     __slots__ = ("_amounts", "_minus_share")
@@ -58,11 +58,11 @@ OrderKey: TypeAlias = tuple[bool, float, LastOfKey] | tuple[bool, bool, int, flo
 
 
 class CSQueue:
-    """A queue. Its shares and amounts are set by rm.scheduler.capacity.queue_update once it is in the tree.
+    """A queue. rm.scheduler.capacity.queue_update sets its shares and amounts once it is in the tree.
 
     `reserved_metric` counts only reservations on nodes without a label (QueueMetrics.reservedMB). `losses`: what was
-    preempted from it. `last_submitted_ms`: when an application was last accepted, or a child created; None = never;
-    only used for queues created on demand. `remembered_as`: the queue name that new containers carry: the path if the
+    preempted from the queue. `last_submitted_ms`: when an application was last accepted, or a child created; None =
+    never; used only for queues created on demand. `remembered_as`: the queue name in new containers: the path if the
     short name is unambiguous, else the short name (FiCaSchedulerApp.allocate, normalizeQueueName).
     """
 
@@ -112,7 +112,7 @@ class CSQueue:
 
     @property
     def is_dynamic(self) -> bool:
-        """True if it was created on demand."""
+        """True if the queue was created on demand."""
         return self.configuration.is_dynamic
 
     def application_total(self) -> int:
@@ -120,7 +120,7 @@ class CSQueue:
         raise NotImplementedError
 
     def runnable_total(self) -> int:
-        """Attempts that count for max-parallel-apps."""
+        """The number of attempts that count towards max-parallel-apps."""
         raise NotImplementedError
 
     def and_above(self) -> Iterator[CSQueue]:
@@ -133,7 +133,7 @@ class CSQueue:
     # Shares
 
     def effective_minimum(self, partition: str) -> Resource:
-        """What the queue is guaranteed of the partition."""
+        """The queue's guarantee on the partition."""
         return self.capacities.at(partition).effective_minimum
 
     def effective_maximum(self, partition: str) -> Resource:
@@ -151,12 +151,12 @@ class CSQueue:
         return self.configuration.capacities[NO_LABEL].is_absolute
 
     def configured_minimum(self, partition: str) -> Resource:
-        """The configured minimum as amounts; zero if a share is configured."""
+        """The configured minimum in amounts; zero if a share is configured."""
         configured = self.configuration.capacities.get(partition)
         return configured.minimum if configured is not None else self.context.none
 
     def configured_maximum(self, partition: str) -> Resource:
-        """The configured maximum as amounts; zero if a share is configured."""
+        """The configured maximum in amounts; zero if a share is configured."""
         configured = self.configuration.capacities.get(partition)
         return configured.maximum if configured is not None else self.context.none
 
@@ -184,11 +184,11 @@ class CSQueue:
         own.guarantee_floor = self.context.calculator.max_of(whole, guarantee, self.context.minimum_allocation)
 
     def guarantee(self, partition: str) -> Resource:
-        """The guarantee by which its usage is divided."""
+        """The guarantee by which the queue's usage is divided."""
         return self.effective_minimum(partition)
 
     def update_used_capacity(self, partition: str) -> None:
-        """Recompute used / guarantee, by which queues are ordered."""
+        """Recompute the used capacity (used / guarantee), by which queues are ordered."""
         context = self.context
         if partition and not self.capacities.has(partition):
             self.update_guarantee_floor(partition)
@@ -204,10 +204,10 @@ class CSQueue:
             self.sort_key = self.key_for_order(partition)
 
     def key_for_order(self, partition: str) -> OrderKey:
-        """The sort key among its siblings (PriorityUtilizationQueueOrderingPolicy).
+        """The queue's sort key among its siblings (PriorityUtilizationQueueOrderingPolicy).
 
         Queues with a guarantee come before those without, then the less used one, then the one with the larger
-        guarantee. If priorities count, the higher priority comes first before usage is compared, among queues that are
+        guarantee. If priorities count, the higher priority comes first, before usage is compared, among queues that are
         all below, or all above, their guarantees.
         """
         own = self.capacities.at(partition)
@@ -224,7 +224,7 @@ class CSQueue:
     # Booking
 
     def change_pending(self, partition: str, amount: Resource) -> None:
-        """Book a change of what is requested below, in this queue and all queues above."""
+        """Change the pending amount of this queue and all queues above."""
         queue: CSQueue | None = self
         while queue is not None:
             if queue.usage.booked(partition).change_pending(amount):
@@ -232,7 +232,7 @@ class CSQueue:
             queue = queue.parent
 
     def change_reserved(self, partition: str, amount: Resource) -> None:
-        """Book a change of reservations, in this queue and all queues above."""
+        """Change the reserved amount of this queue and all queues above."""
         queue: CSQueue | None = self
         while queue is not None:
             part = queue.usage.booked(partition)
@@ -256,7 +256,10 @@ class CSQueue:
         self.update_used_capacity(partition)
 
     def change_used(self, partition: str, amount: Resource) -> None:
-        """Change the usage of containers already counted, here and above (incUsedResource, decUsedResource)."""
+        """Change the usage of this queue and all queues above (incUsedResource, decUsedResource).
+
+        The containers must be counted already.
+        """
         queue: CSQueue | None = self
         while queue is not None:
             part = queue.usage.booked(partition)
@@ -325,12 +328,13 @@ class CapacityWarning(Struct, frozen=True):
 
 
 class ParentQueue(CSQueue):
-    """`children` in the order that decides ties: the file's at the start, Java's hash order after a refresh.
+    """A queue with children. `children` are in the order that decides ties: the order of the file at the start, Java's
+    hash order after a refresh.
 
-    `allow_zero_capacity_sum` is that of the first configuration: a refresh does not change it, as in Hadoop.
-    `orders_by_priority`: the policy is priority-utilization. `ratios` {partition: scaling factors of the children's
-    amounts}. `runnable_count`: attempts below that max-parallel-apps does not hold back. `warnings`: capacities of
-    children that could not be granted as configured, without legacy queue mode.
+    `allow_zero_capacity_sum` is that of the first configuration: as in Hadoop a refresh does not change it.
+    `orders_by_priority`: the ordering policy is priority-utilization. `ratios` {partition: scaling factors of the
+    children's amounts}. `runnable_count`: attempts below that max-parallel-apps does not hold back. `warnings`:
+    capacities of children that could not be granted as configured, without legacy queue mode.
     """
 
     __slots__ = (
@@ -363,12 +367,12 @@ class ParentQueue(CSQueue):
             queue = queue.parent
 
     def add_application(self) -> None:
-        """Count an application, here and above."""
+        """Count an application in this queue and all queues above."""
         for queue in self.and_parents():
             queue.application_count += 1
 
     def finish_application(self) -> None:
-        """Subtract an application, here and above."""
+        """Subtract an application from this queue and all queues above."""
         for queue in self.and_parents():
             queue.application_count -= 1
             queue.application_finished()

@@ -15,7 +15,8 @@ from yarn.ids import NodeId
 from yarn.resource import Resource
 
 REFUSALS_MAX = 100
-"""Nodes for which a queue or an application keeps its last refusal; as Hadoop's app-activities.max-queue-length."""
+"""The number of nodes for which a queue or application keeps its last refusal, as Hadoop's
+app-activities.max-queue-length."""
 
 
 class Reason(Enum):
@@ -76,7 +77,7 @@ _COMPARED = {
 
 
 class Refusal(Struct, frozen=True):
-    """One reason with its numbers: the amount compared (`asked`) with the limit or what is free (`bound`)."""
+    """One reason with its numbers: the amount that was compared (`asked`), and the limit or free amount (`bound`)."""
 
     reason: Reason
     at_ms: int
@@ -117,7 +118,7 @@ class Refusals:
         by_node[node_id] = (reason, now_ms, key, asked, bound)
 
     def clear(self, node_id: NodeId) -> None:
-        """A container was allocated on the node."""
+        """Forget the refusal of a node, because a container was allocated there."""
         self._by_node.pop(node_id, None)
 
     def by_node(self) -> dict[NodeId, Refusal]:

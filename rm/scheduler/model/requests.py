@@ -8,7 +8,7 @@ is subtracted from all three rows, an off-switch one only from `*`: the AM is ex
 A new row for a name REPLACES the earlier one. A container that is lost before its AM has seen it is requested again.
 
 This module does not know about queues. Each method that changes requests returns the resulting changes of demand, in
-order, and rm.scheduler.capacity.demand applies them to the queues and the user.
+order, and rm.scheduler.capacity.booking applies them to the queues and the user.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from itertools import chain, islice
 from typing import NamedTuple, TypeAlias
 
 from rm.scheduler.model.usage import NO_LABEL, ResourceUsage
-from yarn.asks import ANY, ResourceRequest
+from yarn.containers import ANY, ResourceRequest
 from yarn.ids import ContainerId
 from yarn.java.hash_order import hash_order, request_key_hash
 from yarn.resource import Resource
@@ -38,7 +38,10 @@ class NodeType(Enum):
 
 
 class SchedulerKey(NamedTuple):
-    """SchedulerRequestKey. Keys sort in the order in which they are served; those of container updates come last."""
+    """The key of a group of requests (SchedulerRequestKey).
+
+    Keys sort in the order in which they are served; those of container updates come last.
+    """
 
     is_update: bool
     priority: int
@@ -51,7 +54,7 @@ class SchedulerKey(NamedTuple):
 
 
 class RequestTerms(NamedTuple):
-    """A row without its count; a lost container is requested again with the same terms."""
+    """The fields of a row except its count. A lost container is requested again with the same terms."""
 
     resource_name: str
     capability: Resource
@@ -88,7 +91,7 @@ class RequestsOfKey:
         return row.count if row is not None else 0
 
     def may_relax(self, name: str) -> bool:
-        """canDelayTo: True if the name has no row, or one that relaxes locality."""
+        """True if the name has no row, or one that relaxes locality (canDelayTo)."""
         row = self.rows.get(name)
         return row is None or row.terms.relax_locality
 
@@ -180,7 +183,7 @@ class AppSchedulingInfo:
         return total
 
     def booked_pending(self) -> list[PendingChanged]:
-        """What this attempt contributes to its queue's pending amounts, by partition.
+        """What this attempt adds to the pending amounts of its queue, by partition.
 
         Hadoop adds up the rows instead, which no longer contain what negative counts subtracted. The queues would then
         keep the difference until the RM restarts, and a single call of an AM could stop all placement in the cluster.
@@ -190,7 +193,10 @@ class AppSchedulingInfo:
         return [PendingChanged(name, amount) for name, amount in amounts if not amount.is_none()]
 
     def update(self, requests: Sequence[ResourceRequest]) -> tuple[bool, list[Change]]:
-        """Replace rows; returns (True if a `*` row was replaced, changes). The last row for a name in a call wins."""
+        """Replace rows; returns (True if a `*` row was replaced, changes).
+
+        If a call has two rows for a name, the last one counts.
+        """
         grouped: dict[SchedulerKey, dict[str, ResourceRequest]] = {}
         for request in requests:
             grouped.setdefault(SchedulerKey.of(request), {})[request.resource_name] = request
@@ -207,7 +213,7 @@ class AppSchedulingInfo:
         return changes
 
     def restore(self, key: SchedulerKey, terms: Iterable[RequestTerms]) -> list[Change]:
-        """Request a lost container again that its AM never saw."""
+        """Request again a container that was lost before its AM saw it."""
         return self.put(key, [(row, self.count(key, row.resource_name) + 1) for row in terms])
 
     def allocate(
@@ -224,7 +230,7 @@ class AppSchedulingInfo:
         return tuple(terms), changes
 
     def stop(self) -> list[PendingChanged]:
-        """The attempt has ended. Returns what was pending, to be subtracted from its queues; `usage` is unchanged."""
+        """Stop an ended attempt; returns the pending amounts to subtract from its queues. `usage` is unchanged."""
         booked = self.booked_pending()
         self.keys.clear()
         self._by_key.clear()
@@ -257,7 +263,7 @@ class AppSchedulingInfo:
         return True
 
     def _change_keys(self, key: SchedulerKey, last: int, count: int, changes: list[Change]) -> None:
-        """Update the set of served keys; all rows of a key are dropped when its `*` row reaches 0."""
+        """Update the set of served keys. If a key's `*` row reaches 0, all rows of the key are dropped."""
         if count <= 0:
             self.keys.discard(key)
             gone = self._by_key.pop(key, None)
@@ -366,5 +372,5 @@ def _terms(request: ResourceRequest) -> RequestTerms:
 
 
 def key_hash(key: SchedulerKey) -> int:
-    """SchedulerRequestKey.hashCode."""
+    """The hash code of a key (SchedulerRequestKey.hashCode)."""
     return request_key_hash(key.priority, key.allocation_request_id, key.container_id)

@@ -1,10 +1,9 @@
-"""How amounts of several resource types are compared, divided and rounded.
+"""Compares, divides and rounds amounts of several resource types.
 
 `DefaultResourceCalculator` uses memory only: each amount that it computes has 1 vcore (0 without memory), whatever its
 operands had. `DominantResourceCalculator` compares by the largest share of the cluster. Both follow Hadoop's classes of
-the same names, including their rounding.
-
-`min_of` and `max_of` return one of the two whole vectors, never a mix; on a tie the first.
+the same names, including their rounding. `min_of` and `max_of` return one of the two operands, never a mix; if they are
+equal, the first.
 """
 
 from __future__ import annotations
@@ -31,27 +30,27 @@ class ResourceCalculator(ABC):
 
     @abstractmethod
     def fits_in(self, small: Resource, big: Resource) -> bool:
-        """True if `small` fits into `big`."""
+        """True if `small` fits in `big`."""
 
     @abstractmethod
     def ratio(self, a: Resource, b: Resource) -> float:
-        """a / b, 32 bits; 0 / 0 = 0, x / 0 = infinity."""
+        """a / b as a 32-bit float; 0 / 0 = 0, x / 0 = infinity."""
 
     @abstractmethod
     def divide(self, cluster: Resource, numerator: Resource, denominator: Resource) -> float:
-        """numerator / denominator as shares of the cluster, 32 bits."""
+        """The numerator's share of the cluster divided by the denominator's, as a 32-bit float."""
 
     @abstractmethod
     def available_containers(self, available: Resource, required: Resource) -> int:
-        """How many of `required` go into `available`; negative on an over-committed node."""
+        """How many containers of `required` fit in `available`; negative on an over-committed node."""
 
     @abstractmethod
     def is_any_above_zero(self, resource: Resource) -> bool:
-        """isAnyMajorResourceAboveZero: a type that the calculator uses is above 0."""
+        """True if a type that the calculator uses is above 0 (isAnyMajorResourceAboveZero)."""
 
     @abstractmethod
     def is_any_zero_or_negative(self, resource: Resource) -> bool:
-        """isAnyMajorResourceZeroOrNegative: a type that the calculator uses is not above 0."""
+        """True if a type that the calculator uses is not above 0 (isAnyMajorResourceZeroOrNegative)."""
 
     @abstractmethod
     def normalize(self, resource: Resource, smallest: Resource, largest: Resource, step: Resource) -> Resource:
@@ -63,7 +62,7 @@ class ResourceCalculator(ABC):
 
     @abstractmethod
     def multiply_each_and_round_up(self, resource: Resource, by: Sequence[float]) -> Resource:
-        """Each type times its own factor, in whole units (multiplyAndNormalizeUp with an array and steps of 1)."""
+        """Multiply each type by its own factor, and round up to whole units (multiplyAndNormalizeUp)."""
 
     @abstractmethod
     def multiply_and_normalize_down(self, resource: Resource, by: float, step: Resource) -> Resource:
@@ -71,11 +70,11 @@ class ResourceCalculator(ABC):
 
     @abstractmethod
     def round_up(self, resource: Resource, step: Resource) -> Resource:
-        """The next multiple of `step`."""
+        """Each amount, rounded up to a multiple of `step`. A multiple of `step` stays as it is."""
 
     @abstractmethod
     def round_down(self, resource: Resource, step: Resource) -> Resource:
-        """The nearest multiple of `step` towards zero (normalizeDown is the same)."""
+        """Each amount, rounded towards zero to a multiple of `step` (Hadoop's normalizeDown is the same)."""
 
     @abstractmethod
     def divide_and_ceil(self, resource: Resource, by: float) -> Resource:
@@ -109,7 +108,7 @@ class ResourceCalculator(ABC):
 
 
 class DefaultResourceCalculator(ResourceCalculator):
-    """Memory only."""
+    """A calculator that considers memory only."""
 
     __slots__ = ()
 
@@ -160,7 +159,7 @@ class DefaultResourceCalculator(ResourceCalculator):
     def divide_and_ceil_by(self, resource: Resource, by: int) -> Resource:
         return of_memory(divide_up(resource.memory_mb, by))
 
-    # The same results as with `compare`, without the second call: these run several times for each container.
+    # The base class has these, too. Here they do not call `compare`, because they run several times for each container.
 
     def less(self, cluster: Resource, a: Resource, b: Resource) -> bool:
         return a.memory_mb < b.memory_mb
@@ -256,7 +255,7 @@ class DominantResourceCalculator(ResourceCalculator):
 
 
 def of_memory(memory_mb: int) -> Resource:
-    """Resources.createResource: an amount created from memory alone has 1 vcore, or 0 without memory."""
+    """The resource with this memory: 1 vcore, or 0 without memory (Resources.createResource)."""
     return Resource(memory_mb, 1 if memory_mb > 0 else 0)
 
 
@@ -268,19 +267,19 @@ def divided(a: int, b: int) -> float:
 
 
 def divide_up(a: int, b: int) -> int:
-    """ResourceCalculator.divideAndCeil of two longs."""
+    """The quotient of two longs, rounded up (ResourceCalculator.divideAndCeil)."""
     return 0 if b == 0 else quotient(a + b - 1, b)
 
 
 def multiplied(resource: Resource, by: float) -> Resource:
-    """Resources.multiply: each component times `by`, truncated."""
+    """Each component times `by`, truncated (Resources.multiply)."""
     if not resource.extra:
         return Resource(truncated(resource.memory_mb * by), truncated(resource.vcores * by))
     return resource.with_values(truncated(value * by) for value in resource.values())
 
 
 def subtracted_non_negative(a: Resource, b: Resource) -> Resource:
-    """Resources.subtractNonNegative: memory and vcores do not go below 0, other types may."""
+    """The difference; memory and vcores do not go below 0, other types may (Resources.subtractNonNegative)."""
     rest = a - b
     return Resource(max(rest.memory_mb, 0), max(rest.vcores, 0), rest.extra)
 
@@ -302,12 +301,12 @@ def _shares(cluster: Resource, resource: Resource) -> list[float]:
 
 
 def _largest_share(cluster: Resource, resource: Resource) -> float:
-    """Ignores types that the cluster does not have, and negative shares."""
+    """The largest of the shares; types that the cluster does not have, and negative shares, are ignored."""
     return max([0.0, *(share for share in _shares(cluster, resource) if share != math.inf)])
 
 
 def _compare_two(cluster: Resource, a: Resource, b: Resource) -> int:
-    """Memory and vcores: the dominant shares decide, then the others."""
+    """Compare amounts of memory and vcores: first the dominant shares, then the other shares."""
     a_memory, a_vcores = _share(cluster.memory_mb, a.memory_mb), _share(cluster.vcores, a.vcores)
     b_memory, b_vcores = _share(cluster.memory_mb, b.memory_mb), _share(cluster.vcores, b.vcores)
     a_pair = (a_vcores, a_memory) if a_vcores > a_memory else (a_memory, a_vcores)
@@ -324,7 +323,7 @@ def _compare_many(a_shares: list[float], b_shares: list[float]) -> int:
 
 
 def _compare_without_shares(a: Resource, b: Resource) -> int:
-    """For an empty cluster: greater means larger in some type and smaller in none."""
+    """Compare amounts for an empty cluster: greater means larger in some type and smaller in none."""
     pairs = list(zip(a.values(), b.values(), strict=True))
     greater, smaller = any(x > y for x, y in pairs), any(x < y for x, y in pairs)
     return 0 if greater and smaller else int(greater) - int(smaller)

@@ -54,59 +54,59 @@ FINAL = frozenset(
 
 
 class RMContainerStart(Struct, frozen=True):
-    """The scheduler placed it."""
+    """The scheduler placed the container."""
 
 
 class RMContainerReserved(Struct, frozen=True):
-    """The scheduler reserved a node for it, or checked its reservation again."""
+    """The scheduler reserved a node for the container, or checked the reservation again."""
 
 
 class RMContainerAcquired(Struct, frozen=True):
-    """Its ApplicationMaster has received it, with its token."""
+    """The AM has received the container, with its token."""
 
 
 class RMContainerLaunched(Struct, frozen=True):
-    """Its NM reported it for the first time."""
+    """The NM reported the container for the first time."""
 
 
 class RMContainerFinished(Struct, frozen=True):
-    """Its NM reported its end."""
+    """The NM reported the container's end."""
 
     status: ContainerStatus
 
 
 class RMContainerReleased(Struct, frozen=True):
-    """Its ApplicationMaster released it, or its reservation is no longer needed."""
+    """The AM released the container, or the reservation is no longer needed."""
 
     status: ContainerStatus
 
 
 class RMContainerExpire(Struct, frozen=True):
-    """Its ApplicationMaster did not start it in time."""
+    """The AM did not start the container in time."""
 
     status: ContainerStatus
 
 
 class RMContainerKill(Struct, frozen=True):
-    """The scheduler kills it: its node was lost, its attempt ended, or it is preempted."""
+    """The scheduler kills the container: its node was lost, its attempt ended, or it is preempted."""
 
     status: ContainerStatus
 
 
 class AcquireUpdatedContainer(Struct, frozen=True):
-    """Its ApplicationMaster has received its new size or execution type."""
+    """The AM has received the container's new size or execution type."""
 
     is_increase: bool
 
 
 class NMDoneChangeResource(Struct, frozen=True):
-    """Its NM reported its present size."""
+    """The NM reported the container's present size."""
 
     reported: Resource
 
 
 class RMContainerRecover(Struct, frozen=True):
-    """An NM reported it after a restart of the ResourceManager."""
+    """An NM reported the container after a restart of the ResourceManager."""
 
     report: NMContainerStatus
 
@@ -182,7 +182,7 @@ class RMContainer:
 
     @property
     def attempt_id(self) -> ApplicationAttemptId:
-        """The attempt it was placed for; if containers are kept, a later attempt may hold it."""
+        """The attempt for which the container was placed. If containers are kept, a later attempt may hold it."""
         return self.id.attempt_id
 
     @property
@@ -195,17 +195,17 @@ class RMContainer:
 
     @property
     def is_opportunistic(self) -> bool:
-        """True if it is charged neither to its node nor to its queue."""
+        """True if the container is charged neither to its node nor to its queue."""
         return self.container.execution_type is ExecutionType.OPPORTUNISTIC
 
     @property
     def resource(self) -> Resource:
-        """Its size; while RESERVED, the size of the reservation."""
+        """The container's size; in state RESERVED the size of the reservation."""
         return self.container.resource
 
     @property
     def priority(self) -> int:
-        """The priority of its request; a lower number is more urgent."""
+        """The priority of the container's request; a lower number is more urgent."""
         return self.container.priority
 
     def move_to(self, node_id: NodeId) -> None:
@@ -235,7 +235,7 @@ class RMContainer:
         self._notify(ContainerAcquired(self.id, self.node_id))
 
     def on_recovered(self, event: RMContainerRecover) -> RMContainerState:
-        """An NM reported it after an RM restart (ContainerRecoveredTransition)."""
+        """Handle a container that an NM reported after an RM restart (ContainerRecoveredTransition)."""
         report = event.report
         if report.state is ContainerState.COMPLETE:
             self._note_end(
@@ -249,12 +249,15 @@ class RMContainer:
         self._notify(ContainerReportedRunning(self.id))
 
     def on_change_acquired(self, event: AcquireUpdatedContainer) -> None:
-        """The AM has limited time to send an increase to the NM."""
+        """Start the expiry of an increase: the AM has limited time to send it to the NM."""
         if event.is_increase:
             self._notify(IncreaseAcquired(self.id))
 
     def on_change_done(self, event: NMDoneChangeResource) -> None:
-        """NMReportedContainerChangeIsDoneTransition: compare with the present size; later updates may be pending."""
+        """Compare the size that the NM reported with the present size; later updates may be pending.
+
+        Source: NMReportedContainerChangeIsDoneTransition.
+        """
         reported, size = event.reported, self.resource
         if reported == size:
             self.last_confirmed = reported
@@ -294,21 +297,21 @@ LIFECYCLE: Lifecycle[RMContainer, RMContainerState] = Lifecycle(
             RMContainerRecover,
             (_S.RUNNING, _S.COMPLETED),
             RMContainer.on_recovered,
-            "its NM brings it from before a restart of the RM",
+            "its NM reported it after a restart of the RM",
         ),
-        Row(_S.NEW, RMContainerKill, _S.KILLED, None, "given up before it was placed"),
-        Row(_S.RESERVED, RMContainerReserved, _S.RESERVED, None, "looked at again, still does not fit"),
+        Row(_S.NEW, RMContainerKill, _S.KILLED, None, "killed before it was placed"),
+        Row(_S.RESERVED, RMContainerReserved, _S.RESERVED, None, "checked again, it still does not fit"),
         Row(_S.RESERVED, RMContainerStart, _S.ALLOCATED, RMContainer.on_started, "it fits now"),
         Row(_S.RESERVED, RMContainerKill, _S.KILLED, None, "its node or its attempt is gone"),
-        Row(_S.RESERVED, RMContainerReleased, _S.RELEASED, None, "not requested any more, or served elsewhere"),
+        Row(_S.RESERVED, RMContainerReleased, _S.RELEASED, None, "no longer requested, or placed on another node"),
         Row(_S.ALLOCATED, RMContainerAcquired, _S.ACQUIRED, RMContainer.on_acquired, "handed to its AM"),
-        Row(_S.ALLOCATED, RMContainerExpire, _S.EXPIRED, RMContainer.on_finished, "never fetched"),
+        Row(_S.ALLOCATED, RMContainerExpire, _S.EXPIRED, RMContainer.on_finished, "never acquired"),
         Row(
             _S.ALLOCATED,
             RMContainerKill,
             _S.KILLED,
             RMContainer.on_finished,
-            "node or attempt gone before it was fetched",
+            "its node or attempt is gone before it was acquired",
         ),
         Row(_S.ACQUIRED, RMContainerAcquired, _S.ACQUIRED, None, "fetched again"),
         Row(
@@ -323,10 +326,10 @@ LIFECYCLE: Lifecycle[RMContainer, RMContainerState] = Lifecycle(
             RMContainerFinished,
             _S.COMPLETED,
             RMContainer.on_finished,
-            "ran and ended between two heartbeats",
+            "it ran and ended between two heartbeats",
         ),
         Row(_S.ACQUIRED, RMContainerReleased, _S.RELEASED, RMContainer.on_killed, "given back by its AM"),
-        Row(_S.ACQUIRED, RMContainerExpire, _S.EXPIRED, RMContainer.on_killed, "not started by its AM in time"),
+        Row(_S.ACQUIRED, RMContainerExpire, _S.EXPIRED, RMContainer.on_killed, "its AM did not start it in time"),
         Row(_S.ACQUIRED, RMContainerKill, _S.KILLED, RMContainer.on_killed, "node lost, attempt over or preempted"),
         Row(_S.RUNNING, RMContainerAcquired, _S.RUNNING, None, "fetched again"),
         Row(
@@ -334,14 +337,14 @@ LIFECYCLE: Lifecycle[RMContainer, RMContainerState] = Lifecycle(
             AcquireUpdatedContainer,
             _S.RUNNING,
             RMContainer.on_change_acquired,
-            "its AM has its new size",
+            "its AM received its new size",
         ),
-        Row(_S.RUNNING, NMDoneChangeResource, _S.RUNNING, RMContainer.on_change_done, "its NM has its new size"),
+        Row(_S.RUNNING, NMDoneChangeResource, _S.RUNNING, RMContainer.on_change_done, "its NM reported its new size"),
         Row(_S.RUNNING, RMContainerFinished, _S.COMPLETED, RMContainer.on_finished, "its NM reported its end"),
         Row(_S.RUNNING, RMContainerReleased, _S.RELEASED, RMContainer.on_killed, "given back by its AM"),
         Row(_S.RUNNING, RMContainerKill, _S.KILLED, RMContainer.on_killed, "node lost, attempt over or preempted"),
         *(
-            Row(state, event, state, None, "late: it is over already")
+            Row(state, event, state, None, "ignored: the container is over already")
             for state, events in (
                 (_S.COMPLETED, (RMContainerExpire, RMContainerReleased, RMContainerKill)),
                 (_S.EXPIRED, (RMContainerReleased, RMContainerKill)),

@@ -1,4 +1,4 @@
-"""Usage by partition of a queue, a user in a queue or an attempt; and a queue's shares by partition.
+"""The usage of a queue, of a user in a queue, or of an attempt, by partition; and a queue's shares by partition.
 
 A partition is the name of a node label, "" for nodes without one. A partition without bookings reads as all zero. In
 queues and users `used` includes reservations; in an attempt it does not (Hadoop's ResourceUsage).
@@ -16,9 +16,13 @@ NO_LABEL = ""
 
 
 class PartitionUsage:
-    """One partition's amounts. `am_limit`: as last computed; `pending`: requested and not placed."""
+    """The amounts on one partition.
 
-    __slots__ = ("am_limit", "am_used", "pending", "reserved", "used")
+    `am_limit` is the limit as last computed. `pending` is what is requested and not placed. `user_am_limit` is, in a
+    leaf, the limit of one user as last computed, before the user's weight; reports show it.
+    """
+
+    __slots__ = ("am_limit", "am_used", "pending", "reserved", "used", "user_am_limit")
 
     def __init__(self, none: Resource) -> None:
         self.used = none
@@ -26,9 +30,10 @@ class PartitionUsage:
         self.reserved = none
         self.am_used = none
         self.am_limit = none
+        self.user_am_limit = none
 
     def change_pending(self, amount: Resource) -> bool:
-        """Add to what is requested; True if the sum was miscounted, as in Hadoop.
+        """Add `amount` to `pending`. Returns True if vcores did not fit in 32 bits and the sum is wrong, as in Hadoop.
 
         Resources.add clones its first operand, and a clone keeps vcores in 32 bits (Resource.castToIntSafely).
         """
@@ -39,7 +44,7 @@ class PartitionUsage:
 
 
 def _cloned(resource: Resource) -> Resource:
-    """Cap vcores at the largest 32-bit integer; cut those below the smallest one to their lower 32 bits."""
+    """Limit vcores to the largest 32-bit integer; below the smallest one keep only the lower 32 bits."""
     vcores = INT32_MAX if resource.vcores > INT32_MAX else (resource.vcores - INT32_MIN) % 2**32 + INT32_MIN
     return Resource(resource.memory_mb, vcores, resource.extra)
 
@@ -81,7 +86,7 @@ class ResourceUsage:
 
     def is_pending(self) -> bool:
         """True if anything is requested, on any partition."""
-        # Called in nearly every node heartbeat: `any` takes three times as long.
+        # This is called in nearly every node heartbeat, and `any` would take three times as long.
         for part in self._parts.values():  # noqa: SIM110
             if not part.pending.is_none():
                 return True
@@ -105,6 +110,10 @@ class ResourceUsage:
         part = self._parts.get(partition)
         return part.am_limit if part is not None else self._none
 
+    def user_am_limit(self, partition: str) -> Resource:
+        part = self._parts.get(partition)
+        return part.user_am_limit if part is not None else self._none
+
     def copy_used(self, other: ResourceUsage) -> None:
         """Copy what `other` uses, on every partition (copyAllUsed)."""
         for partition, part in other._parts.items():
@@ -115,9 +124,10 @@ class PartitionCapacities:
     """A queue's shares of one partition (32-bit floats, fractions of 1) and the resulting amounts.
 
     `capacity` and `maximum_capacity` are fractions of the parent's, the absolute ones of the whole partition.
-    `used_capacity` is used / guaranteed and may be above 1; both used ones are as of the last booking or change of the
-    cluster. `effective_minimum` is guaranteed, `effective_maximum` the upper bound, `effective_maximum_down` the same
-    rounded down to whole containers. Usage is divided by `guarantee_floor`: the guarantee, but at least one container.
+    `used_capacity` is used / guaranteed and may be above 1; both used capacities are as of the last booking or change
+    of the cluster. `effective_minimum` is guaranteed, `effective_maximum` is the upper bound, `effective_maximum_down`
+    the upper bound rounded down to whole containers. Usage is divided by `guarantee_floor`: the guarantee, but at least
+    one container.
     """
 
     __slots__ = (
@@ -166,7 +176,7 @@ class PartitionCapacities:
 
 
 class QueueCapacities:
-    """Shares by partition; one that is neither configured nor was ever used reads as all zero."""
+    """Shares by partition. A partition that was never configured or used reads as all zero."""
 
     __slots__ = ("_none", "_nothing", "_parts", "default")
 
@@ -206,11 +216,12 @@ class QueueCapacities:
 
 
 class ResourceLimits:
-    """Hadoop's ResourceLimits: `limit` is what the queue may use at most in this pass.
+    """The limits of a queue in one visit (Hadoop's ResourceLimits).
 
-    `headroom` is set by the queue's own check (limit - used). `blocked_headroom` is set by a parent: headroom that an
-    earlier child could not use and that later children must leave to it. `amount_needed_unreserve` is set by the user
-    check: how much must be unreserved elsewhere to stay within the user's limit.
+    `limit`: the most that the queue may use. `headroom` is set by the queue's own check (limit - used).
+    `blocked_headroom` is set by a parent, which offers a node to its children in turn. It is the headroom of
+    children that failed on their own limits; the children that follow may not use it. `amount_needed_unreserve` is
+    set by the user check: how much must be unreserved elsewhere to stay within the user's limit.
     """
 
     __slots__ = ("amount_needed_unreserve", "blocked_headroom", "headroom", "limit")
@@ -222,16 +233,16 @@ class ResourceLimits:
         self.blocked_headroom: Resource | None = None
 
     def net_limit(self) -> Resource:
-        """The limit minus the headroom that is kept for earlier children."""
+        """The limit minus `blocked_headroom`."""
         return self.limit if self.blocked_headroom is None else self.limit - self.blocked_headroom
 
     def add_blocked_headroom(self, amount: Resource) -> None:
-        """Keep `amount` more for an earlier child."""
+        """Keep `amount` more of the limit for a child that was offered the node and failed on its own limit."""
         self.blocked_headroom = amount if self.blocked_headroom is None else self.blocked_headroom + amount
 
 
 class Losses:
-    """Lost containers: count, sizes, and sizes times seconds of runtime (QueueMetrics, RMAppAttemptMetrics).
+    """Lost containers: their number, sizes, and resource-seconds (QueueMetrics, RMAppAttemptMetrics).
 
     The runtime of each container is cut to whole seconds before it is added.
     """

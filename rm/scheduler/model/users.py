@@ -148,7 +148,7 @@ class UsersManager:
             self.remove(user.name)
 
     def remove(self, name: str) -> None:
-        """Drop the entry; the user still counts in `active_count` while its applications have requests."""
+        """Drop the entry. The user still counts in `active_count` while applications of the user have requests."""
         self.users.pop(name, None)
         self._active.pop(name, None)
         self._idle.pop(name, None)
@@ -156,12 +156,14 @@ class UsersManager:
         self.all_weights = self._all_weights_now()
 
     def is_active(self, name: str) -> bool:
-        """True if the user's weight and usage count as active."""
+        """True if the user's weight and usage are counted as active."""
         return name in self._active
 
     @property
     def active_count(self) -> int:
-        """getNumActiveUsers: users with requests, plus (as last counted) users with only waiting applications."""
+        """The number of active users: those with requests, plus (as last counted) those with only waiting
+        applications.
+        """
         return len(self._applications) + self.only_pending_count
 
     def refresh_weights(self) -> None:
@@ -175,7 +177,7 @@ class UsersManager:
     # Active users
 
     def activate_application(self, name: str, application_id: ApplicationId) -> None:
-        """An application has requests; ignored while all of the user's applications wait for activation."""
+        """Note that an application has requests; ignored while all of the user's applications wait for activation."""
         user = self.users.get(name)
         if user is not None and user.active_applications <= 0:
             return
@@ -193,7 +195,7 @@ class UsersManager:
         applications[application_id] = None
 
     def deactivate_application(self, name: str, application_id: ApplicationId) -> None:
-        """An application has no requests left."""
+        """Note that an application has no requests left."""
         applications = self._applications.get(name)
         if applications is None:
             return
@@ -230,7 +232,7 @@ class UsersManager:
         """Recompute each user's share of the partition, after a change of the cluster."""
         whole = self.context.partition_resource(partition)
         consumed = 0.0
-        for name in self._users_in_hash_order():
+        for name in self.in_hash_order():
             user = self.users[name]
             ratio = self.context.calculator.ratio(user.usage.used(partition), whole)
             user.ratios[partition] = ratio
@@ -253,7 +255,7 @@ class UsersManager:
     def _all_weights_now(self) -> float:
         if not self.shape.weights:
             return float(len(self.users))
-        return self._weights_of(self._users_in_hash_order())
+        return self._weights_of(self.in_hash_order())
 
     def _active_weights_now(self) -> float:
         if not self.shape.weights:
@@ -267,7 +269,8 @@ class UsersManager:
             total = f32(total + self.users[name].weight)
         return total
 
-    def _users_in_hash_order(self) -> list[str]:
+    def in_hash_order(self) -> list[str]:
+        """The names of the users, in the order of Java's map."""
         return hash_order(self.users, string_hash, peak=self._users_peak, concurrent=True)
 
 
@@ -297,14 +300,14 @@ class CachedUserLimit:
         return not self._can_assign and (reserved is self._reservation or reserved.fits_in(self._reservation))
 
     def note_failure(self, reserved: Resource) -> None:
-        """An application with `reserved` in reservations failed the check."""
+        """Record that an application with this much reserved failed the check."""
         if self._reservation.fits_in(reserved):
             self._can_assign = False
             self._reservation = reserved
 
 
 class UserLimitCache:
-    """{user: limit} for each partition and mode; emptied when the version of the users changes."""
+    """The cached limits {user: limit} for each partition and mode; emptied when the version of the users changes."""
 
     __slots__ = ("_limits", "_version")
 

@@ -19,16 +19,16 @@ from rm.scheduler.model.refusals import Reason
 from rm.scheduler.model.requests import NodeType, RequestRow, RequestsOfKey, SchedulerKey, SortedKeys
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.usage import NO_LABEL, ResourceLimits
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.java.binary32 import f32, truncated
 from yarn.resource import Resource
 
 
 class Skipped(Enum):
-    """Nothing was placed, and how to continue (CSAssignment.SkippedType).
+    """Nothing was placed; the value states how to continue (CSAssignment.SkippedType).
 
-    NONE: stop this queue. OTHER: try the next application. QUEUE_LIMIT: stop this queue, and let its parent block the
-    headroom that the queue could not use.
+    NONE: stop with this queue. OTHER: try the next application. QUEUE_LIMIT: stop with this queue; its parent then
+    blocks the headroom that the queue could not use.
     """
 
     NONE = "NONE"
@@ -82,7 +82,7 @@ class Proposal:
 
     @property
     def going(self) -> list[RMContainer]:
-        """The containers that are killed and the reservation that is given up for it, in any queue."""
+        """The containers to be killed and the reservation to be given up for this proposal, in any queue."""
         return self.to_kill if self.to_release is None else [*self.to_kill, self.to_release]
 
 
@@ -115,8 +115,8 @@ class SkipReason(Enum):
 Outcome: TypeAlias = Proposal | SkipReason
 
 KEYS_A_VISIT_MAX = 1000
-"""The most keys that one visit looks at. Applications have a few dozen; with 100,000 keys that no node suits, each
-heartbeat of each node would take a quarter of a second."""
+"""The most keys that one visit tries. Applications have a few dozen; with 100,000 keys that fit no node, every
+heartbeat of every node would take a quarter of a second."""
 
 
 def assign_to_application(
@@ -243,7 +243,9 @@ class _Visit:
         return self._try_on_node(key, of_key)
 
     def _may_hold_one_more(self, key: SchedulerKey, of_key: RequestsOfKey, required: Resource) -> bool:
-        """shouldAllocOrReserveNewContainer: more is requested than reserved; long waits add to what is requested."""
+        """True if more is requested than reserved; waiting long allows additional reservations
+        (shouldAllocOrReserveNewContainer).
+        """
         application = self._application
         by_node = application.reserved.get(key)
         wanted = of_key.count(ANY)
@@ -309,7 +311,10 @@ class _Visit:
         return min(self._context.node_count, self._settings.node_locality_delay) < opportunities
 
     def _off_switch_delay_is_over(self, of_key: RequestsOfKey, wanted: int, opportunities: int) -> bool:
-        """Requests for `*` alone never wait; others wait as configured, or by the number of names with rows."""
+        """True if the key may be placed off-switch.
+
+        Requests for `*` alone never wait; others wait as configured, or in proportion to the number of names with rows.
+        """
         if self._reserved is not None:
             return True
         node_count, places = self._context.node_count, len(of_key.rows)
@@ -358,7 +363,7 @@ class _Visit:
         return proposal
 
     def _with_killable(self, wanted: Resource) -> tuple[int, list[RMContainer]]:
-        """(1, killable containers to kill), or (0, []) if they are too few or the leaf is not below its guarantee."""
+        """(1, killable containers to kill); (0, []) if they free too little or the leaf is not below its guarantee."""
         if not _is_under_guarantee(self._leaf, self._node.partition):
             return 0, []
         free, to_kill = self._node.unallocated, list[RMContainer]()

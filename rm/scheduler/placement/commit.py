@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rm.scheduler.capacity.booking import book, complete_in_queue, preempted_status, unreserve, unreserved_status
-from rm.scheduler.capacity.demand import take_request
+from rm.scheduler.capacity.booking import (
+    book,
+    complete_in_queue,
+    preempted_status,
+    take_request,
+    unreserve,
+    unreserved_status,
+)
+from rm.scheduler.capacity.limits import note_user_limit
 from rm.scheduler.model.application import ApplicationTable, FiCaSchedulerApp
-from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.context import RESPECT, SchedulerContext
+from rm.scheduler.model.health import SchedulerHealth
 from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.refusals import Reason
 from rm.scheduler.model.rm_container import (
+    FINAL,
     RMContainer,
     RMContainerKill,
     RMContainerReleased,
@@ -22,9 +33,18 @@ from rm.scheduler.model.rm_container import (
 )
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.placement.allocator import Proposal, UnneededReservation
-from rm.scheduler.placement.check import refusal_at_commit
 from rm.scheduler.placement.container_updates import keep_temporary
 from yarn.containers import Container
+from yarn.resource import Resource
+
+
+def _note(health: SchedulerHealth, proposal: Proposal, now_ms: int) -> None:
+    """Count the proposal, for reports."""
+    queue, node_id, size = proposal.application.leaf.path, proposal.node.node_id, proposal.resource
+    if proposal.is_allocation:
+        health.note_allocation(queue, node_id, proposal.kind, size, now_ms)
+    else:
+        health.note_reservation(queue, node_id, size, now_ms)
 
 
 class Commit:
@@ -55,6 +75,8 @@ class Commit:
             self._reserve(proposal)
         else:
             self._reserve_again(proposal, proposal.reserved)
+        if context.health is not None:
+            _note(context.health, proposal, context.now_ms)
         return True
 
     def release(self, unneeded: UnneededReservation) -> None:
@@ -143,3 +165,66 @@ class Commit:
             started_ms=context.now_ms,
             notify=context.notify,
         )
+
+
+def refusal_at_commit(
+    proposal: Proposal, applications: ApplicationTable, context: SchedulerContext
+) -> tuple[Reason, Resource, Resource] | None:
+    """Why the proposal cannot be booked, with the two amounts compared; None if it can.
+
+    A reservation that is filled is not checked against the limits: it was checked when it was made.
+    """
+    if not proposal.node.is_running:
+        return Reason.COMMIT_NODE_STATE, proposal.resource, proposal.node.unallocated
+    if proposal.to_kill and not _frees_enough(proposal, applications, context):
+        return Reason.COMMIT_NO_ROOM, proposal.resource, proposal.node.unallocated
+    if proposal.reserved is not None:
+        return None
+    application, partition = proposal.application, proposal.node.partition
+    leaf, calculator = LeafQueue.of(application), context.calculator
+    released = _released(proposal)
+    limit = note_user_limit(leaf, application, partition, proposal.mode, None)
+    user = leaf.users.users.get(application.user)
+    if user is None:
+        return Reason.COMMIT_USER_LIMIT, proposal.resource, context.none
+    used = user.usage.used(partition)
+    if released is not None:
+        used = used - released
+    if calculator.greater(context.cluster_resource, used, limit):
+        return Reason.COMMIT_USER_LIMIT, used, limit
+    added = proposal.resource if released is None else proposal.resource - released
+    queue: CSQueue | None = application.leaf
+    while queue is not None:
+        maximum = (
+            queue.effective_maximum(partition) if proposal.mode is RESPECT else context.partition_resource(partition)
+        )
+        after = queue.usage.used(partition) + added
+        if not calculator.fits_in(after, maximum):
+            return Reason.COMMIT_QUEUE_MAXIMUM, after, maximum
+        queue = queue.parent
+    return None
+
+
+def _frees_enough(proposal: Proposal, applications: ApplicationTable, context: SchedulerContext) -> bool:
+    """True if killing `to_kill` frees enough on the node.
+
+    False if one of the containers to kill has already ended (the node frees its resources only when its NM reports
+    that), or if an application was removed and the others are not enough.
+    """
+    free = proposal.node.unallocated
+    proposal.to_kill = [
+        container for container in proposal.to_kill if applications.attempt_of(container.id.application_id) is not None
+    ]
+    for container in proposal.to_kill:
+        if container.state in FINAL:
+            return False
+        free = free + container.resource
+    return context.calculator.fits_in(proposal.resource, free)
+
+
+def _released(proposal: Proposal) -> Resource | None:
+    """The resources that are released for the proposal, in any queue, as Hadoop counts them; None if there are none."""
+    if not proposal.going:
+        return None
+    first, *others = (container.resource for container in proposal.going)
+    return sum(others, start=first)

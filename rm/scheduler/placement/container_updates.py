@@ -1,13 +1,14 @@
-"""Updates of an attempt's containers: size and execution type (ContainerUpdateContext).
+"""Updates of containers: size and execution type (ContainerUpdateContext).
 
-To grow, a container requests a TEMPORARY container of the difference, strictly on its own node. That is placed and
-counted like any other but not returned to the AM: at the AM's next call the old container takes over its size, and the
-temporary one, now of size 0, is released. To shrink, the reverse happens: a temporary container of size 0 takes over
-the difference and is released with it. So usage changes only through placement and release.
+To increase a container, a TEMPORARY container of the difference is requested, strictly on the container's own node. It
+is placed and counted like any other, but not returned to the AM. At the AM's next call the old container takes over its
+size, and the temporary container, now of size 0, is released. To decrease a container, a temporary container of size 0
+takes over the difference and is released. So usage changes only through placement and release.
+
 An opportunistic container, which is not charged to a queue, is promoted by requesting all of its size. A guaranteed one
 is demoted by a temporary container that takes over all of its size. The two also exchange their execution types.
 
-Two omissions of Hadoop are kept: the record of an increase that was served is not removed, since it is looked up by the
+Two faults of Hadoop are kept: the record of an increase that was served is not removed, since it is looked up by the
 container's new size; and a temporary container of a decrease is subtracted although it was never counted.
 """
 
@@ -17,14 +18,13 @@ from collections.abc import Callable, Collection, Iterable
 
 from msgspec.structs import replace
 
-from rm.scheduler.capacity.demand import put_requests, restore_requests, take_request
+from rm.scheduler.capacity.booking import put_requests, restore_requests, take_request
 from rm.scheduler.model.application import FiCaSchedulerApp, Place
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.notices import ReleaseTemporary, UpdateContainer
 from rm.scheduler.model.requests import NodeType, RequestTerms, SchedulerKey
 from rm.scheduler.model.rm_container import FINAL, AcquireUpdatedContainer, RMContainer
-from yarn.asks import ANY, UpdateContainerError, UpdateContainerRequest
-from yarn.containers import Container
+from yarn.containers import ANY, Container, UpdateContainerError, UpdateContainerRequest
 from yarn.errors import YARNFeatureNotEnabledException
 from yarn.ids import ContainerId
 from yarn.java.hash_order import container_hash, hash_order
@@ -171,7 +171,7 @@ def _request(
 
 
 def _demote(application: FiCaSchedulerApp, container: RMContainer, node: SchedulerNode) -> bool:
-    """Demote it: from the AM's next call on it is not charged to a queue."""
+    """Demote the container: from the AM's next call on it is not charged to a queue."""
     updates = application.updates
     if container.id in updates.decreases or container.id in updates.increased:
         return False
@@ -293,7 +293,7 @@ def _swap(
 
 
 def _report(application: FiCaSchedulerApp, changed: RMContainer, kind: ContainerUpdateType) -> None:
-    """Send the update to the NM, unless it is an increase: the AM sends that itself, within limited time."""
+    """Send the update to the NM, unless it is an increase, which the AM sends to the NM within limited time."""
     context = application.leaf.context
     if kind is _DECREASE or context.settings.auto_update_containers:
         context.notify(UpdateContainer(changed.node_id, changed.container))
@@ -318,7 +318,10 @@ def _exchange(
 
 
 def _forget(application: FiCaSchedulerApp, key: SchedulerKey, changed: Container) -> None:
-    """removeFromOutstandingUpdate: an increase is looked up by the NEW size, so its record is mostly not found."""
+    """Remove the record of an update (removeFromOutstandingUpdate).
+
+    An increase is looked up by the NEW size, so its record is usually not found.
+    """
     updates = application.updates
     wanted = updates.increases.get(key)
     if wanted is not None:

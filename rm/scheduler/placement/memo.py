@@ -30,7 +30,7 @@ _application_of: Callable[[Entry], FiCaSchedulerApp] = itemgetter(1)
 
 
 class VisitMemo:
-    """`_settled` {node: the change count at which a visit of the node did nothing}."""
+    """The nodes on which a visit would do nothing. `_settled` {node: the change count at which a visit did nothing}."""
 
     __slots__ = ("_context", "_settled")
 
@@ -39,7 +39,7 @@ class VisitMemo:
         self._settled: dict[NodeId, int] = {}
 
     def is_settled(self, node: SchedulerNode) -> bool:
-        """True if a visit of the node would do nothing: nothing has changed since one did nothing."""
+        """True if a visit of the node would do nothing, because nothing has changed since the last such visit."""
         return self._settled.get(node.node_id) == self._context.change_count
 
     def settle(self, node: SchedulerNode) -> None:
@@ -59,11 +59,11 @@ class RefusedUsers:
         self._by_name: dict[str, CachedUserLimit] = {}
 
     def add(self, application: FiCaSchedulerApp, cached: CachedUserLimit) -> None:
-        """The application was refused because of its user's limit."""
+        """Note that the application was refused because of its user's limit."""
         self._by_name[application.user] = cached
 
     def include(self, application: FiCaSchedulerApp, reserved: Resource) -> bool:
-        """True if the application, with this much reserved, would be refused too and checking it changes nothing."""
+        """True if this application, with this much reserved, would be refused too, without any other effect."""
         cached = self._by_name.get(application.user)
         return cached is not None and cached.has_failed_with(reserved) and is_captured(self._leaf, application)
 
@@ -84,7 +84,7 @@ class DemandIndex(OrderListener):
             self.added(entry)
 
     def rest(self, entry: Entry) -> None:
-        """An iteration saw that it requests nothing: skip it. No effect on the first application of its user."""
+        """Skip an application that requests nothing; no effect on the first application of a user."""
         application = entry[1]
         if self._of_user[application.user][0][1] is not application:
             take_out(self.listed, entry)
@@ -95,7 +95,7 @@ class DemandIndex(OrderListener):
         insort(self._of_user.setdefault(entry[1].user, []), entry, key=entry_key)
 
     def removed(self, entry: Entry) -> None:
-        """Remove it; the user's next application may now be its first."""
+        """Remove an application; the user's next application may now be the first one."""
         application = entry[1]
         resting = self._resting.get(application.attempt_id.application_id)
         if resting is not None and resting[1] is application:

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from operator import attrgetter
 
-from rm.scheduler.capacity.limits import available_to_children, limits_of_child, note_user_limit, set_current_limit
+from rm.scheduler.capacity.limits import (
+    available_to_children,
+    can_assign,
+    can_assign_to_user,
+    has_pending,
+    limits_of_child,
+    note_user_limit,
+    set_current_limit,
+)
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.context import RESPECT, SchedulingMode
 from rm.scheduler.model.leaf_queue import LeafQueue
@@ -25,7 +33,6 @@ from rm.scheduler.placement.allocator import (
     UnneededReservation,
     assign_to_application,
 )
-from rm.scheduler.placement.check import can_assign, can_assign_to_user, has_pending
 from rm.scheduler.placement.memo import RefusedUsers, rest, with_demand
 from yarn.resource import Resource
 
@@ -83,7 +90,7 @@ def _assign_to_children(
             return assignment
         if assignment is Skipped.QUEUE_LIMIT:
             result = Skipped.QUEUE_LIMIT
-            # For a leaf this is what its own limit left, for a parent what is blocked by the queues below it.
+            # Keep what the limit of a leaf left, or what the queues below a parent have blocked.
             kept = child_limits.headroom if isinstance(child, LeafQueue) else child_limits.blocked_headroom
             none = context.none
             blocked = context.calculator.max_of(context.cluster_resource, none if kept is None else kept, none)
@@ -181,7 +188,7 @@ def _look_up_limit(
 def _may_assign_to_user(
     leaf: LeafQueue, application: FiCaSchedulerApp, partition: str, limits: ResourceLimits, cached: CachedUserLimit
 ) -> bool:
-    """can_assign_to_user, or its result for another application of the user in the same visit."""
+    """Like can_assign_to_user, but uses the result for another application of the user in the same visit."""
     reserved = application.usage.default.reserved
     if cached.has_failed_with(reserved):
         return False

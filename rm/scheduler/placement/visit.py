@@ -1,4 +1,4 @@
-"""Placement at a node's heartbeat: first the node's reservation, else one container after another."""
+"""Places containers at a node's heartbeat: first the node's reservation, else one container after another."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from rm.scheduler.placement.memo import VisitMemo
 from rm.scheduler.placement.offer import assign_containers
 
 REFUSED_IN_A_ROW_MAX = 100
-"""Consecutive refused proposals are mostly identical. If containers per heartbeat are unlimited, Hadoop never stops
-repeating one that is not off-switch. The first refusal does not end the visit, since opportunities counted meanwhile
-may change the next proposal; the limit is the default number of containers per heartbeat."""
+"""The number of consecutive refused proposals after which a visit ends.
+
+Such proposals are mostly identical, and if containers per heartbeat are unlimited, Hadoop never stops repeating one
+that is not off-switch. The first refusal does not end the visit, because opportunities that were counted meanwhile may
+change the next proposal. The number is the default number of containers per heartbeat.
+"""
 
 
 class Placement:
-    """Places containers on nodes. `watch` is called with each proposal before it is booked (see commit_watch.py)."""
+    """Places containers on nodes. `watch` is called with each proposal before it is booked (see CommitWatch)."""
 
     __slots__ = ("_commit", "_context", "_memo", "applications", "root")
 
@@ -60,7 +63,10 @@ class Placement:
             self._memo.settle(node)
 
     def visit(self, node: SchedulerNode) -> None:
-        """As in Hadoop, a proposal refused by the commit counts like a placed one, up to REFUSED_IN_A_ROW_MAX."""
+        """Place containers on the node until nothing fits or a limit is reached.
+
+        As in Hadoop, a proposal that the commit refuses counts like a placed one, up to REFUSED_IN_A_ROW_MAX.
+        """
         settings = self._context.settings
         off_switch = placed = refused = 0
         while True:
@@ -86,8 +92,11 @@ class Placement:
         return context.calculator.available_containers(node.within_reach, context.minimum_allocation) <= 0
 
     def _place_one(self, node: SchedulerNode) -> Proposal | None:
-        """Offer the node to the tree and commit; returns the proposal, booked or not. Nodes of shared partitions are
-        offered twice: requests without a label get what requests for the partition leave."""
+        """Offer the node to the queues and commit; returns the proposal, booked or not.
+
+        Nodes of shared partitions are offered twice: requests without a label get what requests for the partition
+        leave.
+        """
         context = self._context
         if self._is_full(node):
             smallest = context.minimum_allocation

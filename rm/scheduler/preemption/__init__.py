@@ -1,1 +1,1 @@
-"""Preemption: queues below their guarantee get resources back from queues above theirs."""
+"""Preemption: queues below their guarantees get resources back from queues above theirs."""

@@ -24,7 +24,7 @@ from yarn.resource import Resource
 
 
 def select_fifo(the_round: PreemptionRound, *, balances: bool) -> Victims:
-    """`balances`: the second run, which balances queues above their guarantees."""
+    """Choose victims. `balances`: this is the second run, which balances queues above their guarantees."""
     counts_reserved = the_round.settings.counts_reserved and not balances
     PreemptableResourceCalculator(the_round, counts_reserved=counts_reserved, balances=balances).compute()
     the_round.deduct_victims()
@@ -40,12 +40,12 @@ def select_fifo(the_round: PreemptionRound, *, balances: bool) -> Victims:
 
 
 def last_first(application: FiCaSchedulerApp) -> list[RMContainer]:
-    """Its containers, lowest priority first, then the newest (sortContainers)."""
+    """The application's containers, lowest priority first, then the newest (sortContainers)."""
     return sorted(application.live_containers.values(), key=lambda live: (live.key, live.id), reverse=True)
 
 
 class _LeafCandidates:
-    """The victims in one leaf. `wanted` {partition: what is still to be taken}."""
+    """Chooses victims in one leaf. `wanted` {partition: the amount still to preempt}."""
 
     __slots__ = ("_ams", "_ams_size", "_chosen", "_leaf", "_reason", "_round", "_wanted")
 
@@ -102,7 +102,7 @@ class _LeafCandidates:
                 self._take(container)
 
     def _from_ams(self) -> None:
-        """AM containers, as far as they exceed the share of the leaf that AMs may use."""
+        """Choose AM containers, as far as they exceed the share of the leaf that AMs may use."""
         kept = multiplied(self._leaf.effective_minimum(NO_LABEL), self._leaf.capacities.default.maximum_am_percent)
         for am_container in self._ams:
             if not self._wanted:

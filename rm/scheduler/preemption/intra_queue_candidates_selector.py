@@ -1,11 +1,10 @@
-"""Takes from applications for other ones of the same leaf: Hadoop's IntraQueueCandidatesSelector.
+"""Preempts containers of applications for other applications of the same leaf: Hadoop's IntraQueueCandidatesSelector.
 
-Only leaves that want more than they should have are considered: any other leaf can get more from outside.
-
-How much each application is to lose is FifoIntraQueuePreemptionPlugin's: what the leaf uses is distributed among its
-applications from scratch, in the leaf's order, to each what it has and asks for, up to its user's limit. Applications
-that end up with less than they have can lose the difference. Those that end up with more claim it, the first
-application first, from the last applications.
+Only leaves that want more than they should have are considered: any other leaf can get more without this.
+FifoIntraQueuePreemptionPlugin computes how much each application is to lose: what the leaf uses is distributed among
+its applications from the beginning, in the leaf's order; each gets what it has and requests, up to its user's limit.
+Applications that get less than they have can lose the difference. Those that get more claim it, the first application
+first, from the last applications.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from yarn.resource import Resource
 
 
 def select_in_queues(the_round: PreemptionRound) -> Victims:
-    """First what the applications of every leaf should have, then the victims, leaf by leaf."""
+    """Choose victims: first compute what the applications of every leaf should have, then choose leaf by leaf."""
     for queue, leaf in _under_served(the_round):
         used_capacity = leaf.capacities.at(queue.partition).used_capacity
         if not used_capacity < the_round.settings.intra_queue.minimum_threshold:
@@ -59,7 +58,10 @@ def _under_served(the_round: PreemptionRound) -> list[tuple[TempQueuePerPartitio
 
 
 class _IntraQueueCandidates:
-    """The victims in one leaf. `wanted` {partition: still to be taken}; `usage` {user: usage without the victims}."""
+    """Chooses victims in one leaf.
+
+    `wanted` {partition: the amount still to preempt}; `usage` {user: usage without the victims}.
+    """
 
     __slots__ = ("_chosen", "_leaf", "_queue", "_round", "_usage", "_wanted")
 
@@ -95,9 +97,9 @@ class _IntraQueueCandidates:
                 self._usage[name] = self._usage[name] - container.resource
 
     def _would_fall_to_limit(self, app: TempAppPerPartition, container: RMContainer) -> bool:
-        """True if the user would have no more than the limit, which includes AM containers here.
+        """True if the user would have no more than the user limit, which here includes AM containers.
 
-        Hadoop looks the leaf up by its short name here, and finds none if another queue has the same one.
+        Hadoop looks up the leaf by its short name, and finds none if another queue has the same name.
         """
         the_round, name = self._round, app.application.user
         if self._leaf.remembered_as != self._leaf.path:
@@ -143,7 +145,7 @@ class FifoIntraQueuePreemptionPlugin:
         self._match(last_first)
 
     def _ams_by_user(self) -> dict[str, Resource]:
-        """{user: AM containers of active applications}, which are never taken."""
+        """{user: AM containers of the user's active applications}; these are never preempted."""
         found: dict[str, Resource] = {}
         for application in self._leaf.active:
             used = application.am_resource if application.am_partition == self._partition else self._none
@@ -164,13 +166,13 @@ class FifoIntraQueuePreemptionPlugin:
         return [TempAppPerPartition(found, self._partition, users[found.user], self._none) for found in applications]
 
     def _in_order(self, apps: list[TempAppPerPartition]) -> list[TempAppPerPartition]:
-        """By priority, then age; in a fair leaf with users first: the application whose user has less comes first."""
+        """The applications by priority, then age. In a fair leaf with users first, by the usage of their users."""
         if isinstance(self._leaf.active, FairOrderingPolicy) and self._intra.users_first:
             return sorted(apps, key=cmp_to_key(self._compare_fairly))
         return sorted(apps, key=_by_priority)
 
     def _compare_fairly(self, a: TempAppPerPartition, b: TempAppPerPartition) -> int:
-        """TAFairOrderingComparator."""
+        """The order of TAFairOrderingComparator."""
         if a.application.user == b.application.user:
             order = self._leaf.active
             key_a, key_b = order.key_of(a.application), order.key_of(b.application)
@@ -182,7 +184,7 @@ class FifoIntraQueuePreemptionPlugin:
         return -1 if self._calculator.less(self._cluster, used_a, used_b) else 1
 
     def _distribute(self, apps: list[TempAppPerPartition], left: Resource) -> None:
-        """calculateIdealAssignedResourcePerApp."""
+        """Distribute what the leaf uses among its applications (calculateIdealAssignedResourcePerApp)."""
         calculator, cluster = self._calculator, self._cluster
         for app in apps:
             is_short = calculator.is_any_zero_or_negative(left) and self._intra.conservative
@@ -207,7 +209,9 @@ class FifoIntraQueuePreemptionPlugin:
                 app.user.selected = app.user.selected + victim.container.resource
 
     def _bound_losses(self, last_first: list[TempAppPerPartition]) -> None:
-        """What each could lose, within what the leaf may lose in one round (calculateToBePreemptedResourcePerApp)."""
+        """Set what each application could lose, within the leaf's limit for one round
+        (calculateToBePreemptedResourcePerApp).
+        """
         calculator, cluster, queue = self._calculator, self._cluster, self._queue
         most = multiplied(queue.guaranteed, self._intra.max_allowable_limit)
         if calculator.greater(cluster, most, queue.to_obtain):
@@ -227,7 +231,7 @@ class FifoIntraQueuePreemptionPlugin:
             left = subtracted_non_negative(left, app.to_be_preempted)
 
     def _match(self, last_first: list[TempAppPerPartition]) -> None:
-        """Claims are satisfied from the last applications (validateOutSameAppPriorityFromDemand)."""
+        """Satisfy claims from the last applications (validateOutSameAppPriorityFromDemand)."""
         is_some = self._calculator.is_some
         for claimant in reversed(last_first):
             if not is_some(self._cluster, claimant.wanted_of_others):
@@ -268,6 +272,6 @@ class FifoIntraQueuePreemptionPlugin:
 
 
 def _by_priority(app: TempAppPerPartition) -> tuple[int, int, int]:
-    """TAPriorityComparator."""
+    """The order of TAPriorityComparator."""
     application_id = app.application.attempt_id.application_id
     return -app.application.priority, application_id.cluster_timestamp, application_id.id

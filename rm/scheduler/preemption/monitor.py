@@ -27,7 +27,7 @@ _NEVER_MS = INT64_MAX
 
 
 class SchedulingMonitor:
-    """`due_ms`: when the next round runs. `policy` keeps what earlier rounds chose."""
+    """Runs rounds. `due_ms`: when the next round runs. `policy` keeps what earlier rounds chose."""
 
     __slots__ = ("_applications", "_context", "_tree", "due_ms", "policy")
 
@@ -39,7 +39,7 @@ class SchedulingMonitor:
         self.due_ms = _NEVER_MS
         self.refresh()
         if self.due_ms != _NEVER_MS:
-            # Hadoop's first round is at its start too, and finds nothing.
+            # Hadoop's first round also runs at the start and finds nothing; it is skipped here.
             self.due_ms += context.settings.preemption.interval_ms
 
     def refresh(self) -> None:
@@ -84,7 +84,9 @@ class SchedulingMonitor:
         self._applications.complete(reserved, unreserved_status(reserved.id), RMContainerKill)
 
     def _kill(self, victim: Victim, clock_ms: int) -> None:
-        """Kill it now; with lazy preemption when its resources are needed (markContainerForKillable)."""
+        """Kill a victim now; with lazy preemption, mark it to be killed when its resources are needed
+        (markContainerForKillable).
+        """
         container, context = victim.container, self._context
         if not context.settings.preemption.lazy:
             self._notify(victim, "killed", clock_ms)
@@ -105,7 +107,10 @@ class SchedulingMonitor:
 
 
 class Rounds:
-    """When a policy's rounds run: the first at once, then one per interval. `next_ms`: the next one; None: never."""
+    """When the rounds of a policy run: the first at once, then one per interval.
+
+    `next_ms`: the time of the next round; None: no round.
+    """
 
     __slots__ = ("_interval_ms", "next_ms")
 
@@ -114,7 +119,7 @@ class Rounds:
         self.next_ms: int | None = None
 
     def configure(self, interval_ms: int, now_ms: int, *, are_wanted: bool) -> bool:
-        """After a start or refresh: start or stop the rounds. True if they start; running ones keep their interval."""
+        """Start or stop the rounds after a start or refresh. True if they start; running ones keep their interval."""
         if not are_wanted:
             self.next_ms = None
         elif self.next_ms is None:

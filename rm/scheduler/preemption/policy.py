@@ -1,7 +1,7 @@
-"""When victims are requested from their AM, and when they are killed: Hadoop's ProportionalCapacityPreemptionPolicy.
+"""Decides when victims are requested from their AM, and when they are killed: ProportionalCapacityPreemptionPolicy.
 
-Each round chooses victims from scratch. One that is chosen for the first time is requested from its ApplicationMaster;
-one that is chosen again after the wait is killed. One that is not chosen again is forgotten after twice the wait.
+Each round chooses victims independently. A container that is chosen for the first time is requested from its AM; one
+that is chosen again after the wait is killed. One that is not chosen again is forgotten after twice the wait.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class MarkForKillable(Struct, frozen=True):
 Order: TypeAlias = MarkForPreemption | MarkForKillable
 
 DropReservation = Callable[[RMContainer], None]
-"""Drops a reservation of an application from which containers are taken."""
+"""Called to drop a reservation of an application from which containers are preempted."""
 
 
 class ProportionalCapacityPreemptionPolicy:
-    """State kept from round to round. Times are ms of a clock of its own, which only rounds advance."""
+    """The policy's state, kept from round to round. Times are ms of a clock of its own that only rounds advance."""
 
     __slots__ = ("_applications", "_context", "_killable", "_killable_ids", "_marked", "last_failure")
 
@@ -121,7 +121,7 @@ def _select(
 
 
 def _select_fifo(the_round: PreemptionRound, drop: DropReservation, *, balances: bool) -> Victims:
-    """Reservations are dropped even if the selector fails."""
+    """Choose victims by FifoCandidatesSelector. Reservations are dropped even if the selector fails."""
     try:
         return select_fifo(the_round, balances=balances)
     finally:

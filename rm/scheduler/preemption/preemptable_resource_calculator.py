@@ -23,8 +23,10 @@ from yarn.settings.scheduler import ROOT
 
 
 class PreemptableResourceCalculator:
-    """`counts_reserved`: reserved resources count as demand, and the natural termination factor does not apply.
-    `balances`: queues above their guarantees are balanced too.
+    """Computes what each queue should have and is to lose.
+
+    `counts_reserved`: reserved resources count as demand, and the natural termination factor does not apply.
+    `balances`: queues above their guarantees are balanced, too.
     """
 
     __slots__ = ("_balances", "_calculator", "_counts_reserved", "_none", "_round")
@@ -49,7 +51,9 @@ class PreemptableResourceCalculator:
                     leaf.to_obtain = self._amount_to_obtain(leaf)
 
     def _amount_to_obtain(self, leaf: TempQueuePerPartition) -> Resource:
-        """Nothing within max_ignored_over_capacity; else what is above the ideal, times natural_termination_factor."""
+        """The amount to preempt: nothing within max_ignored_over_capacity, else what is above the ideal, times
+        natural_termination_factor.
+        """
         settings, calculator = self._round.settings, self._calculator
         ignored = multiplied(leaf.guaranteed, 1.0 + settings.max_ignored_over_capacity)
         if not calculator.greater(self._round.cluster, leaf.used, ignored):
@@ -72,9 +76,10 @@ class PreemptableResourceCalculator:
                 self._assign_below(child)
 
     def _distribute(self, queues: Sequence[TempQueuePerPartition], total: Resource) -> None:
-        """One level of the tree (computeIdealResourceDistribution).
+        """Distribute what a parent should have among its children, on one level (computeIdealResourceDistribution).
 
-        Equally served queues come in the order of their objects' addresses in Hadoop, here in the order of `queues`.
+        Equally served queues come in the order of their objects' addresses in Hadoop, and in the order of `queues`
+        here.
         """
         calculator, none = self._calculator, self._none
         guaranteed = [queue for queue in queues if calculator.is_some(total, queue.guaranteed)]
@@ -93,7 +98,7 @@ class PreemptableResourceCalculator:
     def _fixpoint(
         self, queues: Sequence[TempQueuePerPartition], unassigned: Resource, total: Resource, *, evenly: bool
     ) -> Resource:
-        """Distribute `unassigned`; returns what the caller takes to be left (computeFixpointAllocation).
+        """Distribute `unassigned`; returns what the caller considers to be left (computeFixpointAllocation).
 
         That is too much: Hadoop's caller sees only what the initial assignment and the first offer gave, because after
         the first offer a new object is decremented.
@@ -130,7 +135,7 @@ class PreemptableResourceCalculator:
         return unassigned if seen is None else seen
 
     def _first_assignment(self, queue: TempQueuePerPartition, total: Resource) -> Resource:
-        """What it uses, up to its guarantee, plus what must not be taken from it."""
+        """The first assignment of a queue: its usage up to its guarantee, plus what must not be preempted."""
         if self._calculator.greater(total, queue.used, queue.guaranteed):
             return componentwise_min(queue.guaranteed, queue.used) + queue.untouchable_extra
         return queue.used
@@ -179,7 +184,10 @@ class PreemptableResourceCalculator:
 
 
 class _LeastServedFirst:
-    """TQComparator: by ideal / guarantee; if both are below 1, or both are not, a higher priority wins."""
+    """The order of TQComparator: by ideal / guarantee.
+
+    If both are below 1, or both are not, a higher priority comes first.
+    """
 
     __slots__ = ("_calculator", "_total")
 
@@ -200,6 +208,6 @@ class _LeastServedFirst:
 
 
 def _compare_doubles(a: float, b: float) -> int:
-    """Double.compare: NaN is above everything."""
+    """Double.compare: NaN is greater than everything."""
     key_a, key_b = (a != a, 0.0 if a != a else a), (b != b, 0.0 if b != b else b)
     return (key_a > key_b) - (key_a < key_b)

@@ -1,4 +1,4 @@
-"""The state that the selectors of one round share: copies of the queues, what may still be taken, the victims."""
+"""The state that the selectors of one round share: copies of the queues, what may still be preempted, the victims."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ YARN_RUNTIME_EXCEPTION = "org.apache.hadoop.yarn.exceptions.YarnRuntimeException
 
 
 class PreemptionRoundFailed(Exception):
-    """The round ends where Hadoop's throws `java_class`. Reservations dropped before that stay dropped."""
+    """The round ends where Hadoop's throws `java_class`. Reservations that were dropped before are not restored."""
 
     def __init__(self, java_class: str, message: str) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class PreemptionRoundFailed(Exception):
 class PreemptionReason(Enum):
     """Why a victim was chosen; each selector has its own reason."""
 
-    GUARANTEE = "its queue has more than it should"
+    GUARANTEE = "its queue uses more than it is entitled to"
     BALANCE = "queues above their guarantees are being balanced"
     RESERVATION = "a reservation on its node is waiting for the resources"
     QUEUE_PRIORITY = "a reservation of a queue of higher priority is waiting for the resources"
@@ -77,11 +77,12 @@ class Victims:
 
 
 class PreemptionRound:
-    """`allowed`: what the selectors may still take in total. `killable_ids`: containers that need not be chosen again:
-    they are killed as soon as their resources are needed (lazy preemption). `reserved_to_kill`: reservations to drop
-    before the next selector runs.
+    """The state of one round.
 
-    `under_served` {partition: paths of queues that want more than they should have}, in the order they were found.
+    `allowed`: what the selectors may still preempt in total. `killable_ids`: containers that need not be chosen again,
+    because they are killed as soon as their resources are needed (lazy preemption). `reserved_to_kill`: reservations to
+    drop before the next selector runs. `under_served` {partition: paths of queues that want more than they should
+    have}, in the order they were found.
     """
 
     __slots__ = (
@@ -133,11 +134,11 @@ class PreemptionRound:
         return self._queues[path][partition]
 
     def find_queue(self, path: str, partition: str) -> TempQueuePerPartition | None:
-        """As queue_at; None for a queue or partition that the round does not know."""
+        """Like queue_at; None for a queue or partition that the round does not know."""
         return self._queues.get(path, {}).get(partition)
 
     def known_queue(self, name: str, partition: str) -> TempQueuePerPartition:
-        """As queue_at, by the queue name that a container carries, which may be a short name."""
+        """Like queue_at, for the queue name in a container, which may be a short name."""
         queue = self.find_queue(name, partition)
         if queue is None:
             text = f"This shouldn't happen, cannot find TempQueuePerPartition for queueName={name}"
@@ -167,7 +168,7 @@ class PreemptionRound:
         return self.context.nodes[container.node_id].partition
 
     def obtainable(self, path: str) -> dict[str, Resource]:
-        """{partition: what is to be taken of a leaf} (getResToObtainByPartitionForLeafQueue)."""
+        """{partition: the amount to preempt in a leaf} (getResToObtainByPartitionForLeafQueue)."""
         return {
             leaf.partition: leaf.to_obtain
             for leaf in self.partitions_of(path)
@@ -187,16 +188,16 @@ class PreemptionRound:
                 application.deduct(self.calculator, queue.whole, container.resource)
 
     def try_take(self, victim: Victim, wanted: dict[str, Resource], chosen: Victims, *, conservative: bool) -> bool:
-        """Choose the container if it contributes to `wanted` {partition: resource}; lower that and `allowed`.
+        """Choose the container if it contributes to `wanted` {partition: resource}; then reduce `wanted` and `allowed`.
 
         `conservative`: only while every resource type is wanted. A container may be larger than what is still wanted.
-        tryPreemptContainerAndDeductResToObtain.
+        Source: tryPreemptContainerAndDeductResToObtain.
         """
         container = victim.container
         partition = self.partition_of(container)
         if container in self.victims or partition not in wanted:
             return False
-        # -1: a type of which nothing is wanted must not count as satisfied.
+        # -1, because a type of which nothing is wanted must not count as satisfied.
         lacking = wanted[partition]
         lacking = wanted[partition] = lacking.with_values(value or -1 for value in lacking.values())
         calculator, size = self.calculator, container.resource
@@ -217,7 +218,7 @@ class PreemptionRound:
         return True
 
     def choose(self, victim: Victim, chosen: Victims) -> None:
-        """Add a victim, to those of its selector and of the round."""
+        """Add a victim to the victims of its selector and to those of the round."""
         self.victims.add(victim)
         chosen.add(victim)
 
@@ -231,7 +232,7 @@ class PreemptionRound:
 
 
 def _leaf_paths(root: TempQueuePerPartition) -> list[str]:
-    """The leaves in the order of Java's hash sets, nested up the tree (getLeafQueueNames)."""
+    """The paths of the leaves, in the order in which Hadoop's nested hash sets iterate (getLeafQueueNames)."""
     if not root.children and not isinstance(root.queue, ParentQueue):
         return [root.path]
     return hash_order([path for child in root.children for path in _leaf_paths(child)], string_hash)

@@ -1,7 +1,7 @@
-"""Takes for the reservations of queues with a higher priority: Hadoop's QueuePriorityContainerCandidateSelector.
+"""Preempts for reservations of queues with a higher priority: Hadoop's QueuePriorityContainerCandidateSelector.
 
-A leaf may take from another one if, just below their lowest common queue, its branch has the higher priority. It takes
-on the node of a reservation that has waited long enough, while the leaf is below its guarantee.
+A leaf may preempt from another one if, just below their lowest common queue, its branch has the higher priority. It
+does so on the node of a reservation that has waited long enough, while the leaf is below its guarantee.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from rm.scheduler.model.rm_container import RMContainer, RMContainerReserved
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.preemption.preemption_round import PreemptionReason, PreemptionRound, Victim, Victims
 from rm.scheduler.preemption.temp_queue_per_partition import TempQueuePerPartition
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.ids import NodeId
 from yarn.resource import Resource
 
 
 def select_by_queue_priority(the_round: PreemptionRound) -> Victims:
-    """The victims; none unless some queue has a higher priority than another one."""
+    """Choose victims; none unless some queue has a higher priority than another one."""
     above = _priorities(the_round)
     return _QueuePriorityCandidates(the_round, above).select() if above else Victims()
 
 
 def _priorities(the_round: PreemptionRound) -> set[tuple[str, str]]:
-    """{(leaf, leaf that it may take from)}."""
+    """{(leaf, leaf from which it may preempt)}."""
     leaves = [the_round.queue_at(path, NO_LABEL) for path in the_round.leaf_paths]
     found: set[tuple[str, str]] = set()
     for first in leaves:
@@ -43,7 +43,7 @@ def _priorities(the_round: PreemptionRound) -> set[tuple[str, str]]:
 def _below_common(
     first: TempQueuePerPartition, second: TempQueuePerPartition
 ) -> tuple[TempQueuePerPartition, TempQueuePerPartition]:
-    """The ancestors of both, or they themselves, just below their lowest common ancestor."""
+    """The two ancestors (or the queues themselves) just below the lowest common ancestor of two queues."""
     one, other = _from_root(first), _from_root(second)
     depth = 0
     while one[depth] is other[depth]:
@@ -94,7 +94,10 @@ class _QueuePriorityCandidates:
         return self._chosen
 
     def _in_order(self, containers: Iterable[RMContainer]) -> list[RMContainer]:
-        """Those of queues of higher priority first, then the oldest; of one heartbeat in the order of placement."""
+        """The reservations, those of queues with higher priority first, then the oldest.
+
+        The reservations of one heartbeat are in the order of placement.
+        """
         return sorted(containers, key=cmp_to_key(self._compare))
 
     def _compare(self, a: RMContainer, b: RMContainer) -> int:
@@ -105,7 +108,7 @@ class _QueuePriorityCandidates:
         return a.started_ms - b.started_ms
 
     def _is_satisfied(self, path: str, partition: str) -> bool:
-        """True if the leaf has its guarantee, not counting reservations but what is being freed for it."""
+        """True if the leaf has its guarantee: without its reservations, and with what is being freed for it."""
         queue = self._round.find_queue(path, partition)
         if queue is None:
             return False
@@ -114,9 +117,9 @@ class _QueuePriorityCandidates:
         return self._round.calculator.greater_or_equal(self._round.cluster, held, queue.guaranteed)
 
     def _enough_on(self, node: SchedulerNode, reserved: RMContainer, *, moving: bool) -> list[RMContainer] | None:
-        """The containers to take on the node for the reservation; None if not enough can be taken.
+        """The containers to preempt on the node for the reservation; None if not enough can be preempted.
 
-        canPreemptEnoughResourceForAsked.
+        Source: canPreemptEnoughResourceForAsked.
         """
         if node.node_id in self._touched or (moving and node.reserved_container is not None):
             return None
@@ -151,7 +154,7 @@ class _QueuePriorityCandidates:
             self._round.allowed = self._round.allowed - container.resource
 
     def _move(self, reserved: RMContainer, nodes: list[SchedulerNode]) -> None:
-        """Move the reservation to a node where enough could be taken (tryToMakeBetterReservationPlacement)."""
+        """Move the reservation to a node on which enough can be preempted (tryToMakeBetterReservationPlacement)."""
         for node in nodes:
             if not self._may_move(reserved, node) or self._enough_on(node, reserved, moving=True) is None:
                 continue
@@ -159,7 +162,11 @@ class _QueuePriorityCandidates:
                 self._touched.add(node.node_id)
 
     def _may_move(self, reserved: RMContainer, node: SchedulerNode) -> bool:
-        """True if it is not for a container update, may be placed on any host, and asks for the node's partition."""
+        """True if the reservation may be moved to another node of the partition.
+
+        It must not be for a container update, it must be placeable on any host, and it must request the node's
+        partition.
+        """
         attempt = self._round.applications.attempt_of(reserved.id.application_id)
         if reserved.key.container_id is not None or attempt is None:
             return False

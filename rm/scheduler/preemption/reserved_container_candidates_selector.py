@@ -1,8 +1,8 @@
-"""Takes what a reservation lacks on its node: Hadoop's ReservedContainerCandidatesSelector ("surgical" preemption).
+"""Preempts what a reservation lacks on its node: Hadoop's ReservedContainerCandidatesSelector ("surgical" preemption).
 
-Plain selection frees an amount of a queue, on any nodes; a large container needs it on one node. Here each node with
-a reservation is tried: which of its containers, the newest first, would have to go, within what their queues are to
-lose? The node with the least loss for the amount reserved comes first.
+The FIFO selector frees an amount of a queue, on any nodes; a large container needs that amount on one node. Here, for
+each node with a reservation, containers of the node are chosen, the newest first, within what their queues are to lose.
+The node with the least loss for the amount reserved comes first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from yarn.resource import Resource
 
 
 def select_for_reservations(the_round: PreemptionRound) -> Victims:
-    """The victims. A node on which not enough can be freed loses nothing."""
+    """Choose victims. A node on which not enough can be freed loses nothing."""
     PreemptableResourceCalculator(the_round, counts_reserved=True, balances=False).compute()
     quotas = {path: the_round.obtainable(path) for path in the_round.leaf_paths}
     nodes = [node for node in the_round.context.nodes_in_hash_order() if node.reserved_container is not None]
@@ -33,7 +33,7 @@ def select_for_reservations(the_round: PreemptionRound) -> Victims:
 
 
 class _NodeCandidates:
-    """A node with a reservation. `quotas` {leaf: {partition: what may be taken from it}}."""
+    """A node with a reservation. `quotas` {leaf: {partition: the amount that may be preempted in it}}."""
 
     __slots__ = ("_node", "_partition", "_quotas", "_required", "_round")
 
@@ -46,7 +46,7 @@ class _NodeCandidates:
         self._required = node.reserved_container.resource
 
     def cost(self) -> float | None:
-        """Lost / reserved resources, a 32-bit float; None if nothing has to be, or not enough can be, taken."""
+        """Lost / reserved resources, a 32-bit float; None if nothing has to be preempted, or not enough can be."""
         room, lost = self._node.within_reach, self._round.none
         if self._suffices(room):
             return None
@@ -61,9 +61,9 @@ class _NodeCandidates:
         return None
 
     def take(self) -> list[RMContainer]:
-        """The containers to choose, subtracted from the quotas; none if they are no longer sufficient.
+        """The containers to choose, subtracted from the quotas; none if the quotas are no longer sufficient.
 
-        Then the quotas of the queues are restored, but not the amount that the round allows, as in Hadoop.
+        Then the quotas of the queues are restored, but, as in Hadoop, not the amount that the round allows.
         """
         room, taken = self._node.within_reach, list[RMContainer]()
         if self._suffices(room):
@@ -86,7 +86,7 @@ class _NodeCandidates:
         return self._round.calculator.fits_in(self._required, room)
 
     def _newest_first(self) -> list[RMContainer]:
-        """All but AM containers and those that are killable anyway."""
+        """All containers except AM containers and those that are killable anyway, the newest first."""
         containers = sorted(self._node.containers.values(), key=lambda live: live.id, reverse=True)
         return [live for live in containers if live.id not in self._node.killable and not live.is_am]
 

@@ -16,9 +16,10 @@ from yarn.resource import Resource, componentwise_max, componentwise_min
 
 
 class TempUserPerPartition:
-    """A user in a leaf. `limit`: what the user may use besides AM containers; `ideal`: what of it was distributed.
+    """A user in a leaf.
 
-    `selected`: what earlier selectors chose. `has_paid`: what is above the limit has been claimed.
+    `limit`: what the user may use besides AM containers. `ideal`: how much of the limit was distributed. `selected`:
+    what earlier selectors chose. `has_paid`: what the user has above the limit has been claimed.
     """
 
     __slots__ = ("am_used", "has_paid", "ideal", "limit", "selected", "used")
@@ -36,8 +37,11 @@ class TempUserPerPartition:
 
 
 class TempAppPerPartition:
-    """An application. `ideal`: what it should have; `wanted_of_others`: what it lacks of that; `to_be_preempted`: what
-    it could lose; `to_obtain`: what it is to lose (actuallyToBePreempted)."""
+    """An application on one partition.
+
+    `ideal`: what it should have. `wanted_of_others`: how much it has less than that. `to_be_preempted`: what it could
+    lose. `to_obtain`: what it is to lose (actuallyToBePreempted).
+    """
 
     __slots__ = (
         "am_used",
@@ -74,13 +78,14 @@ class TempAppPerPartition:
 
 
 class TempQueuePerPartition:
-    """A queue. `whole`: the partition's resources. `used`, `reserved`: at the start of the round. `killable`: the part
-    of `used` that is killed as soon as it is needed. `pending`: requested and within user limits;
-    `pending_without_reserved`: the same without what is reserved for it.
+    """A queue on one partition.
 
-    `ideal`: what it should have. `preemptable_extra`, `untouchable_extra`: what it has above its guarantee and may,
-    or may not, lose. `to_be_preempted`: what it has above `ideal`. `to_obtain`: how much of that this round takes
-    (actuallyToBePreempted). `share`: of each resource type, its fraction of what is left to distribute.
+    `whole`: the partition's resources. `used`, `reserved`: at the start of the round. `killable`: the part of `used`
+    that is killed as soon as it is needed. `pending`: requested and within user limits. `pending_without_reserved`: the
+    same without what is reserved for the queue. `ideal`: what the queue should have. `preemptable_extra`,
+    `untouchable_extra`: what it has above its guarantee and may, or may not, lose. `to_be_preempted`: what it has above
+    `ideal`. `to_obtain`: how much of `to_be_preempted` this round takes (actuallyToBePreempted). `share`: for each
+    resource type, the queue's fraction of what is left to distribute.
     """
 
     __slots__ = (
@@ -145,23 +150,25 @@ class TempQueuePerPartition:
 
     @property
     def is_protected(self) -> bool:
-        """True if nothing may be taken from it (disable_preemption)."""
+        """True if nothing may be preempted from the queue (disable_preemption)."""
         return self.queue.configuration.preemption_disabled
 
     @property
     def leaf(self) -> LeafQueue | None:
-        """The queue if it is a leaf."""
+        """The queue as a LeafQueue; only for leaves."""
         return self.queue if isinstance(self.queue, LeafQueue) else None
 
     def add_child(self, child: TempQueuePerPartition) -> None:
-        """Add a child; its demand counts here too."""
+        """Add a child; its demand counts in this queue, too."""
         child.parent = self
         self.children.append(child)
         self.pending = self.pending + child.pending
         self.pending_without_reserved = self.pending_without_reserved + child.pending_without_reserved
 
     def update_extras(self, calculator: ResourceCalculator) -> None:
-        """What it has above its guarantee, and how much of that may be taken (updatePreemptableExtras)."""
+        """Compute what the queue has above its guarantee, and how much of that may be preempted
+        (updatePreemptableExtras).
+        """
         none = self.none
         extra = self.used - self.guaranteed
         if calculator.less(self.whole, extra, none):

@@ -1,19 +1,30 @@
-"""Why an application does not get its containers: the last refusal on each node, by the application and its queues."""
+"""Why an application does not get its containers, and which settings could change that.
+
+An obstacle is the last refusal on a node, by the application or one of its queues. Its remedies are the configuration
+keys behind the refusal, with their current values. If a queue's limit comes from a queue above it, the key of the queue
+above is returned. If the size of the cluster is the limit, no setting is returned.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from msgspec import Struct
 
+from rm.scheduler.config.checks import capacity_key
+from rm.scheduler.config.queue_templates import LEAF_TEMPLATE, QUEUE_CREATION
 from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
-from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.refusals import REFUSALS_MAX, Reason, Refusal
+from yarn.configuration import Configuration
 from yarn.ids import NodeId
-from yarn.settings.scheduler import ROOT
+from yarn.protocols.inspection import SettingInForce
+from yarn.resource import MEMORY_MB, VCORES, Resource
+from yarn.settings.scheduler import PREFIX, ROOT, queue_key
 
 _SATISFIED = frozenset({Reason.QUEUE_SATISFIED, Reason.APPLICATION_SATISFIED})
 
@@ -31,10 +42,12 @@ class Obstacle(Struct, frozen=True):
 
 
 def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> list[Obstacle]:
-    """First why the application or its AM may not start; then the refusals node by node, its own and its queues'.
+    """The obstacles of an attempt.
 
-    A check that a node's last heartbeat did not reach is reported with the time of the older heartbeat. Refusals that
-    only say that nothing is requested are omitted. Last come those of `nodes` that are reserved for others.
+    First comes why the application or its AM may not start; then the refusals of each node, by the attempt and by its
+    queues; last those of `nodes` that are reserved for other applications. A check that a node's last heartbeat did not
+    reach is reported with the time of an older heartbeat. Refusals that only state that nothing is requested are
+    omitted.
     """
     subject = str(attempt.attempt_id)
     leaf = LeafQueue.of(attempt)
@@ -55,7 +68,10 @@ def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> l
 
 
 def _reserved_for_others(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> Iterator[Obstacle]:
-    """On such a node only the reservation is considered, so no refusal is recorded there."""
+    """Obstacles for nodes that are reserved for other applications.
+
+    On such a node only the reservation is considered, so the scheduler records no refusal there.
+    """
     for node in nodes:
         container = node.reserved_container
         if container is not None and container.id.application_id != attempt.attempt_id.application_id:
@@ -65,3 +81,149 @@ def _reserved_for_others(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNod
 
 def _kept(subject: str, node_id: NodeId, refusal: Refusal) -> list[Obstacle]:
     return [] if refusal.reason in _SATISFIED else [Obstacle(subject, node_id, refusal)]
+
+
+PERCENT = " %"
+_NODE_KEYS = {
+    MEMORY_MB: "yarn.nodemanager.resource.memory-mb",
+    VCORES: "yarn.nodemanager.resource.cpu-vcores",
+}
+
+
+class Remedies:
+    """The settings behind the refusals of one application."""
+
+    def __init__(self, application: FiCaSchedulerApp, context: SchedulerContext) -> None:
+        self._application = application
+        self._context = context
+        self._of_reason: dict[Reason, Callable[[Refusal, CSQueue, str], Iterator[SettingInForce]]] = {
+            Reason.QUEUE_MAXIMUM: self._maximum,
+            Reason.QUEUE_HEADROOM: self._maximum,
+            Reason.COMMIT_QUEUE_MAXIMUM: self._maximum,
+            Reason.USER_LIMIT: self._user_limit,
+            Reason.COMMIT_USER_LIMIT: self._user_limit,
+            Reason.AM_QUEUE_LIMIT: self._am_limit,
+            Reason.AM_USER_LIMIT: self._am_user_limit,
+            Reason.PARALLEL_LIMIT: self._parallel,
+            Reason.NO_ACCESS: self._labels,
+            Reason.NODE_OFF_SWITCH_DELAY: self._locality_delay,
+            Reason.NODE_TOTAL_TOO_SMALL: self._node_size,
+            Reason.NODE_TOO_SMALL: self._smallest,
+            Reason.REQUEST_AM_ON_SHARED_LABEL: self._am_on_shared_label,
+        }
+
+    def of(self, refusal: Refusal, queue: CSQueue, partition: str) -> tuple[SettingInForce, ...]:
+        """The settings behind a refusal by `queue`, or by the application in it, on a node of the partition."""
+        find = self._of_reason.get(refusal.reason)
+        return tuple(find(refusal, queue, partition)) if find is not None else ()
+
+    def _maximum(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        binding = self._binding(refusal, queue, partition)
+        if binding.path != ROOT:
+            name = capacity_key(binding.path, partition, "maximum-")[len(queue_key(binding.path, "")) :]
+            yield self._own(binding, name, "100", unit=PERCENT)
+
+    def _binding(self, refusal: Refusal, queue: CSQueue, partition: str) -> CSQueue:
+        """The queue whose maximum is the limit: the queue itself, or the fullest one above.
+
+        If a queue's maximum is all of its parent's, then the parent's is the limit.
+        """
+        maximum, bound = queue.effective_maximum(partition), refusal.bound
+        if bound is not None and bound not in (maximum, maximum - _in_use(queue, partition)):
+            above = [found for found in _upwards(queue) if found is not queue]
+            queue = max(above, key=lambda found: _fullness(found, partition), default=queue)
+        while queue.parent is not None and queue.parent.effective_maximum(partition) == queue.effective_maximum(
+            partition
+        ):
+            queue = queue.parent
+        return queue
+
+    def _user_limit(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        leaf = self._application.leaf
+        yield self._own(leaf, "user-limit-factor", "1", common=True)
+        yield self._own(leaf, "minimum-user-limit-percent", "100", common=True, unit=PERCENT)
+
+    def _am_limit(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        yield self._own(self._application.leaf, "maximum-am-resource-percent", "0.1", common=True)
+
+    def _am_user_limit(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        yield from self._am_limit(refusal, queue, partition)
+        yield from self._user_limit(refusal, queue, partition)
+
+    def _parallel(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        full = [
+            found
+            for found in _upwards(self._application.leaf)
+            if found.runnable_total() >= found.configuration.max_parallel_apps
+        ]
+        for found in full:
+            limit = str(found.configuration.max_parallel_apps)
+            yield self._own(found, "max-parallel-apps", limit, common=True)
+        if not full:
+            user = self._application.user
+            own = f"{PREFIX}user.{user}.max-parallel-apps"
+            key = own if own in self._context.settings.source else f"{PREFIX}user.max-parallel-apps"
+            yield SettingInForce(key, str(self._context.settings.user_max_parallel_apps(user)))
+
+    def _labels(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        labels = ",".join(queue.configuration.accessible_labels)
+        yield SettingInForce(queue_key(queue.path, "accessible-node-labels"), labels)
+
+    def _locality_delay(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        yield SettingInForce(f"{PREFIX}node-locality-delay", str(self._context.settings.node_locality_delay))
+
+    def _node_size(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        """The size that the node registered with; the key is in the node's own configuration."""
+        has = {} if refusal.bound is None else refusal.bound.amounts()
+        for name, amount in ({} if refusal.asked is None else refusal.asked.amounts()).items():
+            if name in _NODE_KEYS and amount > has.get(name, 0):
+                yield SettingInForce(_NODE_KEYS[name], str(has.get(name, 0)))
+
+    def _smallest(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        for name, amount in self._context.minimum_allocation.amounts().items():
+            if name in (MEMORY_MB, VCORES):
+                key = f"yarn.scheduler.minimum-allocation-{'mb' if name == MEMORY_MB else name}"
+                yield SettingInForce(key, str(amount))
+
+    def _am_on_shared_label(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        yield SettingInForce("yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation", "false")
+
+    def _own(self, queue: CSQueue, name: str, default: str, *, common: bool = False, unit: str = "") -> SettingInForce:
+        """The queue's key, or with `common` the key for all queues if only that is set; see `_key_of`."""
+        source = self._context.settings.source
+        key = _key_of(queue, name, source)
+        if common and key not in source and f"{PREFIX}{name}" in source:
+            key = f"{PREFIX}{name}"
+        value = source.get_trimmed(key, default)
+        is_number = value.replace(".", "", 1).isdigit()
+        return SettingInForce(key, value + unit if is_number else value)
+
+
+def _key_of(queue: CSQueue, name: str, source: Configuration) -> str:
+    """The key of the queue's property; for a queue created on demand, in its parent's template."""
+    if not queue.configuration.is_dynamic and not queue.configuration.is_auto_created:
+        return queue_key(queue.path, name)
+    parent = queue.path.rpartition(".")[0]
+    if queue.configuration.is_auto_created:
+        return queue_key(parent, f"{LEAF_TEMPLATE}{name}")
+    own = f"{QUEUE_CREATION}{'leaf' if queue.configuration.is_leaf else 'parent'}-template.{name}"
+    return queue_key(parent, own if queue_key(parent, own) in source else f"{QUEUE_CREATION}template.{name}")
+
+
+def _upwards(queue: CSQueue) -> Iterator[CSQueue]:
+    found: CSQueue | None = queue
+    while found is not None:
+        yield found
+        found = found.parent
+
+
+def _fullness(queue: CSQueue, partition: str) -> float:
+    """The largest used fraction of the queue's maximum, over the resource types."""
+    used, maximum = _in_use(queue, partition).values(), queue.effective_maximum(partition).values()
+    return max((part / whole for part, whole in zip(used, maximum, strict=True) if whole > 0), default=0.0)
+
+
+def _in_use(queue: CSQueue, partition: str) -> Resource:
+    """The usage as the queue's own check counts it: without containers that lazy preemption can kill."""
+    used = queue.usage.used(partition)
+    return used - queue.context.killables.resource(queue.path, partition) if isinstance(queue, ParentQueue) else used

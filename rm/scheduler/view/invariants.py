@@ -4,7 +4,7 @@ The numbers are those of docs/design/invariants.md: the resources of nodes add u
 containers to users, leaves and parents (I-04 to I-06), no queue is above its maximum (I-08), usage by AMs (I-10) and
 counts (I-11) add up, nothing pending is negative (I-14), a container is in one place (I-15), a node has at most one
 reservation, which has an owner (I-18, I-19), containers held are alive (I-28), what an application keeps is bounded
-(I-64). What must hold when an allocation is committed is in rm.scheduler.placement.commit_watch.
+(I-64). What must hold when an allocation is committed is in rm.scheduler.view.event_invariants.
 
 Hadoop itself violates some of them, and so does this scheduler: see `BROKEN_BY_HADOOP`.
 """
@@ -22,7 +22,7 @@ from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.rm_container import RMContainerState
 from rm.scheduler.model.usage import ResourceUsage
 from rm.scheduler.request_checks import BLACKLIST_MAX, REMEMBERED_RELEASES_MAX, REQUESTS_MAX
-from yarn.asks import ANY
+from yarn.containers import ANY
 from yarn.ids import ContainerId
 from yarn.resource import Resource
 
@@ -40,7 +40,7 @@ BROKEN_BY_HADOOP = {
     "I-14 (miscounted)": "an AM requests a negative number of containers, which stay subtracted from what is pending, "
     "or more vcores than 32 bits hold, which are truncated",
 }
-"""{invariant: which of Hadoop's decisions violates it}. All others always hold."""
+"""{invariant: the decision of Hadoop's that violates it}. All other invariants always hold."""
 
 
 class _HasUsage(Protocol):
@@ -107,7 +107,10 @@ def _users(scheduler: CapacityScheduler) -> Iterator[str]:
 
 
 def _maximum(scheduler: CapacityScheduler) -> Iterator[str]:
-    """Not checked where resources of a non-exclusive partition are borrowed: these count against no maximum."""
+    """I-08: no queue is above its maximum.
+
+    Not checked on a non-exclusive partition on which containers without a label run: these count against no maximum.
+    """
     calculator = scheduler.context.calculator
     borrowed = {
         (queue, partition) for leaf in _leaves(scheduler) for partition in leaf.borrowed for queue in _up_from(leaf)
@@ -179,7 +182,7 @@ def _differences_of_pending(scheduler: CapacityScheduler) -> Iterator[str]:
 
 
 def _bounds(scheduler: CapacityScheduler) -> Iterator[str]:
-    """What one application keeps is within its limits, and its count of requests, which is limited, is right."""
+    """I-64: what one application keeps is within its limits, and its number of requests is counted correctly."""
     for attempt in _attempts(scheduler):
         rows = sum(1 for _ in attempt.requests.rows())
         if rows != attempt.requests.row_count or rows > REQUESTS_MAX:
@@ -214,7 +217,10 @@ def _reservation(node: SchedulerNode, owned: bool) -> Iterator[str]:
 
 
 def _reservation_owners(scheduler: CapacityScheduler) -> Iterator[str]:
-    """A cancelled request keeps its reservation until the node's next heartbeat, which is not a violation."""
+    """I-19: every reservation has an owner.
+
+    A cancelled request keeps its reservation until the node's next heartbeat, which is not a violation.
+    """
     for node in scheduler.nodes.values():
         container = node.reserved_container
         if container is None:
@@ -228,7 +234,10 @@ def _reservation_owners(scheduler: CapacityScheduler) -> Iterator[str]:
 
 
 def _places(scheduler: CapacityScheduler) -> Iterator[str]:
-    """A completed container stays on its node until the NM has reported it, and nowhere else."""
+    """I-15: a container is in one place.
+
+    A completed container is on its node until the NM has reported its end, and nowhere else.
+    """
     seen: dict[ContainerId, SchedulerNode] = {}
     for node in scheduler.nodes.values():
         for container_id in node.containers:
@@ -239,7 +248,7 @@ def _places(scheduler: CapacityScheduler) -> Iterator[str]:
     for attempt in _attempts(scheduler):
         for held_as, container in attempt.live_containers.items():
             if held_as != container.id:
-                continue  # It is being decreased and held twice until then: see ContainerUpdates.decrease.
+                continue  # A container that is being decreased is held twice: see container_updates._decrease.
             if container.id in owners:
                 yield f"{container.id}: belongs to both {owners[container.id]} and {attempt}"
             owners[container.id] = attempt
@@ -265,7 +274,7 @@ def _up_from(leaf: CSQueue) -> Iterator[CSQueue]:
 
 
 def _partitions(*holders: _HasUsage) -> list[str]:
-    """All partitions on which any of them ever had usage."""
+    """All partitions on which any of these usages ever had a booking."""
     return list(dict.fromkeys(partition for holder in holders for partition in holder.usage.partitions()))
 
 

@@ -18,7 +18,7 @@ from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 SETTINGS = {
-    # Multiplied by the fast factor: a dead node is lost after one second.
+    # These times are multiplied by the fast factor: a dead node is lost after one second.
     "yarn.nm.liveness-monitor.expiry-interval-ms": "20000",
     CHECK_INVARIANTS.key: "true",
 }

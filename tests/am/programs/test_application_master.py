@@ -1,4 +1,4 @@
-"""ApplicationMaster: events reach the application, and its actions a fake RM and a fake NM."""
+"""ApplicationMaster delivers events to the application, and its actions to a fake RM and a fake NM."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_an_application_runs_its_container_and_unregisters() -> None:
 
 
 async def test_requests_made_at_registration_are_sent_with_the_first_heartbeat() -> None:
-    """Heartbeats may be far apart: here there is no second one."""
+    """Heartbeats may be far apart. In this test there is no second one."""
 
     class OneBeat(DistributedShellCore):
         def handle(self, event: Event, now_ms: int) -> list[Action]:
@@ -98,7 +98,7 @@ async def test_the_application_learns_of_a_refused_start_and_releases_the_contai
 
 
 async def test_a_container_lost_with_its_node_while_the_rm_was_down_runs_again() -> None:
-    """Nobody reports its end: the ResourceManager has forgotten it, and the NodeManager is a new process."""
+    """Nobody reports the end: the ResourceManager has forgotten the container, and the NodeManager is a new process."""
     manager, node = FakeResourceManager(), FakeNodeManager()
 
     class Restarting(DistributedShellCore):
@@ -141,7 +141,7 @@ async def test_a_container_that_ended_with_its_node_is_not_started_on_the_next_o
         return response
 
     async def know_nothing(caller: object, container_ids: object) -> GetContainerStatusesResponse:
-        """The new NodeManager, once it can be reached."""
+        """Answer as a new NodeManager that can be reached again."""
         await is_told.wait()
         return GetContainerStatusesResponse()
 
@@ -153,7 +153,7 @@ async def test_a_container_that_ended_with_its_node_is_not_started_on_the_next_o
                 is_told.set()
             return super().handle(event, now_ms)
 
-    # Time enough for a second start.
+    # This is enough time for a second start.
     later = [reply() for _ in range(20)]
     application = Told(Width(1, GB, priority=1), lambda number: HELLO)
     replies = (reply(), allocated_on, *later, reply(completed=(ended(2, -100),)), lambda node: allocated_on(node, 3))

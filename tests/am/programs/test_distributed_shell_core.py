@@ -1,4 +1,4 @@
-"""N equal containers with the rules of Hadoop's DistributedShell ApplicationMaster (protocol 8.1)."""
+"""The core of the distributed shell follows the rules of Hadoop's DistributedShell ApplicationMaster."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_it_finishes_when_all_have_completed() -> None:
 
 
 def test_an_aborted_container_is_requested_again() -> None:
-    """DistributedShell: -100 lowers `allocated` and `requested`; the missing one is requested again."""
+    """As in DistributedShell, -100 lowers `allocated` and `requested`, and the missing container is requested again."""
     shell = registered(1)
     allocate(shell, 2)
     assert complete(shell, ended(2, -100)) == [RequestContainer(REQUEST)]

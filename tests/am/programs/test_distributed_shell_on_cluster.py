@@ -31,7 +31,7 @@ async def three_nodes(tmp_path: Path) -> AsyncIterator[Cluster]:
 
 @pytest.mark.case("I1")
 async def test_the_round_trip(three_nodes: Cluster) -> None:
-    """From the submission to the unregistration: each container has printed its number."""
+    """Each container prints its number, between the submission and the unregistration."""
     submission = shell("echo", "-shell_args", "$GREETING", "$YARN_SHELL_ID", "-shell_env", "GREETING=hello", count=3)
     application_id = await three_nodes.submit(submission)
     report = await three_nodes.end_of(application_id)
@@ -76,7 +76,7 @@ async def test_after_a_killed_am_there_is_another_attempt(three_nodes: Cluster) 
 
 @pytest.mark.case("I3")
 async def test_containers_are_kept_across_attempts(three_nodes: Cluster, tmp_path: Path) -> None:
-    """With keep-containers the second AM adopts the containers of the first: no container says hello twice."""
+    """With keep-containers the second AM adopts the containers of the first, so no container says hello twice."""
     script, gate = tmp_path / "hello.sh", tmp_path / "gate"
     script.write_text(f"echo hello\nwhile [ ! -e {gate} ]; do sleep 0.05; done\n")
     keep = "-keep_containers_across_application_attempts"
@@ -99,7 +99,7 @@ async def test_containers_are_kept_across_attempts(three_nodes: Cluster, tmp_pat
 
 @pytest.mark.case("I2")
 async def test_containers_of_a_lost_node_run_elsewhere(three_nodes: Cluster) -> None:
-    """A container that ends with -100 is requested again: DistributedShell ends with all containers completed."""
+    """A container that ends with -100 is requested again, so the application ends with all containers completed."""
     application_id = await three_nodes.submit(sleep_submission(4, 1.0))
     report = await three_nodes.client.wait(application_id, states=RUNNING, timeout_s=60)
     await until_containers(three_nodes, report.current_attempt_id, 5)

@@ -16,7 +16,7 @@ from yarn.states import FinalApplicationStatus
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
-# Memory for an AM and 15 containers of 128 MB.
+# The memory for an AM and 15 containers of 128 MB.
 SMALL = {"yarn.scheduler.minimum-allocation-mb": "128"}
 
 
@@ -42,7 +42,7 @@ async def test_an_elastic_application_grows_shrinks_and_grows_again(one_node: Cl
     app_id = await one_node.submit(elastic.parse([*options, *times]))
     await one_node.local.wait_containers(app_id, 8, DEADLINE_S)
     (busy,) = await one_node.local.wait_containers(app_id, 1, DEADLINE_S, exactly=True)
-    # What a lost worker had taken is done by another.
+    # Another worker runs the task that the lost worker had taken.
     await one_node.local.kill_container(busy.container_id)
 
     async def is_followed() -> bool:
@@ -58,7 +58,9 @@ async def test_an_elastic_application_grows_shrinks_and_grows_again(one_node: Cl
 
 
 async def test_a_gang_waits_releases_and_runs_when_all_members_fit(one_node: Cluster, tmp_path: Path) -> None:
-    """Two gangs of ten where fifteen fit: the second holds some, releases them, and tries again."""
+    """Two gangs of ten members share a cluster with room for fifteen: the second holds some, releases them, and tries
+    again.
+    """
     go = tmp_path / "go"
     waits = f"while ! test -e {shlex.quote(str(go))}; do sleep 0.05; done"
     first = await one_node.submit(gang.parse(["-shell_command", waits, "-num_containers", "10"]))

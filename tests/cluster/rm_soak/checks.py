@@ -64,7 +64,7 @@ def notes(path: Path) -> list[Note]:
 
 
 async def check_application(cluster: LocalCluster, one: Submitted, tally: Tally) -> list[str]:
-    """It exists as last acknowledged to its user, and its containers did their work once."""
+    """The application exists as last acknowledged to its user, and its containers did their work once."""
     app = one.application_id
     try:
         report = await cluster.client.report(app)
@@ -92,7 +92,7 @@ def refusals(cluster: LocalCluster, app: ApplicationId) -> Counter[int]:
 
 
 def _as_acknowledged(one: Submitted, report: ApplicationReport) -> Iterator[str]:
-    """The user, the final report, the queue, the priority and the kill are what was acknowledged."""
+    """The user, the final report, the queue, the priority and the kill equal those that were acknowledged."""
     if report.user != one.user:
         yield f"belongs to {report.user}, was submitted by {one.user}"
     if one.final is None:

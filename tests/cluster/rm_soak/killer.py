@@ -19,7 +19,7 @@ WAIT_S_MAX = 3.0
 """How long to wait for a submission after which to kill."""
 PAUSE_S_MAX = 1.2
 START_S_MAX = 0.15
-"""A starting ResourceManager is killed within this time."""
+"""The time, in seconds, within which a starting ResourceManager is killed."""
 QUICKLY = RetryPolicy(max_wait_ms=60_000, interval_ms=10)
 MOMENTS = ("whenever", "submitting", "acknowledged", "just back", "starting")
 
@@ -43,7 +43,10 @@ class Died(AssertionError):
 
 @dataclass
 class Killer:
-    """Kills `kills_max` times. `*_ms`: the times from a kill until it was ready, or had answered a client."""
+    """Kills the ResourceManager `kills_max` times.
+
+    `*_ms` are the times from a kill until it was ready, or had answered a client.
+    """
 
     cluster: LocalCluster
     load: Moments
@@ -95,7 +98,7 @@ class Killer:
         return killed_s
 
     async def _kill_while_it_starts(self) -> float:
-        """Kill it between its fork and its ready line, or soon after."""
+        """Kill the ResourceManager between its fork and its ready line, or soon after."""
         dead = self.cluster.rm
         async with asyncio.TaskGroup() as tasks:
             starting = tasks.create_task(self._start_killed())

@@ -160,7 +160,7 @@ class Load(Moments):
             setattr(one, name, answer if isinstance(answer, int) else value)
 
     async def _crash(self, one: Submitted) -> None:
-        """Kill its AM, if it gets one before it is over."""
+        """Kill the application's AM, if it gets one before it ends."""
         with contextlib.suppress(YarnException, TimeoutError):
             async with asyncio.timeout(3.0):
                 await self._cluster.kill_master(one.application_id)

@@ -27,9 +27,9 @@ from yarnling.cluster.processes import those_that_name
 USERS = ("ann", "bob", "cay", "dan", "eve")
 NODES = 3
 SETTLE_S = 30.0
-"""After the last application: until heartbeats have reported the last containers."""
+"""How long to wait after the last application until heartbeats have reported the last containers."""
 STUCK_S = 120.0
-"""After the last kill: how long applications may take to end."""
+"""How long applications may take to end after the last kill."""
 KILL_S = 12.0
 """How long one kill may take on average."""
 

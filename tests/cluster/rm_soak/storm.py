@@ -40,7 +40,7 @@ class Word:
     unsure: frozenset[str] = frozenset()
 
     def wrong(self, report: ApplicationReport | None) -> Iterator[str]:
-        """The differences to what the ResourceManager reports."""
+        """The differences between this record and the ResourceManager's report."""
         if report is None:
             yield f"{self.application_id}: lost"
             return
@@ -69,7 +69,7 @@ class Storm(Moments):
                 await asyncio.sleep(PAUSE_S * draw.random())
 
     async def check(self) -> list[str]:
-        """What the ResourceManager reports differently from its answers."""
+        """The differences between the ResourceManager's reports and its earlier answers."""
         async with ApplicationClientProtocol(self._address, token=self._token, retry=RETRY) as rm:
             reports = {report.application_id: report for report in await rm.get_applications(ApplicationFilter())}
         return [text for word in self.words for text in word.wrong(reports.get(word.application_id))]

@@ -15,8 +15,7 @@ from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.inspection import InspectionProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from yarn.applications import ApplicationFilter, ApplicationReport, ApplicationSubmissionContext
-from yarn.asks import ResourceRequest, UpdateContainerRequest
-from yarn.containers import Container, ContainerLaunchContext, Token
+from yarn.containers import Container, ContainerLaunchContext, ResourceRequest, Token, UpdateContainerRequest
 from yarn.errors import (
     ApplicationAttemptNotFoundException,
     ApplicationMasterNotRegisteredException,

@@ -1,4 +1,4 @@
-"""Which fuzzed messages may be sent: containers are real processes of the user who runs the fuzzer.
+"""Decides which fuzzed messages may be sent, because containers are real processes of the user who runs the fuzzer.
 
 Random text must never become a command. Commands, variables and names of links come from fixed sets, files lie below
 the run's directory, and nodes are on loopback addresses. Records are made that way (`launch_context`), and the bytes of

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 BAD = re.compile(
-    r"Traceback|a step failed|call failed|invariant broken|^\S+ \S+ (ERROR|CRITICAL) |never (retrieved|awaited)"
+    r"Traceback|an event failed|call failed|invariant broken|^\S+ \S+ (ERROR|CRITICAL) |never (retrieved|awaited)"
 )
 KNOWN = (
     # A user's entry in a queue goes with its last application, as in Hadoop, before its containers are over.

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from rm.core.placement_rules.mapping import REJECTED, MappingPlacement
-from rm.core.placement_rules.queues import FoundQueue
+from rm.core.placement_rules.mapping import REJECTED, FoundQueue, MappingPlacement
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException

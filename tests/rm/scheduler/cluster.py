@@ -34,11 +34,10 @@ from rm.scheduler.model.notices import (
     ReleaseTemporary,
 )
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
-from rm.scheduler.placement.commit_watch import CommitWatch
+from rm.scheduler.view.event_invariants import CommitWatch
 from rm.scheduler.view.invariants import violations
-from yarn.asks import ANY, ResourceRequest, UpdateContainerRequest
 from yarn.configuration import Configuration
-from yarn.containers import ContainerStatus
+from yarn.containers import ANY, ContainerStatus, ResourceRequest, UpdateContainerRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeLabel
 from yarn.resource import Resource

@@ -37,7 +37,7 @@ def test_an_unstarted_containers_resources_are_freed_at_once(start_cluster: Star
     assert cluster.node_of("n1").allocated.memory_mb == 2 * GB
 
 
-def test_a_container_released_before_it_was_fetched_is_requested_again(start_cluster: StartCluster) -> None:
+def test_a_container_released_before_it_was_acquired_is_requested_again(start_cluster: StartCluster) -> None:
     """RMContainerImpl has no transition to RELEASED here, so the AM gets no report; the request is restored."""
     cluster = start_one(start_cluster)
     assert cluster.release("app1", 2) == []

@@ -6,7 +6,7 @@ import pytest
 
 from rm.scheduler.placement.container_updates import INCORRECT_VERSION, INVALID_ID, OUTSIDE_RANGE, OUTSTANDING
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, Cluster
-from yarn.asks import UpdateContainerRequest
+from yarn.containers import UpdateContainerRequest
 from yarn.errors import YARNFeatureNotEnabledException
 from yarn.ids import ContainerId
 from yarn.resource import Resource

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rm.scheduler.model.requests import SchedulerKey
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from tests.rm.scheduler.conftest import StartCluster
-from yarn.asks import ResourceRequest
+from yarn.containers import ResourceRequest
 
 
 def start_racks(start_cluster: StartCluster, conf: dict[str, str] | None = None) -> Cluster:

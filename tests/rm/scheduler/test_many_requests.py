@@ -8,7 +8,7 @@ import pytest
 
 from rm.scheduler.placement.allocator import KEYS_A_VISIT_MAX
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, Cluster, row
-from yarn.asks import ResourceRequest, UpdateContainerRequest
+from yarn.containers import ResourceRequest, UpdateContainerRequest
 from yarn.ids import ContainerId
 from yarn.resource import Resource
 from yarn.states import ContainerUpdateType

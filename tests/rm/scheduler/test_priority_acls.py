@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.config.priority_acls import PriorityAcl, default_priority, may_have, read_priority_acls
+from rm.scheduler.config.acls import PriorityAcl, default_priority, may_have, read_priority_acls
 from rm.scheduler.config.reader import Reader
 from yarn.configuration import Configuration
 from yarn.faults import Fault

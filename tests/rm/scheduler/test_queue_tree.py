@@ -64,7 +64,7 @@ def test_after_a_refresh_children_are_in_javas_hash_order(start_cluster: StartCl
     assert list(cluster.scheduler.queues) == ["root", "root.a", "root.b", "root.c"]
 
 
-def test_a_refused_refresh_changes_nothing_but_that_order(start_cluster: StartCluster) -> None:
+def test_a_refused_refresh_changes_nothing_but_the_order_of_queues(start_cluster: StartCluster) -> None:
     conf = {"root.queues": "c,a", "root.c.capacity": "60", "root.a.capacity": "40"}
     cluster = start_cluster(conf, alone=True)
     cluster.node("n1", 10 * GB)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.capacity.demand import restore_requests, take_request
+from rm.scheduler.capacity.booking import restore_requests, take_request
 from rm.scheduler.model.requests import NodeType, SchedulerKey
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from tests.rm.scheduler.conftest import StartCluster

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from rm.scheduler.capacity.limits import can_assign, can_assign_to_user
 from rm.scheduler.model.context import RESPECT
 from rm.scheduler.model.requests import SchedulerKey
 from rm.scheduler.model.usage import ResourceLimits
-from rm.scheduler.placement.check import can_assign, can_assign_to_user
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.resource import Resource

@@ -174,7 +174,7 @@ def test_a_container_of_an_ended_application_is_a_violation() -> None:
 
 @pytest.mark.parametrize("kind", ["partition-masters-from-rm", "pause-master"])
 def test_an_isolated_am_may_retry_its_unregistration(kind: str) -> None:
-    """It never received the answer; the ResourceManager leaves it the time to retry."""
+    """The AM never received the answer, and the ResourceManager gives it time to retry."""
 
     def story(to_s: float, state: YarnApplicationState = YarnApplicationState.FINISHED) -> Story:
         run = Story().ends(10.0, state).am(3.0, to_s)

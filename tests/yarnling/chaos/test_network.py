@@ -1,4 +1,4 @@
-"""What a link does to a TCP stream: hold it back, delay it, reset it; it never changes the bytes."""
+"""What a link does to a TCP stream: it holds data back, delays or resets it, but never changes the bytes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Call:
 
 
 class Echo:
-    """An echo server; `received`: all bytes so far."""
+    """An echo server. `received` contains all bytes so far."""
 
     def __init__(self) -> None:
         self.received = b""

@@ -36,7 +36,7 @@ def test_target_nodes() -> None:
 
 
 def test_each_of_several_ams_gets_its_own_injection() -> None:
-    """Each has its own `pick`, so that two injections at once hit two AMs if there are two."""
+    """Each AM has its own `pick`, so two simultaneous injections hit two AMs if there are two."""
     fault = FaultPlan(KINDS["kill-master"], times=2, count=2)
     injections = schedule(plan_of(fault), 1)
     assert [injection.at_ms for injection in injections] == [1000, 1000, 2000, 2000]

@@ -45,14 +45,14 @@ def target_of(cluster: FakeCluster, directory: Path) -> TargetCluster:
 
 @pytest.fixture
 def signals(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """(process id, signal) of every signal sent."""
+    """(process id, signal) of every signal that was sent."""
     sent: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
     return sent
 
 
 async def test_a_daemon_without_a_process_gets_no_signal(tmp_path: Path, signals: list[tuple[int, int]]) -> None:
-    """Process id 0 would be this process group."""
+    """Process id 0 would mean this process's own group."""
     target = target_of(FakeCluster(daemon(0)), tmp_path)
     assert not target.is_up(0)
     target.pause(0)

@@ -13,7 +13,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 
 
 def offered(*words: str) -> list[str]:
-    """The completions of the last of `words`, as bash gets them from the function of --show-completion."""
+    """The completions for the last of `words`, as bash gets them from the function that --show-completion prints."""
     line = ("yarnling", *words)
     asked = {
         "_YARNLING_COMPLETE": "complete_bash",

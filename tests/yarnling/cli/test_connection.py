@@ -44,7 +44,10 @@ async def test_a_call_ends_when_the_supervisor_exits(supervisor: subprocess.Pope
 
 
 async def query_and_kill(client: CommandClient) -> None:
-    """What a command does; there is nothing left to kill when its cluster has stopped."""
+    """Query the cluster and try to kill it, as a command does.
+
+    There is nothing to kill when the cluster has stopped.
+    """
     async with client as rm:
         try:
             await rm.metrics()

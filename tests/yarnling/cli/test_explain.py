@@ -71,7 +71,7 @@ def test_obstacles_are_grouped_by_node_or_everywhere() -> None:
 
 
 def test_without_obstacles_the_reason_is_given() -> None:
-    assert lines(replace(WAITING, obstacles=()))[-1].startswith("Nothing has refused it yet")
+    assert lines(replace(WAITING, obstacles=()))[-1].startswith("No refusal yet")
     assert lines(replace(WAITING, asks=(), obstacles=(), reservations=()))[1:] == ["It has no pending requests."]
     over = replace(WAITING, state=YarnApplicationState.KILLED, asks=(), obstacles=(), reservations=())
     assert lines(over)[1:] == ["It has ended."]

@@ -12,7 +12,7 @@ from yarnling.cli.hadoop import form
     [(0.0, "0%"), (0.5, "50%"), (1.0, "100%"), (0.123456, "12.35%"), (0.005, ".5%"), (0.00001, "0%"), (0.1, "10%")],
 )
 def test_progress(fraction: float, text: str) -> None:
-    """DecimalFormat `###.##%`."""
+    """The format is that of Java's DecimalFormat `###.##%`."""
     assert form.progress(fraction) == text
 
 
@@ -20,7 +20,7 @@ def test_progress(fraction: float, text: str) -> None:
     ("number", "text"), [(0.0, ".00"), (50.0, "50.00"), (-1.0, "-1.00"), (0.125, ".12"), (0.375, ".38"), (-0.5, "-.50")]
 )
 def test_hundredths(number: float, text: str) -> None:
-    """DecimalFormat `#.00`: halves go to the even neighbour."""
+    """The format is that of Java's DecimalFormat `#.00`: halves are rounded to the even neighbour."""
     assert form.hundredths(number) == text
 
 
@@ -34,7 +34,7 @@ def test_a_time_that_has_not_come_is_not_available() -> None:
 
 
 def test_milliseconds_have_at_least_two_digits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SimpleDateFormat `SS`, and `hh`: midnight is 12."""
+    """The format is that of SimpleDateFormat's `SS`, and with `hh` midnight is 12."""
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     assert form.health_moment(1_795_222_740_005) == "Sat 21/Nov/26 12:59:00:05UTC"

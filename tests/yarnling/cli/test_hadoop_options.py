@@ -2,11 +2,9 @@
 
 import pytest
 
-from yarnling.cli.hadoop.application import APPLICATION
-from yarnling.cli.hadoop.attempt import ATTEMPT
+from yarnling.cli.hadoop.application import APPLICATION, ATTEMPT
 from yarnling.cli.hadoop.container import CONTAINER
-from yarnling.cli.hadoop.options import MissingArgument, UnrecognizedOption, parse, usage
-from yarnling.cli.hadoop.verb import execute
+from yarnling.cli.hadoop.verb import MissingArgument, UnrecognizedOption, execute, parse, usage
 from yarnling.cli.hadoop.verbs import rewritten
 
 OPTIONS = APPLICATION.options
@@ -62,7 +60,7 @@ def test_without_options_the_usage_is_printed(capsys: pytest.CaptureFixture[str]
 def test_the_meaning_of_a_long_option_is_on_the_next_line() -> None:
     lines = usage("container", CONTAINER.options).splitlines()
     line = lines.index(" -signal <CONTAINER_ID [COMMAND] ...>")
-    assert lines[line + 1].startswith(" " * 34 + "signal its processes")
+    assert lines[line + 1].startswith(" " * 34 + "send a signal to a container")
     assert max(map(len, lines)) <= 100
 
 

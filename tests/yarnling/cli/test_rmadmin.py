@@ -14,8 +14,8 @@ from yarn.protocols.admin import RefreshNodesRequest
 from yarn.resource import Resource
 from yarn.states import DecommissionType
 from yarnling.cli.hadoop import rmadmin
-from yarnling.cli.hadoop.options import parse
 from yarnling.cli.hadoop.rmadmin import BAD_RESOURCES, execute, labels_of, mappings_of, names_of, size_of
+from yarnling.cli.hadoop.verb import parse
 from yarnling.cluster.client import Client
 
 
@@ -100,13 +100,13 @@ def test_help_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_extra_words_after_a_refresh_print_its_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """With exit status 0, as in Hadoop; nothing is refreshed."""
+    """The exit status is 0, as in Hadoop, and nothing is refreshed."""
     assert execute(["-refreshQueues", "extra"]) == 0
     assert capsys.readouterr().err == "Usage: yarnling rmadmin [-refreshQueues]\n"
 
 
 class Admin:
-    """A ResourceManager whose nodes are decommissioning for this many polls."""
+    """A ResourceManager whose nodes are still decommissioning for this many polls."""
 
     def __init__(self, polls: int) -> None:
         self.polls = polls
@@ -142,7 +142,7 @@ async def test_a_client_waits_until_the_nodes_are_decommissioned(
 async def test_after_the_timeout_a_client_decommissions_forcefully(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """After the timeout plus five seconds: the ResourceManager enforces the timeout itself."""
+    """This happens five seconds after the timeout, because the ResourceManager itself enforces the timeout."""
     admin, facts = await waited(monkeypatch, polls=100, timeout_s=3)
     assert [request.type for request in admin.refreshes] == [DecommissionType.GRACEFUL, DecommissionType.FORCEFUL]
     assert facts == {"completed": False, "seconds": 8}

@@ -1,6 +1,6 @@
-"""The output of containers: complete lines as they appear, the rest at the end, without the ApplicationMaster's.
+"""The output of containers: complete lines as they appear, the rest at the end.  The ApplicationMaster's is left out.
 
-The ResourceManager has been restarted, so the id of the ApplicationMaster's container follows no pattern.
+The ResourceManager has been restarted here, so the id of the ApplicationMaster's container follows no pattern.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ADDRESSES = {"yarn.resourcemanager.address": "127.0.0.1:9"}
 
 
 class FakeClient(Client):
-    """Returns the attempts that the test has added to `known`."""
+    """A client that reports the attempts which the test has added to `known`."""
 
     def __init__(self, log_dir: Path) -> None:
         super().__init__(ADDRESSES, log_dirs=[log_dir])

@@ -7,8 +7,7 @@ from typing import Any, cast
 import pytest
 
 from wire.json_records import to_json
-from yarn.asks import ResourceRequest
-from yarn.containers import ContainerStatus
+from yarn.containers import ContainerStatus, ResourceRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.master import AllocateRequest, AllocateResponse
@@ -135,7 +134,7 @@ def test_filters_of_state_changes(wanted: Filter, passes: bool) -> None:
 
 
 def beat(response_id: int, **parts: Any) -> Call:
-    """A node's heartbeat, and its reply with `parts`; `containers` are the request's."""
+    """A node's heartbeat and its reply with `parts`. `containers` are those in the request."""
     containers = parts.pop("containers", ())
     health = NodeHealth(True, "", response_id)
     measured = ResourceUtilization(response_id, response_id, 0.1)

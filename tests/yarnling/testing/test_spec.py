@@ -40,7 +40,7 @@ def test_the_order_of_settings_does_not_matter() -> None:
         (request(racks=True), "racks = True: must be a number"),
         (request(fast=1), "fast = 1: must be True or False"),
         (request(scope="package"), "scope = 'package': must be one of function, class, module, session"),
-        (request(conf={"a": 1}), r"conf: 'a' = 1: must be texts \(write 'a': '1'\)"),
+        (request(conf={"a": 1}), r"conf: 'a' = 1: must be strings \(write 'a': '1'\)"),
         (request(settings="a=1"), "settings = 'a=1': must be {key: value}"),
     ],
 )

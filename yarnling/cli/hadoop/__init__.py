@@ -1,1 +1,1 @@
-"""Hadoop's own verbs, with the options, output and exit statuses of `yarn`: a module for each verb."""
+"""Hadoop's own verbs, one module for each, with the options, output and exit statuses of the `yarn` command."""

@@ -1,24 +1,26 @@
-"""`yarnling application` (or `app`): list, show, kill and change applications (Hadoop's ApplicationCLI)."""
+"""`yarnling application` (or `app`) and `yarnling applicationattempt` (Hadoop's ApplicationCLI).
+
+The commands list, show, kill and change applications, and list, show and fail application attempts.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-from yarn.applications import ApplicationFilter, ApplicationReport
-from yarn.errors import ApplicationNotFoundException, InvalidArgumentException
-from yarn.ids import ApplicationId
+from yarn.applications import ApplicationAttemptReport, ApplicationFilter, ApplicationReport
+from yarn.errors import ApplicationAttemptNotFoundException, ApplicationNotFoundException, InvalidArgumentException
+from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.java.values import parse_int, parse_long
 from yarn.states import FINAL_APPLICATION_STATES, YarnApplicationState
 from yarn.times import format_iso8601
 from yarnling.cli.hadoop import form
-from yarnling.cli.hadoop.options import Option
-from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
-from yarnling.cli.output import live, without_pages
+from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
+from yarnling.cli.output import NOT_AVAILABLE, live, without_pages
 
 ALL = "ALL"
 LISTED = (YarnApplicationState.SUBMITTED, YarnApplicationState.ACCEPTED, YarnApplicationState.RUNNING)
-"""The default of -list."""
+"""The states that -list shows by default."""
 
 WIDTHS = (30, 20, 20, 10, 10, 18, 18, 15, 35)
 HEADER = (
@@ -100,7 +102,7 @@ async def _status(call: Call) -> int:
     except ApplicationNotFoundException:
         call.show(None, f"Application with id '{application}' doesn't exist in RM or Timeline Server.")
         return REFUSED
-    # Hadoop ends the last line of the report, and then prints it as a line.
+    # Hadoop ends the report's last line with a newline and then prints it with println, which adds another newline.
     call.show(report, form.report("Application Report", _entries(report)) + "\n")
     return 0
 
@@ -127,7 +129,7 @@ def _entries(report: ApplicationReport) -> list[tuple[str, object]]:
             "Aggregate Resource Preempted",
             f"{used.preempted_memory_seconds} MB-seconds, {used.preempted_vcore_seconds} vcore-seconds",
         ),
-        ("Log Aggregation Status", report.log_aggregation.name),
+        ("Log Aggregation Status", "N/A" if report.log_aggregation is None else report.log_aggregation.name),
         ("Diagnostics", without_pages(report.diagnostics)),
         ("Unmanaged Application", str(report.unmanaged).lower()),
         ("Application Node Label Expression", report.label_expression),
@@ -140,7 +142,7 @@ def _entries(report: ApplicationReport) -> list[tuple[str, object]]:
 
 
 async def _kill(call: Call) -> int:
-    """Succeeds if one of the applications exists; stops at the first malformed id."""
+    """Kill applications. Succeeds if at least one of them exists; stops at the first malformed id."""
     outcomes: dict[str, str] = {}
     for application in call.given.values["kill"]:
         app_id = ApplicationId.parse(application)
@@ -225,9 +227,9 @@ APPLICATION = Verb(
         Option("status", "print the report of an application", "APPLICATION_ID"),
         Option("kill", "kill applications; ids are separated by spaces", "APPLICATION_ID", many=True),
         Option("appId", "the application for the next three options", "APPLICATION_ID"),
-        Option("changeQueue", "move it with its containers to another leaf queue", "QUEUE"),
-        Option("updatePriority", "set its priority, limited by the cluster's maximum", "PRIORITY"),
-        Option("updateLifetime", "let it time out this many seconds from now", "SECONDS"),
+        Option("changeQueue", "move the application with its containers to another leaf queue", "QUEUE"),
+        Option("updatePriority", "set the application's priority, limited by the cluster's maximum", "PRIORITY"),
+        Option("updateLifetime", "kill the application this many seconds from now", "SECONDS"),
         Option("movetoqueue", "deprecated, with -queue: same as -appId ID -changeQueue QUEUE", "APPLICATION_ID"),
         Option("queue", "with -movetoqueue: the target queue", "QUEUE"),
     ),
@@ -241,4 +243,69 @@ APPLICATION = Verb(
         "updateLifetime",
         "changeQueue",
     ),
+)
+
+
+ATTEMPT_WIDTHS = (30, 20, 35, 35)
+ATTEMPT_HEADER = ("ApplicationAttempt-Id", "State", "AM-Container-Id", "Tracking-URL")
+
+
+async def _run_attempt(call: Call) -> int:
+    if "status" in call.given:
+        return await _attempt_status(call) if call.given.only("status") else call.refuse()
+    if "list" in call.given:
+        return await _list_attempts(call) if call.given.only("list") else call.refuse()
+    return await _fail_attempt(call)
+
+
+async def _list_attempts(call: Call) -> int:
+    attempts = await call.client.attempts(ApplicationId.parse(call.given.one("list")))
+    rows = [(a.attempt_id, a.state.name, a.am_container_id or NOT_AVAILABLE, live(a.tracking_url)) for a in attempts]
+    title = f"Total number of application attempts :{len(attempts)}"
+    call.show(attempts, form.listing(title, ATTEMPT_WIDTHS, ATTEMPT_HEADER, rows))
+    return 0
+
+
+async def _attempt_status(call: Call) -> int:
+    text = call.given.one("status")
+    try:
+        report = await call.client.attempt(ApplicationAttemptId.parse(text))
+    except ApplicationNotFoundException:
+        call.show(None, f"Application for AppAttempt with id '{text}' doesn't exist in RM or Timeline Server.")
+        return REFUSED
+    except ApplicationAttemptNotFoundException:
+        call.show(None, f"Application Attempt with id '{text}' doesn't exist in RM or Timeline Server.")
+        return REFUSED
+    call.show(report, form.report("Application Attempt Report", _attempt_entries(report)))
+    return 0
+
+
+def _attempt_entries(report: ApplicationAttemptReport) -> list[tuple[str, object]]:
+    return [
+        ("ApplicationAttempt-Id", report.attempt_id),
+        ("State", report.state.name),
+        ("AMContainer", report.am_container_id or NOT_AVAILABLE),
+        ("Tracking-URL", live(report.tracking_url)),
+        ("RPC Port", report.rpc_port),
+        ("AM Host", report.host),
+        ("Diagnostics", without_pages(report.diagnostics)),
+    ]
+
+
+async def _fail_attempt(call: Call) -> int:
+    attempt_id = ApplicationAttemptId.parse(call.given.one("fail"))
+    call.say(f"Failing attempt {attempt_id} of application {attempt_id.application_id}")
+    await call.client.fail_attempt(attempt_id)
+    return call.done(attempt_id=attempt_id)
+
+
+ATTEMPT = Verb(
+    "applicationattempt",
+    (
+        Option("list", "list the attempts of an application", "APPLICATION_ID"),
+        Option("status", "print the report of an attempt", "ATTEMPT_ID"),
+        Option("fail", "fail an attempt; the next one may start", "ATTEMPT_ID"),
+    ),
+    _run_attempt,
+    commands=("list", "status", "fail"),
 )

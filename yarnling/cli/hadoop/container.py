@@ -12,8 +12,7 @@ from yarn.errors import (
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.states import SignalContainerCommand
 from yarnling.cli.hadoop import form
-from yarnling.cli.hadoop.options import Option
-from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
+from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
 from yarnling.cli.output import NOT_AVAILABLE, live
 
 WIDTHS = (30, 20, 20, 20, 20, 20, 35)
@@ -95,7 +94,7 @@ CONTAINER = Verb(
         Option("status", "print the report of a live container", "CONTAINER_ID"),
         Option(
             "signal",
-            "signal its processes: OUTPUT_THREAD_DUMP (QUIT, the default), GRACEFUL_SHUTDOWN (TERM) or "
+            "send a signal to a container: OUTPUT_THREAD_DUMP (QUIT, the default), GRACEFUL_SHUTDOWN (TERM) or "
             "FORCEFUL_SHUTDOWN (KILL)",
             "CONTAINER_ID [COMMAND]",
             many=True,

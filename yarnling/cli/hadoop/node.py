@@ -1,4 +1,4 @@
-"""`yarnling node`: list and show nodes (Hadoop's NodeCLI)."""
+"""`yarnling node`: list and show nodes (Hadoop's NodeCLI). `yarnling cluster`: list node labels (ClusterCLI)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from yarn.ids import NodeId
 from yarn.nodes import NodeReport
 from yarn.states import NodeState
 from yarnling.cli.hadoop import form
-from yarnling.cli.hadoop.options import Option
-from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
+from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
 from yarnling.cli.output import live
 
 WIDTHS = (16, 15, 17, 28)
@@ -55,7 +54,7 @@ def _details(node: NodeReport) -> list[str]:
 
 
 async def _status(call: Call) -> int:
-    """An unknown node is not an error, as in Hadoop."""
+    """Print the report of a node. An unknown node is not an error, as in Hadoop."""
     wanted = NodeId.parse(call.given.one("status"))
     for node in await call.client.nodes():
         if node.node_id == wanted:
@@ -96,4 +95,31 @@ NODE = Verb(
     ),
     _run,
     commands=("list", "status"),
+)
+
+
+async def _run_cluster(call: Call) -> int:
+    if "list-node-labels" in call.given:
+        labels = sorted(await call.client.node_labels(), key=lambda label: label.name)
+        call.show(labels, f"Node Labels: {','.join(map(str, labels))}")
+    else:
+        # Node attributes are not supported, so no node has any.
+        call.show((), "")
+    return 0
+
+
+CLUSTER = Verb(
+    "cluster",
+    (
+        Option("list-node-labels", "list the node labels of the cluster", short="lnl"),
+        Option("list-node-attributes", "list node attributes; there are none", short="lna"),
+        Option(
+            "directly-access-node-label-store",
+            "no effect: labels are always read from the ResourceManager",
+            short="dnl",
+        ),
+    ),
+    _run_cluster,
+    commands=("list-node-labels", "list-node-attributes"),
+    usage_end="\n\n",
 )

@@ -8,8 +8,7 @@ from yarn.applications import DEFAULT_PARTITION
 from yarn.errors import InvalidArgumentException
 from yarn.queues import QueueInfo
 from yarnling.cli.hadoop import form
-from yarnling.cli.hadoop.options import Option
-from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
+from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
 
 ALL = "all"
 HEADER = (
@@ -65,7 +64,7 @@ def _switch(*, disabled: bool) -> str:
 
 
 async def _list(call: Call) -> int:
-    """The children of a queue; `all` is every queue below the root. An unknown parent is an error."""
+    """List the children of a queue; `all` lists every queue below the root. An unknown parent is an error."""
     parent = call.given.one("list")
     if parent.lower() == ALL:
         queues = list(_below(await call.client.queue("root")))

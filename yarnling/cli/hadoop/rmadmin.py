@@ -1,4 +1,4 @@
-"""`yarnling rmadmin`: administration (Hadoop's RMAdminCLI). Prints nothing on success; errors go to stderr."""
+"""`yarnling rmadmin`: administration (Hadoop's RMAdminCLI). Prints nothing on success; errors go to standard error."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ from yarn.protocols.client import NodesToLabels
 from yarn.resource import INT32_MAX, MEMORY_MB, VCORES, Resource
 from yarn.states import DecommissionType
 from yarnling.cli.connection import connect
-from yarnling.cli.hadoop.options import OURS, Given, MissingArgument, Option, parse
-from yarnling.cli.hadoop.verb import REFUSED, user_of
+from yarnling.cli.hadoop.verb import OURS, REFUSED, Given, MissingArgument, Option, parse, user_of
 from yarnling.cli.output import print_json, shown
 from yarnling.cluster.client import Client
 from yarnling.cluster.state import DEFAULT_NAME
 
 POLL_S = 1.0
-"""How often a client that waits for decommissioning polls; each poll counts as a second."""
+"""How often, in seconds, a client that waits for decommissioning polls the RM. Each poll counts as one second."""
 GRACE_S = 5
-"""How much longer than the timeout a client waits: the ResourceManager enforces the timeout itself."""
+"""How many seconds longer than the timeout a client waits, because the ResourceManager itself enforces the timeout."""
 NO_TIMEOUT = -1
 USAGE_ALONE = ""
 """The message of an error for which only the usage is printed."""
@@ -65,7 +64,7 @@ _HA = (
 
 
 class AdminCall(Struct, frozen=True):
-    """One invocation: the options of the command, and a client. `facts`: the result for --json."""
+    """One invocation: the options of the command, and a client. `facts` are the result for --json."""
 
     given: Given
     client: Client
@@ -87,7 +86,10 @@ Run = Callable[[AdminCall], Awaitable[None]]
 
 
 class _Command(Struct, frozen=True):
-    """`-NAME ARGUMENTS`. `missing`: the message if the argument is missing; `strict`: further words print the usage."""
+    """The command `-NAME ARGUMENTS`.
+
+    `missing` is the error message for a missing argument. If `strict`, surplus words make the command print its usage.
+    """
 
     name: str
     arguments: str
@@ -98,7 +100,7 @@ class _Command(Struct, frozen=True):
 
 
 def execute(arguments: Sequence[str]) -> int:
-    """The exit status."""
+    """Run the command. Returns the exit status."""
     ours, words = _split_ours(arguments)
     if not words:
         return _usage("help" in ours)
@@ -111,7 +113,7 @@ def execute(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{name}: Unknown command\n")
         return _usage(False)
     if command.strict and len(words) > 1:
-        # Hadoop prints the usage and exits with 0.
+        # Hadoop prints the usage here and exits with 0.
         _usage_of(command)
         return 0
     try:
@@ -150,14 +152,14 @@ async def _carry_out(command: _Command, given: Given) -> int:
 
 
 def _error(command: _Command, text: str) -> str:
-    """The line of an error. Some of Hadoop's messages name the command, some do not, and one is empty."""
+    """The line for an error. Some of Hadoop's messages name the command, some do not, and one is empty."""
     if text in (USAGE_ALONE, BAD_RESOURCES):
         return f"{text}\n".lstrip("\n")
     return f"{command.name}: {shown(text)}\n"
 
 
 def _split_ours(arguments: Sequence[str]) -> tuple[Given, list[str]]:
-    """Yarnling's own options, and the remaining words."""
+    """Separate yarnling's own options from the remaining words."""
     flags = {flag: option for option in OURS for flag in option.flags}
     ours: list[str] = []
     words: list[str] = []
@@ -203,7 +205,7 @@ async def refresh_nodes(call: AdminCall) -> None:
 
 
 def _timeout_s(words: list[str]) -> int:
-    """Without a number there is no timeout, as in Hadoop's client."""
+    """The timeout in seconds. Without a number there is no timeout, as in Hadoop's client."""
     if not words:
         return NO_TIMEOUT
     try:
@@ -354,7 +356,10 @@ def names_of(text: str) -> tuple[str, ...]:
 
 
 def mappings_of(text: str) -> NodesToLabels:
-    """Parse `n1:45454=gpu n2= n3,fast`. Without a port it means the whole host, without a label no label."""
+    """Parse `n1:45454=gpu n2= n3,fast`.
+
+    A node without a port means the whole host. A node without labels loses its labels.
+    """
     found: dict[NodeId, tuple[str, ...]] = {}
     for word in text.split():
         if word.startswith("#"):
@@ -397,7 +402,7 @@ def node_of(text: str) -> NodeId:
 
 
 def _amount(text: str) -> tuple[str, int]:
-    """(type, amount). Memory is in MiB, also without a unit; other resources are counted."""
+    """(resource type, amount). Memory is in MiB, also if it has no unit; other resources are counted."""
     name, _, value = (part.strip() for part in text.partition("="))
     match = _AMOUNT.fullmatch(value)
     if not name or match is None or match[2] not in {**_UNITS, **_BINARY_UNITS}:

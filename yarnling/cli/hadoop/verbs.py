@@ -1,7 +1,7 @@
 """Registers Hadoop's verbs: `yarnling application -list` does what `yarn application -list` does.
 
-Their options (a single dash and a word) and the handling of wrong options are Hadoop's, so the command line is passed
-unparsed to the module of the verb.
+These verbs have Hadoop's options (a single dash and a word) and treat wrong options as Hadoop does. So the command line
+is passed unparsed to the module of the verb.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Rest = Annotated[list[str], typer.Argument(metavar="OPTIONS")]
 PANEL = "As in Hadoop (-help lists the options)"
 
 _LOGS = "yarn-logs"
-"""The internal name of Hadoop's `logs`; `yarnling logs APPLICATION_ID` is a verb of yarnling's."""
+"""The internal name of Hadoop's `logs`, because `yarnling logs APPLICATION_ID` is another verb."""
 _LOGS_OPTIONS = ("-applicationId", "-help")
 
 _VERBS = {
@@ -34,7 +34,7 @@ _VERBS = {
 }
 """{verb: help}"""
 _HIDDEN = {"app": "application", _LOGS: "logs"}
-"""{name that is not listed: its verb}"""
+"""Verbs that help does not list: {name: the verb that it stands for}."""
 
 _NO_SUCH_DAEMON = "yarnling does not have this daemon"
 _NO_TIMELINE = (
@@ -66,7 +66,7 @@ ELSEWHERE = {
     "timelinereader": _NO_TIMELINE,
     "timelineserver": _NO_TIMELINE,
 }
-"""{verb of `yarn` that yarnling does not have: what to use instead}"""
+"""Verbs of `yarn` that yarnling does not have: {verb: what to use instead}."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -87,7 +87,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def rewritten(arguments: Sequence[str]) -> list[str]:
-    """The command line with Hadoop's `logs -applicationId ...` and `logs -help` under its internal name."""
+    """Rewrite Hadoop's `logs -applicationId ...` and `logs -help` to the internal name of that verb."""
     if arguments[:1] == ["logs"] and any(option in arguments for option in _LOGS_OPTIONS):
         return [_LOGS, *arguments[1:]]
     return list(arguments)
@@ -117,12 +117,10 @@ def _rmadmin(options: Rest = []) -> None:  # noqa: B006  typer copies it
 
 def _runner(name: str) -> Callable[[list[str]], None]:
     def run(options: Rest = []) -> None:  # noqa: B006  typer copies it
-        from yarnling.cli.hadoop.application import APPLICATION
-        from yarnling.cli.hadoop.attempt import ATTEMPT
-        from yarnling.cli.hadoop.cluster import CLUSTER
+        from yarnling.cli.hadoop.application import APPLICATION, ATTEMPT
         from yarnling.cli.hadoop.container import CONTAINER
         from yarnling.cli.hadoop.logs import LOGS
-        from yarnling.cli.hadoop.node import NODE
+        from yarnling.cli.hadoop.node import CLUSTER, NODE
         from yarnling.cli.hadoop.queue import QUEUE
         from yarnling.cli.hadoop.verb import execute
 

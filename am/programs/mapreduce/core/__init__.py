@@ -1,1 +1,1 @@
-"""The core of the MapReduce ApplicationMaster: pure; which tasks wait, run and are done."""
+"""The pure core of the MapReduce ApplicationMaster: which tasks wait, run and are done."""

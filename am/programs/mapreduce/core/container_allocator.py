@@ -13,8 +13,8 @@ memory which the last maps need bring the job to a standstill, which is fatal. S
     headroom 4000, 4 maps run at 1000 each, half of the maps done
     limit 8000, ideal for reduces 8000 * min(0.5, 0.5) = 4000, maps want 4000 of their 4000  ->  4 reduces of 1000
 
-**The blacklist.** A host with three failures gets no more containers. If that would rule out a third of the cluster's
-nodes, the fault is more likely the job's own, and the whole blacklist is ignored until fewer hosts are bad.
+**The blacklist.** A host with three failures gets no more containers. If the blacklist covers a third of the cluster's
+nodes, the job itself is probably faulty, and the blacklist is ignored until fewer hosts are on it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class WaitingTasks:
         return len(self._scheduled_reduces)
 
     def hanging_ms(self, now_ms: int) -> int:
-        """How long the map that waits longest has waited; 0 if none waits."""
+        """How long, in ms, the map that waits longest has waited; 0 if none waits."""
         return now_ms - min((since_ms for waiting in self._maps.values() for _, since_ms in waiting), default=now_ms)
 
     def add_map(self, task: Task, priority: int, now_ms: int) -> RequestContainer:
@@ -67,11 +67,11 @@ class WaitingTasks:
         return RequestContainer(self._requests[priority])
 
     def add_reduces(self, tasks: Iterable[Task]) -> None:
-        """Add PENDING reduces; the ramp decides when they are requested."""
+        """Add PENDING reduces, which are requested when the ramp allows it."""
         self._pending_reduces.extend(tasks)
 
     def ramp_reduces(self, count: int, now_ms: int) -> list[RequestContainer | WithdrawRequest]:
-        """Request `count` pending reduces; below 0: withdraw that many requests, the latest first."""
+        """Request `count` pending reduces. If `count` is negative, withdraw that many requests, the latest first."""
         actions: list[RequestContainer | WithdrawRequest] = []
         for _ in range(count):
             task = self._pending_reduces.popleft()
@@ -90,14 +90,14 @@ class WaitingTasks:
         return bool(self._scheduled_reduces if priority == PRIORITY_REDUCE else self._maps.get(priority))
 
     def pop(self, priority: int) -> Task:
-        """Remove and return the task that a container of that priority is for."""
+        """Remove and return the task for a container of this priority."""
         if priority == PRIORITY_REDUCE:
             return self._scheduled_reduces.popleft()
         return self._maps[priority].popleft()[0]
 
 
 class NodeBlacklist:
-    """Failures by host, and the hosts that the RM has been asked to avoid."""
+    """Counts failures by host, and holds the hosts that the RM has been asked to avoid."""
 
     def __init__(self, conf: JobConf) -> None:
         self._failures_max = conf.failures_per_node_max
@@ -110,7 +110,7 @@ class NodeBlacklist:
         self._failures[host] = self._failures.get(host, 0) + 1
 
     def changes(self, cluster_nodes: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What to send to the RM now: (hosts to avoid, hosts to allow again)."""
+        """The changes of the blacklist to send to the RM now: (hosts to avoid, hosts to allow again)."""
         bad = self._bad_hosts()
         share_percent = int(len(bad) / cluster_nodes * 100) if cluster_nodes else 0
         self._ignored = self._ignored_percent != -1 and share_percent >= self._ignored_percent
@@ -121,7 +121,7 @@ class NodeBlacklist:
         return additions, removals
 
     def __contains__(self, host: object) -> bool:
-        """True if containers on `host` are not to be used."""
+        """True if containers on `host` must not be used."""
         return not self._ignored and host in self._bad_hosts()
 
     def _bad_hosts(self) -> tuple[str, ...]:
@@ -129,9 +129,10 @@ class NodeBlacklist:
 
 
 class Demand(Struct, frozen=True):
-    """Numbers of tasks by state, and memory. `scheduled` = requested; `assigned` = in a container.
+    """The numbers of tasks in each state, and the memory that the job has and needs.
 
-    `stopping_mb` is held by containers that are being stopped and have not ended yet.
+    `scheduled` = requested; `assigned` = in a container. `stopping_mb` is held by containers that are being stopped and
+    have not ended yet.
     """
 
     total_maps: int
@@ -148,7 +149,7 @@ class Demand(Struct, frozen=True):
 
     @property
     def limit_mb(self) -> int:
-        """All memory that the application can have now (getResourceLimit)."""
+        """All memory (MB) that the application can have now (getResourceLimit)."""
         return self.headroom_mb + self.map_mb * self.assigned_maps + self.reduce_mb * self.assigned_reduces
 
 
@@ -173,7 +174,10 @@ def reduces_to_schedule(demand: Demand, conf: JobConf) -> int:
 
 
 def must_preempt_reduces(demand: Demand, conf: JobConf, *, hanging_ms: int) -> bool:
-    """True if maps wait, none runs, and reduces hold the memory they need. `hanging_ms`: the longest wait of a map."""
+    """True if maps wait, none runs, and reduces hold the memory that maps need.
+
+    `hanging_ms`: the longest wait of a map.
+    """
     if demand.assigned_maps > 0 or demand.scheduled_maps == 0:
         return False
     if conf.unconditional_preempt_delay_ms >= 0 and hanging_ms > conf.unconditional_preempt_delay_ms:

@@ -1,4 +1,4 @@
-"""Events of the map-reduce core beyond am.core.events, and its actions beyond am.core.actions.
+"""The events and actions that the map-reduce core has in addition to those of am.core.events and am.core.actions.
 
 `TaskEnded` replaces ContainersCompleted: the shell adds the report that the task left in the staging directory.
 """
@@ -29,11 +29,13 @@ from am.programs.mapreduce.core.tasks import AttemptRecord
 from yarn.containers import Container, ContainerStatus
 
 EXIT_FETCH_FAILED = 75
-"""The exit code of a reduce that could not fetch the output of some maps; its report names them (EX_TEMPFAIL)."""
+"""The exit code of a reduce that could not fetch the output of some maps, which its report names (EX_TEMPFAIL)."""
 
 
 class TaskReport(Struct, frozen=True):
-    """What a task leaves behind when it ends: a map where its output is, a reduce what it could not fetch."""
+    """The report of a task that has ended: for a map the place of its output, for a reduce the maps
+    it could not fetch.
+    """
 
     output: str = ""
     fetch_failures: tuple[TaskAttemptId, ...] = ()
@@ -47,24 +49,24 @@ class TaskEnded(Struct, frozen=True):
 
 
 class TaskCommitted(Struct, frozen=True):
-    """The attempt's output is where the commit of the job expects it."""
+    """The attempt's output is in the place where the commit of the job expects it."""
 
     attempt_id: TaskAttemptId
 
 
 class TaskCommitFailed(Struct, frozen=True):
-    """The attempt's output could not be put in place."""
+    """The attempt's output could not be moved into place."""
 
     attempt_id: TaskAttemptId
     error: str
 
 
 class JobCommitted(Struct, frozen=True):
-    """The output directory is complete, _SUCCESS included."""
+    """The output directory is complete and contains _SUCCESS."""
 
 
 class JobCommitFailed(Struct, frozen=True):
-    """The output of the job could not be put in place."""
+    """The output of the job could not be moved into place."""
 
     error: str
 
@@ -96,7 +98,7 @@ class RunTask(Struct, frozen=True):
 
 
 class CommitTask(Struct, frozen=True):
-    """Put the attempt's output in place; TaskCommitted or TaskCommitFailed follows."""
+    """Move the attempt's output into place. TaskCommitted or TaskCommitFailed follows."""
 
     attempt_id: TaskAttemptId
 
@@ -121,11 +123,11 @@ class Record(Struct, frozen=True):
 
 
 class CommitJob(Struct, frozen=True):
-    """Put the whole output in place; JobCommitted or JobCommitFailed follows."""
+    """Move the whole output into place. JobCommitted or JobCommitFailed follows."""
 
 
 class AbortJob(Struct, frozen=True):
-    """The job failed: remove what has been written."""
+    """The job failed: remove the output written so far."""
 
 
 JobAction: TypeAlias = Action | RunTask | CommitTask | PublishOutput | WithdrawOutput | Record | CommitJob | AbortJob

@@ -19,15 +19,16 @@ from yarn.ids import ApplicationId
 from yarn.resource import Resource
 
 DEFAULT_SPLIT_BYTES = 4 << 20
-"""Small against Hadoop's 128 MB block: on one machine a task should last seconds, not minutes."""
+"""The default size of a split. It is smaller than Hadoop's 128 MB block, because tasks on one machine should last
+seconds."""
 
 REDUCES_MAX = 9_999
 SPLITS_MAX = 100_000
-"""Limits for the five and six digits of a task's number, and for the memory of one AM."""
+"""The limits on reduces and splits, which keep the digits of a task's number and the memory of one AM within bounds."""
 
 
 class TaskKind(Enum):
-    """The value is the letter in a task's id."""
+    """The kind of a task; the value is the letter in its id."""
 
     MAP = "m"
     REDUCE = "r"
@@ -50,7 +51,7 @@ class TaskId(NamedTuple):
 
 
 class TaskAttemptId(NamedTuple):
-    """`attempt_..._<m|r>_<task>_<number>`; the n-th AM attempt numbers from (n - 1) * 1000, as Hadoop does."""
+    """`attempt_..._<m|r>_<task>_<number>`. The n-th AM attempt counts from (n - 1) * 1000, as in Hadoop."""
 
     task_id: TaskId
     number: int
@@ -63,7 +64,7 @@ _ATTEMPT = re.compile(r"attempt_(\d{1,19})_(\d{1,10})_([mr])_(\d{1,10})_(\d{1,10
 
 
 def parse_attempt_id(text: str) -> TaskAttemptId:
-    """The id in `text`. Raises InvalidArgumentException if it is not the id of a task attempt."""
+    """Parse the id of a task attempt. Raises InvalidArgumentException if `text` is not such an id."""
     match = _ATTEMPT.fullmatch(text)
     if match is None:
         raise InvalidArgumentException(
@@ -82,7 +83,7 @@ class SplitPart(Struct, frozen=True):
 
 
 class Split(Struct, frozen=True):
-    """What one map reads."""
+    """The input of one map."""
 
     parts: tuple[SplitPart, ...]
 
@@ -107,7 +108,7 @@ class JobConf(Struct, frozen=True):
 class MapReduceJob(Struct, frozen=True):
     """A map-reduce job. The commands are shell commands that read lines and write `key<TAB>value` lines.
 
-    `reduces` 0: the maps' output is the output. `output` is an absolute path that does not exist yet.
+    With `reduces` 0, the maps write the output of the job. `output` is an absolute path that does not exist yet.
     """
 
     name: str
@@ -136,7 +137,8 @@ class MapReduceJob(Struct, frozen=True):
 
 
 def splits_of(sizes: Iterable[tuple[str, int]], split_bytes: int = DEFAULT_SPLIT_BYTES) -> tuple[Split, ...]:
-    """Non-empty splits of at most `split_bytes` over files given as (path, size in bytes), in their order.
+    """Divide files, given as (path, size in bytes), into non-empty splits of at most `split_bytes`, in the order of the
+    files.
 
     Every byte of every file belongs to exactly one part.
     """

@@ -91,10 +91,10 @@ KILLED_STATUSES = frozenset(
         ContainerExitStatus.KILLED_BY_CONTAINER_SCHEDULER,
     }
 )
-"""Exit statuses that are not the task's fault."""
+"""Exit statuses of tasks that were killed without their own fault."""
 
 LOST_NODE_STATES = frozenset({NodeState.UNHEALTHY, NodeState.DECOMMISSIONED, NodeState.LOST, NodeState.SHUTDOWN})
-"""States in which a node's map output cannot be fetched any more (NodeState.isUnusable)."""
+"""States of a node in which its map output cannot be fetched (NodeState.isUnusable)."""
 
 
 class MapReduce(ApplicationCore[JobEvent, JobAction]):
@@ -135,7 +135,9 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
             self._adopt(task)
 
     def progress(self) -> float:
-        """Hadoop's weights: 5 % set-up, 45 % maps, 45 % reduces, 5 % commit; 90 % if there is only one kind."""
+        """The progress from 0 to 1, with Hadoop's weights: 5 % set-up, 45 % maps, 45 % reduces, 5 % commit; 90 % for a
+        single kind.
+        """
         if not self._started:
             return 0.0
         kinds = [tasks for tasks in (self.maps, self.reduces) if tasks]
@@ -146,11 +148,11 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
         return self._attempts[attempt_id]
 
     def attempt_in(self, container_id: ContainerId) -> TaskAttempt | None:
-        """The attempt that runs in a container, None if it is over."""
+        """The attempt that runs in a container; None if it is over."""
         return self._assigned.get(container_id)
 
     def violations(self) -> Iterator[str]:
-        """A-18: a task has one live attempt if it is RUNNING or SUCCEEDED, else none. A-19: all others wait."""
+        """Check A-18 and A-19: a RUNNING or SUCCEEDED task has one live attempt, and all others wait."""
         if self._is_over:
             return
         tasks = [*self.maps, *self.reduces]
@@ -210,7 +212,9 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
         self._maybe_commit_job()
 
     def _oversize(self, maximum: Resource) -> str | None:
-        """Why the job can never run here, if so (RMContainerAllocator kills the job with such words)."""
+        """Why the job can never run in this cluster, None if it can (RMContainerAllocator kills the job with this
+        text).
+        """
         for tasks, word, resource in (
             (self.maps, "MAP", self.job.map_resource),
             (self.reduces, "REDUCE", self.job.reduce_resource),
@@ -232,7 +236,7 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
         self._maybe_commit_job()
 
     def _maybe_commit_job(self) -> None:
-        """The job is complete with its reduces, even if maps are running again (finish-when-all-reducers-done)."""
+        """Commit the job if its reduces are done, even if maps are running again (finish-when-all-reducers-done)."""
         wanted = self.reduces or self.maps
         if self._is_over or self._committing or not all(task.state is TaskState.SUCCEEDED for task in wanted):
             return
@@ -245,7 +249,7 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
         self._finish(Finish(FinalApplicationStatus.FAILED, diagnostics, exit_code=1))
 
     def _finish(self, finish: Finish) -> None:
-        """The RM stops the containers that still run, when it learns of the end."""
+        """Finish the job. The RM stops the containers that still run when it learns of the job's end."""
         for attempt in self._assigned.values():
             self._kill_attempt(attempt, "the job is over")
         self._assigned.clear()
@@ -261,7 +265,7 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
             self._assign(allocation)
 
     def _assign(self, allocation: AllocatedContainer) -> None:
-        """Start the longest waiting task that this container is for, or release the container."""
+        """Start the longest waiting task that this container fits, or release the container."""
         container, request = allocation.container, allocation.request
         is_unwanted = request is None or not self._waiting.is_any_at(container.priority)
         if is_unwanted or container.node_id.host in self._blacklist:
@@ -323,7 +327,7 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
         self._record_end(attempt, "")
 
     def _fail(self, attempt: TaskAttempt, why: str) -> None:
-        """Count a failure against the task and its host, and try again unless it was the last try."""
+        """Count a failure of the attempt's task and host, and try the task again unless it was the last try."""
         task = self._task_of(attempt)
         task.failures += 1
         self._blacklist.count_failure(attempt.record.node_id.host)
@@ -367,7 +371,9 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
     # Lost nodes and lost output
 
     def _nodes_updated(self, event: NodesUpdated) -> None:
-        """A lost node takes its running attempts with it, and the map output that a reduce may still need."""
+        """Handle changed nodes: a lost node ends its running attempts, and loses map output that reduces may still
+        need.
+        """
         lost = {report.node_id: report for report in event.reports if report.state in LOST_NODE_STATES}
         for attempt in list(self._assigned.values()):
             node_id = attempt.record.node_id
@@ -385,7 +391,7 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
                 self._make_output_again(task, attempt)
 
     def _fetch_failed(self, attempt_id: TaskAttemptId) -> None:
-        """Output that is gone although its node is there: a failure of the map (JobImpl: too many fetch failures)."""
+        """Handle map output that cannot be fetched although its node runs: the map has failed (JobImpl)."""
         attempt = self._attempts.get(attempt_id)
         if self._is_over or attempt is None or attempt.state is not AttemptState.SUCCEEDED:
             return
@@ -441,7 +447,7 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
             self._dispatcher.emit(action)
 
     def _stop_reduces(self, count: int) -> None:
-        """Stop the youngest: they have the least to lose (Hadoop: the least progress)."""
+        """Stop the youngest reduces, because they lose the least work (Hadoop stops those with the least progress)."""
         running = [attempt for attempt in self._assigned.values() if not attempt.is_map]
         running.sort(key=lambda attempt: (-attempt.record.started_ms, attempt.id.task_id.number))
         for attempt in running[:count]:
@@ -452,7 +458,10 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
             self._kill(attempt, "stopped to make room for maps")
 
     def _preempted(self, event: PreemptionAsked) -> None:
-        """The cost of a container is the time that its task has run: the youngest are released first."""
+        """Release the containers that preemption asks for.
+
+        The cost of a container is the time that its task has run.
+        """
         candidates = {
             container_id: ReleaseCandidate(attempt.record.resource, cost=self.now_ms - attempt.record.started_ms)
             for container_id, attempt in self._assigned.items()

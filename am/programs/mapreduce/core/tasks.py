@@ -1,4 +1,4 @@
-"""Tasks and their attempts, their lifecycles, and what a second AM attempt recovers of them."""
+"""Tasks and their attempts, their lifecycles, and how a second AM attempt recovers them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ ATTEMPTS_PER_AM = 1000
 
 
 class AttemptState(Enum):
-    """RUNNING from the moment that a container is assigned; COMMITTING until its output is in place."""
+    """The state of a task attempt.
+
+    It is RUNNING once a container is assigned, and COMMITTING until its output is in place.
+    """
 
     RUNNING = "RUNNING"
     COMMITTING = "COMMITTING"
@@ -36,9 +39,10 @@ LIVE = frozenset({AttemptState.RUNNING, AttemptState.COMMITTING, AttemptState.SU
 
 
 class AttemptRecord(Struct, frozen=True):
-    """What the journal and status.json say of an attempt. A map's `output` is the directory of its output.
+    """The fields of an attempt that the journal and status.json contain.
 
-    FAILED counts against the task, KILLED does not; both may follow SUCCEEDED for a map whose output was lost.
+    A map's `output` is host:port of the service that sends its output to the reduces. FAILED counts against the task,
+    KILLED does not. Both may follow SUCCEEDED for a map whose output was lost.
     """
 
     id: TaskAttemptId
@@ -54,7 +58,7 @@ class AttemptRecord(Struct, frozen=True):
 
 
 class CommitStarted(Struct, frozen=True):
-    """The task ended with success, and its output is to be put in place."""
+    """The task ended with success, and its output must now be moved into place."""
 
 
 class OutputReady(Struct, frozen=True):
@@ -62,7 +66,7 @@ class OutputReady(Struct, frozen=True):
 
 
 class TaskAttemptFailed(Struct, frozen=True):
-    """The task failed, could not be started, or its output could not be committed or fetched."""
+    """The task failed or could not be started, or its output could not be committed or fetched."""
 
 
 class TaskAttemptKilled(Struct, frozen=True):
@@ -92,7 +96,7 @@ class TaskAttempt:
         return self.id.task_id.kind is TaskKind.MAP
 
     def take(self, event: object, now_ms: int) -> None:
-        """Make the transition of `event`. Raises IllegalTransition."""
+        """Make the transition for `event`. Raises IllegalTransition."""
         state = ATTEMPT_LIFECYCLE.handle(self, self.machine, event, now_ms)
         self.record = replace(self.record, state=state)
 
@@ -126,7 +130,7 @@ ATTEMPT_LIFECYCLE: Lifecycle[TaskAttempt, AttemptState] = Lifecycle(
 
 
 class TaskState(Enum):
-    """PENDING = not requested yet; SCHEDULED = waiting for a container."""
+    """The state of a task. PENDING means not requested yet, SCHEDULED means waiting for a container."""
 
     PENDING = "PENDING"
     SCHEDULED = "SCHEDULED"
@@ -140,7 +144,7 @@ class TaskRequested(Struct, frozen=True):
 
 
 class RequestWithdrawn(Struct, frozen=True):
-    """The request was withdrawn, for maps that need the memory more."""
+    """The request for a reduce's container was withdrawn, because maps need the memory."""
 
 
 class AttemptStarted(Struct, frozen=True):
@@ -148,15 +152,15 @@ class AttemptStarted(Struct, frozen=True):
 
 
 class AttemptSucceeded(Struct, frozen=True):
-    """The task is done."""
+    """An attempt of the task succeeded."""
 
 
 class RunAgain(Struct, frozen=True):
-    """The attempt ended without success, or its output was lost."""
+    """The task must run again: its attempt ended without success, or the output of the attempt was lost."""
 
 
 class TaskGivenUp(Struct, frozen=True):
-    """The task has failed as often as it may."""
+    """The task has failed as often as a task may fail."""
 
 
 class TaskRecovered(Struct, frozen=True):
@@ -181,7 +185,7 @@ class Task:
         return self.machine.state
 
     def take(self, event: object, now_ms: int) -> None:
-        """Make the transition of `event`. Raises IllegalTransition."""
+        """Make the transition for `event`. Raises IllegalTransition."""
         TASK_LIFECYCLE.handle(self, self.machine, event, now_ms)
 
     def start_attempt(self, container: Container, am_attempt: int, now_ms: int) -> TaskAttempt:
@@ -220,25 +224,25 @@ def make_tasks(application_id: ApplicationId, kind: TaskKind, count: int) -> lis
 
 
 class RecoveredTask(Struct, frozen=True):
-    """A task that an earlier AM attempt finished, with its attempts in order (the last one SUCCEEDED)."""
+    """A task that an earlier AM attempt finished, with its attempts in order; the last one SUCCEEDED."""
 
     task_id: TaskId
     attempts: tuple[AttemptRecord, ...]
 
 
 class RecoveredJob(Struct, frozen=True):
-    """`tasks` need not run again; `attempts` are all others that ever ran, for status.json."""
+    """The tasks that need not run again, and all other attempts that ever ran, for status.json."""
 
     tasks: tuple[RecoveredTask, ...]
     attempts: tuple[AttemptRecord, ...]
 
 
 def recover(records: Iterable[object], does_output_exist: Callable[[AttemptRecord], bool], now_ms: int) -> RecoveredJob:
-    """Read the records of the journal, and check them against the files.
+    """Recover the tasks from the records of the journal, after a check that their output exists.
 
-    The last record of an attempt counts; other records are skipped. A map is done if its output can still be read, a
-    reduce if its output is committed. Anything in doubt is done again: that is always right, only slower. Attempts
-    that ran when the AM ended were killed with it.
+    Only the last record of an attempt counts. A map is done if its output can still be read, a reduce if its output is
+    committed. If there is any doubt, the task runs again: that is always correct, only slower. Attempts that ran when
+    the AM ended were killed with it.
     """
     last = {record.id: record for record in records if isinstance(record, AttemptRecord)}
     attempts = [_closed(attempt, now_ms) for attempt in last.values()]

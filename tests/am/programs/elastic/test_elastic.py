@@ -18,8 +18,7 @@ from am.core.events import (
 from am.core.requests import ContainerRequest
 from am.programs.elastic.core import Elastic, ElasticAction, ElasticPlan, EnqueueTasks, RequeueTasks, SpoolScanned
 from tests.am.builders import GB, MB_512, container, container_id, ended
-from yarn.asks import Preemption
-from yarn.containers import ContainerLaunchContext
+from yarn.containers import ContainerLaunchContext, Preemption
 from yarn.errors import YarnException
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus
@@ -36,7 +35,7 @@ def elastic(*stages: int, enqueued: int = 0, **settings: int) -> Elastic:
 
 
 def running(*stages: int, **settings: int) -> Elastic:
-    """With the first stage's tasks in the spool."""
+    """An application that has put the tasks of its first stage into the spool."""
     made = elastic(*stages, **settings)
     assert see(made, 0) == [EnqueueTasks(1, stages[0])]
     return made
@@ -139,7 +138,7 @@ def test_idle_workers_are_released_longest_idle_first_but_not_below_the_target()
     assert see(made, 3799, 0, 4, ended=4) == []
     assert see(made, 3800, 0, 4, ended=4) == [ReleaseContainer(container_id(2))]
     assert see(made, 5799, 0, 4, ended=4) == [ReleaseContainer(container_id(3))]
-    # A task that waits keeps one worker, however long that has not taken it.
+    # A waiting task keeps one worker alive, however long that worker has not taken it.
     assert see(made, 9999, 1, ended=4) == []
     assert see(made, 19999, 1, ended=4) == []
     assert made.live == 1
@@ -156,7 +155,7 @@ def test_the_minimum_of_workers_is_kept() -> None:
 
 
 def test_a_container_that_crosses_the_withdrawal_of_its_request_is_released_once() -> None:
-    """It was allocated before the RM got the withdrawal. Nothing is requested in its place."""
+    """The container was allocated before the RM got the withdrawal. No other container is requested in its place."""
     made = running(2)
     see(made, 0, 2)
     assert requested(see(made, 1000, 2)) == 1
@@ -183,7 +182,7 @@ def test_tasks_of_a_lost_worker_are_requeued_and_another_worker_is_requested() -
 
 
 def test_tasks_taken_by_a_worker_that_was_given_up_are_requeued() -> None:
-    """Only its node was lost: the worker takes tasks until it can be stopped."""
+    """Only the node was lost: the worker takes tasks until it can be stopped."""
     made = running(2)
     see(made, 0, 2)
     see(made, 1000, 2)
@@ -241,7 +240,9 @@ def test_stages_follow_one_another_and_the_last_finishes_the_application() -> No
     ("enqueued", "first"), [(0, EnqueueTasks(1, 2)), (1, EnqueueTasks(1, 2)), (2, EnqueueTasks(3, 5))]
 )
 def test_a_second_attempt_continues_where_the_first_ended(enqueued: int, first: EnqueueTasks) -> None:
-    """If the first ended while it enqueued a stage, all its tasks are enqueued again; those in the spool are kept."""
+    """If the first attempt ended while it enqueued a stage, all tasks of the stage are enqueued, except those in the
+    spool.
+    """
     made = elastic(2, 3, enqueued=enqueued)
     assert see(made, 0, 0, ended=2 if enqueued == 2 else 0) == [first]
 

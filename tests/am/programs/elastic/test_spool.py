@@ -1,4 +1,4 @@
-"""The spool: a task is in exactly one place, even if several processes move it."""
+"""A task in the spool is in exactly one place, even if several processes move tasks."""
 
 from __future__ import annotations
 

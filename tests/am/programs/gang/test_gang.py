@@ -46,7 +46,7 @@ def gang(plan: GangPlan = PLAN, spread: int = 0) -> Gang:
 
 
 def handle(made: Gang, event: Event, now_ms: int | None = None) -> list[Action]:
-    """The actions of one event, state changes left out; at the time of the last one if `now_ms` is None."""
+    """The actions of one event, without state changes. If `now_ms` is None, the event has the time of the last one."""
     actions = made.handle(event, made.now_ms if now_ms is None else now_ms)
     return [action for action in actions if not isinstance(action, StateChanged)]
 
@@ -187,7 +187,7 @@ class Slots:
                     self.started[made].append(given.id)
 
     def step(self, made: Gang, now_ms: int) -> None:
-        """One heartbeat, which brings one container at most, and ends what was started."""
+        """Handle one heartbeat, which brings at most one container, and end the members that were started."""
         done, self.started[made] = self.started[made], []
         for container_id_ in done:
             self.free += 1

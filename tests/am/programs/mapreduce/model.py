@@ -1,6 +1,6 @@
-"""A model cluster that carries out a map-reduce core's actions at once: nodes with slots, and tasks.
+"""A model cluster that carries out the actions of a map-reduce core at once; it has nodes with slots.
 
-It keeps the asks as the RM would, gives containers on request and ends tasks when the test says so.
+The model keeps the resource requests as the RM would. It allocates containers and ends tasks when the test says so.
 """
 
 from __future__ import annotations
@@ -130,15 +130,15 @@ class Model:
         return {host: self.slots_per_host - used.count(host) for host in self.hosts if host not in self.lost}
 
     def beat(self, headroom: Resource | None = None) -> list[JobAction]:
-        """A second passes, and a reply arrives that contains only the headroom."""
+        """Let a second pass, then deliver a reply that contains only the headroom."""
         self.now_ms += 1000
         room = Resource(sum(self.free_slots().values()) * 1024, 8) if headroom is None else headroom
         return self.deliver(HeartbeatDone(room, len(self.hosts) - len(self.lost)))
 
     def place(self, count: int | None = None) -> None:
-        """Allocate the containers wanted now, lowest priority number first, while there are slots (or `count`).
+        """Allocate the containers wanted now, lowest priority number first, while there are slots (at most `count`).
 
-        What the core requests in answer has to wait for the next heartbeat.
+        Requests that the core makes in answer have to wait for the next heartbeat.
         """
         for _ in range(min(len(self.wanted), len(self.wanted) if count is None else count)):
             host = next((h for h, free in self.free_slots().items() if free and h not in self.blacklist), None)
@@ -173,7 +173,7 @@ class Model:
             self.finish(container_id)
 
     def lose_node(self, host: str, state: NodeState = NodeState.LOST) -> None:
-        """As the RM reports it: the node in one reply with the ends of its containers."""
+        """Lose a node as the RM reports it: the node and the ends of its containers are in one reply."""
         self.lost.add(host)
         gone = [container_id for container_id, (given, _) in self.running.items() if given.node_id.host == host]
         for container_id in gone:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +31,13 @@ from yarn.states import FinalApplicationStatus, NodeState
 
 
 class JobRun:
-    """One AM after another over one staging directory, with two maps and one reduce."""
+    """Runs one AM after another with the same staging directory. The job has two maps and one reduce."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.output = tmp_path / "out"
         staging = tmp_path / "staging"
         staging.mkdir()
-        self.local = tmp_path / "local"
+        self.shuffle = socket.create_server(("127.0.0.1", 0))
         self.files = JobFiles(staging)
         self.files.write_job(
             MapReduceJob(
@@ -79,24 +81,21 @@ class JobRun:
             self.deliver(ContainersAllocated((AllocatedContainer(given, ask.request),)))
 
     def succeed(self, kind: TaskKind) -> list[Action]:
-        """Every running task of that kind writes its files and its report, and ends with 0."""
+        """Let every running task of that kind write its files and its report, and end with 0."""
         actions: list[Action] = []
         for container_id, attempt_id in list(self.running.items()):
             if attempt_id.task_id.kind is kind:
                 del self.running[container_id]
-                self.files.write_report(attempt_id, TaskReport(output=str(self.write(attempt_id))))
+                self.files.write_report(attempt_id, TaskReport(output=self.write(attempt_id)))
                 actions += self.deliver(ContainersCompleted((ended(container_id.number),)))
         return actions
 
-    def write(self, attempt_id: TaskAttemptId) -> Path:
+    def write(self, attempt_id: TaskAttemptId) -> str:
         if attempt_id.task_id.kind is TaskKind.MAP:
-            directory = self.local / str(attempt_id)
-            directory.mkdir(parents=True)
-            (directory / "file.out.index").touch()
-            return directory
+            return f"127.0.0.1:{self.shuffle.getsockname()[1]}"
         directory = OutputCommitter(self.output).make_attempt_directory(attempt_id)
         (directory / part_name(attempt_id.task_id)).write_text(str(attempt_id))
-        return directory
+        return str(directory)
 
     def outputs(self) -> list[object]:
         return list(LineReader(self.files.outputs(self.attempt)).read_new())
@@ -118,10 +117,11 @@ class JobRun:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> JobRun:
+def run(tmp_path: Path) -> Iterator[JobRun]:
     run = JobRun(tmp_path)
     run.register()
-    return run
+    yield run
+    run.shuffle.close()
 
 
 SUCCEEDED = Finish(FinalApplicationStatus.SUCCEEDED)
@@ -156,7 +156,7 @@ def test_a_lost_nodes_output_is_withdrawn_from_the_reduces(run: JobRun) -> None:
     run.place()
     run.succeed(TaskKind.MAP)
     run.deliver(NodesUpdated((node_report("n1", NodeState.LOST),)))
-    withdrawn = [record for record in run.outputs() if isinstance(record, MapOutput) and not record.directory]
+    withdrawn = [record for record in run.outputs() if isinstance(record, MapOutput) and not record.address]
     assert len(withdrawn) == 2
     run.beat()
     assert run.status()["lost_outputs"] == 2
@@ -167,7 +167,7 @@ def test_a_second_attempt_repeats_only_what_is_missing(run: JobRun) -> None:
     run.place()
     container_id = next(iter(run.running))
     attempt_id = run.running.pop(container_id)
-    run.files.write_report(attempt_id, TaskReport(output=str(run.write(attempt_id))))
+    run.files.write_report(attempt_id, TaskReport(output=run.write(attempt_id)))
     run.deliver(ContainersCompleted((ended(container_id.number),)))
     run.begin(2)
     run.register()
@@ -182,8 +182,7 @@ def test_a_second_attempt_repeats_only_what_is_missing(run: JobRun) -> None:
 def test_a_second_attempt_remakes_output_that_is_gone(run: JobRun) -> None:
     run.place()
     run.succeed(TaskKind.MAP)
-    for index in run.local.glob("*/file.out.index"):
-        index.unlink()
+    run.shuffle.close()
     run.begin(2)
     run.register()
     assert len(run.wanted) == 2
@@ -220,9 +219,10 @@ def test_output_that_cannot_be_committed_is_a_failure_of_the_attempt(run: JobRun
 
 
 def test_an_output_directory_that_cannot_be_created_fails_the_job(tmp_path: Path) -> None:
-    """JobImpl: a job whose set-up fails has failed; there is no other attempt."""
+    """A job whose set-up fails has failed, and there is no other attempt (JobImpl)."""
     (tmp_path / "out").write_text("a file")
     run = JobRun(tmp_path)
+    run.shuffle.close()
     (finish,) = run.deliver(Registered(GB, "root.default"))
     assert isinstance(finish, Finish)
     assert finish.final_status is FinalApplicationStatus.FAILED

@@ -46,7 +46,7 @@ def test_every_missing_input_is_reported(books: Path) -> None:
 
 
 def test_an_input_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
-    """A pipe has no size: it would count as empty."""
+    """A pipe has no size and would count as empty."""
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InvalidArgumentException, match=r"Input path is not a file or directory: .*/pipe"):
         find_inputs([str(tmp_path / "pipe")])

@@ -1,4 +1,4 @@
-"""The ramp of reduces (RMContainerAllocator, protocol 8.2) with numbers worked out by hand, and the blacklist."""
+"""The ramp of reduces (RMContainerAllocator), compared with numbers worked out by hand, and the blacklist of hosts."""
 
 from __future__ import annotations
 

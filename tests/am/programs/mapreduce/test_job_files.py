@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,16 @@ from tests.am.programs.mapreduce.model import job
 from yarn.errors import InvalidArgumentException
 
 ATTEMPT = TaskAttemptId(TaskId(APP, TaskKind.MAP, 1), 0)
-OUTPUT = MapOutput(1, ATTEMPT, "/local/1")
+OUTPUT = MapOutput(1, ATTEMPT, "127.0.0.1:40001")
 
 
 def test_a_job_is_read_as_it_was_written(tmp_path: Path) -> None:
     files = JobFiles(tmp_path)
     files.write_job(job())
     assert files.read_job() == job()
+    assert stat.S_IMODE((tmp_path / "shuffle-secret").stat().st_mode) == 0o600
+    assert len(files.read_secret()) == 32
+    assert files.read_secret() not in (tmp_path / "job.json").read_bytes()
 
 
 def test_a_file_without_a_job_is_reported_with_its_path(tmp_path: Path) -> None:

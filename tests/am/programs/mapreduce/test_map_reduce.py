@@ -1,4 +1,4 @@
-"""The map-reduce core in a model cluster (rules of protocol 8.2)."""
+"""The map-reduce core in a model cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from am.programs.mapreduce.core.tasks import (
 )
 from tests.am.builders import APP, ATTEMPT, GB, MB_512, container_id, ended, node_id, node_report
 from tests.am.programs.mapreduce.model import Model, job, started
-from yarn.asks import Preemption, ResourceRequest
+from yarn.containers import Preemption, ResourceRequest
 from yarn.errors import YarnException
 from yarn.resource import NONE
 from yarn.states import FinalApplicationStatus, NodeState
@@ -263,7 +263,7 @@ def test_surplus_containers_are_released() -> None:
 
 
 def test_a_container_for_a_withdrawn_request_is_released() -> None:
-    """The RM allocated it before it got the withdrawal; no task waits for it any more."""
+    """The RM allocated the container before it got the withdrawal, and no task waits for it any more."""
     model = started(maps=1, reduces=1)
     request = model.wanted[0]
     model.place()
@@ -274,7 +274,7 @@ def test_a_container_for_a_withdrawn_request_is_released() -> None:
 
 
 def starved() -> Model:
-    """Both reduces run and fill the cluster; then a map's output is lost with its node."""
+    """A job whose two reduces fill the cluster; then the output of a map is lost with its node."""
     model = started(maps=2, reduces=2)
     model.hosts, model.slots_per_host = ("n1", "n2", "n3"), 1
     model.place()
@@ -348,7 +348,7 @@ def test_without_the_rm_it_exits_and_removes_nothing(event: ShutdownOrdered | Al
 
 
 def test_the_job_is_not_committed_by_an_am_that_is_cut_off() -> None:
-    """Hadoop's commit window: the RM must have been heard of within ten seconds."""
+    """Hadoop's commit window: the RM must have answered within the last ten seconds."""
     model = started(maps=1, reduces=0)
     model.place()
     model.now_ms += 60_000
@@ -413,7 +413,10 @@ HOST_GONE_BAD = [("place", 0), ("fail", 0)] * 3 + [("place", 0)]
     st.lists(STEPS, max_size=60),
 )
 def test_each_task_runs_once_at_a_time_and_the_job_ends(maps: int, reduces: int, steps: list[tuple[str, int]]) -> None:
-    """After each step a task has one live attempt, and each waiting task one request. With heartbeats the job ends."""
+    """After each step a task has one live attempt, and each waiting task has one request.
+
+    After heartbeats the job ends.
+    """
     model = started(maps, reduces, JobConf(attempts_max=1000))
     for step, number in steps:
         take_step(model, step, number)

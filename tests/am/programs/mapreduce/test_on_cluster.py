@@ -93,7 +93,7 @@ async def test_the_counts_are_those_of_a_plain_count(four_nodes: Cluster, books:
 async def test_the_counts_are_right_after_a_node_was_killed(
     four_nodes: Cluster, books: list[Path], tmp_path: Path, gate: Gate
 ) -> None:
-    """kill -9 of an NM with map output: lost output is made again, and the result is right."""
+    """An NM with map output gets kill -9. The lost output is made again, and the result is right."""
     application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause=gate.pause))
     await four_nodes.until_job(application_id, three_maps_done)
     spared = four_nodes.local.node(await four_nodes.node_of_am(application_id)).id
@@ -118,7 +118,7 @@ async def test_the_counts_are_right_after_a_node_was_killed(
 async def test_an_am_that_outlives_its_lost_node_does_no_harm(
     four_nodes: Cluster, books: list[Path], tmp_path: Path, gate: Gate
 ) -> None:
-    """Only the NM is killed: its AM and tasks run on as orphans, beside their successors, until they notice."""
+    """Only the NM is killed. Its AM and tasks run as orphans beside their successors, until they notice."""
     application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause=gate.pause))
     await four_nodes.until_job(application_id, three_maps_done)
     await four_nodes.local.kill_node(await four_nodes.node_of_am(application_id), containers=False)
@@ -134,7 +134,7 @@ async def test_an_am_that_outlives_its_lost_node_does_no_harm(
 async def test_half_of_the_nodes_killed_at_once(
     four_nodes: Cluster, books: list[Path], tmp_path: Path, gate: Gate
 ) -> None:
-    """Two of four NMs are killed, the AM's among them."""
+    """Two of four NMs are killed, one of them with the AM."""
     application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause=gate.pause))
     await four_nodes.until_job(application_id, three_maps_done)
     first = await four_nodes.node_of_am(application_id)
@@ -166,7 +166,7 @@ async def test_after_a_killed_am_only_unfinished_tasks_are_repeated(
 async def test_a_task_that_fails_at_first_is_tried_again(
     four_nodes: Cluster, books: list[Path], tmp_path: Path
 ) -> None:
-    """The first attempt of each map fails; it is the one whose id ends with `_0`."""
+    """The first attempt of each map, whose id ends with `_0`, fails."""
     fails_first = 'case "$mapreduce_task_attempt_id" in *_m_*_0) exit 7;; esac; '
     application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause=fails_first))
     report = await four_nodes.end_of(application_id)

@@ -1,8 +1,10 @@
-"""Tasks in this process: commands are real, the test acts as the AM."""
+"""Tasks run in this process with real commands; the test acts as the AM."""
 
 from __future__ import annotations
 
+import base64
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,9 @@ from am.programs.mapreduce.core.events import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId, TaskId, TaskKind, splits_of
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineWriter, MapOutput
 from am.programs.mapreduce.task import EXIT_FAILED, EXIT_ORPHANED, main
+from nm.launcher.directories import application_dir
 from tests.am.builders import APP
+from tests.am.programs.mapreduce.shuffle_service import HOST, shuffle_service
 
 COUNT = "uniq -c | sed 's/^ *//'"
 
@@ -38,7 +42,10 @@ class Stage:
         work = tmp_path / "work"
         work.mkdir()
         monkeypatch.chdir(work)
-        monkeypatch.setenv("LOCAL_DIRS", f"{tmp_path / 'local-0'},{tmp_path / 'local-1'}")
+        self.disks = [tmp_path / "local-0", tmp_path / "local-1"]
+        application_dirs = [application_dir(str(disk), "alice", APP) for disk in self.disks]
+        monkeypatch.setenv("LOCAL_DIRS", ",".join(application_dirs))
+        monkeypatch.setenv("NM_HOST", HOST)
         monkeypatch.setattr(task_module, "FETCH_POLL_S", 0.001)
 
     def run(self, kind: TaskKind, number: int, attempt: int = 0) -> int:
@@ -48,8 +55,8 @@ class Stage:
     def report(self, kind: TaskKind, number: int) -> TaskReport | None:
         return self.files.read_report(attempt_of(kind, number))
 
-    def publish(self, number: int, directory: str, attempt: int = 0) -> None:
-        self.outputs.write(MapOutput(number, attempt_of(TaskKind.MAP, number, attempt), directory))
+    def publish(self, number: int, address: str, attempt: int = 0) -> None:
+        self.outputs.write(MapOutput(number, attempt_of(TaskKind.MAP, number, attempt), address))
 
     def run_maps(self) -> None:
         for number in range(2):
@@ -64,8 +71,11 @@ def attempt_of(kind: TaskKind, number: int, attempt: int = 0) -> TaskAttemptId:
 
 
 @pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    return Stage(tmp_path, monkeypatch)
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    stage = Stage(tmp_path, monkeypatch)
+    with shuffle_service(stage.disks, APP, stage.files.read_secret()) as service:
+        monkeypatch.setenv("NM_AUX_SERVICE_mapreduce_shuffle", base64.b64encode(service.metadata).decode())
+        yield stage
 
 
 def part_of(stage: Stage) -> str:
@@ -83,7 +93,8 @@ def test_maps_and_a_reduce_count_letters(stage: Stage) -> None:
 def test_maps_are_spread_over_the_local_directories(stage: Stage, tmp_path: Path) -> None:
     stage.run_maps()
     for number in range(2):
-        assert (tmp_path / f"local-{number}" / "output" / str(attempt_of(TaskKind.MAP, number)) / "file.out").is_file()
+        directory = Path(application_dir(str(stage.disks[number]), "alice", APP)) / "output"
+        assert (directory / str(attempt_of(TaskKind.MAP, number)) / "file.out").is_file()
 
 
 def test_a_failing_command_fails_the_task_with_its_code(stage: Stage, capfd: pytest.CaptureFixture[str]) -> None:
@@ -132,7 +143,9 @@ def test_a_reduce_that_started_early_waits_for_the_maps(stage: Stage) -> None:
 
 def test_output_that_stays_missing_is_reported(stage: Stage) -> None:
     stage.run_maps()
-    stage.publish(1, "/nowhere", attempt=1)
+    report = stage.report(TaskKind.MAP, 1)
+    assert report is not None
+    stage.publish(1, report.output, attempt=1)
     assert stage.run(TaskKind.REDUCE, 0) == EXIT_FETCH_FAILED
     assert stage.report(TaskKind.REDUCE, 0) == TaskReport(fetch_failures=(attempt_of(TaskKind.MAP, 1, 1),))
 
@@ -144,6 +157,7 @@ def test_withdrawn_output_is_fetched_when_it_is_published_again(stage: Stage) ->
     stage.publish(1, "")
     reduce = threading.Thread(target=lambda: stage.run(TaskKind.REDUCE, 0))
     reduce.start()
+    assert stage.run(TaskKind.MAP, 1, attempt=1) == 0
     stage.publish(1, lost.output, attempt=1)
     reduce.join(timeout=60)
     assert part_of(stage) == "1 a\n2 b\n1 c\n"
@@ -172,3 +186,12 @@ def test_a_task_outside_a_container_fails_with_the_reason(
     monkeypatch.delenv("LOCAL_DIRS")
     assert stage.run(TaskKind.MAP, 0) == EXIT_FAILED
     assert "LOCAL_DIRS is not set" in capfd.readouterr().err
+
+
+def test_a_map_on_a_node_without_the_service_fails_before_its_command_with_the_remedy(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("NM_AUX_SERVICE_mapreduce_shuffle")
+    assert stage.run(TaskKind.MAP, 0) == EXIT_FAILED
+    error = capfd.readouterr().err
+    assert "this node has no mapreduce_shuffle: add it to yarn.nodemanager.aux-services" in error

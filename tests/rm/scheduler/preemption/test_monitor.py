@@ -80,7 +80,7 @@ def test_a_refresh_can_enable_preemption() -> None:
     assert marked(cluster) == {6, 7, 8, 9}
 
 
-def test_the_am_is_asked_once_and_may_release_other_containers_instead() -> None:
+def test_the_am_is_notified_once_and_may_release_other_containers_instead() -> None:
     """FiCaSchedulerApp.getAllocation: the containers, and their size in multiples of the minimum allocation."""
     cluster = crowded({**MONITORED, "yarn.scheduler.minimum-allocation-mb": "256"})
     cluster.preempt()
@@ -94,7 +94,7 @@ def test_the_am_is_asked_once_and_may_release_other_containers_instead() -> None
     assert cluster.poll("early").preemption is None
 
 
-def test_the_am_is_not_asked_for_a_container_that_has_completed() -> None:
+def test_the_am_is_not_notified_of_a_container_that_has_completed() -> None:
     cluster = crowded(MONITORED)
     cluster.preempt()
     cluster.finish("early", 9)

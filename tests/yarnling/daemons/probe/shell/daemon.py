@@ -1,4 +1,4 @@
-"""A daemon that only prints what it was given; `probe.mode` makes it misbehave."""
+"""A daemon that only prints its arguments; `probe.mode` makes it misbehave."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from yarnling.cluster.processes import thread_count
 
 
 def open_files() -> list[str]:
-    """The kinds or paths of the open files; the listing's own is gone when it is asked for."""
+    """The kinds or paths of the open files, without the file that was open for listing them."""
     found = []
     for fd in os.listdir("/proc/self/fd"):
         with contextlib.suppress(FileNotFoundError):

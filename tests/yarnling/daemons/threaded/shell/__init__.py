@@ -1,1 +1,1 @@
-"""Its daemon."""
+"""The daemon of the package threaded."""

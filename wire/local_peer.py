@@ -1,0 +1,105 @@
+"""The user of the local process at the other end of a TCP connection, as the kernel's tables of sockets have it.
+
+A caller whose protocol carries no secret (Hadoop's SIMPLE authentication, HTTP) is known by its socket alone. Only an
+established socket that a process holds counts: Linux lists the sockets that are left after a close under user 0.
+
+An address alone is not enough: the caller may have gone, and another user's socket may have its port by then. As long
+as our own end is established, there cannot be a second connection between the two addresses; hence `user_id_of_peer`,
+which looks at our end afterwards.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import struct
+from typing import Protocol
+
+TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+"""A client's socket is in one of the two; Java's sockets for IPv4 are in the second."""
+TRIES = 2
+"""A row can be skipped when other sockets are closed while the table is read."""
+_ESTABLISHED = 1
+"""Linux's number of the state, the first byte of TCP_INFO."""
+_MAPPED_PREFIX = bytes(10) + b"\xff\xff"
+"""The start of an IPv4 address that is written as an IPv6 address."""
+
+
+class Connection(Protocol):
+    """Our end of a connection: a socket, or asyncio's view of one (`transport.get_extra_info("socket")`)."""
+
+    def getpeername(self) -> tuple[str, int]: ...
+
+    def getsockname(self) -> tuple[str, int]: ...
+
+    def getsockopt(self, level: int, name: int, length: int, /) -> bytes: ...
+
+
+def user_id_of_peer(connection: Connection) -> int | None:
+    """The id of the user whose process is at the other end; None if it is not on this machine or has gone.
+
+    It reads the table of all sockets, which takes milliseconds with thousands of them: call it once per connection, in
+    a thread.
+    """
+    try:
+        user_id = peer_user_id(connection.getpeername()[:2], connection.getsockname()[:2])
+        (state,) = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
+    except OSError:
+        return None
+    return user_id if state == _ESTABLISHED else None
+
+
+def peer_user_id(peer: tuple[str, int], server: tuple[str, int]) -> int | None:
+    """The id of the user whose process is at `peer` and connected to `server`; None if it is not on this machine.
+
+    The caller must make sure afterwards that the connection it means still exists, as `user_id_of_peer` does.
+    """
+    for _ in range(TRIES):
+        for name in TABLES:
+            try:
+                with open(name, "rb") as table:
+                    user_id = user_id_in(table.read(), peer, server)
+            except OSError:
+                continue
+            if user_id is not None:
+                return user_id
+    return None
+
+
+def user_id_in(table: bytes, peer: tuple[str, int], server: tuple[str, int]) -> int | None:
+    """The user of the established socket from `peer` to `server` in the text of /proc/net/tcp or /proc/net/tcp6.
+
+    Raises ValueError for an address that is not an IP address.
+    """
+    for write in (_as_ipv4, _as_ipv6):
+        local, remote = write(peer), write(server)
+        if local is None or remote is None:
+            continue
+        # Columns: number, local and remote address, state, queues, timer, retransmits, user, time-out, inode.
+        start = table.find(f" {local} {remote} 01 ".encode())
+        if start >= 0:
+            columns = table[start : table.find(b"\n", start) + 1 or None].split()
+            user, inode = columns[6], columns[8]
+            # A socket without an inode was closed after its state was read.
+            return int(user) if inode != b"0" else None
+    return None
+
+
+def _as_ipv4(address: tuple[str, int]) -> str | None:
+    packed = _packed(address[0])
+    return f"{_words(packed[12:])}:{address[1]:04X}" if packed.startswith(_MAPPED_PREFIX) else None
+
+
+def _as_ipv6(address: tuple[str, int]) -> str:
+    return f"{_words(_packed(address[0]))}:{address[1]:04X}"
+
+
+def _packed(host: str) -> bytes:
+    """The 16 bytes of an IPv6 address, or of an IPv4 address written as one."""
+    ip = ipaddress.ip_address(host.partition("%")[0])
+    return ip.packed if ip.version == 6 else _MAPPED_PREFIX + ip.packed
+
+
+def _words(packed: bytes) -> str:
+    """The bytes in hexadecimal, as the kernel prints them: words of four bytes in the machine's byte order."""
+    return "".join(f"{word:08X}" for word in struct.unpack(f"={len(packed) // 4}I", packed))

@@ -1,0 +1,171 @@
+"""What Hadoop's own clients (Spark, Flink, MapReduce, the `yarn` command) need besides the cluster's RPC ports.
+
+They find the cluster through HADOOP_CONF_DIR, where they read core-site.xml and mapred-site.xml beside yarn-site.xml.
+Their ApplicationMasters find Hadoop's jars through class paths, and the `java` that runs them through JAVA_HOME. All
+this is done for a cluster with yarn.yarnling.hadoop-rpc.enabled, however the key was set (`up --hadoop`,
+`LocalCluster(hadoop=True)`, a file).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from wire.hadoop_xml import read_file
+from yarn.configuration import Configuration
+from yarn.errors import InvalidArgumentException
+from yarn.settings import yarnling
+from yarnling.cluster.directory import CLIENT_FILES, CORE_SITE, MAPRED_SITE, ClusterDirectory
+
+YARN_CLASS_PATH = "yarn.application.classpath"
+MAPREDUCE_CLASS_PATH = "mapreduce.application.classpath"
+MAPREDUCE_PREFIXES = ("mapreduce.", "mapred.", "yarn.app.mapreduce.")
+
+_CORE_DEFAULTS = {"fs.defaultFS": "file:///", "hadoop.security.authentication": "simple"}
+_HADOOP_HOME = "HADOOP_HOME"
+_PARTS_OF_HADOOP = ("HADOOP_COMMON_HOME", "HADOOP_HDFS_HOME", "HADOOP_YARN_HOME")
+_MAPREDUCE_JARS = "$HADOOP_HOME/share/hadoop/mapreduce/*,$HADOOP_HOME/share/hadoop/mapreduce/lib/*"
+
+Files = Mapping[str, Mapping[str, str]]
+"""{file name: {key: value}}."""
+
+
+def are_served(conf: Configuration) -> bool:
+    """Whether a cluster with this configuration answers Hadoop's own clients."""
+    return yarnling.HADOOP_RPC_ENABLED.of(conf)
+
+
+def settings_for(hadoop: bool, class_path: str | None) -> dict[str, str]:
+    """{key: value} for the options `hadoop` and `hadoop_classpath`. Raises InvalidArgumentException."""
+    if not hadoop:
+        if class_path is not None:
+            raise InvalidArgumentException(f"hadoop_classpath = {class_path!r}: only with hadoop=True")
+        return {}
+    settings = {yarnling.HADOOP_RPC_ENABLED.key: "true"}
+    if class_path is not None:
+        jars = absolute_class_path(class_path)
+        settings[YARN_CLASS_PATH] = ",".join(["$HADOOP_CONF_DIR", *jars])
+        settings[MAPREDUCE_CLASS_PATH] = ",".join(jars)
+    return settings
+
+
+def absolute_class_path(text: str) -> list[str]:
+    """The entries of a Java class path, separated by colons, each absolute.
+
+    Raises InvalidArgumentException for an entry that does not exist or has no jars. An entry with a variable
+    (`$HADOOP_HOME/lib/*`) is not changed: it is replaced in the container.
+    """
+    entries = [entry.strip() for entry in text.split(":") if entry.strip()]
+    if not entries:
+        raise InvalidArgumentException(f"class path {text!r}: has no entries (name the jars, for example 'DIR/*')")
+    return [entry if "$" in entry else _absolute_entry(entry) for entry in entries]
+
+
+def _absolute_entry(entry: str) -> str:
+    path = Path(entry).expanduser().absolute()
+    directory = path.parent
+    if path.name == "*":
+        if not any(directory.glob("*.[jJ][aA][rR]")):
+            raise InvalidArgumentException(
+                f"class path entry {entry!r}: {directory} has no jars (name their directory)"
+            )
+    elif "*" in path.name:
+        raise InvalidArgumentException(f"class path entry {entry!r}: Java reads `*` only alone (write '{directory}/*')")
+    elif not path.exists():
+        raise InvalidArgumentException(f"class path entry {entry!r}: {path} does not exist (name a jar, or 'DIR/*')")
+    if "," in str(path):
+        raise InvalidArgumentException(
+            f"class path entry {entry!r}: Hadoop cannot read a path with a comma (rename it)"
+        )
+    return str(path)
+
+
+# The files beside yarn-site.xml
+
+
+def files_of_user(conf: Path | None) -> dict[str, dict[str, str]]:
+    """What the user's core-site.xml and mapred-site.xml set. `conf` is their directory, or one file.
+
+    Raises ConfigurationException for a file that cannot be read.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for name in CLIENT_FILES:
+        path = conf / name if conf is not None and conf.is_dir() else conf
+        if path is not None and path.name == name and path.exists():
+            values = read_file(path)
+            found[name] = {key: entry.value for key in values if (entry := values.entry(key)) is not None}
+    return found
+
+
+def files(
+    of_user: Files, settings: Mapping[str, str], directory: ClusterDirectory, environ: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
+    """The content of core-site.xml and mapred-site.xml: the cluster's defaults, the user's files, the settings.
+
+    Each overrides those before it, key by key. `environ`: the environment of the NodeManagers.
+    """
+    core = {**_CORE_DEFAULTS, **of_user.get(CORE_SITE, {})}
+    core |= {key: settings[key] for key in core if key in settings}
+    of_mapreduce = {key: value for key, value in settings.items() if key.startswith(MAPREDUCE_PREFIXES)}
+    mapred = {**_mapred_defaults(directory, environ), **of_user.get(MAPRED_SITE, {}), **of_mapreduce}
+    return {CORE_SITE: core, MAPRED_SITE: mapred}
+
+
+def _mapred_defaults(directory: ClusterDirectory, environ: Mapping[str, str]) -> dict[str, str]:
+    values = {
+        "mapreduce.framework.name": "yarn",
+        "yarn.app.mapreduce.am.staging-dir": str(directory.staging),
+        # With an address (Hadoop's default has one) a client asks the history server when a job has ended, and there is
+        # none. Without one it believes the ResourceManager's report (ClientServiceDelegate).
+        "mapreduce.jobhistory.address": "",
+    }
+    if environ.get(_HADOOP_HOME):
+        # Hadoop's default uses HADOOP_MAPRED_HOME, which NodeManagers do not pass on to containers.
+        values[MAPREDUCE_CLASS_PATH] = _MAPREDUCE_JARS
+    return values
+
+
+# Environments
+
+
+def client_environment(conf_dir: Path) -> dict[str, str]:
+    """{variable: value} by which Hadoop's own clients find the cluster."""
+    return {"HADOOP_CONF_DIR": str(conf_dir), "YARN_CONF_DIR": str(conf_dir)}
+
+
+def node_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """{variable: value} that NodeManagers pass on to containers, as far as `environ` lacks them.
+
+    The homes of Hadoop's parts are in HADOOP_HOME unless they are set (hadoop-functions.sh).
+    """
+    found: dict[str, str] = {}
+    if not environ.get("JAVA_HOME") and (home := java_home(environ)) is not None:
+        found["JAVA_HOME"] = home
+    if hadoop_home := environ.get(_HADOOP_HOME):
+        found |= {name: hadoop_home for name in _PARTS_OF_HADOOP if not environ.get(name)}
+    return found
+
+
+def java_home(environ: Mapping[str, str]) -> str | None:
+    """The home of the `java` in PATH, which usually is a symbolic link to it; None if there is none."""
+    java = shutil.which("java", path=environ.get("PATH", os.defpath))
+    if java is None:
+        return None
+    home = Path(java).resolve().parent.parent
+    # Not so for a version manager's script that starts the real one.
+    return str(home) if (home / "bin" / "java").exists() else None
+
+
+def java_notice(environ: Mapping[str, str]) -> str:
+    """A line for the user about the Java of containers; "" if JAVA_HOME names one."""
+    home = environ.get("JAVA_HOME")
+    if home:
+        if os.access(os.path.join(home, "bin", "java"), os.X_OK):
+            return ""
+        return f"JAVA_HOME = {home} has no bin/java: programs in Java will not start in containers (correct it)"
+    found = java_home(environ)
+    if found is None:
+        return "No Java was found: programs in Java will not start in containers (install one, or set JAVA_HOME)"
+    return f"JAVA_HOME is not set: containers get JAVA_HOME={found}, where the java in PATH is"
