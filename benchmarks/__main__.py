@@ -23,6 +23,7 @@ NAMES = (
     "end_to_end",
     "fleet",
     "submit",
+    "hadoop_rpc",
     "simulation",
 )
 """Each is a module of this package with `measure(progress) -> {figure: value}`."""

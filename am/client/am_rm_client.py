@@ -45,8 +45,7 @@ from am.core.requests import ContainerRequest, RackOf, default_rack_of
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from wire.topology import Topology
-from yarn.asks import UpdateContainerRequest
-from yarn.containers import ContainerStatus, Token
+from yarn.containers import ContainerStatus, Token, UpdateContainerRequest
 from yarn.errors import YarnException
 from yarn.ids import ContainerId, NodeId
 from yarn.machine import Warn

@@ -19,7 +19,7 @@ from rm.core.effects import (
     SaveNodeLabels,
     StoreEffect,
 )
-from rm.core.events import Event, NodeHeartbeat, ProcessStalled, Tick
+from rm.core.events import Event, NodeHeartbeat, ProcessStalled
 from wire.core_shell import Core, CoreShell
 from yarn.errors import YarnException
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn

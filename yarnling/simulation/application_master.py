@@ -95,8 +95,8 @@ from yarn.protocols.master import (
     FinishApplicationMasterRequest,
     RegisterApplicationMasterRequest,
 )
-from yarn.settings.applicationmaster import AM_HEARTBEAT_INTERVAL
 from yarn.settings.resourcemanager import (
+    AM_HEARTBEAT_INTERVAL,
     CONNECT_MAX_WAIT,
     NM_CLIENT_CONNECT_MAX_WAIT,
     NM_CLIENT_CONNECT_RETRY_INTERVAL,

@@ -24,7 +24,7 @@ from am.programs.mapreduce.core.job import (
 )
 from am.programs.mapreduce.core.tasks import ATTEMPTS_PER_AM, AttemptRecord
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
-from am.programs.mapreduce.task import EXIT_FAILED, EXIT_ORPHANED, FETCH_POLL_S, FETCH_TRIES_MAX
+from am.programs.mapreduce.task import EXIT_FAILED, EXIT_ORPHANED, FETCH_POLL_S
 from nm.core.effects import LaunchContainer
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationAttemptId, ApplicationId
@@ -39,6 +39,7 @@ TASK_START_MS = 200
 MAP_MS = 400
 REDUCE_MS = 200
 """How long a map, and the work of a reduce after its last fetch, take."""
+FETCH_TRIES_MAX = 5
 FETCH_POLL_MS = round(FETCH_POLL_S * 1000)
 
 
@@ -125,7 +126,7 @@ class SimulatedTask:
             if isinstance(record, MapOutput):
                 self._offered[record.map_number] = record
         for number, output in self._offered.items():
-            if number not in self._fetched and output.directory:
+            if number not in self._fetched and output.address:
                 self._fetch_one(number, output.attempt_id)
         gone = tuple(attempt_id for attempt_id, count in self._tries.items() if count >= FETCH_TRIES_MAX)
         if len(self._fetched) == MAPS:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from nm.core import NodeManagerCore
 from nm.core.effects import (
+    AggregateLogs,
     ChangeMonitoring,
     DeleteApplicationFiles,
     DeleteApplicationLogs,
@@ -19,21 +20,23 @@ from nm.core.effects import (
     EndNode,
     FetchResource,
     ForgetApplicationKeys,
+    InitAuxiliaryService,
     LaunchContainer,
     MonitorContainer,
     SendHeartbeat,
     SendRegistration,
     SendUnregistration,
     SignalProcess,
+    StopAuxiliaryServices,
 )
 from nm.core.events import (
     Event,
+    LogsAggregated,
     NodeHeartbeatAnswered,
     NodeRegistered,
     RegistrationFailed,
     ResourceFetched,
     Start,
-    Tick,
     UnregisterCompleted,
 )
 from nm.core.settings import CoreSettings, NodeFacts
@@ -45,7 +48,7 @@ from wire.retry import FOR_EVER, RetryPolicy
 from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager, NodeTokenSecretManager
 from yarn.errors import CallOutcomeUnknown, YarnException
 from yarn.ids import ContainerId, NodeId
-from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
 from yarn.protocols.tracker import (
     NodeHeartbeatRequest,
     NodeHeartbeatResponse,
@@ -144,6 +147,12 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
                 pass
             case DeleteResource() | DeleteContainerFiles() | DeleteApplicationFiles() | DeleteApplicationLogs():
                 # There are no files.
+                pass
+            case AggregateLogs(application_id):
+                aggregated = LogsAggregated(application_id)
+                self.after(FETCH_MS, Rank.CONTAINER, partial(self.step, aggregated))
+            case InitAuxiliaryService() | StopAuxiliaryServices():
+                # Output of maps is where it was made, without a service.
                 pass
             case StateChanged() | Warn():
                 pass

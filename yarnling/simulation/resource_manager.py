@@ -28,7 +28,7 @@ from rm.core.effects import (
     SaveAttempt,
     SaveNodeLabels,
 )
-from rm.core.events import AMLaunched, AMLaunchFailed, Event, HostListsRead, ProcessStalled, StateLoaded, Tick
+from rm.core.events import AMLaunched, AMLaunchFailed, Event, HostListsRead, ProcessStalled, StateLoaded
 from rm.core.host_lists import HostLists
 from rm.core.resource_manager import ResourceManagerCore
 from rm.shell.daemon import STALLS_PER_EXPIRY
@@ -49,7 +49,7 @@ from wire.topology import Topology
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, NodeId
-from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
 from yarn.protocols.container_management import StartContainersResponse
 from yarn.protocols.tracker import MasterKey
 from yarn.resource import INT32_MAX
