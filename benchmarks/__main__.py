@@ -24,9 +24,9 @@ NAMES = (
     "fleet",
     "submit",
     "hadoop_rpc",
+    "simulation",
 )
-"""The names of the benchmarks. Each is a module of this package with a function `measure(progress)
--> {figure: value}`."""
+"""Each is a module of this package with `measure(progress) -> {figure: value}`."""
 
 # Figures of other systems for comparison, measured on two cores of the same kind.
 TO_BEAT = {

@@ -4,7 +4,6 @@ fork)."""
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -117,17 +116,18 @@ class Channel:
         only a call that was not sent surely had no effect. `timeout_s` covers waiting for other calls, connecting, and
         the call itself.
         """
-        deadline = time.monotonic() + timeout_s
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
         if self._channel is None:
             self._channel = grpc.aio.insecure_channel(self.target, options=_OPTIONS)
         self.calls += 1
         try:
             async with self._place(timeout_s):
-                await self._connect(self._channel, deadline - time.monotonic())
+                await self._connect(self._channel, deadline - loop.time())
                 call = self._methods.get(path)
                 if call is None:
                     call = self._methods[path] = self._channel.unary_unary(path)
-                reply: bytes = await call(request, metadata=metadata, timeout=max(0.001, deadline - time.monotonic()))
+                reply: bytes = await call(request, metadata=metadata, timeout=max(0.001, deadline - loop.time()))
                 return reply
         finally:
             self.calls -= 1

@@ -31,6 +31,13 @@ class Core(Protocol[AnyEvent, Effect]):
     def next_deadline_ms(self) -> int | None: ...
 
 
+class Asks(Protocol[AnyEvent]):
+    """What a service needs of the shell around a core: to ask it."""
+
+    async def ask(self, event_of: Callable[[int], AnyEvent]) -> Any:
+        """The core's reply to the event that `event_of` makes with the call's number. Raises the core's refusal."""
+
+
 class WallClock:
     """Wall time in ms that never goes back or jumps: start time plus monotonic time."""
 

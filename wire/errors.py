@@ -80,7 +80,7 @@ def error_of(failure: grpc.aio.AioRpcError, *, target: str, method: str) -> Yarn
     """The exception for a failed call: the one that the server sent, otherwise one derived from the status."""
     for key, value in failure.trailing_metadata() or ():
         if key == ERROR_KEY and isinstance(value, bytes):
-            return _sent_error(value)
+            return sent_error(value)
     code, text = failure.code(), failure.details() or ""
     where = f"{method} at {target}"
     if code is grpc.StatusCode.UNIMPLEMENTED:
@@ -96,7 +96,7 @@ def error_of(failure: grpc.aio.AioRpcError, *, target: str, method: str) -> Yarn
     return RemoteError(f"{where}: {code.name}: {text}")
 
 
-def _sent_error(data: bytes) -> YarnException:
+def sent_error(data: bytes) -> YarnException:
     try:
         detail = ErrorDetail.FromString(data)
         error = read_exception(detail.exception)

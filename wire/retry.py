@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -43,31 +42,44 @@ class RetryPolicy(Struct, frozen=True):
         """The policy in two settings; by default those of clients and AMs that call the RM."""
         return RetryPolicy(max_wait.of(conf), interval.of(conf))
 
+    def pause_ms(self, error: ServerUnavailable, waited_ms: float, draw: float, *, reads: bool) -> float | None:
+        """The pause before the call is sent again, None if it is not. `draw`: a random number from 0 to 1.
+
+        Half to one interval, so that many callers of one lost server do not return in step.
+        """
+        if not (error.definite or reads):
+            return None
+        pause_ms = self.interval_ms * (0.5 + draw / 2)
+        return None if self._is_over(waited_ms + pause_ms) else pause_ms
+
+    def _is_over(self, waited_ms: float) -> bool:
+        if self.max_wait_ms == FOR_EVER:
+            return False
+        return self.max_wait_ms < self.interval_ms or waited_ms > self.max_wait_ms
+
 
 NO_RETRY = RetryPolicy()
 
 
-async def retried(policy: RetryPolicy, attempt: Callable[[], Awaitable[T]], *, reads: bool) -> T:
-    """The result of `attempt`, which is repeated until it succeeds, is refused, or the policy's time has passed.
+async def retried(
+    policy: RetryPolicy,
+    attempt: Callable[[], Awaitable[T]],
+    *,
+    reads: bool,
+    draw: Callable[[], float] = random.random,
+) -> T:
+    """The result of `attempt`, repeated until it succeeds, is refused, or the policy's time is over.
 
-    `reads`: the call changes nothing, so it may be repeated after any failure.
+    `reads`: the call changes nothing, so it may be repeated whatever happened to it. `draw` returns random numbers.
     """
-    started = time.monotonic()
+    loop = asyncio.get_running_loop()
+    started_s = loop.time()
     while True:
         try:
             return await attempt()
         except ServerUnavailable as error:
-            if not (error.definite or reads):
+            waited_ms = (loop.time() - started_s) * 1000
+            pause_ms = policy.pause_ms(error, waited_ms, draw(), reads=reads)
+            if pause_ms is None:
                 raise
-            # Wait half to one interval, so that many callers of one lost server do not all return at the same time.
-            pause_s = policy.interval_ms * random.uniform(0.5, 1.0) / 1000
-            waited_ms = (time.monotonic() - started + pause_s) * 1000
-            if _time_is_over(policy, waited_ms):
-                raise
-            await asyncio.sleep(pause_s)
-
-
-def _time_is_over(policy: RetryPolicy, waited_ms: float) -> bool:
-    if policy.max_wait_ms == FOR_EVER:
-        return False
-    return policy.max_wait_ms < policy.interval_ms or waited_ms > policy.max_wait_ms
+            await asyncio.sleep(pause_ms / 1000)

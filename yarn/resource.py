@@ -94,7 +94,11 @@ class Resource:
         """True if no component is larger than that of `room` (Resources.fitsIn without a calculator)."""
         if self.memory_mb > room.memory_mb or self.vcores > room.vcores:
             return False
-        return all(mine[1] <= theirs[1] for mine, theirs in zip(self.extra, room.extra, strict=False))
+        # Without a generator: most resources have no more than memory and vcores.
+        for mine, theirs in zip(self.extra, room.extra, strict=False) if self.extra else ():
+            if mine[1] > theirs[1]:
+                return False
+        return True
 
     def is_none(self) -> bool:
         """True if every component is zero."""

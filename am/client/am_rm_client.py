@@ -7,53 +7,55 @@
             ...
         await rm.unregister(FinalApplicationStatus.SUCCEEDED)
 
-The client sends heartbeats at a fixed interval from `register` to `unregister`, even while the application is busy. The
-first heartbeat is sent as soon as something is requested, or after one interval. AMRMClientState decides what
-heartbeats contain; this module adds the clock, the network and the handling of errors.
+Heartbeats are sent at a fixed interval from `register` to `unregister`, whatever the application does meanwhile: the
+first one as soon as something is requested, or after an interval. AMRMClientState decides what they contain, and
+AMRMClientCore when they are sent; this module adds the clock and the network.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from types import TracebackType
+from typing import assert_never
 
 from am.client.environment import AMEnvironment
+from am.core.am_rm_client_core import (
+    AMRMClientCore,
+    CallAnswered,
+    CallFailed,
+    ClientEffect,
+    ClientEvent,
+    ContainersRequested,
+    DeadlineReached,
+    Deliver,
+    Register,
+    RegistrationFailed,
+    SendCall,
+    Unregister,
+    Unregistered,
+    UnregisterFailed,
+    UseToken,
+)
 from am.core.am_rm_client_state import AMRMClientState
-from am.core.events import AllocateFailed, Event, Registered, Resynced, ShutdownOrdered
+from am.core.events import AllocateFailed, Event, Registered, ShutdownOrdered
 from am.core.invariants import CheckedAMRMClientState
 from am.core.requests import ContainerRequest, RackOf, default_rack_of
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from wire.topology import Topology
 from yarn.containers import ContainerStatus, Token, UpdateContainerRequest
-from yarn.errors import (
-    ApplicationAttemptNotFoundException,
-    ApplicationMasterNotRegisteredException,
-    CallOutcomeUnknown,
-    InvalidApplicationMasterRequestException,
-    InvalidToken,
-    YarnException,
-)
+from yarn.errors import YarnException
 from yarn.ids import ContainerId, NodeId
+from yarn.machine import Warn
 from yarn.protocols.master import (
     AllocateRequest,
-    AllocateResponse,
     FinishApplicationMasterRequest,
     RegisterApplicationMasterRequest,
 )
 from yarn.settings.resourcemanager import AM_HEARTBEAT_INTERVAL, CONNECT_MAX_WAIT
 from yarn.states import FinalApplicationStatus
-
-UNREGISTER_PAUSES_S = (0.005, 0.01, 0.02, 0.04, 0.08, 0.1)
-"""The pauses in seconds between calls of finishApplicationMaster until it returns true; the last one repeats.
-
-The last pause is that of AMRMClientImpl. The RM's first answer is always false, and mostly the RM has stored the end of
-the attempt soon after it.
-"""
 
 EVENTS_MAX = 10_000
 """The limit on unread events. When it is reached, heartbeats wait: the RM should expire an AM that reads no events."""
@@ -81,10 +83,14 @@ class AMRMClient:
     ) -> None:
         self.progress = progress
         self._proxy = proxy
-        self._interval_s = heartbeat_interval_ms / 1000
-        self._silence_max_s = silence_max_ms / 1000
         self._state = (CheckedAMRMClientState if check_invariants else AMRMClientState)(rack_of)
-        self._address = RegisterApplicationMasterRequest()
+        self._core = AMRMClientCore(
+            self._state,
+            heartbeat_interval_ms=heartbeat_interval_ms,
+            silence_max_ms=silence_max_ms,
+            progress=lambda: self.progress(),  # noqa: PLW0108  the application sets it later
+        )
+        self._registered: asyncio.Future[Registered]
         self._events: asyncio.Queue[Event] = asyncio.Queue(EVENTS_MAX)
         self._tasks = asyncio.TaskGroup()
         self._heartbeats: asyncio.Task[None] | None = None
@@ -163,14 +169,14 @@ class AMRMClient:
 
         Raises YarnException if the RM refuses the attempt, or has not answered for `silence_max_ms`.
         """
-        self._address = RegisterApplicationMasterRequest(host, rpc_port, tracking_url)
-        events = await self._register()
-        for event in events:
-            await self._events.put(event)
-        self._heartbeats = self._tasks.create_task(self._send_heartbeats(), name="am-heartbeats")
-        registered = events[0]
-        assert isinstance(registered, Registered)
-        return registered
+        self._registered = asyncio.get_running_loop().create_future()
+        request = RegisterApplicationMasterRequest(host, rpc_port, tracking_url)
+        self._heartbeats = self._tasks.create_task(self._drive(Register(request)), name="am-heartbeats")
+        try:
+            return await self._registered
+        except BaseException:
+            await self._stop_heartbeats()
+            raise
 
     async def events(self) -> AsyncIterator[Event]:
         """Yield all events in order. Ends after ShutdownOrdered or AllocateFailed."""
@@ -185,106 +191,87 @@ class AMRMClient:
     ) -> None:
         """Stop the heartbeats and report the outcome, repeatedly until the RM has stored it."""
         await self._stop_heartbeats()
-        request = FinishApplicationMasterRequest(final_status, diagnostics, tracking_url)
-        pauses_s = iter(UNREGISTER_PAUSES_S)
-        while not await self._finish(request):  # noqa: ASYNC110  the RM has to be polled
-            await asyncio.sleep(next(pauses_s, UNREGISTER_PAUSES_S[-1]))
+        await self._drive(Unregister(FinishApplicationMasterRequest(final_status, diagnostics, tracking_url)))
 
     # The exchange with the RM
 
-    async def _register(self) -> list[Event]:
-        """Register, and repeat the call while its outcome is unknown (RMProxy): a killed RM may not have stored it."""
-        deadline_s = time.monotonic() + self._silence_max_s
+    async def _drive(self, event: ClientEvent) -> None:
+        """Pass an event to the core, and everything that follows from it, until nothing is left to do.
+
+        Reading no events delays the next heartbeat: `_carry_out` waits for room in the queue.
+        """
         while True:
-            try:
-                response = await self._proxy.register_application_master(self._address)
-            except CallOutcomeUnknown as error:
-                if time.monotonic() > deadline_s:
-                    raise
-                _logger.warning("no answer to registerApplicationMaster, repeating the call: %s", error)
-                await asyncio.sleep(self._interval_s)
+            call = None
+            for effect in self._core.handle(event, _now_ms()):
+                if isinstance(effect, SendCall):
+                    call = effect
+                else:
+                    await self._carry_out(effect)
+            if call is not None:
+                event = await self._answer_to(call)
+            elif (deadline_ms := self._core.next_deadline_ms()) is not None:
+                event = await self._deadline(deadline_ms)
             else:
-                return self._state.handle_registered(response)
-
-    async def _finish(self, request: FinishApplicationMasterRequest) -> bool:
-        try:
-            return (await self._proxy.finish_application_master(request)).is_unregistered
-        except ApplicationMasterNotRegisteredException:
-            # The RM has restarted since the attempt registered. AMRMClientImpl registers again only to unregister.
-            with contextlib.suppress(InvalidApplicationMasterRequestException):
-                await self._register()
-            return False
-        except CallOutcomeUnknown:
-            return False
-
-    async def _send_heartbeats(self) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._interval_s):
-                await self._requested.wait()
-        while True:
-            started_s = time.monotonic()
-            events = await self._exchange()
-            for event in events:
-                await self._events.put(event)
-            if events and isinstance(events[-1], ShutdownOrdered | AllocateFailed):
                 return
-            if events:
-                await asyncio.sleep(max(0.0, started_s + self._interval_s - time.monotonic()))
 
-    async def _exchange(self) -> list[Event]:
-        """Send one heartbeat and return its events. Returns no events if another heartbeat must follow at once."""
-        request = self._state.next_request(self.progress())
+    async def _carry_out(self, effect: ClientEffect) -> None:
+        match effect:
+            case Deliver(event):
+                await self._events.put(event)
+                if isinstance(event, Registered) and not self._registered.done():
+                    self._registered.set_result(event)
+            case UseToken(token):
+                self._proxy.use_token(token)
+            case RegistrationFailed(error):
+                self._registered.set_exception(error)
+            case UnregisterFailed(error):
+                raise error
+            case Warn(text):
+                _logger.warning("%s", text)
+            case Unregistered():
+                pass
+            case SendCall():
+                raise AssertionError("sent once the other effects of its step are carried out")
+            case _:
+                assert_never(effect)
+
+    async def _answer_to(self, call: SendCall) -> ClientEvent:
         try:
-            response = await self._allocate_until_answered(request)
-        except ApplicationMasterNotRegisteredException as error:
-            _logger.info("resync: the ResourceManager asks to register again: %s", error.message)
-            return await self._resync()
-        except (ApplicationAttemptNotFoundException, InvalidToken) as error:
-            return [ShutdownOrdered(error.message)]
+            match call.request:
+                case RegisterApplicationMasterRequest() as request:
+                    return CallAnswered(call.call, await self._proxy.register_application_master(request))
+                case AllocateRequest() as request:
+                    return CallAnswered(call.call, await self._proxy.allocate(request))
+                case FinishApplicationMasterRequest() as request:
+                    return CallAnswered(call.call, await self._proxy.finish_application_master(request))
+                case _:
+                    assert_never(call.request)
         except YarnException as error:
-            self._state.handle_refused()
-            return [AllocateFailed(error)]
-        if response.am_rm_token is not None:
-            self._proxy.use_token(response.am_rm_token)
-        return self._state.handle_reply(response)
+            return CallFailed(call.call, error)
 
-    async def _resync(self) -> list[Event]:
-        """Register again with a restarted RM.
-
-        The answer contains NM tokens. The containers of earlier attempts in the answer are known already.
-        """
-        self._state.handle_not_registered()
+    async def _deadline(self, deadline_ms: int) -> ClientEvent:
+        """Wait for a deadline of the core. The first request of the application comes before the first heartbeat."""
+        if not self._core.awaits_requests:
+            await _sleep_until(deadline_ms)
+            return DeadlineReached()
         try:
-            await self._register()
-        except InvalidApplicationMasterRequestException as error:
-            # An earlier call may have registered the attempt, with its answer lost. If it did not, the next heartbeat
-            # fails.
-            _logger.warning("the ResourceManager says that this attempt is registered already: %s", error.message)
-            await asyncio.sleep(self._interval_s)
-        except YarnException as error:
-            return [AllocateFailed(error)]
-        await self._events.put(Resynced())
-        return []
-
-    async def _allocate_until_answered(self, request: AllocateRequest) -> AllocateResponse:
-        """Repeat the same request while its outcome is unknown.
-
-        The RM recognizes a repeated request by its response id.
-        """
-        deadline_s = time.monotonic() + self._silence_max_s
-        while True:
-            try:
-                return await self._proxy.allocate(request)
-            except CallOutcomeUnknown as error:
-                if time.monotonic() > deadline_s:
-                    raise
-                _logger.warning(
-                    "no answer to allocate, repeating the call response_id=%d: %s", request.response_id, error
-                )
-                await asyncio.sleep(self._interval_s)
+            async with asyncio.timeout_at(deadline_ms / 1000):
+                await self._requested.wait()
+        except TimeoutError:
+            return DeadlineReached()
+        return ContainersRequested()
 
     async def _stop_heartbeats(self) -> None:
         if self._heartbeats is not None:
             self._heartbeats.cancel()
             await asyncio.wait([self._heartbeats])
             self._heartbeats = None
+
+
+def _now_ms() -> int:
+    """The loop's clock, rounded to ms, so that a deadline is reached when its timer fires."""
+    return round(asyncio.get_running_loop().time() * 1000)
+
+
+async def _sleep_until(deadline_ms: int) -> None:
+    await asyncio.sleep(max(0.0, deadline_ms / 1000 - asyncio.get_running_loop().time()))

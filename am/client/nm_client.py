@@ -7,24 +7,30 @@ once or not at all, and the caller learns which.
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import TracebackType
+from typing import Any, assert_never
 
 from am.client.environment import AMEnvironment
+from am.core.container_starts import (
+    ContainerFound,
+    ContainerStarts,
+    DeadlineReached,
+    FindContainer,
+    FindFailed,
+    SendStarts,
+    StartAbandoned,
+    StartEvent,
+    StartsAnswered,
+    StartSettled,
+    StartsFailed,
+    StartWanted,
+)
 from wire.channel import Channels
 from wire.protocols.container_management import ContainerManagementProtocol
-from wire.retry import FOR_EVER, RetryPolicy
+from wire.retry import FOR_EVER, NO_RETRY, RetryPolicy
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus, Token
-from yarn.errors import (
-    CallOutcomeUnknown,
-    InvalidArgumentException,
-    InvalidToken,
-    NMNotYetReadyException,
-    YarnException,
-)
+from yarn.errors import CallOutcomeUnknown, InvalidToken, YarnException
 from yarn.ids import ContainerId, NodeId
 from yarn.protocols.container_management import (
     SignalContainerRequest,
@@ -34,21 +40,20 @@ from yarn.protocols.container_management import (
 from yarn.settings.resourcemanager import NM_CLIENT_CONNECT_MAX_WAIT, NM_CLIENT_CONNECT_RETRY_INTERVAL
 from yarn.states import SignalContainerCommand
 
-STARTS_PER_CALL_MAX = 100
-"""The limit on starts in one call. A larger call saves hardly anything, and its callers wait longer."""
-
 
 class NMClient:
     """Starts, stops and queries containers. `tokens` may grow while the client is used (AMRMClient.nm_tokens).
 
-    Methods raise InvalidToken if there is no token for the NM, and CallOutcomeUnknown if the NM does not answer in
-    time.
+    `channels` given: shared, and not closed here.
+
+    Methods raise InvalidToken if there is no token for the NM, and CallOutcomeUnknown if it does not answer in time.
     """
 
-    def __init__(self, tokens: Mapping[NodeId, Token], retry: RetryPolicy) -> None:
+    def __init__(self, tokens: Mapping[NodeId, Token], retry: RetryPolicy, *, channels: Channels | None = None) -> None:
         self._tokens = tokens
         self._retry = retry
-        self._channels = Channels()
+        self._channels = channels or Channels()
+        self._owns_channels = channels is None
         self._proxies: dict[NodeId, ContainerManagementProtocol] = {}
         self._starts: dict[NodeId, NodeStarts] = {}
         self._tasks = asyncio.TaskGroup()
@@ -74,7 +79,8 @@ class NMClient:
         try:
             await self._tasks.__aexit__(kind, error, traceback)
         finally:
-            await self._channels.close()
+            if self._owns_channels:
+                await self._channels.close()
 
     async def start(self, container: Container, launch_context: ContainerLaunchContext) -> None:
         """Start a container. Raises YarnException if it was definitely not started, or if its NM does not answer.
@@ -85,22 +91,10 @@ class NMClient:
             raise InvalidToken(
                 f"{container.id} has no container token: only a container from `allocate` can be started"
             )
-        request = StartContainerRequest(launch_context, container.token)
-        deadline_s = time.monotonic() + self._retry.max_wait_ms / 1000
-        was_unknown = False
-        while True:
-            error = await self._start_once(container, request)
-            if error is None:
-                return
-            if isinstance(error, CallOutcomeUnknown) or was_unknown:
-                was_unknown = True
-                if await self._has(container.id, container.node_id):
-                    return
-            if not isinstance(error, CallOutcomeUnknown | NMNotYetReadyException):
-                raise error
-            if self._retry.max_wait_ms != FOR_EVER and time.monotonic() > deadline_s:
-                raise error
-            await asyncio.sleep(self._retry.interval_ms / 1000)
+        starts = self._starts_on(container.node_id)
+        error = await starts.start(container.id, StartContainerRequest(launch_context, container.token))
+        if error is not None:
+            raise error
 
     async def update(self, container: Container) -> None:
         """Apply a container's new size from ContainersUpdated on its NM; if this is not done, the RM reverts an
@@ -110,7 +104,7 @@ class NMClient:
         """
         if container.token is None:
             raise InvalidToken(f"{container.id} has no container token: only one from ContainersUpdated can be updated")
-        deadline_s = time.monotonic() + self._retry.max_wait_ms / 1000
+        deadline_s = asyncio.get_running_loop().time() + self._retry.max_wait_ms / 1000
         while True:
             try:
                 response = await self._proxy(container.node_id).update_container((container.token,))
@@ -118,7 +112,7 @@ class NMClient:
                 status = await self.status(container.id, container.node_id)
                 if (status.capability, status.execution_type) == (container.resource, container.execution_type):
                     return
-                if self._retry.max_wait_ms != FOR_EVER and time.monotonic() > deadline_s:
+                if self._retry.max_wait_ms != FOR_EVER and asyncio.get_running_loop().time() > deadline_s:
                     raise
                 await asyncio.sleep(self._retry.interval_ms / 1000)
                 continue
@@ -158,19 +152,15 @@ class NMClient:
         """Send a signal to a container's processes."""
         await self._proxy(node_id).signal_to_container(SignalContainerRequest(container_id, command))
 
-    async def _start_once(self, container: Container, request: StartContainerRequest) -> YarnException | None:
-        try:
-            starts = self._starts_on(container.node_id)
-        except InvalidToken as error:
-            return error
-        return await starts.start(container.id, request)
-
     def _starts_on(self, node_id: NodeId) -> NodeStarts:
         proxy = self._proxy(node_id)
         starts = self._starts.get(node_id)
         if starts is None:
             starts = NodeStarts(
-                proxy.start_containers, lambda container_id: self._has(container_id, node_id), self._tasks
+                proxy.start_containers,
+                lambda container_id: self._has(container_id, node_id),
+                self._tasks,
+                self._retry,
             )
             self._starts[node_id] = starts
         return starts
@@ -197,93 +187,100 @@ _Send = Callable[[tuple[StartContainerRequest, ...]], Awaitable[StartContainersR
 _Has = Callable[[ContainerId], Awaitable[bool]]
 
 
-@dataclass(slots=True, eq=False)
-class _Start:
-    """A start that waits for its call. `outcome` becomes None if the container is started, else the error."""
-
-    container_id: ContainerId
-    request: StartContainerRequest
-    outcome: asyncio.Future[YarnException | None]
-
-
 class NodeStarts:
-    """Combines concurrent starts on one NM: one startContainers call for many containers costs less than many calls.
+    """The shell of ContainerStarts: the starts on one NM.
 
-    Starts that are requested in one turn of the event loop make one call. Starts that are requested while this call is
-    in progress make the next call. `send` is the NM's startContainers; `has` asks the NM whether it has a container.
+    `send` is the NM's startContainers, `has` asks it whether it has a container.
     """
 
-    def __init__(self, send: _Send, has: _Has, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, send: _Send, has: _Has, tasks: asyncio.TaskGroup, retry: RetryPolicy = NO_RETRY) -> None:
         self._send = send
         self._has = has
         self._tasks = tasks
-        self._waiting: deque[_Start] = deque()
-        self._sender: asyncio.Task[None] | None = None
+        self._core = ContainerStarts(retry.max_wait_ms, retry.interval_ms)
+        self._outcomes: dict[int, asyncio.Future[YarnException | None]] = {}
+        self._numbers = 0
+        self._calls: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
 
     async def start(self, container_id: ContainerId, request: StartContainerRequest) -> YarnException | None:
-        """Start a container.
-
-        Returns None once it is started, else the error; CallOutcomeUnknown if it may have been started.
-        """
+        """None once the container is started, else the error; CallOutcomeUnknown if it may have been started."""
+        self._numbers += 1
+        number = self._numbers
         outcome: asyncio.Future[YarnException | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Start(container_id, request, outcome))
-        if self._sender is None:
-            self._sender = self._tasks.create_task(self._send_waiting(), name="am-starts")
-        return await outcome
+        self._outcomes[number] = outcome
+        try:
+            self._handle(StartWanted(number, container_id, request))
+            return await outcome
+        finally:
+            if self._outcomes.pop(number, None) is not None:
+                self._handle(StartAbandoned(number))
 
     def close(self) -> None:
-        """Cancel the starts that wait, and accept no more."""
-        if self._sender is not None:
-            self._sender.cancel()
+        """Start nothing more; cancel the starts that wait."""
+        for call in self._calls:
+            call.cancel()
+        for outcome in self._outcomes.values():
+            outcome.cancel()
+        self._outcomes.clear()
+        if self._timer is not None:
+            self._timer.cancel()
 
-    async def _send_waiting(self) -> None:
-        starts: list[_Start] = []
+    def _handle(self, event: StartEvent) -> None:
+        for effect in self._core.handle(event, _now_ms()):
+            match effect:
+                case SendStarts(requests):
+                    self._call(self._send_starts(requests))
+                case FindContainer(number, container_id):
+                    self._call(self._find(number, container_id))
+                case StartSettled(number, error):
+                    outcome = self._outcomes.pop(number, None)
+                    if outcome is not None and not outcome.done():
+                        outcome.set_result(error)
+                case _:
+                    assert_never(effect)
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        deadline_ms = self._core.next_deadline_ms()
+        loop = asyncio.get_running_loop()
+        self._timer = None if deadline_ms is None else loop.call_at(deadline_ms / 1000, self._deadline_reached)
+
+    def _deadline_reached(self) -> None:
+        self._handle(DeadlineReached())
+
+    def _call(self, call: Coroutine[Any, Any, None]) -> None:
+        task = self._tasks.create_task(self._unless_failed(call), name="am-starts")
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+
+    async def _unless_failed(self, call: Coroutine[Any, Any, None]) -> None:
         try:
-            while self._waiting:
-                starts = [self._waiting.popleft() for _ in range(min(STARTS_PER_CALL_MAX, len(self._waiting)))]
-                for start, error in zip(starts, await self._send_together(starts), strict=True):
-                    _settle(start, error)
+            await call
         except BaseException:
-            # Cancellation is included, because otherwise the callers would wait forever.
-            for start in (*starts, *self._waiting):
-                start.outcome.cancel()
+            # Cancellation included: otherwise the callers would wait forever.
+            self.close()
             raise
-        finally:
-            self._sender = None
 
-    async def _send_together(self, starts: list[_Start]) -> list[YarnException | None]:
+    async def _send_starts(self, requests: tuple[StartContainerRequest, ...]) -> None:
         try:
-            response = await self._send(tuple(start.request for start in starts))
-        except (InvalidToken, InvalidArgumentException) as error:
-            # One of the starts made the NM refuse the whole call (a forged token, or a call that is too large): find
-            # out which.
-            return [error] if len(starts) == 1 else [await self._send_after(error, start) for start in starts]
+            response = await self._send(requests)
         except YarnException as error:
-            return [error] * len(starts)
-        return [_outcome(start.container_id, response) for start in starts]
+            self._handle(StartsFailed(error))
+        else:
+            self._handle(StartsAnswered(response))
 
-    async def _send_after(self, error: YarnException, start: _Start) -> YarnException | None:
-        """Send one start by itself, after the shared call was refused.
-
-        The NM has carried out the starts before a forged token.
-        """
+    async def _find(self, number: int, container_id: ContainerId) -> None:
         try:
-            if await self._has(start.container_id):
-                return None
-        except YarnException:
-            return error
-        return (await self._send_together([start]))[0]
+            is_there = await self._has(container_id)
+        except YarnException as error:
+            self._handle(FindFailed(number, error))
+        else:
+            self._handle(ContainerFound(number, is_there))
 
 
-def _settle(start: _Start, error: YarnException | None) -> None:
-    """Set the outcome of a start, unless its caller was cancelled."""
-    if not start.outcome.done():
-        start.outcome.set_result(error)
-
-
-def _outcome(container_id: ContainerId, response: StartContainersResponse) -> YarnException | None:
-    if container_id in response.succeeded:
-        return None
-    return response.failed.get(container_id) or YarnException(
-        f"the NodeManager did not report the outcome for {container_id}"
-    )
+def _now_ms() -> int:
+    """The loop's clock, rounded to ms, so that a deadline is reached when its timer fires."""
+    return round(asyncio.get_running_loop().time() * 1000)

@@ -130,7 +130,7 @@ class ApplicationMaster:
         self._running: set[asyncio.Task[None]] = set()
         self._launches: dict[ContainerId, asyncio.Task[None]] = {}
         # Wall-clock time that never goes back, so that times in the files of applications are readable.
-        self._epoch_s = time.time() - time.monotonic()
+        self._epoch_s = time.time() - asyncio.get_running_loop().time()
         rm.progress = application.progress
 
     async def run(self) -> int:
@@ -155,7 +155,7 @@ class ApplicationMaster:
                     task.cancel()
 
     def _now_ms(self) -> int:
-        return int((self._epoch_s + time.monotonic()) * 1000)
+        return int((self._epoch_s + asyncio.get_running_loop().time()) * 1000)
 
     async def _read_events(self) -> None:
         async for event in self._rm.events():
@@ -301,4 +301,4 @@ class _Reconciler:
 
 
 def _monotonic_ms() -> int:
-    return int(time.monotonic() * 1000)
+    return int(asyncio.get_running_loop().time() * 1000)

@@ -367,7 +367,7 @@ class Launchers:
         self.real.change_cpu(effect)
 
     def is_running(self, container_id: ContainerId) -> bool:
-        return self.real.is_running(container_id) or container_id in self.emulated.running
+        return self.real.is_running(container_id) or self.emulated.is_running(container_id)
 
     def pid_of(self, container_id: ContainerId) -> int | None:
         """The process id of the session leader; None before it has started and after it has exited."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
@@ -181,13 +180,14 @@ async def unregistered_or_timed_out(unregistering: Awaitable[None]) -> None:
 
 
 async def registered_until_answered(register: Callable[[], Awaitable[T]], retry: RetryPolicy) -> T:
-    """Repeat the registration until the RM answers it. If only an answer was lost, registering twice does no harm."""
-    started_s = time.monotonic()
+    """Register until there is an answer. After a lost answer the call is repeated: registering twice does no harm."""
+    loop = asyncio.get_running_loop()
+    started_s = loop.time()
     while True:
         try:
             return await register()
         except CallOutcomeUnknown:
-            waited_ms = (time.monotonic() - started_s) * 1000
+            waited_ms = (loop.time() - started_s) * 1000
             if retry.max_wait_ms != FOR_EVER and waited_ms > retry.max_wait_ms:
                 raise
             await asyncio.sleep(retry.interval_ms / 1000)

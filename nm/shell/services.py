@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from nm.core.effects import Effect
 from nm.core.events import (
     Event,
     GetContainerStatuses,
@@ -13,7 +12,7 @@ from nm.core.events import (
     VerifiedStart,
 )
 from wire.caller import Caller
-from wire.core_shell import CoreShell
+from wire.core_shell import Asks
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.rpc import handles
 from wire.tokens import ContainerTokenSecretManager, NMTokenSecretManager
@@ -41,9 +40,9 @@ class ContainerManagementService:
         self._nm_tokens = nm_tokens
         self._attempts: dict[ApplicationId, set[ApplicationAttemptId]] = {}
         self._node_id = NodeId("", 0)
-        self._shell: CoreShell[Event, Effect] | None = None
+        self._shell: Asks[Event] | None = None
 
-    def open(self, node_id: NodeId, shell: CoreShell[Event, Effect]) -> None:
+    def open(self, node_id: NodeId, shell: Asks[Event]) -> None:
         """Accept AMs that have an NM token for `node_id`."""
         self._node_id, self._shell = node_id, shell
 
@@ -52,7 +51,7 @@ class ContainerManagementService:
         self._shell = None
 
     @property
-    def shell(self) -> CoreShell[Event, Effect]:
+    def shell(self) -> Asks[Event]:
         assert self._shell is not None, "callers are refused before `open`"
         return self._shell
 

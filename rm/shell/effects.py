@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol, assert_never
 
+from rm.core.durability import DurableRequest, divided
 from rm.core.effects import (
     CleanUpAM,
     Effect,
@@ -18,20 +19,7 @@ from rm.core.effects import (
     SaveNodeLabels,
     StoreEffect,
 )
-from rm.core.events import (
-    AddClusterNodeLabels,
-    Allocate,
-    Event,
-    MoveApplication,
-    NodeHeartbeat,
-    ProcessStalled,
-    RegisterNode,
-    RemoveClusterNodeLabels,
-    ReplaceLabelsOnNodes,
-    SubmitApplication,
-    UpdateApplicationPriority,
-    UpdateApplicationTimeouts,
-)
+from rm.core.events import Event, NodeHeartbeat, ProcessStalled
 from wire.core_shell import Core, CoreShell
 from yarn.errors import YarnException
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
@@ -53,25 +41,6 @@ class StateStoreWriter(Protocol):
     @property
     def is_busy(self) -> bool: ...
     def put(self, effects: list[StoreEffect], answers: list[Reply | Refuse]) -> None: ...
-
-
-DurableRequest = (
-    SubmitApplication
-    | MoveApplication
-    | UpdateApplicationPriority
-    | UpdateApplicationTimeouts
-    | AddClusterNodeLabels
-    | RemoveClusterNodeLabels
-    | ReplaceLabelsOnNodes
-)
-"""Requests whose answer waits until everything before it is stored, even if they change nothing: an earlier, equal
-request may not be stored yet."""
-
-Heartbeat = RegisterNode | NodeHeartbeat | Allocate
-"""Requests that are answered at once, because a late answer would let the caller expire.
-
-The answer depends on nothing that is stored in the same step: what a heartbeat causes is part of a later answer.
-"""
 
 
 class ResourceManagerShell(CoreShell[Event, Effect]):
@@ -135,18 +104,12 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
             # Nearly every step is a heartbeat without news, with only a reply: this does the same as below, faster.
             self.answer(effects[0].call, effects[0].value)
             return
-        is_heartbeat = isinstance(event, Heartbeat)
-        to_store = [effect for effect in effects if isinstance(effect, StoreEffect)]
-        if self.store_writer is None or not (
-            to_store or (isinstance(event, DurableRequest) and self.store_writer.is_busy)
-        ):
-            assert not to_store, f"there is no state store for {to_store}"
-            super().carry_out_step(event, effects)
-            return
-        waiting = StoreEffect if is_heartbeat else StoreEffect | Reply | Refuse
-        super().carry_out_step(event, [effect for effect in effects if not isinstance(effect, waiting)])
-        answers = [] if is_heartbeat else [effect for effect in effects if isinstance(effect, Reply | Refuse)]
-        self.store_writer.put(to_store, answers)
+        step = divided(event, effects, store_is_busy=self.store_writer is not None and self.store_writer.is_busy)
+        super().carry_out_step(event, step.now)
+        if self.store_writer is None:
+            assert not step.to_store, f"there is no state store for {step.to_store}"
+        elif step.to_store or step.answers:
+            self.store_writer.put(step.to_store, step.answers)
 
     def carry_out(self, effect: Effect) -> None:
         match effect:

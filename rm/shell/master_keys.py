@@ -52,13 +52,14 @@ class Rolling(Struct, frozen=True):
 
 
 class MasterKeys:
-    """The secret managers of the RM's three kinds of tokens."""
+    """The secret managers of the RM's three kinds of tokens. `new_key` makes their keys."""
 
-    def __init__(self, conf: Configuration) -> None:
+    def __init__(self, conf: Configuration, new_key: Callable[[], MasterKey] = new_master_key) -> None:
         """Raises ConfigurationException if keys would change too often for every node to receive them."""
-        self.masters = AMRMTokenSecretManager(KeyRing(new_master_key()))
-        self.nodes = NMTokenSecretManager(KeyRing(new_master_key()))
-        self.containers = ContainerTokenSecretManager(KeyRing(new_master_key()))
+        self.masters = AMRMTokenSecretManager(KeyRing(new_key()))
+        self.nodes = NMTokenSecretManager(KeyRing(new_key()))
+        self.containers = ContainerTokenSecretManager(KeyRing(new_key()))
+        self._new_key = new_key
         node_expiry, master_expiry = resourcemanager.NM_EXPIRY_INTERVAL, resourcemanager.AM_EXPIRY_INTERVAL
         self._keep: Keep = _keep_nothing
         self._rollings = (
@@ -85,16 +86,16 @@ class MasterKeys:
         """Replace the keys at their times until cancelled; `sleep` takes seconds."""
         async with asyncio.TaskGroup() as group:
             for rolling in self._rollings:
-                group.create_task(_roll(rolling, sleep, self._keep))
+                group.create_task(_roll(rolling, sleep, self._keep, self._new_key))
 
 
-async def _roll(rolling: Rolling, sleep: Sleep, keep: Keep) -> None:
-    """Store a next key before any node receives it. That the key has become current may be stored later."""
+async def _roll(rolling: Rolling, sleep: Sleep, keep: Keep, new_key: Callable[[], MasterKey]) -> None:
+    """Store a next key before any node gets it. That it became current may be stored later."""
     keys = rolling.keys
     while True:
         if keys.next is None:
             await sleep((rolling.interval_ms - rolling.activation_ms) / 1000)
-            fresh = new_master_key()
+            fresh = new_key()
             await _kept(keep, sleep, rolling.kind, (*keys.accepted(), fresh))
             keys.roll(fresh)
         await sleep(rolling.activation_ms / 1000)

@@ -1,7 +1,7 @@
 """Starts and stops the containers of ApplicationMasters (Hadoop's AMLauncher and ApplicationMasterLauncher).
 
-The core names the attempt and the container. This module adds to the launch context the AMRM token and the environment
-variables that every AM gets, and calls the container's NM to start it.
+AMLauncher decides which calls are made now and what they lead to. This module adds to the launch context the AMRM token
+and the environment variables that every AM gets, and calls the container's NM.
 """
 
 from __future__ import annotations
@@ -9,10 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, assert_never
 
 from msgspec.structs import replace
 
+from rm.core.am_launcher import (
+    AMLauncher,
+    AMStartAnswered,
+    AMStartFailed,
+    AMStopped,
+    LauncherEvent,
+    StartAMContainer,
+    StopAMContainer,
+    shown,
+)
 from rm.core.effects import CleanUpAM, LaunchAM
 from rm.core.events import AMLaunched, AMLaunchFailed
 from rm.shell.master_keys import MasterKeys
@@ -24,9 +34,9 @@ from wire.protocols.container_management import ContainerManagementProtocol
 from wire.retry import RetryPolicy
 from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext, Token
-from yarn.errors import InvalidContainerException, YarnException
+from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, NodeId
-from yarn.protocols.container_management import StartContainerRequest
+from yarn.protocols.container_management import StartContainerRequest, StartContainersResponse
 from yarn.settings import resourcemanager
 
 WEB_PROXY_BASE = "APPLICATION_WEB_PROXY_BASE"
@@ -59,10 +69,8 @@ class MasterLauncher:
         self._channels = channels
         self._tasks = tasks
         self._report = report
-        self._slots = asyncio.Semaphore(resourcemanager.AM_LAUNCHER_THREAD_COUNT.of(conf))
-        retries = resourcemanager.NODEMANAGER_CONNECT_RETRIES.of(conf)
-        self._retry = RetryPolicy(retries * CONNECT_INTERVAL_MS, CONNECT_INTERVAL_MS)
-        self._launching: dict[ApplicationAttemptId, asyncio.Task[None]] = {}
+        self._core = AMLauncher(resourcemanager.AM_LAUNCHER_THREAD_COUNT.of(conf))
+        self._retry = launch_retry(conf)
         self._running: set[asyncio.Task[None]] = set()
 
     def cancel(self) -> None:
@@ -71,60 +79,53 @@ class MasterLauncher:
             task.cancel()
 
     def launch(self, effect: LaunchAM) -> None:
-        """Start the AM; an event reports the outcome."""
-        self._launching[effect.attempt_id] = self._start_task(self._launch(effect))
+        """Start the AM; the outcome is reported as an event."""
+        self._handle(effect)
 
     def clean_up(self, effect: CleanUpAM) -> None:
-        """Stop the AM's container, after a launch that is still running.
+        """Stop the AM's container, after a running launch. If this fails, the node's next heartbeat stops it."""
+        self._handle(effect)
 
-        If this fails, the node's next heartbeat stops it.
-        """
-        self._start_task(self._clean_up(effect))
+    def _handle(self, event: LauncherEvent) -> None:
+        for effect in self._core.handle(event):
+            match effect:
+                case StartAMContainer(launch):
+                    self._start_task(self._start(launch))
+                case StopAMContainer(clean_up):
+                    self._start_task(self._stop(clean_up))
+                case AMLaunched(attempt_id):
+                    _logger.info("launched attempt=%s", attempt_id)
+                    self._report(effect)
+                case AMLaunchFailed(attempt_id, diagnostics):
+                    _logger.warning("launch failed attempt=%s %s", attempt_id, diagnostics)
+                    self._report(effect)
+                case _:
+                    assert_never(effect)
 
-    def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._tasks.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        return task
 
-    async def _launch(self, effect: LaunchAM) -> None:
-        attempt_id = effect.attempt_id
+    async def _start(self, effect: LaunchAM) -> None:
         try:
-            async with self._slots:
-                await self._start_container(effect)
+            response = await self._start_container(effect)
         except YarnException as error:
-            _logger.warning("launch failed attempt=%s node=%s %s", attempt_id, effect.container.node_id, error.message)
-            text = f"Error launching {attempt_id}. Got exception: {error.java_class}: {error.message}"
-            self._report(AMLaunchFailed(attempt_id, text))
+            self._handle(AMStartFailed(effect.attempt_id, shown(error)))
         except Exception as bug:
-            _logger.exception("launch failed attempt=%s", attempt_id)
-            self._report(AMLaunchFailed(attempt_id, f"Error launching {attempt_id}. Got exception: {bug!r}"))
+            _logger.exception("launch failed attempt=%s", effect.attempt_id)
+            self._handle(AMStartFailed(effect.attempt_id, repr(bug)))
         else:
-            _logger.info("launched attempt=%s container=%s", attempt_id, effect.container.id)
-            self._report(AMLaunched(attempt_id))
-        finally:
-            self._launching.pop(attempt_id, None)
+            self._handle(AMStartAnswered(effect.attempt_id, response))
 
-    async def _start_container(self, effect: LaunchAM) -> None:
-        container = effect.container
-        token = self._signer.master_token(effect.attempt_id)
-        request = StartContainerRequest(
-            _launch_context(effect, token), self._signer.master_container_token(container, effect.user)
-        )
-        async with self._proxy(effect.attempt_id, container.node_id, effect.user, self._retry) as node:
-            reply = await node.start_containers((request,))
-        error = reply.failed.get(container.id)
-        if error is not None:
-            raise error
-        if container.id not in reply.succeeded:
-            raise InvalidContainerException(f"{container.node_id} did not report {container.id} as started")
+    async def _start_container(self, effect: LaunchAM) -> StartContainersResponse:
+        request = start_request(effect, self._signer)
+        async with self._proxy(effect.attempt_id, effect.container.node_id, effect.user, self._retry) as node:
+            return await node.start_containers((request,))
 
-    async def _clean_up(self, effect: CleanUpAM) -> None:
-        launching = self._launching.get(effect.attempt_id)
-        if launching is not None:
-            await asyncio.wait((launching,))
+    async def _stop(self, effect: CleanUpAM) -> None:
         try:
-            async with self._slots, self._proxy(effect.attempt_id, effect.node_id, "", RetryPolicy()) as node:
+            async with self._proxy(effect.attempt_id, effect.node_id, "", RetryPolicy()) as node:
                 await node.stop_containers((effect.container_id,))
         except YarnException as error:
             _logger.info(
@@ -132,6 +133,7 @@ class MasterLauncher:
             )
         except Exception:
             _logger.exception("clean-up failed container=%s", effect.container_id)
+        self._handle(AMStopped())
 
     def _proxy(
         self, attempt_id: ApplicationAttemptId, node_id: NodeId, user: str, retry: RetryPolicy
@@ -140,6 +142,18 @@ class MasterLauncher:
         return ContainerManagementProtocol(
             str(node_id), user=RM_CALLER, token=token, retry=retry, timeout_s=CALL_TIMEOUT_S, channels=self._channels
         )
+
+
+def launch_retry(conf: Configuration) -> RetryPolicy:
+    """How long the RM tries to reach an NM to start an AM."""
+    retries = resourcemanager.NODEMANAGER_CONNECT_RETRIES.of(conf)
+    return RetryPolicy(retries * CONNECT_INTERVAL_MS, CONNECT_INTERVAL_MS)
+
+
+def start_request(effect: LaunchAM, signer: ResponseSigner) -> StartContainerRequest:
+    """The request that starts the container of an AM, with its tokens."""
+    context = _launch_context(effect, signer.master_token(effect.attempt_id))
+    return StartContainerRequest(context, signer.master_container_token(effect.container, effect.user))
 
 
 def _launch_context(effect: LaunchAM, token: Token) -> ContainerLaunchContext:

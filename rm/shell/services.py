@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from rm.core.events import (
     Allocate,
     Asker,
+    Event,
     FailApplicationAttempt,
     FinishApplicationMaster,
     GetNewApplication,
@@ -35,11 +36,11 @@ from rm.core.reports.explanations import explanation
 from rm.core.reports.queues import queue_info, queue_user_acls
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.states import RMAppAttemptState
-from rm.shell.effects import ResourceManagerShell
 from rm.shell.groups import groups_of
 from rm.shell.response_signer import ResponseSigner
 from wire.bulky_replies import in_parts
 from wire.caller import Caller
+from wire.core_shell import Asks
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.inspection import InspectionProtocol
 from wire.protocols.master import ApplicationMasterProtocol
@@ -101,7 +102,7 @@ NO_PROFILES = (
 class ClientService:
     """ApplicationClientProtocol (Hadoop's ClientRMService)."""
 
-    def __init__(self, core: ResourceManagerCore, shell: ResourceManagerShell, signer: ResponseSigner) -> None:
+    def __init__(self, core: ResourceManagerCore, shell: Asks[Event], signer: ResponseSigner) -> None:
         self._core = core
         self._shell = shell
         self._signer = signer
@@ -258,7 +259,7 @@ class ClientService:
 class MasterService:
     """ApplicationMasterProtocol (Hadoop's ApplicationMasterService). An AM acts for the attempt of its token."""
 
-    def __init__(self, shell: ResourceManagerShell, signer: ResponseSigner) -> None:
+    def __init__(self, shell: Asks[Event], signer: ResponseSigner) -> None:
         self._shell = shell
         self._signer = signer
 
@@ -290,7 +291,7 @@ class MasterService:
 class TrackerService:
     """ResourceTracker (Hadoop's ResourceTrackerService). A node acts only for itself."""
 
-    def __init__(self, shell: ResourceManagerShell, signer: ResponseSigner, topology: Topology) -> None:
+    def __init__(self, shell: Asks[Event], signer: ResponseSigner, topology: Topology) -> None:
         self._shell = shell
         self._signer = signer
         self._topology = topology

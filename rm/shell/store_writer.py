@@ -17,7 +17,8 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from rm.core.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
+from rm.core.durability import saved_events
+from rm.core.effects import SaveApplication, StoreEffect
 from rm.core.events import ApplicationSaved, ApplicationSaveFailed, AttemptSaved
 from rm.core.stored_state import Saving
 from rm.shell.sqlite_store import Keys, SQLiteStateStore
@@ -145,13 +146,8 @@ class StoreWriter:
         return _Step([effect for effect in step.effects if effect not in new], [])
 
     def _release(self, step: _Step) -> None:
-        """Release events, then answers: a client that gets its answer then sees the state to which its call led."""
-        for effect in step.effects:
-            if isinstance(effect, SaveApplication):
-                self._report(ApplicationSaved(effect.application.application_id, effect.saving))
-            elif isinstance(effect, SaveAttempt):
-                self._report(AttemptSaved(effect.attempt.attempt_id, effect.saving))
-            else:
-                assert isinstance(effect, RemoveApplication | SaveNodeLabels)
+        """Events first: a client that gets its answer then sees the state that its call led to."""
+        for event in saved_events(step.effects):
+            self._report(event)
         for answer in step.answers:
             self._answer(answer)

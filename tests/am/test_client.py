@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from am.client import am_rm_client as client
 from am.client.am_rm_client import AMRMClient
 from am.client.environment import AMEnvironment
+from am.core import am_rm_client_core as core
 from am.core.events import (
     AllocateFailed,
     ContainersAllocated,
@@ -201,13 +201,13 @@ async def test_unregister_is_repeated_until_the_rm_has_stored_the_end() -> None:
 
 
 async def test_unregister_is_repeated_soon_and_then_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last of the pauses is repeated."""
-    monkeypatch.setattr(client, "UNREGISTER_PAUSES_S", (0.0, 0.001))
+    """The last of the pauses repeats."""
+    monkeypatch.setattr(core, "UNREGISTER_PAUSES_MS", (0, 1))
     manager = FakeResourceManager(finishes_needed=6)
     async with registered(manager) as rm:
         await rm.unregister(FinalApplicationStatus.SUCCEEDED)
     assert len(manager.finished) == 6
-    monkeypatch.setattr(client, "UNREGISTER_PAUSES_S", (0.0, 3600.0))
+    monkeypatch.setattr(core, "UNREGISTER_PAUSES_MS", (0, 3_600_000))
     manager = FakeResourceManager(finishes_needed=2)
     async with registered(manager) as rm:
         await rm.unregister(FinalApplicationStatus.SUCCEEDED)

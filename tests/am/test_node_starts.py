@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from am.client import nm_client
 from am.client.nm_client import NodeStarts
+from am.core import container_starts
 from tests.am.builders import container_id
 from yarn.containers import ContainerLaunchContext, Token
 from yarn.errors import CallOutcomeUnknown, InvalidToken, YarnException
@@ -80,7 +80,7 @@ async def test_starts_of_one_turn_share_a_call_and_later_ones_the_next() -> None
 
 
 async def test_the_starts_of_one_call_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nm_client, "STARTS_PER_CALL_MAX", 2)
+    monkeypatch.setattr(container_starts, "STARTS_PER_CALL_MAX", 2)
     node = FakeNodeManager()
     async with starts_on(node) as starts:
         assert await asyncio.gather(*(starts.start(*request(number)) for number in range(5))) == [None] * 5

@@ -113,7 +113,7 @@ async def test_a_killed_am_exits_without_unregistering_and_makes_no_more_calls(r
         await heartbeats(manager, 2)
         emulating.kill()
         assert await emulating.exit_code() == 137
-        assert emulating.launcher._stale_ends == (rule == "hour")
+        assert emulating.launcher.containers._stale_ends == (rule == "hour")
     assert manager.finished == []
 
 
@@ -161,7 +161,7 @@ async def test_an_am_that_the_resourcemanager_refuses_fails() -> None:
     async with node(manager) as emulating:
         emulating.launch("hour")
         assert await emulating.exit_code() == AM_FAILED
-        assert emulating.launcher._stale_ends == 1
+        assert emulating.launcher.containers._stale_ends == 1
 
 
 async def test_an_am_without_a_token_fails() -> None:

@@ -154,7 +154,7 @@ async def test_a_node_that_stops_ends_its_emulated_containers(tmp_path: Path) ->
     async with lone_node(tmp_path, emulating(tmp_path)) as node:
         await node.start(ContainerLaunchContext(("greedy",)))
         parts = node.node.shell.parts
-    assert parts.launcher.emulated.running == {}  # type: ignore[union-attr]
+    assert parts.launcher.emulated.containers.running == {}  # type: ignore[union-attr]
 
 
 def test_an_event_log_contains_the_table_and_the_launches_by_it(node: Node) -> None:

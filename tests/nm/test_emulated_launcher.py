@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from nm.core import emulated_containers
 from nm.core.effects import LaunchContainer, Signal, SignalProcess
+from nm.core.emulated_containers import PID_FIRST
 from nm.core.emulation import Amount, EmulationTable, Match, Rule, Stage
 from nm.core.events import (
     ContainerExited,
@@ -16,8 +18,7 @@ from nm.core.events import (
     Event,
     LaunchCancelled,
 )
-from nm.emulation import launcher as emulated_launcher
-from nm.emulation.launcher import PID_FIRST, EmulatedLauncher
+from nm.emulation.launcher import EmulatedLauncher
 from nm.launcher.containers_launcher import ContainersLauncher, Launchers
 from tests.nm.nodes import container_id
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
@@ -127,7 +128,7 @@ async def test_a_killed_container_has_no_second_end_when_its_profile_ends() -> N
     sent.launch(2, "short")
     await sent.until(4)
     assert sent.events[1:] == [exited(1, 137), launched(2), exited(2, 0)]
-    assert sent.launcher._ends == []
+    assert sent.launcher.containers._ends == []
 
 
 async def test_containers_are_handed_to_the_launcher_of_their_rule_and_both_launchers_end_together() -> None:
@@ -190,7 +191,7 @@ async def test_kill_all_ends_everything() -> None:
 
 
 async def test_ends_of_killed_containers_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emulated_launcher, "_STALE_ENDS_MAX", 10)
+    monkeypatch.setattr(emulated_containers, "STALE_ENDS_MAX", 10)
     sent = Sent()
     sent.launch(1, "long")
     for number in range(2, 40):
@@ -198,8 +199,8 @@ async def test_ends_of_killed_containers_do_not_pile_up(monkeypatch: pytest.Monk
         await asyncio.sleep(0)
         sent.signal(number, Signal.KILL)
         await asyncio.sleep(0)
-    assert len(sent.launcher._ends) <= 13
-    assert container_id(1) in sent.launcher.running
+    assert len(sent.launcher.containers._ends) <= 13
+    assert container_id(1) in sent.launcher.containers.running
 
 
 async def test_its_usage_is_that_of_one_process() -> None:
@@ -219,7 +220,7 @@ async def length_ms(seed: int, container: ContainerId, launch: int = 1) -> int |
     effect = LaunchContainer(container, launch, "alice", (), {}, {}, "", Resource(100, 1), "drawn")
     sent.launcher.launch(effect)
     await sent.until(1)
-    return sent.launcher.running[container].profile.ends_after_ms
+    return sent.launcher.containers.running[container].profile.ends_after_ms
 
 
 async def test_a_container_has_the_same_profile_in_every_run_and_on_every_node() -> None:

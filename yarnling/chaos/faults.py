@@ -15,11 +15,11 @@ import psutil
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
 from yarnling.chaos.history import Role
+from yarnling.chaos.link_faults import LINKS, link_names, network_fault
 from yarnling.chaos.plan import Scope
 from yarnling.chaos.schedule import FaultInjection
 from yarnling.chaos.target import RM, TargetCluster
 from yarnling.cluster.containers import processes_of
-from yarnling.cluster.network import NetworkFault
 from yarnling.cluster.processes import kill
 
 TARGET_WAIT_S = 10.0
@@ -195,65 +195,16 @@ class PauseMaster(FaultAction):
 
 
 class LinkFault(FaultAction):
-    """A network fault on some links of the cluster's network. yarnling.cluster.network explains the names of links."""
-
-    links: tuple[str, ...] = ()
+    """Puts a network fault on some links of the network (yarnling.chaos.link_faults)."""
 
     async def inject(self) -> str:
         assert self.target.network is not None, "the plan of such a fault has a network"
-        self.target.network.inject(self.injection.number, self.link_names(), self.network_fault())
+        self.target.network.inject(self.injection.number, link_names(self.injection), network_fault(self.injection))
         return _names(self.injection.nodes) if self.injection.nodes else "clients"
 
     async def recover(self) -> None:
         assert self.target.network is not None
         self.target.network.remove(self.injection.number)
-
-    def link_names(self) -> tuple[str, ...]:
-        return tuple(f"{link}-{number}" for number in self.injection.nodes for link in self.links)
-
-    def network_fault(self) -> NetworkFault:
-        """A partition: no data passes in one direction, or in both."""
-        lost, how = self.injection.options.get("lost", "both"), self.injection.options.get("how", "silent")
-        return NetworkFault(
-            requests=lost != "replies" and how != "reset",
-            replies=lost != "requests" and how != "reset",
-            forgets=how == "lost",
-            reset=how == "reset",
-        )
-
-
-class PartitionNode(LinkFault):
-    links = ("tracker", "scheduler", "node")
-
-
-class PartitionNodeManager(LinkFault):
-    links = ("tracker",)
-
-
-class PartitionMasters(LinkFault):
-    links = ("scheduler",)
-
-
-class PartitionFromMasters(LinkFault):
-    links = ("node",)
-
-
-class PartitionClients(LinkFault):
-    def link_names(self) -> tuple[str, ...]:
-        return ("clients",)
-
-
-class SlowNode(LinkFault):
-    links = ("tracker", "scheduler", "node")
-
-    def network_fault(self) -> NetworkFault:
-        options = {name: value for name, value in self.injection.options.items() if isinstance(value, float)}
-        return NetworkFault(
-            delay_s=options.get("delay", 0.0),
-            loss=options.get("loss", 0.0),
-            rate=options.get("kilobytes", 0.0) * 1024,
-            breaks=options.get("breaks", 0.0),
-        )
 
 
 ACTIONS: dict[str, type[FaultAction]] = {
@@ -268,12 +219,7 @@ ACTIONS: dict[str, type[FaultAction]] = {
     "kill-master": KillProcesses,
     "pause-master": PauseMaster,
     "kill-container": KillProcesses,
-    "partition-node": PartitionNode,
-    "partition-nm-from-rm": PartitionNodeManager,
-    "partition-masters-from-rm": PartitionMasters,
-    "partition-nm-from-masters": PartitionFromMasters,
-    "partition-clients": PartitionClients,
-    "slow-node": SlowNode,
+    **dict.fromkeys(LINKS, LinkFault),
 }
 """The class that carries out each kind of fault, for all of KINDS."""
 

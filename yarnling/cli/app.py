@@ -305,6 +305,25 @@ def chaos(
     raise typer.Exit(verb.run(options))
 
 
+@app.command(epilog="Example: yarnling simulate kill-node --seed 7 --hash (yarnling chaos --list shows the plans)")
+def simulate(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan file, or the name of a ready-made plan.")] = "",
+    is_random: Annotated[bool, typer.Option("--random", help="Draw a plan from the seed.")] = False,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of the run (default: random).")] = None,
+    runs: Annotated[int, typer.Option(metavar="N", help="Number of runs, each with the next seed.", min=1)] = 1,
+    hashed: Annotated[
+        bool, typer.Option("--hash", help="Print the SHA-256 of every event and effect as the last line.")
+    ] = False,
+    no_encode: Annotated[bool, typer.Option("--no-encode", help="Faster: do not turn messages into bytes.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run a chaos plan in virtual time: the same seed is the same run. Exit status: 0 pass, 1 fail, 3 cannot tell."""
+    from yarnling.cli import simulate as verb
+
+    options = verb.SimulateOptions(plan, is_random, seed, runs, hashed, not no_encode, as_json)
+    raise typer.Exit(verb.run(options))
+
+
 @app.command(epilog="Example: yarnling config --conf /etc/hadoop/conf --all")
 def config(
     conf: Conf = None,

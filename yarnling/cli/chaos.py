@@ -7,7 +7,6 @@ import contextlib
 import random
 import shlex
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -15,22 +14,18 @@ from rich.console import Console
 from rich.text import Text
 
 from yarn.errors import YarnException
-from yarnling.chaos.checks import Checked
-from yarnling.chaos.history import InjectedFault
 from yarnling.chaos.notes import now_s
 from yarnling.chaos.phases import Report, ReportKind
 from yarnling.chaos.plan import Plan
 from yarnling.chaos.plan_file import find_plan, plan_names
 from yarnling.chaos.runner import INTERRUPTED, Run, run_plan
 from yarnling.chaos.schedule import random_plan, schedule
-from yarnling.chaos.verdict import Verdict, effect_of
+from yarnling.chaos.verdict import Verdict
 from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.output import Listing, in_line, notices, print_error, print_indented, print_json, terminal
+from yarnling.cli.output import in_line, notices, print_error, print_indented, print_json, terminal
+from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
 
 SEED_MAX = 1 << 32
-REASONS_MAX = 20
-"""How many reasons are printed; the others are only counted."""
-_VERDICT_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.CANNOT_TELL: "yellow"}
 _STYLES: dict[ReportKind, str] = {"fault": "red", "recovered": "green", "problem": "yellow", "phase": "bold"}
 _MARKS: dict[ReportKind, str] = {"fault": "x", "recovered": "+", "problem": "?", "phase": "-"}
 
@@ -92,11 +87,10 @@ def _run(options: ChaosOptions) -> int:
             break
     verdicts = [one.judgement.verdict for one in runs]
     if options.as_json:
-        print_json([_plain(one, options) for one in runs])
+        print_json([{**plain(one, _command(one, options)), "directory": _directory(one)} for one in runs])
     elif options.runs > 1 and runs:
-        counts = ", ".join(f"{verdicts.count(one)} {one}" for one in Verdict if one in verdicts)
-        console.print(f"{len(runs)} runs: {counts}")
-    return next((int(verdict) for verdict in (Verdict.FAIL, Verdict.CANNOT_TELL) if verdict in verdicts), 0)
+        console.print(counted(verdicts))
+    return exit_status(verdicts)
 
 
 def _run_once(plan: Plan, seed: int, options: ChaosOptions, console: Console) -> Run:
@@ -125,7 +119,7 @@ class _Progress:
         self._console = console
         self._status = console.status("") if console.is_terminal else None
         self._started_s = now_s()
-        console.print(Text(_title(plan, seed), "bold"))
+        console.print(Text(title(plan, seed), "bold"))
 
     def shown(self) -> contextlib.AbstractContextManager[object]:
         """A context in which the status line is visible."""
@@ -140,61 +134,16 @@ class _Progress:
         self._console.print(text.append(in_line(line), _STYLES[kind]))
 
 
-def _title(plan: Plan, seed: int) -> str:
-    return f"{plan.name}, seed {seed}: {plan.about}"
-
-
 def _print_schedule(plan: Plan, seed: int, console: Console) -> None:
-    console.print(Text(_title(plan, seed), "bold"))
+    console.print(Text(title(plan, seed), "bold"))
     for injection in schedule(plan, seed):
         console.print(f"  {injection}")
 
 
 def _print_summary(run: Run, options: ChaosOptions, console: Console) -> None:
-    """Print the faults with their effects, the checks, the verdict, and the command that repeats the run."""
-    judgement = run.judgement
-    if options.runs == 1 or judgement.verdict is not Verdict.PASS:
-        console.print(_faults_table(run), crop=False)
-        console.print(_checks_table(judgement.checks), crop=False)
-    style = _VERDICT_STYLES[judgement.verdict]
-    for reason in judgement.reasons[:REASONS_MAX]:
-        console.print(Text(f"  {in_line(reason)}", style))
-    if len(judgement.reasons) > REASONS_MAX:
-        console.print(f"  and {len(judgement.reasons) - REASONS_MAX} more")
-    took_s = run.history.ended_s - run.history.started_s if run.history.started_s else 0.0
-    console.print(Text(f"{judgement.verdict}: {run.plan.name}, seed {run.seed}, {took_s:.1f} s", f"bold {style}"))
-    if judgement.verdict is not Verdict.PASS:
-        console.print(f"Run it again: {_command(run, options)}")
+    print_summary(run, _command(run, options), console, is_only=options.runs == 1)
     if run.directory is not None:
         console.print(f"Logs, events and notes: {run.directory}", soft_wrap=True)
-
-
-def _faults_table(run: Run) -> Listing:
-    table = Listing("At", "Fault", "Target", "Effect")
-    for one in run.history.injected:
-        table.add_row(f"{one.start_s - run.history.started_s:.1f} s", _name(one), one.target, _effect(one, run))
-    return table
-
-
-def _name(fault: InjectedFault) -> str:
-    """The kind, nodes and options of a fault, without its time."""
-    return str(fault.injection).partition(" s ")[2]
-
-
-def _effect(fault: InjectedFault, run: Run) -> str:
-    if fault.problem:
-        return f"could not be injected: {fault.problem}"
-    return "no target" if fault.skipped else effect_of(fault, run.history) or "none observed"
-
-
-def _checks_table(checks: tuple[Checked, ...]) -> Listing:
-    table = Listing("Check", "Result", "Examined")
-    for check in checks:
-        state = (
-            Text("violated", "red") if check.violations else Text("blind", "yellow") if check.blind else Text("holds")
-        )
-        table.add_row(check.name, state, check.blind or check.figures)
-    return table
 
 
 def _command(run: Run, options: ChaosOptions) -> str:
@@ -203,43 +152,5 @@ def _command(run: Run, options: ChaosOptions) -> str:
     return f"yarnling chaos {plan} --seed {run.seed}"
 
 
-def _plain(run: Run, options: ChaosOptions) -> dict[str, object]:
-    """The run as an object for JSON."""
-    started_s = run.history.started_s
-    return {
-        "plan": run.plan.name,
-        "seed": run.seed,
-        "verdict": str(run.judgement.verdict),
-        "reasons": run.judgement.reasons,
-        "checks": [
-            {"name": check.name, "examined": check.figures, "violations": check.violations, "blind": check.blind}
-            for check in run.judgement.checks
-        ],
-        "faults": [
-            {
-                "at_s": round(one.start_s - started_s, 3),
-                "fault": _name(one),
-                "target": one.target,
-                "effect": _effect(one, run),
-            }
-            for one in run.history.injected
-        ],
-        "applications": list(_applications(run, started_s)),
-        "seconds": round(run.history.ended_s - started_s, 3) if started_s else None,
-        "directory": None if run.directory is None else str(run.directory),
-        "command": _command(run, options),
-    }
-
-
-def _applications(run: Run, started_s: float) -> Iterator[dict[str, object]]:
-    for one in run.history.submissions:
-        outcome = run.history.outcomes.get(one.application_id)
-        yield {
-            "id": one.application_id,
-            "program": one.program.value,
-            "user": one.user,
-            "acknowledged_s": None if one.acknowledged_s is None else round(one.acknowledged_s - started_s, 3),
-            "state": None if outcome is None else outcome.state,
-            "final_status": None if outcome is None else outcome.final_status,
-            "attempts": None if outcome is None else outcome.attempt,
-        }
+def _directory(run: Run) -> str | None:
+    return None if run.directory is None else str(run.directory)

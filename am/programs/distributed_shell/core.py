@@ -107,10 +107,17 @@ class DistributedShellCore(ApplicationCore[Event, Action]):
                 self._dispatcher.emit(RequestContainer(self._request))
 
     def _adopt(self, event: ContainersFromPreviousAttempts) -> None:
-        """Use containers of an earlier attempt in place of as many requests, which `requested` counts already."""
+        """Containers of an earlier attempt replace as many requests; `requested` counts them already.
+
+        After a restart of the RM they are reported with their nodes, perhaps once others have replaced them all.
+        """
         assert self._request is not None, "containers are reported after the registration"
         for container in event.containers:
-            if container.id not in self._running:
+            if container.id in self._running:
+                continue
+            if self.allocated >= self.width.containers:
+                self._dispatcher.emit(ReleaseContainer(container.id))
+            else:
                 self._running[container.id] = None
                 self.allocated += 1
                 self._dispatcher.emit(WithdrawRequest(self._request))

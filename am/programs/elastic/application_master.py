@@ -6,29 +6,46 @@ The job is in the file job.json of the AM's work directory.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from am.client.environment import AMEnvironment
 from am.client.launching import python_launch_context
 from am.core.actions import Action
 from am.core.events import Event, HeartbeatDone
-from am.programs.elastic.core import Elastic, ElasticAction, ElasticPlan, EnqueueTasks, RequeueTasks
+from am.programs.elastic.core import Elastic, ElasticAction, ElasticPlan, EnqueueTasks, RequeueTasks, SpoolScanned
 from am.programs.elastic.spool import Spool
 from am.programs.staged_job import StagedJob, run_staged_job
 from yarn.containers import ContainerLaunchContext
+from yarn.ids import ContainerId
+
+
+class TaskSpool(Protocol):
+    """The spool as an AM uses it."""
+
+    def enqueue(self, first: int, last: int) -> None: ...
+    def requeue(self, worker: ContainerId) -> None: ...
+    def requeue_all(self) -> None: ...
+    def scan(self) -> SpoolScanned: ...
+    def count(self) -> int: ...
 
 
 class ElasticApplicationMaster:
     """Connects the core of an elastic application with its spool, which is scanned at each heartbeat."""
 
-    def __init__(self, job: StagedJob[ElasticPlan], *, check_invariants: bool = False) -> None:
-        self._spool = Spool(Path(job.staging))
-        self._spool.make()
-        # The workers of an earlier attempt ended together with that attempt.
+    def __init__(
+        self,
+        plan: ElasticPlan,
+        launch_context_of: Callable[[], ContainerLaunchContext],
+        spool: TaskSpool,
+        *,
+        check_invariants: bool = False,
+    ) -> None:
+        self._spool = spool
+        # The workers of an earlier attempt have ended with it.
         self._spool.requeue_all()
-        self._core = Elastic(
-            job.plan, lambda: worker_launch_context(job), self._spool.count(), check_invariants=check_invariants
-        )
+        self._core = Elastic(plan, launch_context_of, spool.count(), check_invariants=check_invariants)
 
     def progress(self) -> float:
         return self._core.progress()
@@ -61,7 +78,11 @@ def worker_launch_context(job: StagedJob[ElasticPlan]) -> ContainerLaunchContext
 
 
 def make_application(job: StagedJob[ElasticPlan], environment: AMEnvironment) -> ElasticApplicationMaster:
-    return ElasticApplicationMaster(job, check_invariants=environment.check_invariants)
+    spool = Spool(Path(job.staging))
+    spool.make()
+    return ElasticApplicationMaster(
+        job.plan, lambda: worker_launch_context(job), spool, check_invariants=environment.check_invariants
+    )
 
 
 if __name__ == "__main__":

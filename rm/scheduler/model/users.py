@@ -297,7 +297,7 @@ class CachedUserLimit:
 
     def has_failed_with(self, reserved: Resource) -> bool:
         """True if an application with at least as much reserved has failed the check."""
-        return not self._can_assign and reserved.fits_in(self._reservation)
+        return not self._can_assign and (reserved is self._reservation or reserved.fits_in(self._reservation))
 
     def note_failure(self, reserved: Resource) -> None:
         """Record that an application with this much reserved failed the check."""

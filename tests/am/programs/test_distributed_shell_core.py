@@ -131,6 +131,15 @@ def test_containers_of_an_earlier_attempt_replace_requests() -> None:
     assert complete(shell, ended(2), ended(3), ended(4)) == SUCCEEDED
 
 
+def test_containers_of_an_earlier_attempt_that_come_too_late_are_released() -> None:
+    """A simulated run found it: the RM restarted, and a node reported its container after three others had started."""
+    shell = registered(2)
+    allocate(shell, 4, 5)
+    assert shell.handle(ContainersFromPreviousAttempts((container(2),)), 0) == [ReleaseContainer(container_id(2))]
+    assert complete(shell, ended(2)) == []
+    assert complete(shell, ended(4), ended(5)) == SUCCEEDED
+
+
 def test_a_repeated_registration_requests_nothing() -> None:
     shell = registered(2)
     assert shell.handle(REGISTERED, 0) == []

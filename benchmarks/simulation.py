@@ -1,0 +1,104 @@
+"""How fast a simulated cluster is: virtual seconds, and whole lives of containers, for each second of CPU.
+
+Hadoop's intervals, invariants not checked, messages not encoded but where the name says so. Under load 20 applications
+keep every node full of containers of a minute, in `churn` of five seconds. The start of the cluster and the first
+minute are not timed.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from yarn.resource import Resource
+from yarn.settings import resourcemanager, scheduler
+from yarnling.chaos.history import History, Role
+from yarnling.chaos.plan import WorkPlan
+from yarnling.cluster.configuration import composed, node_sizes
+from yarnling.simulation.client import Client
+from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
+from yarnling.simulation.engine import Engine
+from yarnling.simulation.workload import emulation_table
+
+APPLICATIONS = 20
+NODE = Resource(1024, 8)
+"""Eight containers."""
+SETTINGS = {
+    scheduler.MINIMUM_ALLOCATION_MB.key: "128",
+    f"{scheduler.PREFIX}maximum-am-resource-percent": "0.9",
+    resourcemanager.RECOVERY_ENABLED.key: "true",
+}
+RAMP_MS = 70_000
+
+
+class Shape(NamedTuple):
+    nodes: int
+    is_loaded: bool
+    virtual_s: int
+    encode: bool = False
+    container_s: float = 60.0
+
+
+SHAPES = {
+    "10_idle": Shape(10, False, 1200),
+    "10_loaded": Shape(10, True, 300),
+    "100_idle": Shape(100, False, 120),
+    "100_loaded": Shape(100, True, 60),
+    "100_loaded_encoded": Shape(100, True, 60, encode=True),
+    "100_churn": Shape(100, True, 20, container_s=5.0),
+}
+
+
+def measure(progress: Callable[[str], None]) -> dict[str, float]:
+    """{figure: virtual seconds, or containers, for a second of CPU}."""
+    figures: dict[str, float] = {}
+    for name, shape in SHAPES.items():
+        progress(name)
+        virtual, lives = run(shape)
+        figures[f"virtual_s_per_cpu_s_{name}"] = round(virtual)
+        if shape.is_loaded:
+            figures[f"containers_per_cpu_s_{name}"] = round(lives)
+    return figures
+
+
+def run(shape: Shape) -> tuple[float, float]:
+    """(virtual seconds, containers that ended) for each second of CPU."""
+    engine, history = Engine(1), History()
+    conf = composed(None, SETTINGS, node_sizes(NODE.memory_mb, NODE.vcores))
+    slots = shape.nodes * NODE.memory_mb // 128
+    rounds = 2 + (RAMP_MS / 1000 + shape.virtual_s) / shape.container_s
+    works = (
+        WorkPlan(applications=APPLICATIONS, tasks=int(slots * rounds / APPLICATIONS) + 1, seconds=shape.container_s),
+    )
+    cluster = SimulatedCluster(
+        engine,
+        conf,
+        ClusterShape(shape.nodes, resource=NODE),
+        emulation_table(works, 1),
+        history,
+        directory=Path(),
+        encode=shape.encode,
+    )
+    client = Client(cluster, history)
+    cluster.start()
+    engine.run(engine.now_ms + 2_000)
+    if shape.is_loaded:
+        client.submit_all(works)
+        engine.run(engine.now_ms + RAMP_MS)
+    ended_before = _ended(history)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    started_s = time.process_time()
+    engine.run(engine.now_ms + shape.virtual_s * 1000)
+    cpu_s = time.process_time() - started_s
+    gc.enable()
+    gc.unfreeze()
+    return shape.virtual_s / cpu_s, (_ended(history) - ended_before) / cpu_s
+
+
+def _ended(history: History) -> int:
+    return sum(1 for span in history.spans if span.role is Role.CONTAINER and span.status == 0)

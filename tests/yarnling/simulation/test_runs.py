@@ -1,0 +1,201 @@
+"""Whole runs: the same seed is the same run, the verdict is chaos's, and what is broken is found."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from am.core.container_starts import ContainerStarts, FindContainer, StartEffect, StartEvent
+from rm.core.durability import DividedStep
+from rm.core.effects import Effect, StoreEffect
+from rm.core.events import Event
+from yarn.errors import YarnException
+from yarnling.chaos.plan import KINDS, Plan
+from yarnling.chaos.plan_file import find_plan, parse_plan, plan_names
+from yarnling.chaos.schedule import random_plan
+from yarnling.chaos.verdict import Verdict
+from yarnling.simulation import resource_manager, state_store
+from yarnling.simulation.faults import ACTIONS
+from yarnling.simulation.network import Conditions
+from yarnling.simulation.runner import Options, check_modelled, simulate
+from yarnling.simulation.state_store import StateStore
+
+SMALL = """
+work:
+  - {program: batch, applications: 2, tasks: 3, seconds: 1, users: "ann, bob", may_fail: true}
+  - {program: tasks, tasks: 8, seconds: 0.4, users: dan}
+faults:
+  - {fault: kill-node, at: [0.5, 1], for: 2}
+  - {fault: kill-rm, at: [0.3, 1.5], for: 0.5}
+  - {fault: slow-node, node: half, at: 0.2, for: 2, delay: [0, 0.05], loss: 0.1, breaks: 0.01}
+lasts: 4
+# If a node and the RM fail between the allocation of a container and its start, nobody knows that it is lost: its AM
+# tries for three minutes to start it, and then counts it as failed.
+expect: {drain: 240}
+"""
+HASTY = """
+work:
+  - {program: batch, applications: 12, tasks: 1, seconds: 0.1, every: 0.1, users: ann}
+faults:
+  - {fault: kill-rm, at: [0.5, 1], for: 0.5}
+begins: at once
+lasts: 2
+"""
+NOT_MODELLED = ("full-disk",)
+
+
+def small() -> Plan:
+    return parse_plan(SMALL, "small", "small")
+
+
+def is_modelled(name: str) -> bool:
+    try:
+        check_modelled(find_plan(name))
+    except YarnException:
+        return False
+    return True
+
+
+def decisions(encode: bool) -> Sequence[str]:
+    """Every state change, and every container with its node, as the RM answers."""
+    found: list[str] = []
+
+    def line(text: str) -> None:
+        now_ms, host, _, effects = json.loads(text)
+        for effect in effects:
+            if effect["$"].endswith("StateChanged"):
+                found.append(f"{now_ms} {host} {effect['subject']} {effect['source']} {effect['target']}")
+            elif host == "rm" and effect["$"].endswith(".Reply") and effect["value"]:
+                for container in effect["value"].get("allocated", ()):
+                    found.append(f"{now_ms} {container['id']} {container['node_id']}")
+
+    assert simulate(small(), 5, Options(encode=encode, traced=True, line=line)).judgement.verdict is Verdict.PASS
+    return found
+
+
+def test_decisions_are_the_same_with_and_without_bytes() -> None:
+    with_bytes = decisions(encode=True)
+    assert any("container_" in one and "n0000" in one for one in with_bytes)
+    assert len(with_bytes) > 200
+    assert decisions(encode=False) == with_bytes
+
+
+def test_the_same_seed_is_the_same_run_and_another_seed_another_one() -> None:
+    first, again, other = (simulate(small(), seed, Options(traced=True)) for seed in (1, 1, 2))
+    assert (first.trace, first.events) == (again.trace, again.events)
+    assert other.trace != first.trace
+
+
+def test_the_hash_does_not_depend_on_pythons_hashes() -> None:
+    """In processes of their own, with different seeds of Python's string hashes, and files in different directories."""
+    command = [sys.executable, "-m", "yarnling", "simulate", "kill-rm", "--seed", "3", "--hash"]
+    hashes = set()
+    for seed in ("1", "2"):
+        done = subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True)
+        hashes.add(done.stdout.split()[-1])
+    ((digest),) = hashes
+    assert len(digest) == 64
+
+
+def test_every_fault_is_modelled_or_refused_by_name() -> None:
+    assert set(ACTIONS) == set(KINDS) - set(NOT_MODELLED)
+    for name in NOT_MODELLED:
+        with pytest.raises(YarnException, match=f"the fault {name} is not modelled"):
+            check_modelled(find_plan(name))
+
+
+@pytest.mark.parametrize("name", ["kill-node", "full-store", "storm"])
+def test_a_ready_made_plan_passes(name: str) -> None:
+    run = simulate(find_plan(name), 1)
+    assert run.judgement.reasons == ()
+    assert run.judgement.verdict is Verdict.PASS
+    assert all(one.target or one.skipped for one in run.history.injected)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [name for name in plan_names() if is_modelled(name)])
+def test_every_ready_made_plan_passes_with_many_seeds(name: str) -> None:
+    for seed in range(1, 11):
+        assert simulate(find_plan(name), seed, Options(encode=seed % 2 == 0)).judgement.reasons == (), seed
+
+
+@pytest.mark.soak
+def test_random_plans_pass() -> None:
+    for seed in range(1, 101):
+        plan = random_plan(seed)
+        try:
+            check_modelled(plan)
+        except YarnException:
+            continue
+        assert simulate(plan, seed, Options(encode=False)).judgement.reasons == (), seed
+
+
+@pytest.mark.parametrize(
+    "conditions", [Conditions(breaks=0.02), Conditions(duplicates=0.05), Conditions(jitter_ms=40)], ids=str
+)
+def test_a_network_that_breaks_duplicates_or_delays_does_no_harm(conditions: Conditions) -> None:
+    """A duplicate is what no TCP connection does; the RM and the NMs bear it all the same."""
+    assert simulate(small(), 1, Options(conditions=conditions)).judgement.reasons == ()
+
+
+# Planted bugs: a run must notice that a safeguard is missing
+
+
+def reasons_with(plan: Plan, seeds: range, options: Options) -> list[str]:
+    """Why runs fail, of the first seed with which one does."""
+    for seed in seeds:
+        run = simulate(plan, seed, options)
+        if run.judgement.verdict is Verdict.FAIL:
+            return list(run.judgement.reasons)
+    return []
+
+
+def test_an_answer_before_its_change_is_durable_loses_an_acknowledged_application(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def hasty(event: Event, effects: list[Effect], *, store_is_busy: bool) -> DividedStep:
+        to_store = [effect for effect in effects if isinstance(effect, StoreEffect)]
+        return DividedStep([effect for effect in effects if not isinstance(effect, StoreEffect)], to_store, [])
+
+    monkeypatch.setattr(resource_manager, "divided", hasty)
+    monkeypatch.setattr(state_store, "WRITE_MS", (300, 400))
+    found = reasons_with(parse_plan(HASTY, "hasty", "hasty"), range(1, 5), Options(encode=False))
+    assert any("no acknowledged application is lost" in reason for reason in found), found
+
+
+def test_a_store_that_forgets_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StateStore, "write", lambda self, effects: None)
+    found = reasons_with(small(), range(1, 3), Options(encode=False))
+    assert any("no acknowledged application is lost" in reason for reason in found), found
+
+
+def test_a_start_that_is_repeated_without_a_query_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The container runs, its AM believes that it does not, and the application fails."""
+    handle = ContainerStarts.handle
+
+    def without_query(self: ContainerStarts, event: StartEvent, now_ms: int) -> list[StartEffect]:
+        effects = handle(self, event, now_ms)
+        for effect in [effect for effect in effects if isinstance(effect, FindContainer)]:
+            effects.remove(effect)
+            self._retry_or_settle(self._starts[effect.number])
+        return effects
+
+    monkeypatch.setattr(ContainerStarts, "handle", without_query)
+    plan = replace(find_plan("partition-replies"), faults=find_plan("partition-nm-from-masters").faults)
+    found = reasons_with(plan, range(1, 20), Options(encode=False, conditions=Conditions(breaks=0.05)))
+    assert found
+
+
+def test_a_broken_invariant_ends_the_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rm.core import invariants
+
+    monkeypatch.setattr(invariants, "violations", lambda scheduler: ["I-01: planted"])
+    run = simulate(small(), 1)
+    assert run.judgement.verdict is Verdict.FAIL
+    assert any("rm: I-01: planted" in reason for reason in run.judgement.reasons)

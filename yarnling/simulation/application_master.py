@@ -1,0 +1,439 @@
+"""An ApplicationMaster's process in a simulation: a real application, with the cores of the real clients.
+
+It connects them as am.programs.application_master does: events of the RM and the NMs go to Reconciliation and to the
+application, and the application's actions to AMRMClientCore and ContainerStarts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias, assert_never
+
+from msgspec import Struct
+
+from am.core.actions import (
+    Action,
+    Application,
+    ChangeBlacklist,
+    Finish,
+    Launch,
+    Leave,
+    ReleaseContainer,
+    RequestContainer,
+    StopContainer,
+    WithdrawRequest,
+)
+from am.core.am_rm_client_core import (
+    AMRMClientCore,
+    CallAnswered,
+    CallFailed,
+    ClientEffect,
+    ClientEvent,
+    ContainersRequested,
+    Deliver,
+    Register,
+    RegistrationFailed,
+    Request,
+    Response,
+    SendCall,
+    Unregister,
+    Unregistered,
+    UnregisterFailed,
+    UseToken,
+)
+from am.core.am_rm_client_core import DeadlineReached as ClientDeadline
+from am.core.am_rm_client_state import AMRMClientState
+from am.core.container_starts import (
+    ContainerFound,
+    ContainerStarts,
+    FindContainer,
+    FindFailed,
+    SendStarts,
+    StartAbandoned,
+    StartEffect,
+    StartEvent,
+    StartsAnswered,
+    StartSettled,
+    StartsFailed,
+    StartWanted,
+)
+from am.core.container_starts import DeadlineReached as StartsDeadline
+from am.core.events import ContainersCompleted, ContainerStarted, ContainerStartFailed, Event
+from am.core.invariants import CheckedAMRMClientState, CheckedReconciliation
+from am.core.reconciliation import (
+    DeadlineReached,
+    MarkLost,
+    NodeAnswered,
+    NodeUnreachable,
+    QueryNode,
+    Reconciliation,
+    ReconciliationEffect,
+    ReconciliationEvent,
+    StopOrphan,
+)
+from am.programs.application_master import ANSWER_TIMEOUT_EXPIRIES, EXIT_CRASH
+from nm.core.effects import LaunchContainer
+from wire.credentials import Credentials
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.master import ApplicationMasterProtocol
+from wire.retry import RetryPolicy
+from wire.topology import Topology
+from yarn.configuration import Configuration
+from yarn.containers import AMRM_KIND, Token
+from yarn.errors import InvalidToken, YarnException
+from yarn.ids import ContainerId, NodeId
+from yarn.machine import StateChanged, Warn
+from yarn.protocols.container_management import (
+    GetContainerStatusesResponse,
+    StartContainerRequest,
+    StartContainersResponse,
+)
+from yarn.protocols.master import (
+    AllocateRequest,
+    FinishApplicationMasterRequest,
+    RegisterApplicationMasterRequest,
+)
+from yarn.settings.resourcemanager import (
+    AM_HEARTBEAT_INTERVAL,
+    CONNECT_MAX_WAIT,
+    NM_CLIENT_CONNECT_MAX_WAIT,
+    NM_CLIENT_CONNECT_RETRY_INTERVAL,
+    NM_EXPIRY_INTERVAL,
+)
+from yarn.settings.yarnling import CHECK_INVARIANTS
+from yarnling.simulation.engine import Engine, Rank
+from yarnling.simulation.network import Endpoint, Network
+from yarnling.simulation.process import Alarm, Process
+from yarnling.simulation.trace import Trace
+
+START_MS = 200
+"""From the start of an AM's process to its first call."""
+
+NodeLink: TypeAlias = Callable[[NodeId], tuple[str, Endpoint]]
+
+
+class AMSettings(Struct, frozen=True):
+    """What an AM reads from the configuration."""
+
+    heartbeat_interval_ms: int
+    silence_max_ms: int
+    node_expiry_ms: int
+    rm_retry: RetryPolicy
+    nm_retry: RetryPolicy
+    check_invariants: bool
+
+    @staticmethod
+    def read(conf: Configuration) -> AMSettings:
+        silence_max_ms = CONNECT_MAX_WAIT.of(conf)
+        return AMSettings(
+            AM_HEARTBEAT_INTERVAL.of(conf),
+            silence_max_ms if silence_max_ms >= 0 else 1 << 53,
+            NM_EXPIRY_INTERVAL.of(conf),
+            RetryPolicy.read(conf),
+            RetryPolicy.read(conf, NM_CLIENT_CONNECT_MAX_WAIT, NM_CLIENT_CONNECT_RETRY_INTERVAL),
+            CHECK_INVARIANTS.of(conf),
+        )
+
+
+class ApplicationMasterProcess(Process):
+    """One attempt's AM in its container on machine `number`. `ended` gets its exit code, unless it is killed."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        network: Network,
+        number: int,
+        launch: LaunchContainer,
+        make_application: Callable[[], Application],
+        *,
+        settings: AMSettings,
+        topology: Topology,
+        resource_manager: Endpoint,
+        node_link: NodeLink,
+        ended: Callable[[int], None],
+        trace: Trace | None,
+    ) -> None:
+        super().__init__(engine, f"am {launch.container_id}", number)
+        self._network = network
+        self._launch_effect = launch
+        self._make_application = make_application
+        self._settings = settings
+        self._topology = topology
+        self._resource_manager = resource_manager
+        self._node_link = node_link
+        self._ended = ended
+        self._trace = trace
+        self._token: Token | None = None
+        self._is_over = False
+        self._exit_code = EXIT_CRASH
+        self._client_events: deque[ClientEvent] = deque()
+        self._is_in_client = False
+        self._starts: dict[NodeId, tuple[ContainerStarts, Alarm]] = {}
+        self._launches: dict[int, tuple[ContainerId, NodeId]] = {}
+        self._numbers = 0
+        self.boot()
+        self.after(START_MS, Rank.CONTAINER, self._main)
+
+    def kill(self) -> None:
+        """The container has ended."""
+        self.exit()
+
+    def _main(self) -> None:
+        self._token = Credentials.from_bytes(self._launch_effect.tokens).token_of_kind(AMRM_KIND)
+        self._application = self._make_application()
+        is_checked = self._settings.check_invariants
+        self._state = (CheckedAMRMClientState if is_checked else AMRMClientState)(self._topology.rack_of)
+        self._client = AMRMClientCore(
+            self._state,
+            heartbeat_interval_ms=self._settings.heartbeat_interval_ms,
+            silence_max_ms=self._settings.silence_max_ms,
+            progress=self._application.progress,
+        )
+        self._client_alarm = Alarm(self, self._client.next_deadline_ms, lambda: self._to_client(ClientDeadline()))
+        kind = CheckedReconciliation if is_checked else Reconciliation
+        self._reconciliation = kind(self._settings.node_expiry_ms)
+        self._reconciliation_alarm = Alarm(
+            self, self._reconciliation.next_deadline_ms, lambda: self._to_reconciliation(DeadlineReached())
+        )
+        self._to_client(Register(RegisterApplicationMasterRequest(self.name)))
+
+    def _end(self, exit_code: int) -> None:
+        self._is_over = True
+        self.exit()
+        self._ended(exit_code)
+
+    # The application
+
+    def _deliver(self, event: Event) -> None:
+        """An event of the RM or of an NM."""
+        self._to_reconciliation(event)
+        self._to_application(event)
+        self._handle_client_events()
+
+    def _to_application(self, event: Event) -> None:
+        if self._is_over:
+            return
+        if isinstance(event, ContainersCompleted):
+            self._abandon_launches({status.container_id for status in event.statuses})
+        actions = self._application.handle(event, self.engine.now_ms)
+        if self._trace is not None:
+            self._trace.note(self.engine.now_ms, self.name, event, actions)
+        for action in actions:
+            self._carry_out(action)
+
+    def _carry_out(self, action: Action) -> None:
+        match action:
+            case RequestContainer(request):
+                self._state.add_request(request)
+                if self._client.awaits_requests:
+                    self._client_events.append(ContainersRequested())
+            case WithdrawRequest(request):
+                self._state.remove_request(request)
+            case ReleaseContainer(container_id):
+                self._state.release(container_id)
+            case ChangeBlacklist(additions, removals):
+                self._state.change_blacklist(additions, removals)
+            case Launch():
+                self._launch(action)
+            case StopContainer(container_id, node_id):
+                self._stop(container_id, node_id)
+            case Finish(final_status, diagnostics, exit_code):
+                self._is_over, self._exit_code = True, exit_code
+                self._client_events.append(Unregister(FinishApplicationMasterRequest(final_status, diagnostics)))
+            case Leave(_, exit_code):
+                self._end(exit_code)
+            case StateChanged():
+                pass
+            case _:
+                assert_never(action)
+
+    # The RM (am.client.am_rm_client)
+
+    def _to_client(self, event: ClientEvent) -> None:
+        self._client_events.append(event)
+        self._handle_client_events()
+
+    def _handle_client_events(self) -> None:
+        """The client handles its events, and those that its effects lead to, one after the other."""
+        if self._is_in_client:
+            return
+        self._is_in_client = True
+        while self._client_events and self.is_up:
+            for effect in self._client.handle(self._client_events.popleft(), self.engine.now_ms):
+                if self.is_up:
+                    self._carry_out_call(effect)
+        self._is_in_client = False
+        if self.is_up:
+            self._client_alarm.set()
+
+    def _carry_out_call(self, effect: ClientEffect) -> None:
+        match effect:
+            case SendCall(call, request):
+                self._call(call, request)
+            case UseToken(token):
+                self._token = token
+            case Deliver(event):
+                self._deliver(event)
+            case RegistrationFailed() | UnregisterFailed():
+                self._end(EXIT_CRASH)
+            case Unregistered():
+                self._end(self._exit_code)
+            case Warn():
+                pass
+            case _:
+                assert_never(effect)
+
+    def _call(self, call: int, request: Request) -> None:
+        def done(outcome: Response | YarnException) -> None:
+            if isinstance(outcome, YarnException):
+                self._to_client(CallFailed(call, outcome))
+            else:
+                self._to_client(CallAnswered(call, outcome))
+
+        send = partial(
+            self._network.call,
+            self,
+            f"scheduler-{self.number}",
+            self._resource_manager,
+            token=self._token,
+            retry=self._settings.rm_retry,
+        )
+        match request:
+            case RegisterApplicationMasterRequest():
+                send(ApplicationMasterProtocol.register_application_master, request, done)
+            case AllocateRequest():
+                send(ApplicationMasterProtocol.allocate, request, done)
+            case FinishApplicationMasterRequest():
+                send(ApplicationMasterProtocol.finish_application_master, request, done)
+            case _:
+                assert_never(request)
+
+    # The NMs (am.client.nm_client)
+
+    def _launch(self, launch: Launch) -> None:
+        container = launch.container
+        problem = self._missing_token(container.node_id)
+        if problem is None and container.token is None:
+            problem = InvalidToken(f"{container.id} has no container token")
+        if problem is not None or container.token is None:
+            failed = ContainerStartFailed(container.id, str(problem))
+            self.after(0, Rank.TIMER, partial(self._deliver, failed))
+            return
+        self._numbers += 1
+        self._launches[self._numbers] = (container.id, container.node_id)
+        request = StartContainerRequest(launch.launch_context, container.token)
+        self._to_starts(container.node_id, StartWanted(self._numbers, container.id, request))
+
+    def _abandon_launches(self, ended: set[ContainerId]) -> None:
+        """An unanswered start would be repeated, and a restarted NM, which does not know of it, would run it."""
+        for number, (container_id, node_id) in list(self._launches.items()):
+            if container_id in ended:
+                del self._launches[number]
+                self._to_starts(node_id, StartAbandoned(number))
+
+    def _to_starts(self, node_id: NodeId, event: StartEvent) -> None:
+        if node_id not in self._starts:
+            retry = self._settings.nm_retry
+            core = ContainerStarts(retry.max_wait_ms, retry.interval_ms)
+            ring = partial(self._to_starts, node_id, StartsDeadline())
+            self._starts[node_id] = (core, Alarm(self, core.next_deadline_ms, ring))
+        core, alarm = self._starts[node_id]
+        effects = core.handle(event, self.engine.now_ms)
+        alarm.set()
+        for effect in effects:
+            self._carry_out_start(node_id, effect)
+
+    def _carry_out_start(self, node_id: NodeId, effect: StartEffect) -> None:
+        match effect:
+            case SendStarts(requests):
+                self._send_starts(node_id, requests)
+            case FindContainer(number, container_id):
+                self._find(node_id, number, container_id)
+            case StartSettled(number, error):
+                launched = self._launches.pop(number, None)
+                if launched is not None:
+                    event = ContainerStarted(launched[0])
+                    self._deliver(event if error is None else ContainerStartFailed(launched[0], str(error)))
+            case _:
+                assert_never(effect)
+
+    def _send_starts(self, node_id: NodeId, requests: tuple[StartContainerRequest, ...]) -> None:
+        def done(outcome: StartContainersResponse | YarnException) -> None:
+            if isinstance(outcome, YarnException):
+                self._to_starts(node_id, StartsFailed(outcome))
+            else:
+                self._to_starts(node_id, StartsAnswered(outcome))
+
+        self._to_node(node_id)(ContainerManagementProtocol.start_containers, requests, done)
+
+    def _find(self, node_id: NodeId, number: int, container_id: ContainerId) -> None:
+        def done(outcome: GetContainerStatusesResponse | YarnException) -> None:
+            if isinstance(outcome, YarnException):
+                self._to_starts(node_id, FindFailed(number, outcome))
+            else:
+                is_there = any(status.container_id == container_id for status in outcome.statuses)
+                self._to_starts(node_id, ContainerFound(number, is_there))
+
+        self._to_node(node_id)(ContainerManagementProtocol.get_container_statuses, (container_id,), done)
+
+    def _stop(self, container_id: ContainerId, node_id: NodeId) -> None:
+        """If it fails, the RM reports the container's end in any case."""
+        if self._missing_token(node_id) is None:
+            self._to_node(node_id)(ContainerManagementProtocol.stop_containers, (container_id,), lambda _: None)
+
+    def _missing_token(self, node_id: NodeId) -> InvalidToken | None:
+        return None if node_id in self._state.nm_tokens else InvalidToken(f"No token available for {node_id}")
+
+    def _to_node(self, node_id: NodeId) -> partial[None]:
+        """A call to that NM."""
+        link, endpoint = self._node_link(node_id)
+        return partial(
+            self._network.call,
+            self,
+            link,
+            endpoint,
+            token=self._state.nm_tokens.get(node_id),
+            retry=self._settings.nm_retry,
+        )
+
+    # Reconciliation
+
+    def _to_reconciliation(self, event: ReconciliationEvent) -> None:
+        effects = self._reconciliation.handle(event, self.engine.now_ms)
+        self._reconciliation_alarm.set()
+        for effect in effects:
+            self._carry_out_query(effect)
+
+    def _carry_out_query(self, effect: ReconciliationEffect) -> None:
+        match effect:
+            case QueryNode():
+                self._query(effect)
+            case StopOrphan(container_id, node_id):
+                self._stop(container_id, node_id)
+            case MarkLost(statuses, release):
+                # Not to Reconciliation: it keeps watching what was given up.
+                for event in self._state.mark_lost(statuses, release=release):
+                    self._to_application(event)
+                self._handle_client_events()
+            case _:
+                assert_never(effect)
+
+    def _query(self, query: QueryNode) -> None:
+        is_over: list[bool] = []
+
+        def over(event: NodeAnswered | NodeUnreachable) -> None:
+            if not is_over:
+                is_over.append(True)
+                self._to_reconciliation(event)
+
+        def done(outcome: GetContainerStatusesResponse | YarnException) -> None:
+            if isinstance(outcome, YarnException):
+                over(NodeUnreachable(query.node_id))
+            else:
+                over(NodeAnswered(query.node_id, query.container_ids, outcome.statuses))
+
+        timeout_ms = round(self._settings.node_expiry_ms * ANSWER_TIMEOUT_EXPIRIES)
+        self.after(timeout_ms, Rank.TIMER, partial(over, NodeUnreachable(query.node_id)))
+        self._to_node(query.node_id)(ContainerManagementProtocol.get_container_statuses, query.container_ids, done)

@@ -1,0 +1,251 @@
+"""A simulated cluster: one ResourceManager, machines with NodeManagers and containers, clients, and their network."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from am.core.actions import Application
+from nm.core.effects import LaunchContainer
+from nm.core.emulation import EmulationTable
+from nm.core.settings import NodeFacts, core_settings
+from rm.core.events import RefreshNodes
+from rm.core.host_lists import HostLists
+from rm.core.reports.applications import application_state
+from wire.retry import RetryPolicy
+from wire.tokens import SECRET_BYTES, ClientTokenSecretManager
+from wire.topology import Topology
+from yarn.configuration import Configuration
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.machine import StateChanged
+from yarn.resource import Resource
+from yarn.settings import nodemanager, resourcemanager
+from yarn.states import DecommissionType
+from yarnling.chaos.history import History, Role
+from yarnling.simulation.application_master import AMSettings, ApplicationMasterProcess
+from yarnling.simulation.engine import Action, Engine, Rank
+from yarnling.simulation.machine import Machine, Program
+from yarnling.simulation.mapreduce import TASK_RULE, SimulatedTask
+from yarnling.simulation.network import USUAL, Conditions, Endpoint, Network
+from yarnling.simulation.process import run
+from yarnling.simulation.recorder import Recorder
+from yarnling.simulation.resource_manager import ResourceManagerProcess
+from yarnling.simulation.trace import Trace
+from yarnling.simulation.workload import AM_RULE, WORKER_RULE, RunningWork, Worker
+
+DAEMON_START_MS = 300
+"""From the start of a daemon's process to its first step."""
+
+
+class ClusterShape(Struct, frozen=True):
+    """How many machines there are, in how many racks, and what each offers to containers."""
+
+    nodes: int
+    racks: int = 1
+    resource: Resource = Resource(8192, 8)
+    same_ports: bool = True
+
+
+class InvariantBroken(Exception):
+    """The core of a host has reported a violation: the run ends."""
+
+
+class SimulatedCluster:
+    """The hosts of one run. Nothing has started until `start`. `directory`: for the files of map-reduce jobs."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        conf: Configuration,
+        shape: ClusterShape,
+        table: EmulationTable,
+        history: History,
+        *,
+        directory: Path,
+        conditions: Conditions = USUAL,
+        encode: bool = True,
+        trace: Trace | None = None,
+    ) -> None:
+        self.engine = engine
+        self.conf = conf
+        self.directory = directory
+        self.recorder = Recorder(engine, history)
+        self.network = Network(engine, conditions, encode=encode)
+        self.works: dict[ApplicationId, RunningWork] = {}
+        self.masters: dict[ContainerId, ApplicationMasterProcess] = {}
+        self.leaving: set[int] = set()
+        self._trace = trace
+        self._am_settings = AMSettings.read(conf)
+        secret = engine.stream("secret of the cluster").randbytes(SECRET_BYTES)
+        self.client_token = ClientTokenSecretManager(secret).create()
+        hosts = {number: f"n{number:05}" for number in range(1, shape.nodes + 1)}
+        self._topology = Topology({host: f"/rack-{(number - 1) % shape.racks + 1}" for number, host in hosts.items()})
+        self._numbers = {host: number for number, host in hosts.items()}
+        self.rm = ResourceManagerProcess(
+            engine,
+            self.network,
+            conf,
+            cluster_secret=secret,
+            topology=self._topology,
+            node_link=self.node_link,
+            changed=self._changed,
+            broken=partial(self._broken, "rm"),
+            trace=trace,
+        )
+        facts = NodeFacts(shape.resource, shape.resource)
+        retry = RetryPolicy.read(conf, nodemanager.NM_CONNECT_MAX_WAIT, nodemanager.NM_CONNECT_RETRY_INTERVAL)
+        self.machines = [
+            Machine(
+                engine,
+                self.network,
+                number,
+                host=host,
+                facts=facts,
+                settings=core_settings(conf, 0, table),
+                same_ports=shape.same_ports,
+                resource_manager=self.rm.served,
+                cluster_secret=secret,
+                retry=retry,
+                watch=self,
+                crashed=history.crashed.append,
+                broken=partial(self._broken, f"nm-{number}"),
+                trace=trace,
+            )
+            for number, host in hosts.items()
+        ]
+
+    def machine(self, number: int) -> Machine:
+        return self.machines[number - 1]
+
+    def start(self) -> None:
+        """Start the ResourceManager, and then the NodeManagers, spread over one heartbeat interval."""
+        self.start_rm()
+        interval_ms = resourcemanager.NM_HEARTBEAT_INTERVAL.of(self.conf)
+        for index, machine in enumerate(self.machines):
+            delay_ms = DAEMON_START_MS + index * interval_ms // len(self.machines)
+            self._later(delay_ms, machine.number, machine.start)
+
+    # The daemons
+
+    def start_rm(self) -> None:
+        """Start the ResourceManager, unless it runs."""
+        self._later(DAEMON_START_MS, 0, self._start_rm_now)
+
+    def _start_rm_now(self) -> None:
+        if not self.rm.is_up:
+            self.rm.excluded = tuple(self.machine(number).host for number in sorted(self.leaving))
+            self.rm.start()
+            self.recorder.changed("rm", "ANSWERS")
+
+    def kill_rm(self) -> None:
+        self.rm.exit()
+        self.recorder.changed("rm", "SILENT")
+
+    def pause_rm(self) -> None:
+        self.rm.pause()
+        self.recorder.changed("rm", "SILENT")
+
+    def resume_rm(self) -> None:
+        if self.rm.is_paused:
+            self.recorder.changed("rm", "ANSWERS")
+            self.rm.resume()
+
+    def start_node(self, number: int) -> None:
+        """Start a NodeManager, unless it runs or is being decommissioned."""
+        self._later(DAEMON_START_MS, number, partial(self._start_node_now, number))
+
+    def _start_node_now(self, number: int) -> None:
+        machine = self.machine(number)
+        if not machine.nm.is_up and number not in self.leaving:
+            machine.start()
+
+    def refresh_leaving(self, timeout_s: int) -> None:
+        """Have the ResourceManager read again which nodes are to leave (refreshNodes); it may be down."""
+        self.rm.excluded = excluded = tuple(self.machine(number).host for number in sorted(self.leaving))
+        hosts = HostLists(excluded=tuple((host, None) for host in excluded))
+
+        def refresh() -> None:
+            refreshing = self.rm.ask(lambda call: RefreshNodes(call, hosts, DecommissionType.GRACEFUL, timeout_s))
+            run(refreshing, lambda _: None)
+
+        self.rm.deliver(self.rm.starts, refresh)
+
+    def _later(self, delay_ms: int, host: int, action: Action) -> None:
+        self.engine.at(self.engine.now_ms + delay_ms, Rank.FAULT, host, action)
+
+    # Who is where
+
+    def node_link(self, node_id: NodeId) -> tuple[str, Endpoint]:
+        """The link to a NodeManager, and who answers there."""
+        machine = self.machine(self._numbers[node_id.host])
+        return f"node-{machine.number}", partial(machine.nm.served, node_id)
+
+    # What happens (ContainerWatch, and the state changes of the ResourceManager)
+
+    def started(self, machine: Machine, launch: LaunchContainer) -> Program | None:
+        container_id = launch.container_id
+        running = self.works[container_id.application_id]
+        if launch.emulation == AM_RULE:
+            self.recorder.started(container_id, Role.MASTER, machine.number)
+            return self._start_master(machine, launch, running)
+        if launch.emulation == WORKER_RULE:
+            task_ms = round(running.work.seconds * 1000)
+            return Worker(self.engine, self.recorder, running.spool, container_id, machine.number, task_ms)
+        if launch.emulation == TASK_RULE:
+            assert running.job is not None, "only the AM of a map-reduce job starts such tasks"
+            return SimulatedTask(self.engine, running.job, machine, launch)
+        self.recorder.started(container_id, Role.CONTAINER, machine.number)
+        return None
+
+    def ended(self, container_id: ContainerId, exit_code: int | None) -> None:
+        self.masters.pop(container_id, None)
+        self.recorder.ended(container_id, exit_code)
+
+    def application(self, running: RunningWork, attempt_id: ApplicationAttemptId) -> Application:
+        """The program of an AM that starts now."""
+        check_invariants = self._am_settings.check_invariants
+        return running.application(attempt_id, self.engine.now_ms, check_invariants=check_invariants)
+
+    def _start_master(self, machine: Machine, launch: LaunchContainer, running: RunningWork) -> Program:
+        master = ApplicationMasterProcess(
+            self.engine,
+            self.network,
+            machine.number,
+            launch,
+            partial(self.application, running, launch.container_id.attempt_id),
+            settings=self._am_settings,
+            topology=self._topology,
+            resource_manager=self.rm.served,
+            node_link=self.node_link,
+            ended=partial(machine.program_ended, launch.container_id, launch.launch),
+            trace=self._trace,
+        )
+        self.masters[launch.container_id] = master
+        return master
+
+    def _changed(self, change: StateChanged) -> None:
+        subject = change.subject
+        match change.kind:
+            case "RMNode":
+                node_id = NodeId.parse(subject)
+                machine = self.machine(self._numbers[node_id.host])
+                # One that came back with another port counts as what its running process is.
+                if machine.nm.node_id == node_id:
+                    self.recorder.changed(f"nm-{machine.number}", change.target)
+            case "RMApp":
+                self._app_changed(ApplicationId.parse(subject))
+            case "RMAppAttempt":
+                self._app_changed(ApplicationAttemptId.parse(subject).application_id)
+            case _:
+                pass
+
+    def _app_changed(self, application_id: ApplicationId) -> None:
+        app = self.rm.core.context.apps.get(application_id)
+        if app is not None:
+            attempt = app.current_attempt.attempt_id.attempt if app.current_attempt is not None else 0
+            self.recorder.changed(str(application_id), application_state(app).name, attempt)
+
+    def _broken(self, host: str, violation: str) -> None:
+        raise InvariantBroken(f"{host}: {violation}")

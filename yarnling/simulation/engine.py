@@ -1,0 +1,98 @@
+"""The order of everything that happens in a simulation: one heap, one clock, one seed.
+
+    engine.at(engine.now_ms + 5, Rank.TIMER, host, action)
+    engine.run(until_ms)
+
+What happens in one millisecond happens by rank, then by the number of the host that it happens to, then in the order in
+which it was planned. So the order is a rule of the model, and not of the order in which the engine's callers plan.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable
+from enum import IntEnum
+
+from yarn.errors import InternalError
+
+START_MS = 1_700_000_000_000
+"""The wall-clock time at which every simulation starts."""
+EVENTS_PER_MS_MAX = 1_000_000
+"""More events in one millisecond are a loop: something plans itself again and again for the same time."""
+_HOSTS_MAX = 1 << 24
+
+Action = Callable[[], None]
+
+
+class Rank(IntEnum):
+    """The order of events of one millisecond."""
+
+    FAULT = 0
+    """A fault is injected, or undone."""
+    DISK = 1
+    """The state store has written something."""
+    CONTAINER = 2
+    """A container's process starts or ends."""
+    TIMER = 3
+    """A deadline of a core."""
+    MESSAGE = 4
+    """A message arrives."""
+    CLIENT = 5
+    """A client or the run itself looks at the cluster."""
+
+
+class Engine:
+    """The virtual clock and what is planned. `events` is the number of those that have happened."""
+
+    def __init__(self, seed: int) -> None:
+        self.now_ms = START_MS
+        self.events = 0
+        self._seed = seed
+        self._planned: list[tuple[int, int, int, Action]] = []
+        self._count = 0
+        self._in_this_ms = 0
+
+    def stream(self, purpose: str) -> random.Random:
+        """The random numbers for one purpose: using more of one does not change another."""
+        return random.Random(f"{self._seed}/{purpose}")
+
+    def at(self, time_ms: int, rank: Rank, host: int, action: Action) -> None:
+        """Do `action` at `time_ms`, which is not before now."""
+        assert time_ms >= self.now_ms, f"{time_ms} is {self.now_ms - time_ms} ms ago"
+        self._count += 1
+        heapq.heappush(self._planned, (time_ms, rank * _HOSTS_MAX + host, self._count, action))
+
+    def run(self, until_ms: int) -> None:
+        """Do everything that is planned up to and including `until_ms`; then it is that time."""
+        planned, happen = self._planned, self._happen
+        while planned and planned[0][0] <= until_ms:
+            happen()
+        self.now_ms = until_ms
+
+    def advance(self, until_ms: int | None, is_over: Callable[[], bool]) -> bool:
+        """The same until `is_over`, at most until then; without a limit, False if nothing is planned any more."""
+        while not is_over():
+            if not self._planned or (until_ms is not None and self._planned[0][0] > until_ms):
+                if until_ms is None:
+                    return False
+                self.now_ms = until_ms
+                return True
+            self._happen()
+        return True
+
+    def _happen(self) -> None:
+        """Do what is planned next."""
+        time_ms, _, _, action = heapq.heappop(self._planned)
+        if time_ms != self.now_ms:
+            self.now_ms, self._in_this_ms = time_ms, 0
+        self._in_this_ms += 1
+        if self._in_this_ms > EVENTS_PER_MS_MAX:
+            raise InternalError(f"more than {EVENTS_PER_MS_MAX} events at {time_ms} ms, the last one is {action}")
+        self.events += 1
+        action()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Virtual seconds since the start."""
+        return (self.now_ms - START_MS) / 1000

@@ -1,0 +1,192 @@
+"""A machine of a simulated cluster: a NodeManager and the containers that run beside it.
+
+Containers follow the tables of emulated containers (nm.core.emulated_containers). In some of them a program runs: an
+ApplicationMaster, a worker. Containers outlive a NodeManager that is killed, as processes do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Protocol, assert_never
+
+from nm.core.effects import LaunchContainer, Signal, SignalProcess
+from nm.core.emulated_containers import (
+    DeadlineReached,
+    EmulatedContainers,
+    EmulationEvent,
+    FinishMaster,
+    KillMaster,
+    ProgramEnded,
+    StartMaster,
+)
+from nm.core.events import ContainerExited, ContainerLaunched, ContainerSignalled, Event, LaunchCancelled, ShutDown
+from nm.core.settings import CoreSettings, NodeFacts
+from wire.retry import RetryPolicy
+from yarn.ids import ContainerId, NodeId
+from yarnling.simulation.engine import Engine, Rank
+from yarnling.simulation.network import Endpoint, Network
+from yarnling.simulation.node_manager import NodeManagerProcess
+from yarnling.simulation.process import Alarm, Process
+from yarnling.simulation.trace import Trace
+
+PORT_FIRST = 20_000
+"""The port of a node's first NodeManager; without `same_ports` each start takes the next one."""
+
+
+class Program(Protocol):
+    """What runs in a container besides its table."""
+
+    def kill(self) -> None:
+        """The container has ended."""
+
+
+class ContainerWatch(Protocol):
+    """Learns which containers really run."""
+
+    def started(self, machine: Machine, launch: LaunchContainer) -> Program | None:
+        """A container's process has started; returns the program in it, if there is one."""
+
+    def ended(self, container_id: ContainerId, exit_code: int | None) -> None:
+        """It has ended; without an exit code, its machine failed."""
+
+
+class Machine:
+    """Machine `number` (from 1). `crashed` is called with the reason if its NodeManager ends by itself."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        network: Network,
+        number: int,
+        *,
+        host: str,
+        facts: NodeFacts,
+        settings: CoreSettings,
+        same_ports: bool,
+        resource_manager: Endpoint,
+        cluster_secret: bytes,
+        retry: RetryPolicy,
+        watch: ContainerWatch,
+        crashed: Callable[[str], None],
+        broken: Callable[[str], None],
+        trace: Trace | None,
+    ) -> None:
+        self.engine = engine
+        self.number = number
+        self.host = host
+        self.is_exit_expected = False
+        self.programs: dict[ContainerId, Program] = {}
+        self._facts = facts
+        self._settings = settings
+        self._same_ports = same_ports
+        self._watch = watch
+        self._crashed = crashed
+        self._started_before: dict[ContainerId, None] = {}
+        # The kernel of the machine: it is never paused, and ends only when the machine fails.
+        self._kernel = Process(engine, f"machine-{number}", number)
+        self.nm = NodeManagerProcess(
+            engine,
+            network,
+            number,
+            resource_manager=resource_manager,
+            cluster_secret=cluster_secret,
+            retry=retry,
+            launch=self._handle,
+            ended=self._nm_ended,
+            broken=broken,
+            trace=trace,
+        )
+        self._boot()
+
+    def _boot(self) -> None:
+        table = self._settings.emulation
+        assert table is not None, "simulated containers follow a table"
+        self._kernel.boot()
+        self.containers = EmulatedContainers(table, lambda seed: self.engine.stream(f"container {seed}").random)
+        self._alarm = Alarm(self._kernel, self.containers.next_deadline_ms, lambda: self._handle(DeadlineReached()))
+
+    # The NodeManager
+
+    def start(self, *, empty_disk: bool = False) -> None:
+        """Start the NodeManager. It ends the containers that an earlier one has left, and never starts them again.
+
+        With an `empty_disk` it does not know which they are.
+        """
+        self.is_exit_expected = False
+        if empty_disk:
+            self._started_before.clear()
+        self.kill_containers()
+        port = PORT_FIRST if self._same_ports else PORT_FIRST + self.nm.starts
+        self.nm.start(NodeId(self.host, port), self._facts, self._settings, tuple(self._started_before))
+
+    def kill(self, *, containers: bool) -> None:
+        """The NodeManager ends without a word, and with `containers` everything else on the machine."""
+        self.is_exit_expected = True
+        self.nm.exit()
+        if containers:
+            for container_id in list(self.containers.running):
+                self._program_over(container_id, None)
+            self._kernel.exit()
+            self._boot()
+
+    def stop(self) -> None:
+        """SIGTERM to the NodeManager."""
+        self.is_exit_expected = True
+        self.nm.deliver(self.nm.starts, partial(self.nm.step, ShutDown()))
+
+    def kill_containers(self) -> None:
+        for container in list(self.containers.running.values()):
+            self.kill_container(container.effect.container_id)
+
+    def kill_container(self, container_id: ContainerId) -> None:
+        """SIGKILL to a container's processes."""
+        launch = self.containers.running[container_id].effect.launch
+        self._handle(SignalProcess(container_id, launch, Signal.KILL))
+
+    def program_ended(self, container_id: ContainerId, launch: int, exit_code: int) -> None:
+        """The program in a container has ended by itself."""
+        self._kernel.after(0, Rank.CONTAINER, partial(self._handle, ProgramEnded(container_id, launch, exit_code)))
+
+    def _nm_ended(self, failure: str) -> None:
+        if not self.is_exit_expected:
+            self._crashed(f"nm-{self.number} exited unexpectedly: {failure or 'it was shut down'}")
+        self.kill_containers()
+
+    # Containers
+
+    def _handle(self, event: EmulationEvent) -> None:
+        for effect in self.containers.handle(event, self.engine.now_ms):
+            match effect:
+                case ContainerLaunched(container_id):
+                    launch = self.containers.running[container_id].effect
+                    self._started_before[container_id] = None
+                    program = self._watch.started(self, launch)
+                    if program is not None:
+                        self.programs[container_id] = program
+                    self._send(effect)
+                case ContainerExited(container_id, exit_code=exit_code):
+                    self._program_over(container_id, exit_code)
+                    self._send(effect)
+                case ContainerSignalled() | LaunchCancelled():
+                    self._send(effect)
+                case StartMaster() | FinishMaster() | KillMaster():
+                    raise AssertionError("the tables of simulations have no AMs of their own")
+                case _:
+                    assert_never(effect)
+        self._alarm.set()
+
+    def _program_over(self, container_id: ContainerId, exit_code: int | None) -> None:
+        program = self.programs.pop(container_id, None)
+        if program is not None:
+            program.kill()
+        self._watch.ended(container_id, exit_code)
+
+    def _send(self, event: Event) -> None:
+        """To the NodeManager: its own wait for the container's process."""
+        self.nm.deliver(self.nm.starts, partial(self.nm.step, event))
+
+
+def running_containers(machines: Iterable[Machine]) -> list[ContainerId]:
+    """The containers that run, in the order of their ids."""
+    return sorted(container_id for machine in machines for container_id in machine.containers.running)

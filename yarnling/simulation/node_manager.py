@@ -1,0 +1,255 @@
+"""A NodeManager's process in a simulation: its core, its service, and its calls to the ResourceManager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from nm.core import NodeManagerCore
+from nm.core.effects import (
+    AggregateLogs,
+    ChangeMonitoring,
+    DeleteApplicationFiles,
+    DeleteApplicationLogs,
+    DeleteContainerFiles,
+    DeleteResource,
+    Effect,
+    EndNode,
+    FetchResource,
+    ForgetApplicationKeys,
+    InitAuxiliaryService,
+    LaunchContainer,
+    MonitorContainer,
+    SendHeartbeat,
+    SendRegistration,
+    SendUnregistration,
+    SignalProcess,
+    StopAuxiliaryServices,
+)
+from nm.core.events import (
+    Event,
+    LogsAggregated,
+    NodeHeartbeatAnswered,
+    NodeRegistered,
+    RegistrationFailed,
+    ResourceFetched,
+    Start,
+    UnregisterCompleted,
+)
+from nm.core.settings import CoreSettings, NodeFacts
+from nm.shell.resource_tracker import UNREGISTER_TIMEOUT_S, accept_keys, heartbeat_failed, verified_updates
+from nm.shell.services import ContainerManagementService
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.tracker import ResourceTracker
+from wire.retry import FOR_EVER, RetryPolicy
+from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager, NodeTokenSecretManager
+from yarn.errors import CallOutcomeUnknown, YarnException
+from yarn.ids import ContainerId, NodeId
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
+from yarn.protocols.tracker import (
+    NodeHeartbeatRequest,
+    NodeHeartbeatResponse,
+    RegisterNodeManagerRequest,
+    RegisterNodeManagerResponse,
+)
+from yarnling.simulation.engine import Engine, Rank
+from yarnling.simulation.network import Endpoint, Network, Served
+from yarnling.simulation.process import CoreHost
+from yarnling.simulation.server import Server
+from yarnling.simulation.trace import Trace
+
+FETCH_MS = 5
+"""How long a file of a container takes to be copied."""
+
+
+class NodeManagerProcess(CoreHost[Event, Effect]):
+    """The NodeManager of one machine. `launch` and `signal` carry out the effects on containers.
+
+    `ended` is called with the reason when the core has ended the node, "" for an orderly end.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        network: Network,
+        number: int,
+        *,
+        resource_manager: Endpoint,
+        cluster_secret: bytes,
+        retry: RetryPolicy,
+        launch: Callable[[LaunchContainer | SignalProcess], None],
+        ended: Callable[[str], None],
+        broken: Callable[[str], None],
+        trace: Trace | None,
+    ) -> None:
+        super().__init__(engine, f"nm-{number}", number, tick=Tick(), trace=trace, broken=broken)
+        self.node_id = NodeId("", 0)
+        self._network = network
+        self._resource_manager = resource_manager
+        self._tokens = NodeTokenSecretManager(cluster_secret)
+        self._retry = retry
+        self._launch = launch
+        self._ended = ended
+
+    def start(
+        self, node_id: NodeId, facts: NodeFacts, settings: CoreSettings, before: tuple[ContainerId, ...] = ()
+    ) -> None:
+        """Start it under this id. `before`: the containers that an earlier one over the same directories started."""
+        self.boot()
+        self.node_id = node_id
+        self._token = self._tokens.create(node_id)
+        self._container_tokens = ContainerTokenSecretManager(KeyRing())
+        self._nm_keys = KeyRing()
+        self._service = ContainerManagementService(self._container_tokens, NMTokenSecretManager(self._nm_keys))
+        self._server = Server(encode=self._network.encode)
+        self._server.add(ContainerManagementProtocol.rpcs, self._service, self._service.authenticate)
+        self.core = NodeManagerCore(node_id, facts, settings)
+        self.run_core(self.core)
+        self._service.open(node_id, self)
+        self._conversation = 0
+        self.step(Start(before))
+
+    def served(self, node_id: NodeId) -> Served | None:
+        """Who answers at that id: nobody, once the NodeManager has another port."""
+        return (self, self._server) if self.is_up and self.node_id == node_id else None
+
+    def carry_out(self, effect: Effect) -> None:
+        match effect:
+            case SendHeartbeat(request, _):
+                self._send_heartbeat(request)
+            case SendRegistration(request):
+                self._register(request, self.engine.now_ms)
+            case SendUnregistration():
+                self._unregister()
+            case Reply(call, value):
+                self.give(call, value)
+            case Refuse(call, error):
+                self.refuse(call, error)
+            case LaunchContainer() | SignalProcess():
+                self._launch(effect)
+            case FetchResource(fetch_id, resource=resource):
+                fetched = ResourceFetched(fetch_id, f"/cache/{effect.number}", resource.size_bytes)
+                self.after(FETCH_MS, Rank.CONTAINER, partial(self.step, fetched))
+            case ForgetApplicationKeys(application_id):
+                self._service.forget_keys(application_id)
+            case EndNode(failure):
+                self.engine.at(
+                    self.engine.now_ms, Rank.CONTAINER, self.number, partial(self._end, self.starts, failure)
+                )
+            case InvariantsBroken(violations):
+                for violation in violations:
+                    self.broken(violation)
+            case MonitorContainer() | ChangeMonitoring():
+                # Containers use what their tables say, and that is within their limits.
+                pass
+            case DeleteResource() | DeleteContainerFiles() | DeleteApplicationFiles() | DeleteApplicationLogs():
+                # There are no files.
+                pass
+            case AggregateLogs(application_id):
+                aggregated = LogsAggregated(application_id)
+                self.after(FETCH_MS, Rank.CONTAINER, partial(self.step, aggregated))
+            case InitAuxiliaryService() | StopAuxiliaryServices():
+                # Output of maps is where it was made, without a service.
+                pass
+            case StateChanged() | Warn():
+                pass
+            case _:
+                assert_never(effect)
+
+    def _end(self, starts: int, failure: str) -> None:
+        if self.is_up and self.starts == starts:
+            self.exit()
+            self._ended(failure)
+
+    # Calls to the ResourceManager (nm.shell.resource_tracker)
+
+    def _register(self, request: RegisterNodeManagerRequest, started_ms: int) -> None:
+        """Register until there is an answer; repeated after a lost one."""
+        conversation = self._next_conversation()
+
+        def done(outcome: RegisterNodeManagerResponse | YarnException) -> None:
+            if conversation != self._conversation:
+                return
+            if isinstance(outcome, RegisterNodeManagerResponse):
+                accept_keys(outcome, self._container_tokens.keys, self._nm_keys)
+                self.step(NodeRegistered(outcome))
+            elif isinstance(outcome, CallOutcomeUnknown) and self._may_wait(self.engine.now_ms - started_ms):
+                again = partial(self._register_again, conversation, request, started_ms)
+                self.after(self._retry.interval_ms, Rank.TIMER, again)
+            else:
+                self.step(RegistrationFailed(outcome.message))
+
+        self._network.call(
+            self,
+            f"tracker-{self.number}",
+            self._resource_manager,
+            ResourceTracker.register_node_manager,
+            request,
+            done,
+            token=self._token,
+            retry=self._retry,
+        )
+
+    def _register_again(self, conversation: int, request: RegisterNodeManagerRequest, started_ms: int) -> None:
+        if conversation == self._conversation:
+            self._register(request, started_ms)
+
+    def _may_wait(self, waited_ms: int) -> bool:
+        return self._retry.max_wait_ms == FOR_EVER or waited_ms <= self._retry.max_wait_ms
+
+    def _send_heartbeat(self, request: NodeHeartbeatRequest) -> None:
+        container_key, nm_key = self._container_tokens.keys.current, self._nm_keys.current
+        request = replace(
+            request,
+            container_token_key_id=container_key.key_id if container_key else 0,
+            nm_token_key_id=nm_key.key_id if nm_key else 0,
+        )
+        self._network.call(
+            self,
+            f"tracker-{self.number}",
+            self._resource_manager,
+            ResourceTracker.node_heartbeat,
+            request,
+            partial(self._heartbeat_done, self._next_conversation()),
+            token=self._token,
+            retry=self._retry,
+        )
+
+    def _heartbeat_done(self, conversation: int, outcome: NodeHeartbeatResponse | YarnException) -> None:
+        if conversation != self._conversation:
+            return
+        if isinstance(outcome, YarnException):
+            self.step(heartbeat_failed(outcome))
+        else:
+            accept_keys(outcome, self._container_tokens.keys, self._nm_keys)
+            updates = verified_updates(outcome, self._container_tokens, self.node_id)
+            self.step(NodeHeartbeatAnswered(outcome, updates))
+
+    def _unregister(self) -> None:
+        """Unregister in place of a call that is still waiting for its answer."""
+        conversation = self._next_conversation()
+
+        def over(_: object) -> None:
+            if conversation == self._conversation:
+                self._next_conversation()
+                self.step(UnregisterCompleted())
+
+        self._network.call(
+            self,
+            f"tracker-{self.number}",
+            self._resource_manager,
+            ResourceTracker.unregister_node_manager,
+            self.node_id,
+            over,
+            token=self._token,
+            retry=self._retry,
+        )
+        self.after(round(UNREGISTER_TIMEOUT_S * 1000), Rank.TIMER, partial(over, None))
+
+    def _next_conversation(self) -> int:
+        """A number for the next call; answers to earlier ones are ignored."""
+        self._conversation += 1
+        return self._conversation

@@ -1,0 +1,61 @@
+"""Writes the history of a simulated run: the same records that a chaos run gathers from real processes.
+
+Times are virtual seconds since the start of the simulation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from yarn.ids import ContainerId
+from yarnling.chaos.history import Change, History, ProcessSpan, Role
+from yarnling.simulation.engine import Engine
+
+KILLED = (137, 143)
+"""Exit statuses of processes that were killed; they have recorded no end."""
+
+
+@dataclass
+class Recorder:
+    """`history` is complete once `close_spans` was called."""
+
+    engine: Engine
+    history: History
+
+    def __post_init__(self) -> None:
+        self._running: dict[tuple[ContainerId, int], int] = {}
+        self._last: dict[str, Change] = {}
+
+    def started(self, container_id: ContainerId, role: Role, node: int, task: int = 0) -> None:
+        """A process runs from now on."""
+        now_s = self.engine.elapsed_s
+        spans = self.history.spans
+        self._running[container_id, task] = len(spans)
+        spans.append(ProcessSpan(container_id, role, len(spans) + 1, node, now_s, now_s, None, task))
+
+    def ended(self, container_id: ContainerId, exit_code: int | None, task: int = 0) -> None:
+        """It has ended; a process that was killed has no exit status. Nothing, if it never ran."""
+        index = self._running.pop((container_id, task), None)
+        if index is not None:
+            status = None if exit_code in KILLED else exit_code
+            spans = self.history.spans
+            spans[index] = replace(spans[index], last_s=self.engine.elapsed_s, status=status)
+
+    def running(self, *roles: Role) -> list[ProcessSpan]:
+        """What runs now in these roles, in the order of the containers' ids."""
+        spans = [self.history.spans[index] for index in self._running.values()]
+        return sorted((span for span in spans if span.role in roles), key=lambda span: (span.container_id, span.task))
+
+    def changed(self, subject: str, state: str, attempt: int = 0) -> None:
+        """A node, an application or the ResourceManager is in this state."""
+        before = self._last.get(subject)
+        if before is None or (before.state, before.attempt) != (state, attempt):
+            self._last[subject] = change = Change(self.engine.elapsed_s, subject, state, attempt)
+            self.history.changes.append(change)
+
+    def close_spans(self) -> None:
+        """The run is over: what runs has been alive until now."""
+        for container_id, task in list(self._running):
+            self.ended(container_id, None, task)

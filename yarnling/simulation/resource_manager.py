@@ -1,0 +1,268 @@
+"""The ResourceManager's process in a simulation: its core, services, keys and state store (rm.shell.daemon)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import TypeAlias, assert_never
+
+from rm.core.am_launcher import (
+    AMLauncher,
+    AMStartAnswered,
+    AMStartFailed,
+    AMStopped,
+    LauncherEvent,
+    StartAMContainer,
+    StopAMContainer,
+    shown,
+)
+from rm.core.durability import DurableRequest, divided
+from rm.core.effects import (
+    CleanUpAM,
+    Effect,
+    LaunchAM,
+    Preempted,
+    RemoveApplication,
+    SaveApplication,
+    SaveAttempt,
+    SaveNodeLabels,
+)
+from rm.core.events import AMLaunched, AMLaunchFailed, Event, HostListsRead, ProcessStalled, StateLoaded
+from rm.core.host_lists import HostLists
+from rm.core.resource_manager import ResourceManagerCore
+from rm.shell.daemon import STALLS_PER_EXPIRY
+from rm.shell.effects import SETTLED
+from rm.shell.master_keys import MasterKeys
+from rm.shell.master_launcher import CALL_TIMEOUT_S, launch_retry, start_request
+from rm.shell.response_signer import ResponseSigner
+from rm.shell.servers import client_authentication
+from rm.shell.services import ClientService, MasterService, TrackerService
+from wire.caller import RM_CALLER
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.master import ApplicationMasterProtocol
+from wire.protocols.tracker import ResourceTracker
+from wire.retry import NO_RETRY
+from wire.tokens import SECRET_BYTES, NodeTokenSecretManager
+from wire.topology import Topology
+from yarn.configuration import Configuration
+from yarn.errors import YarnException
+from yarn.ids import ApplicationAttemptId, NodeId
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
+from yarn.protocols.container_management import StartContainersResponse
+from yarn.protocols.tracker import MasterKey
+from yarn.resource import INT32_MAX
+from yarn.settings import resourcemanager
+from yarnling.simulation.engine import Engine
+from yarnling.simulation.network import Endpoint, Network, Served
+from yarnling.simulation.process import CoreHost
+from yarnling.simulation.server import Server
+from yarnling.simulation.state_store import StateStore, StoreWriter
+from yarnling.simulation.trace import Trace
+
+NUMBER = 0
+"""The number of the ResourceManager among hosts; nodes are numbered from 1."""
+
+NodeLink: TypeAlias = Callable[[NodeId], tuple[str, Endpoint]]
+"""The link to the NodeManager of that id, and who answers there."""
+
+
+class ResourceManagerProcess(CoreHost[Event, Effect]):
+    """One ResourceManager. `excluded`: the hosts that its exclude file lists. `changed` gets each state change.
+
+    `store`: its disk, None without recovery.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        network: Network,
+        conf: Configuration,
+        *,
+        cluster_secret: bytes,
+        topology: Topology,
+        node_link: NodeLink,
+        changed: Callable[[StateChanged], None],
+        broken: Callable[[str], None],
+        trace: Trace | None,
+    ) -> None:
+        super().__init__(engine, "rm", NUMBER, tick=Tick(), trace=trace, broken=broken)
+        self.excluded: tuple[str, ...] = ()
+        self._network = network
+        self._conf = conf
+        self._secret = cluster_secret
+        self._topology = topology
+        self._node_link = node_link
+        self._changed = changed
+        self.store = StateStore() if resourcemanager.RECOVERY_ENABLED.of(conf) else None
+        self._writer: StoreWriter | None = None
+        self._keys_drawn = engine.stream("keys of the ResourceManager")
+        self._store_drawn = engine.stream("state store")
+        expiries = (resourcemanager.NM_EXPIRY_INTERVAL, resourcemanager.AM_EXPIRY_INTERVAL)
+        self._stall_ms = min(setting.of(conf) for setting in expiries) // STALLS_PER_EXPIRY
+
+    def start(self, *, empty_disk: bool = False) -> None:
+        """Start it; it recovers what an earlier one stored, unless that is lost with the disk."""
+        self.boot()
+        if empty_disk and self.store is not None:
+            self.store = StateStore()
+        conf = self._conf
+        started_ms = self.engine.now_ms
+        self._keys = MasterKeys(conf, partial(drawn_key, self._keys_drawn))
+        self.core = ResourceManagerCore(conf, cluster_timestamp=started_ms, user="yarn")
+        self.run_core(self.core)
+        self._signer = ResponseSigner(
+            self._keys,
+            rm_identifier=started_ms,
+            token_lifetime_ms=resourcemanager.CONTAINER_ALLOCATION_EXPIRY_INTERVAL.of(conf),
+            user_of=lambda application_id: self.core.context.apps[application_id].user,
+            clock=lambda: self.engine.now_ms,
+        )
+        self._launcher = AMLauncher(resourcemanager.AM_LAUNCHER_THREAD_COUNT.of(conf))
+        self._launch_retry = launch_retry(conf)
+        self._server = self._make_server()
+        self._writer = None
+        self._recover()
+        self.step(HostListsRead(HostLists(excluded=tuple((host, None) for host in self.excluded))))
+
+    def served(self) -> Served | None:
+        """Who answers at the ResourceManager's addresses."""
+        return (self, self._server) if self.is_up else None
+
+    def _recover(self) -> None:
+        if self.store is None:
+            return
+        state, managers = self.store.load(), (self._keys.masters, self._keys.nodes, self._keys.containers)
+        self._keys.recover(lambda kind: self.store.keys.get(kind, ()) if self.store is not None else ())
+        for manager in managers:
+            self.store.keys[manager.kind] = manager.keys.accepted()
+        self._writer = StoreWriter(self.store, self, self._store_drawn, report=self.step, answer=self._answer)
+        self.step(StateLoaded(state))
+
+    def _make_server(self) -> Server:
+        server, node_tokens, keys = (
+            Server(encode=self._network.encode),
+            NodeTokenSecretManager(self._secret),
+            self._keys,
+        )
+        server.add(
+            ApplicationClientProtocol.rpcs,
+            ClientService(self.core, self, self._signer),
+            client_authentication(self._conf, self._secret),
+        )
+        server.add(
+            ApplicationMasterProtocol.rpcs,
+            MasterService(self, self._signer),
+            lambda caller: keys.masters.check(caller.token),
+        )
+        server.add(
+            ResourceTracker.rpcs,
+            TrackerService(self, self._signer, self._topology),
+            lambda caller: node_tokens.check(caller.token),
+        )
+        return server
+
+    def woke_after(self, paused_ms: int) -> None:
+        if paused_ms > self._stall_ms:
+            self.step(ProcessStalled(paused_ms))
+
+    def step(self, event: Event) -> None:
+        """While the state store cannot be written, requests that must be stored are refused."""
+        problem = self._writer.problem if self._writer is not None else None
+        if problem is not None and isinstance(event, DurableRequest):
+            self.refuse(event.call, problem)
+        else:
+            super().step(event)
+
+    # Effects
+
+    def carry_out_step(self, event: Event, effects: list[Effect]) -> None:
+        step = divided(event, effects, store_is_busy=self._writer is not None and self._writer.is_busy)
+        super().carry_out_step(event, step.now)
+        if self._writer is not None and (step.to_store or step.answers):
+            self._writer.put(step.to_store, step.answers)
+
+    def carry_out(self, effect: Effect) -> None:
+        match effect:
+            case Reply() | Refuse():
+                self._answer(effect)
+            case StateChanged():
+                if effect.kind == "RMAppAttempt" and effect.target in SETTLED:
+                    self._signer.forget(ApplicationAttemptId.parse(effect.subject))
+                self._changed(effect)
+            case LaunchAM() | CleanUpAM():
+                self._launch(effect)
+            case InvariantsBroken(violations):
+                for violation in violations:
+                    self.broken(violation)
+            case SaveApplication() | SaveAttempt() | RemoveApplication() | SaveNodeLabels():
+                raise AssertionError(f"{effect} must be carried out with its whole step")
+            case Warn() | Preempted():
+                pass
+            case _:
+                assert_never(effect)
+
+    def _answer(self, answer: Reply | Refuse) -> None:
+        match answer:
+            case Reply(call, value):
+                self.give(call, value)
+            case Refuse(call, error):
+                self.refuse(call, error)
+
+    # Launches of AMs
+
+    def _launch(self, event: LauncherEvent) -> None:
+        for effect in self._launcher.handle(event):
+            match effect:
+                case StartAMContainer(launch):
+                    self._start(launch)
+                case StopAMContainer(clean_up):
+                    self._stop(clean_up)
+                case AMLaunched() | AMLaunchFailed():
+                    self.step(effect)
+                case _:
+                    assert_never(effect)
+
+    def _start(self, launch: LaunchAM) -> None:
+        node_id, attempt_id = launch.container.node_id, launch.attempt_id
+
+        def done(outcome: StartContainersResponse | YarnException) -> None:
+            if isinstance(outcome, YarnException):
+                self._launch(AMStartFailed(attempt_id, shown(outcome)))
+            else:
+                self._launch(AMStartAnswered(attempt_id, outcome))
+
+        link, endpoint = self._node_link(node_id)
+        self._network.call(
+            self,
+            link,
+            endpoint,
+            ContainerManagementProtocol.start_containers,
+            (start_request(launch, self._signer),),
+            done,
+            user=RM_CALLER,
+            token=self._keys.nodes.create(attempt_id, node_id, launch.user),
+            retry=self._launch_retry,
+            timeout_s=CALL_TIMEOUT_S,
+        )
+
+    def _stop(self, clean_up: CleanUpAM) -> None:
+        link, endpoint = self._node_link(clean_up.node_id)
+        self._network.call(
+            self,
+            link,
+            endpoint,
+            ContainerManagementProtocol.stop_containers,
+            (clean_up.container_id,),
+            lambda _: self._launch(AMStopped()),
+            user=RM_CALLER,
+            token=self._keys.nodes.create(clean_up.attempt_id, clean_up.node_id, ""),
+            retry=NO_RETRY,
+            timeout_s=CALL_TIMEOUT_S,
+        )
+
+
+def drawn_key(draw: Random) -> MasterKey:
+    """A key from a seeded stream, in the place of wire.tokens.new_master_key."""
+    return MasterKey(1 + draw.randrange(INT32_MAX - 1), draw.randbytes(SECRET_BYTES))

@@ -1,0 +1,157 @@
+"""The ResourceManager's state store in a simulation: a disk that outlives the process, and its writer.
+
+The writer follows rm.shell.store_writer: while one transaction is written, further effects are collected for the next
+one. A transaction is on the disk whole or not at all. If the process is killed while one is written, chance decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import assert_never
+
+from rm.core.durability import saved_events
+from rm.core.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
+from rm.core.events import ApplicationSaveFailed
+from rm.core.stored_state import (
+    ApplicationAttemptStateData,
+    ApplicationStateData,
+    NodeLabelState,
+    RMState,
+    Saving,
+    StoredApplication,
+)
+from rm.shell.store_file import StoreUnavailable
+from rm.shell.store_writer import RETRY_S, Outcome
+from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.machine import Refuse, Reply
+from yarn.protocols.tracker import MasterKey
+from yarnling.simulation.engine import Rank
+from yarnling.simulation.process import Process
+
+WRITE_MS = (1, 5)
+"""How long a transaction takes: from, to."""
+
+
+class StateStore:
+    """What is durable. While it `is_full` nothing can be written."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self.keys: dict[str, tuple[MasterKey, ...]] = {}
+        self._epoch = 0
+        self._applications: dict[ApplicationId, ApplicationStateData] = {}
+        self._attempts: dict[ApplicationAttemptId, ApplicationAttemptStateData] = {}
+        self._node_labels = NodeLabelState()
+
+    def load(self) -> RMState:
+        """All that is stored, for the next ResourceManager; the one after it gets a higher epoch."""
+        epoch, self._epoch = self._epoch, self._epoch + 1
+        attempts: dict[ApplicationId, list[ApplicationAttemptStateData]] = {}
+        for attempt_id in sorted(self._attempts):
+            attempts.setdefault(attempt_id.application_id, []).append(self._attempts[attempt_id])
+        applications = tuple(
+            StoredApplication(self._applications[known], tuple(attempts.get(known, ())))
+            for known in sorted(self._applications)
+        )
+        return RMState(epoch, applications, self._node_labels)
+
+    def write(self, effects: list[StoreEffect]) -> None:
+        """One transaction."""
+        for effect in effects:
+            match effect:
+                case SaveApplication(application, _):
+                    self._applications[application.application_id] = application
+                case SaveAttempt(attempt, _):
+                    self._attempts[attempt.attempt_id] = attempt
+                case RemoveApplication(application_id):
+                    self._applications.pop(application_id, None)
+                    for attempt_id in [known for known in self._attempts if known.application_id == application_id]:
+                        del self._attempts[attempt_id]
+                case SaveNodeLabels(node_labels):
+                    self._node_labels = node_labels
+                case _:
+                    assert_never(effect)
+
+
+class StoreWriter:
+    """Writes for one start of the ResourceManager. Durable effects lead to `report`, then their answers to `answer`."""
+
+    def __init__(
+        self,
+        store: StateStore,
+        process: Process,
+        draw: Random,
+        *,
+        report: Callable[[Outcome], None],
+        answer: Callable[[Reply | Refuse], None],
+    ) -> None:
+        self._store = store
+        self._process = process
+        self._draw = draw
+        self._report = report
+        self._answer = answer
+        self._next: list[tuple[list[StoreEffect], list[Reply | Refuse]]] = []
+        self._writing: list[tuple[list[StoreEffect], list[Reply | Refuse]]] = []
+        self.problem: StoreUnavailable | None = None
+        """Why nothing can be written, None while it can."""
+        process.on_exit(self._killed)
+
+    @property
+    def is_busy(self) -> bool:
+        """True while some effects are not durable yet."""
+        return bool(self._writing)
+
+    def put(self, effects: list[StoreEffect], answers: list[Reply | Refuse]) -> None:
+        """Write `effects`, then release `answers`, both after those of earlier calls."""
+        self._next.append((effects, answers))
+        if not self._writing:
+            self._write()
+
+    def _write(self) -> None:
+        self._writing, self._next = self._next, []
+        self._process.after(self._draw.randint(*WRITE_MS), Rank.DISK, self._written)
+
+    def _written(self) -> None:
+        """The transaction is over. On a full disk it is tried again, without new applications: these are refused."""
+        if self._store.is_full and any(effects for effects, _ in self._writing):
+            self.problem = StoreUnavailable("the state store cannot be written: No space left on device")
+            steps = [self._without_new_application(*step, self.problem) for step in self._writing]
+            if any(effects for effects, _ in steps):
+                self._writing = steps
+                self._process.after(round(RETRY_S * 1000), Rank.DISK, self._try_again)
+                return
+        else:
+            steps = self._writing
+            self._store.write([effect for effects, _ in steps for effect in effects])
+        # If all of it was refused, nothing was written: the next write shows whether there is room.
+        self.problem = None
+        for effects, answers in steps:
+            for event in saved_events(effects):
+                self._report(event)
+            for answer in answers:
+                self._answer(answer)
+        self._writing = []
+        if self._next:
+            self._write()
+
+    def _try_again(self) -> None:
+        self._writing, self._next = [*self._writing, *self._next], []
+        self._written()
+
+    def _without_new_application(
+        self, effects: list[StoreEffect], answers: list[Reply | Refuse], problem: StoreUnavailable
+    ) -> tuple[list[StoreEffect], list[Reply | Refuse]]:
+        """The step without its new application, if it has one, whose submission is refused."""
+        new = [effect for effect in effects if isinstance(effect, SaveApplication) and effect.saving is Saving.NEW]
+        if not new:
+            return effects, answers
+        for effect in new:
+            self._report(ApplicationSaveFailed(effect.application.application_id, problem.message))
+        for answer in answers:
+            self._answer(Refuse(answer.call, problem) if isinstance(answer, Reply) else answer)
+        return [effect for effect in effects if effect not in new], []
+
+    def _killed(self) -> None:
+        if self._writing and not self._store.is_full and self._draw.random() < 0.5:
+            self._store.write([effect for effects, _ in self._writing for effect in effects])
