@@ -96,6 +96,9 @@ class Resource:
             return False
         return all(mine[1] <= theirs[1] for mine, theirs in zip(self.extra, room.extra, strict=False))
 
+    def __deepcopy__(self, _: object) -> Resource:
+        return self
+
     def is_none(self) -> bool:
         """True if every component is zero."""
         if self.memory_mb or self.vcores:

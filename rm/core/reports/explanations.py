@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from rm.core.context import RMContext
 from rm.core.events import Asker
 from rm.core.reports.applications import application_state
+from rm.core.reports.verdicts import verdicts
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.refusals import Reason
 from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.view.explanation import Obstacle, Remedies
+from rm.scheduler.view.explanation import Obstacle, Remedies, counted_types
 from yarn.ids import ApplicationId
 from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk, Reservation
 
@@ -23,9 +24,16 @@ _OF_USER = frozenset({Reason.USER_LIMIT, Reason.COMMIT_USER_LIMIT, Reason.AM_USE
 
 
 def explanation(
-    context: RMContext, application_id: ApplicationId, now_ms: int, asker: Asker | None = None
+    context: RMContext,
+    application_id: ApplicationId,
+    now_ms: int,
+    asker: Asker | None = None,
+    *,
+    what_if: bool = False,
 ) -> Explanation:
     """The explanation for an application. For one that is over it contains only the state.
+
+    `what_if`: also try changes on a copy of the scheduler.
 
     Raises ApplicationNotFoundException, or YarnException for an asker who may not view the application.
     """
@@ -48,6 +56,8 @@ def explanation(
             for container in attempt.reserved_containers
         ),
         _reports(context, attempt, context.scheduler.explain(application_id)),
+        tuple(report for _, report in verdicts(context, attempt, now_ms)),
+        counted_types(context.scheduler.context),
     )
 
 
@@ -72,7 +82,7 @@ def _reports(
     context: RMContext, attempt: FiCaSchedulerApp, obstacles: Iterable[Obstacle]
 ) -> tuple[ObstacleReport, ...]:
     remedies = Remedies(attempt, context.scheduler.context)
-    levels = {queue.path: level for level, queue in enumerate(_upwards(attempt.leaf))}
+    levels = {queue.path: level for level, queue in enumerate(attempt.leaf.and_above())}
     reports = [_report(context, attempt, obstacle, remedies) for obstacle in obstacles]
     reports.sort(key=lambda report: _place(report, levels))
     return tuple(reports)
@@ -108,10 +118,3 @@ def _place(report: ObstacleReport, levels: dict[str, int]) -> tuple[object, ...]
     """
     place = () if report.node_id is None else report.node_id.reading_order
     return (place, report.scope.value, levels.get(report.subject, -1))
-
-
-def _upwards(leaf: CSQueue) -> Iterable[CSQueue]:
-    queue: CSQueue | None = leaf
-    while queue is not None:
-        yield queue
-        queue = queue.parent

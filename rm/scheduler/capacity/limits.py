@@ -165,14 +165,26 @@ def limit_of(
         kept = (users.version, _compute_limit(users, partition, mode, active_only=active_only))
         users.limits[key] = kept
         users.count_waiting()
-    user, limit = users.users.get(name), kept[1]
-    if user is not None and user.weight != 1:
-        # For weight 1 this changes nothing: the limit is already in whole containers.
-        calculator, smallest = users.context.calculator, users.context.minimum_allocation
-        limit = calculator.multiply_and_normalize_down(limit, user.weight, smallest)
+    user = users.users.get(name)
+    limit = _weighted(users, user, kept[1])
     if user is not None and active_only and user.limit != limit:
         users.store_limit(user, limit)
     return limit
+
+
+def present_limit(users: UsersManager, name: str, partition: str, mode: SchedulingMode) -> Resource:
+    """What `limit_of` would return now, without storing anything: for reports."""
+    kept = users.limits.get((partition, mode is RESPECT, True))
+    if kept is not None and kept[0] == users.version:
+        return _weighted(users, users.users.get(name), kept[1])
+    return _weighted(users, users.users.get(name), _compute_limit(users, partition, mode, active_only=True))
+
+
+def _weighted(users: UsersManager, user: User | None, limit: Resource) -> Resource:
+    """The limit for a user's weight. For weight 1 nothing changes: the limit is already in whole containers."""
+    if user is None or user.weight == 1:
+        return limit
+    return users.context.calculator.multiply_and_normalize_down(limit, user.weight, users.context.minimum_allocation)
 
 
 def _compute_limit(users: UsersManager, partition: str, mode: SchedulingMode, *, active_only: bool) -> Resource:
