@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from rm.core.context import RMContext
 from rm.core.events import Asker
 from rm.core.reports.applications import application_state
-from rm.core.reports.verdicts import verdicts
+from rm.core.reports.verdicts import worded
+from rm.core.reports.what_if import with_changes
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.refusals import Reason
@@ -44,6 +45,7 @@ def explanation(
     state = application_state(app)
     if attempt is None or attempt.is_stopped:
         return Explanation(application_id, app.user, app.queue, state, now_ms)
+    verdicts = worded(context, attempt, now_ms)
     return Explanation(
         application_id,
         app.user,
@@ -56,7 +58,7 @@ def explanation(
             for container in attempt.reserved_containers
         ),
         _reports(context, attempt, context.scheduler.explain(application_id)),
-        tuple(report for _, report in verdicts(context, attempt, now_ms)),
+        with_changes(context, attempt, verdicts) if what_if else tuple(report for _, report in verdicts),
         counted_types(context.scheduler.context),
     )
 

@@ -50,12 +50,11 @@ _ABOUT_NODES = frozenset(
 """Causes that a node which is down could change."""
 
 
-def verdicts(context: RMContext, attempt: FiCaSchedulerApp, now_ms: int) -> list[tuple[Verdict, VerdictReport]]:
-    """The verdicts of an attempt's requests, with their reports."""
+def worded(context: RMContext, attempt: FiCaSchedulerApp, now_ms: int) -> list[tuple[Verdict, VerdictReport]]:
+    """The verdicts of an attempt's requests with their reports, without changes."""
     down = nodes_down(context)
-    unusable = {node.node_id: node.state.name for node in down}
     words = _Words(context, attempt, down, now_ms)
-    found = verdicts_of(attempt, context.scheduler.context, unusable)
+    found = verdicts_of(attempt, context.scheduler.context, {node.node_id: node.state.name for node in down})
     return [(verdict, words.report(verdict)) for verdict in found]
 
 
