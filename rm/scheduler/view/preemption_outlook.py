@@ -116,8 +116,10 @@ def _run_ahead(
     for _ in range(min(ROUNDS_MAX, ceil(settings.wait_before_kill_ms / settings.interval_ms) + 3)):
         own.now_ms = trial.now_ms
         trial.scheduler.monitor.run_due()
-        if trial.gets_container(attempt.attempt_id.application_id, verdict.key) is not None:
-            return Outlook(trial.now_ms - scheduler.context.now_ms, tuple(trial.preempted))
+        application_id = attempt.attempt_id.application_id
+        if trial.gets_container(application_id, verdict.key) is not None:
+            others = tuple(victim for victim in trial.preempted if victim.application_id != application_id)
+            return Outlook(trial.now_ms - scheduler.context.now_ms, others) if others else None
         trial.now_ms += settings.interval_ms
     return None
 

@@ -1,8 +1,9 @@
 """Tries a change on a copy of the scheduler: would the request then get a container?
 
 The copy shares nothing that changes with the scheduler. Its nodes send heartbeats one after another, in the order in
-which they joined; containers that are to be cleaned up have ended at their node's next heartbeat, and nothing else
-happens meanwhile: no application requests or releases anything.
+which they joined. The order to clean up a container is in the reply to its node's next heartbeat, and the container has
+ended at the one after. Nothing else happens meanwhile: no application requests or releases anything. With heartbeats in
+another order another request may be served first.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from yarn.containers import ContainerStatus
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.states import ContainerExitStatus, ContainerState
 
-PASSES = 3
-"""How many heartbeats each node sends. An application that ends is cleaned up at the first, and its resources are
-placed at the second; the third serves a request behind another one."""
+PASSES = 4
+"""How many heartbeats each node sends. The first two clean up an application that ends, the others place containers."""
 
 
 def size_of(scheduler: CapacityScheduler) -> int:
@@ -31,9 +31,10 @@ def size_of(scheduler: CapacityScheduler) -> int:
 class Trial:
     """A copy of the scheduler. `idle`: nodes that send no heartbeats. `preempted`: containers killed by preemption."""
 
-    __slots__ = ("_ended", "_idle", "_remapped", "_temporaries", "now_ms", "preempted", "scheduler")
+    __slots__ = ("_ended", "_idle", "_ordered", "_remapped", "_temporaries", "now_ms", "preempted", "scheduler")
 
     def __init__(self, scheduler: CapacityScheduler, idle: Iterable[NodeId] = ()) -> None:
+        self._ordered: dict[NodeId, list[ContainerStatus]] = {}
         self._ended: dict[NodeId, list[ContainerStatus]] = {}
         self._remapped: list[NodesRemapped] = []
         self._temporaries: list[ReleaseTemporary] = []
@@ -65,7 +66,8 @@ class Trial:
         return 1 << 62 if attempt is None or attempt.is_stopped else attempt.requests.count(key)
 
     def _heartbeat(self, node_id: NodeId) -> None:
-        self.scheduler.node_update(node_id, (), self._ended.pop(node_id, ()), self.now_ms)
+        completed, self._ended[node_id] = self._ended.get(node_id, ()), self._ordered.pop(node_id, [])
+        self.scheduler.node_update(node_id, (), completed, self.now_ms)
         self._settle()
 
     def _settle(self) -> None:
@@ -78,7 +80,7 @@ class Trial:
         match notice:
             case CleanUpContainer(node_id, container_id):
                 status = ContainerStatus(container_id, ContainerState.COMPLETE, ContainerExitStatus.ABORTED)
-                self._ended.setdefault(node_id, []).append(status)
+                self._ordered.setdefault(node_id, []).append(status)
             case PreemptionDecided(container_id, _, "killed" | "killable"):
                 self.preempted.append(container_id)
             case NodesRemapped():

@@ -164,13 +164,13 @@ class _Request:
     def verdict(self, at_start: Finding | None) -> Verdict:
         nodes = {} if at_start is not None else self._on_nodes()
         everywhere = at_start or self._on_all_nodes(nodes)
-        reserved = None if at_start is not None else self._own_reservation()
         if everywhere is not None:
             node_id, finding = None, everywhere
-        elif reserved is not None:
-            node_id, finding = reserved
         else:
             node_id, finding = self._closest(nodes)
+            reserved = self._own_reservation()
+            if reserved is not None and finding.cause is not Cause.NEXT_HEARTBEAT:
+                node_id, finding = reserved
         partition = self._of_key.partition
         return Verdict(self._key, partition, self._required, self._of_key.since_ms, finding, node_id, nodes)
 
@@ -227,7 +227,7 @@ class _Request:
         maximum_below: Resource | None = None
         for queue in self._leaf.and_above():
             maximum = self._maximum(queue, partition, mode)
-            after = in_use(queue, partition) + self._required
+            after = in_use(queue, partition) + self._required - self._own_reserved(partition)
             is_same = maximum_below is not None and maximum == maximum_below
             if (found is None or is_same) and not self._context.calculator.fits_in(after, maximum):
                 cause = Cause.PARTITION_FULL if queue.is_root else Cause.QUEUE_MAXIMUM
@@ -237,6 +237,12 @@ class _Request:
                 return found
         return found
 
+    def _own_reserved(self, partition: str) -> Resource:
+        """What the application could give up for the request: its reservations."""
+        if self._context.settings.reservations_continue_looking and self._attempt.reserved.get(self._key):
+            return self._attempt.usage.reserved(partition)
+        return self._context.none
+
     def _maximum(self, queue: CSQueue, partition: str, mode: SchedulingMode) -> Resource:
         return queue.effective_maximum(partition) if mode is RESPECT else self._context.partition_resource(partition)
 
@@ -244,7 +250,7 @@ class _Request:
         user = self._leaf.users.users.get(self._attempt.user)
         if user is None:
             return None
-        used = user.usage.used(partition)
+        used = user.usage.used(partition) - self._own_reserved(partition)
         limit = present_limit(self._leaf.users, self._attempt.user, partition, mode)
         if not self._context.calculator.greater(self._context.cluster_resource, used, limit):
             return None
