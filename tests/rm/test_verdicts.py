@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from rm.core.events import Allocate, RefreshNodes
 from rm.core.host_lists import HostLists
 from rm.core.reports.explanations import explanation
+from rm.scheduler.view.verdict import Cause
 from tests.rm.builders import RM, resource_request
+from yarn.configuration import OVERRIDE, Entry
 from yarn.containers import ANY, ResourceRequest
 from yarn.ids import ApplicationId, NodeId
 from yarn.nodes import NodeLabel
-from yarn.protocols.inspection import Explanation, VerdictReport
+from yarn.protocols.inspection import Explanation, SettingInForce, VerdictReport
 from yarn.protocols.master import AllocateRequest
 from yarn.resource import Resource
 from yarn.states import DecommissionType
@@ -127,7 +131,19 @@ def test_max_parallel_apps_of_a_queue_and_of_a_user() -> None:
     )
 
 
-def test_the_limit_of_a_limit_that_has_gone_is_not_named() -> None:
+def test_the_limits_on_the_number_of_applications() -> None:
+    rm = start({**TWO_QUEUES, f"{CAPACITY}root.a.maximum-applications": "1"})
+    rm.submit(queue="a")
+    refused = rm.submit(queue="a")
+    found = verdict(rm, refused)
+    assert found.cause == "APPLICATION_LIMIT"
+    assert found.sentence == (
+        f"was refused: Queue root.a already has 1 applications, cannot accept submission of application: {refused}"
+    )
+    assert found.settings == (SettingInForce(f"{CAPACITY}root.a.maximum-applications", "1"),)
+
+
+def test_a_limit_that_is_not_reached_any_more_is_not_named() -> None:
     """The verdict is of the limits now: another container has ended since the last refusal."""
     rm = start({**TWO_QUEUES, f"{CAPACITY}root.b.maximum-capacity": "50"})
     app = running(rm, "b")
@@ -350,7 +366,66 @@ def test_a_label_without_capacity() -> None:
     )
 
 
+def test_a_label_that_the_queue_may_not_use_any_more() -> None:
+    rm, app = labelled({"n2": "gpu"}, 50)
+    scheduler = rm.core.context.scheduler
+    label = "accessible-node-labels"
+    changed = {
+        f"{CAPACITY}root.a.{label}": "",
+        f"{CAPACITY}root.a.{label}.gpu.capacity": "0",
+        f"{CAPACITY}root.b.{label}.gpu.capacity": "100",
+    }
+    entries = {key: Entry(value, OVERRIDE) for key, value in changed.items()}
+    scheduler.reinitialize(scheduler.context.settings.source.with_entries(entries), rm.now_ms)
+    found = verdict(rm, app)
+    assert (found.cause, found.sentence) == (
+        "LABEL_NOT_ACCESSIBLE",
+        "waits because queue root.a may not use label gpu (accessible-node-labels )",
+    )
+
+
+def test_an_am_may_not_run_on_idle_nodes_of_another_label() -> None:
+    rm = RM({**AMS, **LABELS, f"{CAPACITY}root.default.accessible-node-labels": "gpu"})
+    scheduler = rm.core.context.scheduler
+    scheduler.labels.add([NodeLabel("gpu", exclusive=False)])
+    rm.node("n1")
+    scheduler.replace_node_labels({NodeId("n1", 0): ("gpu",)}, rm.now_ms)
+    rm.beat("n1")
+    rm.node("n2", 512)
+    found = verdict(rm, rm.submit())
+    assert [alike.sentence for alike in found.nodes if alike.node_ids[0].host == "n1"] == [
+        "not for AMs of other labels"
+    ]
+
+
 # Nodes
+
+
+def test_the_rest_of_the_cluster_is_reserved() -> None:
+    """2048 MB are free on n2, but all that is left of the cluster is reserved on n1."""
+    rm, _, app = reserved()
+    rm.send(Allocate(rm.call(), rm.attempt_id(app), AllocateRequest(3, blacklist_additions=("n1",))))
+    found = verdict(rm, app)
+    assert (found.cause, found.sentence) == (
+        "PARTITION_FULL",
+        "waits because the cluster is full, reservations included: it would use 13312 of 12288 MB",
+    )
+
+
+def test_after_a_restart_the_resource_manager_waits_for_nodes_and_ams() -> None:
+    rm = start()
+    app = running(rm)
+    rm.allocate(app, asks=[resource_request(1)])
+    rm.core.context.scheduler.context.placing_from_ms = rm.now_ms + 10_000
+    assert verdict(rm, app).sentence == (
+        "waits because the ResourceManager has restarted and waits for nodes and AMs to report"
+    )
+
+
+def test_the_page_about_explain_has_an_example_of_each_verdict() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "explain.md").read_text()
+    examples = dict(re.findall(r"^\| `([A-Z_]+)` \| (.+) \|$", page, re.MULTILINE))
+    assert examples.keys() == {"APPLICATION_LIMIT", *(cause.name for cause in Cause)}
 
 
 def test_nodes_that_are_down_are_named() -> None:

@@ -102,6 +102,8 @@ def explained(found: Explanation, nodes: Sequence[NodeReport] = ()) -> Iterator[
     if not found.asks:
         ended = found.state in FINAL_APPLICATION_STATES
         yield Text("It has ended." if ended else "It has no pending requests.")
+        for verdict in found.verdicts:
+            yield from _verdict(verdict, found.now_ms)
     yield from _requests(found)
     for reservation in found.reservations:
         age = _age(found.now_ms - reservation.since_ms)
@@ -143,7 +145,8 @@ def _verdict(verdict: VerdictReport, now_ms: int) -> Iterator[Text]:
     for alike in verdict.nodes:
         where = _where(alike.node_ids, alike.count)
         yield Text(in_line(f"    on {alike.count} of {total} nodes ({where}): {alike.sentence}"))
-    yield Text(f"    requested {_age(now_ms - verdict.since_ms)} ago")
+    if verdict.nodes:
+        yield Text(f"    requested {_age(now_ms - verdict.since_ms)} ago")
 
 
 def _where(node_ids: Sequence[NodeId], count: int) -> str:

@@ -6,20 +6,25 @@ records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from rm.core.applications import RMApp
 from rm.core.context import RMContext
 from rm.core.events import Asker
 from rm.core.reports.applications import application_state
 from rm.core.reports.verdicts import worded
 from rm.core.reports.what_if import with_changes
+from rm.core.states import RMAppState
+from rm.scheduler.capacity.activation import HAS_ALREADY
 from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.refusals import Reason
 from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.view.explanation import Obstacle, Remedies, counted_types
+from rm.scheduler.view.explanation import Obstacle, Remedies, application_limits, counted_types
+from yarn.containers import UNDEFINED_PRIORITY
 from yarn.ids import ApplicationId
-from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk, Reservation
+from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk, Reservation, VerdictReport
 
 _OF_USER = frozenset({Reason.USER_LIMIT, Reason.COMMIT_USER_LIMIT, Reason.AM_USER_LIMIT})
 
@@ -44,7 +49,9 @@ def explanation(
     attempt = context.scheduler.attempt_of(application_id)
     state = application_state(app)
     if attempt is None or attempt.is_stopped:
-        return Explanation(application_id, app.user, app.queue, state, now_ms)
+        return Explanation(
+            application_id, app.user, app.queue, state, now_ms, verdicts=tuple(_refused_at_submission(context, app))
+        )
     verdicts = worded(context, attempt, now_ms)
     return Explanation(
         application_id,
@@ -61,6 +68,16 @@ def explanation(
         with_changes(context, attempt, verdicts) if what_if else tuple(report for _, report in verdicts),
         counted_types(context.scheduler.context),
     )
+
+
+def _refused_at_submission(context: RMContext, app: RMApp) -> Iterator[VerdictReport]:
+    """The verdict of an application that the scheduler did not accept."""
+    leaf = context.scheduler.queue(app.queue)
+    if app.attempts or app.state is not RMAppState.FAILED or HAS_ALREADY not in app.diagnostics:
+        return
+    settings = application_limits(leaf) if isinstance(leaf, LeafQueue) else ()
+    why = app.diagnostics.rpartition("Exception: ")[2]
+    yield VerdictReport(UNDEFINED_PRIORITY, -1, "APPLICATION_LIMIT", f"was refused: {why}", app.submit_ms, settings)
 
 
 def _requests(attempt: FiCaSchedulerApp) -> tuple[PendingAsk, ...]:

@@ -165,8 +165,9 @@ def limit_of(
         kept = (users.version, _compute_limit(users, partition, mode, active_only=active_only))
         users.limits[key] = kept
         users.count_waiting()
-    user = users.users.get(name)
-    limit = _weighted(users, user, kept[1])
+    user, limit = users.users.get(name), kept[1]
+    if user is not None and user.weight != 1:
+        limit = _weighted(users, user, limit)
     if user is not None and active_only and user.limit != limit:
         users.store_limit(user, limit)
     return limit
@@ -174,16 +175,16 @@ def limit_of(
 
 def present_limit(users: UsersManager, name: str, partition: str, mode: SchedulingMode) -> Resource:
     """What `limit_of` would return now, without storing anything: for reports."""
-    kept = users.limits.get((partition, mode is RESPECT, True))
+    kept, user = users.limits.get((partition, mode is RESPECT, True)), users.users.get(name)
     if kept is not None and kept[0] == users.version:
-        return _weighted(users, users.users.get(name), kept[1])
-    return _weighted(users, users.users.get(name), _compute_limit(users, partition, mode, active_only=True))
+        limit = kept[1]
+    else:
+        limit = _compute_limit(users, partition, mode, active_only=True)
+    return limit if user is None or user.weight == 1 else _weighted(users, user, limit)
 
 
-def _weighted(users: UsersManager, user: User | None, limit: Resource) -> Resource:
-    """The limit for a user's weight. For weight 1 nothing changes: the limit is already in whole containers."""
-    if user is None or user.weight == 1:
-        return limit
+def _weighted(users: UsersManager, user: User, limit: Resource) -> Resource:
+    """The limit for a user's weight. For weight 1 it would change nothing: the limit is already in whole containers."""
     return users.context.calculator.multiply_and_normalize_down(limit, user.weight, users.context.minimum_allocation)
 
 

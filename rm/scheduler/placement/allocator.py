@@ -308,7 +308,9 @@ class _Visit:
         return SkipReason.APPLICATION if outcome is SkipReason.LOCALITY else outcome
 
     def _off_switch_delay_is_over(self, of_key: RequestsOfKey, wanted: int, opportunities: int) -> bool:
-        return self._reserved is not None or off_switch_delay(self._context, of_key, wanted) < opportunities
+        if self._reserved is not None or len(of_key.rows) == 1:
+            return True
+        return off_switch_delay(self._context, of_key, wanted) < opportunities
 
     # Size
 

@@ -230,6 +230,20 @@ class Remedies:
         return SettingInForce(key, value + unit if is_number else value)
 
 
+def application_limits(leaf: LeafQueue) -> tuple[SettingInForce, ...]:
+    """The settings behind the limits on the number of applications in a leaf, with the values in force."""
+    source, most = leaf.context.settings.source, leaf.maximum_applications
+    own = _key_of(leaf, "maximum-applications", source)
+    settings = [SettingInForce(own if own in source else f"{PREFIX}maximum-applications", str(most))]
+    if leaf.maximum_applications_per_user < most:
+        for name, value in (
+            ("minimum-user-limit-percent", leaf.shape.user_limit),
+            ("user-limit-factor", leaf.shape.user_limit_factor),
+        ):
+            settings.append(SettingInForce(_key_of(leaf, name, source), f"{value:g}"))
+    return tuple(settings)
+
+
 def _key_of(queue: CSQueue, name: str, source: Configuration) -> str:
     """The key of the queue's property; for a queue created on demand, in its parent's template."""
     if not queue.configuration.is_dynamic and not queue.configuration.is_auto_created:

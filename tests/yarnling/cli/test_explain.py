@@ -105,9 +105,13 @@ def test_equal_refusals_are_printed_once() -> None:
 
 def test_without_obstacles_the_reason_is_given() -> None:
     assert lines(replace(WAITING, obstacles=()))[-1].startswith("No refusal yet")
-    assert lines(replace(WAITING, asks=(), obstacles=(), reservations=()))[1:] == ["It has no pending requests."]
-    over = replace(WAITING, state=YarnApplicationState.KILLED, asks=(), obstacles=(), reservations=())
+    assert lines(replace(WAITING, asks=(), obstacles=(), reservations=(), verdicts=()))[1:] == [
+        "It has no pending requests."
+    ]
+    over = replace(WAITING, state=YarnApplicationState.KILLED, asks=(), obstacles=(), reservations=(), verdicts=())
     assert lines(over)[1:] == ["It has ended."]
+    refused = VerdictReport(0, -1, "APPLICATION_LIMIT", "was refused: Queue root.a already has 1 applications", 1)
+    assert lines(replace(over, verdicts=(refused,)))[1:] == ["It has ended.", f"    {refused.sentence}"]
 
 
 def test_without_a_running_node_the_complaints_of_nodes_are_given() -> None:
