@@ -85,7 +85,7 @@ def pending(rm: RM, app: ApplicationId, verdict: VerdictReport) -> int:
 def make(rm: RM, change: str) -> int:
     """Make the change on the core; returns the seconds within which it works."""
     scheduler = rm.core.context.scheduler
-    if found := re.match(r"with (\d+) MB more on (\S+) ", change):
+    if found := re.match(r"with (\d+) MB more on (\S+)", change):
         node = scheduler.nodes[NodeId(found[2], 45454)]
         scheduler.update_node_resource(node.node_id, node.total + Resource(int(found[1]), 0), rm.now_ms)
     elif found := re.match(r"with another node of (\d+) MB ", change):

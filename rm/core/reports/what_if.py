@@ -10,11 +10,13 @@ from msgspec.structs import replace
 from rm.core.context import RMContext
 from rm.core.reports.verdicts import nodes_down
 from rm.scheduler.model.application import FiCaSchedulerApp
-from rm.scheduler.view.changes import Budget, DownNode, changes_of
+from rm.scheduler.view.changes import Budget, DownNode, Tried, changes_of
 from rm.scheduler.view.preemption_outlook import outlook_of
 from rm.scheduler.view.verdict import Verdict
 from yarn.ids import ContainerId
 from yarn.protocols.inspection import VerdictReport
+
+UNTRIED = "further changes were not tried: copying the scheduler so often would take too long"
 
 
 def with_changes(
@@ -39,14 +41,22 @@ class _Trials:
 
     def of(self, verdict: Verdict, report: VerdictReport) -> VerdictReport:
         if self._budget.left <= 0:
-            return replace(report, notes=(*report.notes, "no change was tried for it: too many objects to copy"))
-        outlook = outlook_of(self._scheduler, self._attempt, verdict, self._down, self._budget)
+            return replace(report, notes=(*report.notes, UNTRIED))
         tried = changes_of(self._scheduler, self._attempt, verdict, report.settings, self._down, self._budget)
-        changes = [f"{change.text} (on {change.node_id.host})" for change in tried]
+        outlook = outlook_of(self._scheduler, self._attempt, verdict, self._down, self._budget)
+        changes = [_in_words(change) for change in tried]
         if outlook is not None and outlook.victims:
             changes.insert(0, f"in {outlook.wait_ms / 1000:.0f} s by preemption of {_containers(outlook.victims)}")
         notes = report.notes if outlook is None or not outlook.note else (*report.notes, outlook.note)
+        if self._budget.left < 0:
+            notes = (*notes, UNTRIED)
         return replace(report, changes=tuple(changes), notes=notes)
+
+
+def _in_words(change: Tried) -> str:
+    """The change, with the node that then gives the container unless the change names it."""
+    host = change.node_id.host
+    return change.text if host in change.text.split() else f"{change.text} (on {host})"
 
 
 def _containers(ids: Sequence[ContainerId]) -> str:

@@ -27,8 +27,8 @@ from yarn.protocols.inspection import SettingInForce
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarn.settings.scheduler import PREFIX
 
-COPIED_OBJECTS_MAX = 20_000
-"""The number of objects that the trials of one explanation may copy together: about two seconds."""
+COPIED_OBJECTS_MAX = 10_000
+"""The number of objects that the trials of one explanation may copy together: about a second."""
 TRIALS_MAX = 40
 """The number of trials of one explanation, if the cluster is small."""
 CHANGES_MAX = 5
@@ -76,7 +76,7 @@ class Budget:
         self.left = min(TRIALS_MAX, COPIED_OBJECTS_MAX // max(1, size_of(scheduler)))
 
     def take(self) -> bool:
-        """True if one more trial may be made."""
+        """True if one more trial may be made. `left` is below 0 after a trial that was not allowed."""
         self.left -= 1
         return self.left >= 0
 

@@ -25,8 +25,9 @@ from yarn.ids import ContainerId, NodeId
 from yarn.settings import preemption as keys
 from yarn.settings import scheduler as scheduler_keys
 
-ROUNDS_MAX = 60
-"""The number of rounds that are run ahead; with Hadoop's defaults eight cover the wait before a container is killed."""
+ROUNDS_MAX = 30
+"""The number of rounds that are run ahead. With Hadoop's defaults eight cover the wait before a container is killed; if
+the rounds follow one another faster, some are skipped."""
 
 
 class Brake(Struct, frozen=True):
@@ -113,14 +114,15 @@ def _run_ahead(
     own = trial.scheduler.context
     own.settings = replace(own.settings, preemption=settings)
     trial.now_ms = max(trial.now_ms, scheduler.monitor.due_ms)
-    for _ in range(min(ROUNDS_MAX, ceil(settings.wait_before_kill_ms / settings.interval_ms) + 3)):
+    step_ms = max(settings.interval_ms, ceil(settings.wait_before_kill_ms / (ROUNDS_MAX - 3)))
+    for _ in range(ceil(settings.wait_before_kill_ms / step_ms) + 3):
         own.now_ms = trial.now_ms
         trial.scheduler.monitor.run_due()
         application_id = attempt.attempt_id.application_id
         if trial.gets_container(application_id, verdict.key) is not None:
             others = tuple(victim for victim in trial.preempted if victim.application_id != application_id)
             return Outlook(trial.now_ms - scheduler.context.now_ms, others) if others else None
-        trial.now_ms += settings.interval_ms
+        trial.now_ms += step_ms
     return None
 
 
