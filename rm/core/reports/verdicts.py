@@ -307,10 +307,6 @@ _ON_NODE = {
 }
 
 
-def _reading_order(node_id: NodeId) -> tuple[tuple[str | int, ...], int]:
-    return node_id.reading_order
-
-
 def _applications(count: int) -> str:
     return f"{count} application{'' if count == 1 else 's'}"
 
