@@ -75,6 +75,24 @@ def test_a_user_limit_says_who_holds_how_much_of_what() -> None:
     )
 
 
+def test_a_user_exactly_at_the_limit_may_have_one_more_container() -> None:
+    rm = start({**TWO_QUEUES, f"{CAPACITY}root.b.user-limit-factor": "1.5"})
+    app = running(rm, "b")
+    rm.get(app, 5)
+    rm.allocate(app, asks=[resource_request(1)])
+    assert verdict(rm, app).cause == "NEXT_HEARTBEAT"
+
+
+def test_a_limit_is_checked_before_the_free_capacity_of_a_node() -> None:
+    rm = start({**TWO_QUEUES, f"{CAPACITY}root.b.user-limit-factor": "1"})
+    app = running(rm, "b")
+    rm.get(app, 4)
+    other = running(rm, "a", "ben")
+    rm.get(other, 2)
+    rm.allocate(app, asks=[resource_request(1)])
+    assert verdict(rm, app).cause == "USER_LIMIT"
+
+
 def test_a_queue_maximum_names_the_queue_up_the_tree_whose_maximum_it_is() -> None:
     rm = start(
         {
@@ -297,6 +315,12 @@ def test_an_own_reservation_says_where_since_when_and_what_it_waits_for() -> Non
     )
 
 
+def test_a_reservation_does_not_matter_if_another_node_has_enough() -> None:
+    rm, app, _ = reserved()
+    rm.node("n3")
+    assert verdict(rm, app).cause == "NEXT_HEARTBEAT"
+
+
 def test_a_reservation_of_another_application() -> None:
     rm, holder, app = reserved()
     found = verdict(rm, app)
@@ -322,6 +346,17 @@ def test_an_earlier_application_whose_request_does_not_fit_stops_its_queue() -> 
 
 
 # Labels
+
+
+def test_refusals_of_the_queue_on_nodes_of_other_partitions_are_not_reported() -> None:
+    """The queue refuses another application's request without a label on n1 after the request for gpu."""
+    rm, app = labelled({}, 50)
+    rm.wait(1000)
+    other = running(rm, "a", "ben")
+    rm.allocate(other, asks=[resource_request(1, 7168)])
+    rm.beat("n1")
+    assert [obstacle.subject for obstacle in explain(rm, other).obstacles] != []
+    assert explain(rm, app).obstacles == ()
 
 
 def labelled(nodes: Mapping[str, str], share: int) -> tuple[RM, ApplicationId]:
@@ -472,3 +507,16 @@ def test_what_was_observed_before_the_request_is_not_reported() -> None:
     found = explain(rm, second)
     assert found.obstacles == ()
     assert [report.cause for report in found.verdicts] == ["NEXT_HEARTBEAT"]
+
+
+def test_a_refusal_of_the_former_terms_of_a_request_is_not_reported() -> None:
+    rm = start(AMS, 2048)
+    app = running(rm)
+    rm.allocate(app, asks=[resource_request(1, 2048)])
+    rm.beat("n1")
+    assert explain(rm, app).obstacles != ()
+    rm.wait(1000)
+    rm.allocate(app, asks=[resource_request(2, 2048)])
+    assert explain(rm, app).obstacles != (), "the terms are the same"
+    rm.allocate(app, asks=[resource_request(2, 1024)])
+    assert explain(rm, app).obstacles == ()

@@ -216,9 +216,14 @@ class _Request:
     # Limits
 
     def _limit(self, partition: str, mode: SchedulingMode) -> Finding | None:
-        """The limit of a queue or of the user that refuses the request on nodes of the partition."""
+        """The limit of a queue or of the user that refuses the request on nodes of the partition.
+
+        That the partition is full comes last: with free capacity the request would still wait for the user's limit.
+        """
         if partition not in self._limits:
-            self._limits[partition] = self._queue_limit(partition, mode) or self._user_limit(partition, mode)
+            queue = self._queue_limit(partition, mode)
+            is_full = queue is None or queue.cause is Cause.PARTITION_FULL
+            self._limits[partition] = (self._user_limit(partition, mode) or queue) if is_full else queue
         return self._limits[partition]
 
     def _queue_limit(self, partition: str, mode: SchedulingMode) -> Finding | None:
