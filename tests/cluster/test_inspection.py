@@ -53,8 +53,9 @@ def test_explain_names_the_refusal_with_amounts(waiting: ApplicationId, yarnling
     assert "    waits because the cluster is full: the most free is on " in shown.stdout
     (verdict,) = found["verdicts"]
     assert verdict["cause"] == "NODE_FULL"
-    assert any(change.startswith("with 1024 MB more on 127.0.0.") for change in verdict["changes"])
-    assert "    it would get a container with 1024 MB more on 127.0.0." in shown.stdout
+    (change,) = verdict["changes"]
+    assert change.startswith("with 128 MB more on 127.0.0."), "the AM uses 128 MB"
+    assert "    it would get a container with 128 MB more on 127.0.0." in shown.stdout
     assert sum(alike["count"] for alike in verdict["nodes"]) == 2
 
 

@@ -7,7 +7,8 @@ import pytest
 from rm.core.reports.explanations import explanation
 from tests.rm.builders import RM, resource_request
 from tests.rm.state_digest import digest
-from tests.rm.test_verdicts import AMS, CAPACITY, TWO_QUEUES, reserved, running, start
+from tests.rm.test_verdicts import AMS, CAPACITY, TWO_QUEUES, running, start
+from tests.rm.test_verdicts_of_nodes import reserved
 from yarn.containers import ANY, ResourceRequest
 from yarn.ids import ApplicationId
 from yarn.protocols.inspection import VerdictReport
