@@ -260,4 +260,4 @@ def test_a_request_before_any_heartbeat_waits_for_one() -> None:
     rm.allocate(app, asks=[resource_request(1)])
     found = verdict(rm, app)
     assert found.cause == "NEXT_HEARTBEAT"
-    assert found.sentence.endswith("n1 has enough")
+    assert found.sentence.endswith("n1 has enough free capacity")

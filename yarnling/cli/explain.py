@@ -114,7 +114,7 @@ def explained(found: Explanation, nodes: Sequence[NodeReport] = ()) -> Iterator[
     for alike in _alike(found.obstacles):
         yield from _described(alike, found)
     if found.asks and not found.obstacles:
-        yield Text("No refusal yet: no node has been offered to the application since its request.")
+        yield Text("No refusal yet: no node has refused the request since it was sent.")
         if nodes and not any(node.state is NodeState.RUNNING for node in nodes):
             yield Text("No node is running.", "bold")
         for complaint in complaints(nodes):

@@ -237,7 +237,7 @@ class _Words:
         return f"{_host(verdict.node_id)} refused it at its last heartbeat: {refusal.reason.value}"
 
     def _next_heartbeat(self, verdict: Verdict) -> str:
-        return f"no node with enough free capacity has sent a heartbeat since; {_host(verdict.node_id)} has enough"
+        return f"containers are placed only at heartbeats of nodes; {_host(verdict.node_id)} has enough free capacity"
 
     # Nodes that are alike
 
