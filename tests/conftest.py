@@ -8,7 +8,12 @@ every run, until there are more runs or another seed:  scripts/test tests/cluste
 (a failure names its seed, and --seed replays it).
 
 A test marked `soak` or `spark` runs only if -m names it:  scripts/test -m soak
+
+YARNLING_JAVA_TESTS=FILE has the number of tests with Java that ran and that were skipped written into FILE.
 """
+
+import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -28,6 +33,9 @@ ONLY_IF_NAMED = ("soak", "spark")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("hadoop") is not None:
+            item.user_properties.append(("java", True))
     left_out = [marker for marker in ONLY_IF_NAMED if marker not in config.option.markexpr]
     deselected = [item for item in items if any(item.get_closest_marker(marker) for marker in left_out)]
     if deselected:
@@ -40,3 +48,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         first = metafunc.config.getoption("seed")
         seeds = range(first, first + metafunc.config.getoption("runs"))
         metafunc.parametrize("seed", seeds, ids=[f"seed={seed}" for seed in seeds])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """For .ci/run: tests with Java are skipped where there is no Java, which nobody should overlook."""
+    file = os.environ.get("YARNLING_JAVA_TESTS")
+    if file is None:
+        return
+    counts = {
+        outcome: sum(_is_java_test(report) for report in terminalreporter.stats.get(outcome, ()))
+        for outcome in ("passed", "failed", "skipped")
+    }
+    Path(file).write_text(
+        f"tests with Java: {counts['passed'] + counts['failed']} ran, {counts['skipped']} were skipped\n"
+    )
+
+
+def _is_java_test(report: object) -> bool:
+    return isinstance(report, pytest.TestReport) and ("java", True) in report.user_properties

@@ -16,7 +16,7 @@ from typing import IO
 
 from msgspec import Struct
 
-from wire.tfile import TFileReader, TFileWriter
+from wire.tfile import Place, TFileReader, TFileValue, TFileWriter
 from yarn.errors import InvalidArgumentException, InvalidIdException
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.states import ApplicationAccessType
@@ -24,6 +24,8 @@ from yarn.states import ApplicationAccessType
 _VERSION, _OWNER, _ACL = "VERSION", "APPLICATION_OWNER", "APPLICATION_ACL"
 _LENGTH = struct.Struct(">H")
 _VERSION_1 = struct.pack(">i", 1)
+TEMPORARY = ".tmp"
+"""Ends the name of a file that is not complete (LogAggregationUtils.TMP_FILE_SUFFIX)."""
 BUCKETS = 10_000
 """LogAggregationUtils: the directory of an application is in the bucket of its number modulo this."""
 
@@ -37,12 +39,12 @@ class LogPart(Struct, frozen=True):
 
 
 class AggregatedLog(Struct, frozen=True):
-    """A log file that is read. `content` must be read before the next file, or is skipped."""
+    """A log file in an aggregated log; its content is at `place`."""
 
     container_id: ContainerId
     name: str
     length: int
-    content: Iterator[bytes]
+    place: Place
 
 
 def application_directory(user: str, application_id: ApplicationId, suffix: str) -> tuple[str, ...]:
@@ -75,18 +77,32 @@ class AggregatedLogWriter:
 
 
 def read_aggregated_logs(file: IO[bytes]) -> Iterator[AggregatedLog]:
-    """The log files in their order. Raises InvalidArgumentException if it is not such a file."""
+    """The log files in their order, without their contents.
+
+    Raises InvalidArgumentException if `file` is not an aggregated log.
+    """
     for key, value in TFileReader(file).records():
-        name = _Stream(iter((key,))).utf()
+        name = _utf_text(key[_LENGTH.size :])
         if name in (_VERSION, _OWNER, _ACL):
             continue
-        container_id, stream = _container_id(name), _Stream(value)
-        while not stream.is_at_end():
-            log_name, length = stream.utf(), _length(stream.utf())
-            content = stream.parts(length)
-            yield AggregatedLog(container_id, log_name, length, content)
-            for _ in content:
-                pass
+        container_id = _container_id(name)
+        while first := value.read(1):
+            length_bytes = first + _read(value, 1)
+            log_name = _utf_text(_read(value, _LENGTH.unpack(length_bytes)[0]))
+            length = _length(_read_utf(value))
+            yield AggregatedLog(container_id, log_name, length, value.place)
+            if value.skip(length) < length:
+                raise InvalidArgumentException(f"not an aggregated log: {log_name[:100]!r} is not complete")
+
+
+def read_content(file: IO[bytes], log: AggregatedLog, start: int = 0) -> Iterator[bytes]:
+    """The content of a log file in parts, from byte `start` on."""
+    value = TFileValue(file, log.place)
+    value.skip(start)
+    left = log.length - start
+    while left > 0 and (part := value.read(left)):
+        left -= len(part)
+        yield part
 
 
 def _value(logs: Iterable[LogPart]) -> Iterator[bytes]:
@@ -117,41 +133,27 @@ def _utf(text: str) -> bytes:
     return _LENGTH.pack(len(data)) + data
 
 
-class _Stream:
-    """Reads from parts of bytes."""
-
-    def __init__(self, parts: Iterator[bytes]) -> None:
-        self._parts = parts
-        self._ahead = b""
-
-    def is_at_end(self) -> bool:
-        while not self._ahead:
-            part = next(self._parts, None)
-            if part is None:
-                return True
-            self._ahead = part
-        return False
-
-    def parts(self, length: int) -> Iterator[bytes]:
-        """The next `length` bytes."""
-        while length:
-            if self.is_at_end():
-                raise InvalidArgumentException(f"not an aggregated log: it ends {length} bytes too early")
-            part, self._ahead = self._ahead[:length], self._ahead[length:]
-            length -= len(part)
-            yield part
-
-    def utf(self) -> str:
-        """DataInput.readUTF."""
-        (length,) = _LENGTH.unpack(b"".join(self.parts(_LENGTH.size)))
-        data = b"".join(self.parts(length)).replace(b"\xc0\x80", b"\0")
-        halves = data.decode("utf-8", "surrogatepass") if _is_utf(data) else data.decode("latin-1")
-        return halves.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "replace")
+def _read_utf(value: TFileValue) -> str:
+    """DataInput.readUTF."""
+    (length,) = _LENGTH.unpack(_read(value, _LENGTH.size))
+    return _utf_text(_read(value, length))
 
 
-def _is_utf(data: bytes) -> bool:
+def _read(value: TFileValue, length: int) -> bytes:
+    parts = []
+    while length:
+        part = value.read(length)
+        if not part:
+            raise InvalidArgumentException(f"not an aggregated log: it ends {length} bytes too early")
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
+
+
+def _utf_text(data: bytes) -> str:
+    """The text of DataOutput.writeUTF, without its length; other bytes than UTF-8 are taken as Latin-1."""
     try:
-        data.decode("utf-8", "surrogatepass")
+        halves = data.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
-        return False
-    return True
+        halves = data.decode("latin-1")
+    return halves.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "replace")

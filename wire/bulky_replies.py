@@ -76,7 +76,7 @@ async def in_parts(records: Iterable[T]) -> tuple[T, ...]:
     for record in records:
         made.append(record)
         if len(made) % PART_RECORDS == 0:
-            await _serve_others()
+            await serve_others()
     return tuple(made)
 
 
@@ -85,11 +85,11 @@ async def _encoded_in_parts(rpc: Rpc[Any, Any], reply: tuple[Any, ...]) -> bytes
     parts: list[bytes] = []
     for start in range(0, len(reply), PART_RECORDS):
         parts.append(rpc.reply.encode(reply[start : start + PART_RECORDS]))
-        await _serve_others()
+        await serve_others()
     return b"".join(parts)
 
 
-async def _serve_others() -> None:
+async def serve_others() -> None:
     """Give up the event loop for some rounds: gRPC accepts one new call per round, and a call takes several rounds."""
     for _ in range(ROUNDS_A_PART):
         await asyncio.sleep(0)

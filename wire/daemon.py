@@ -11,6 +11,7 @@ from typing import Protocol
 import grpc
 
 from yarn.configuration import Configuration
+from yarn.machine import StateChanged
 
 ReportReady = Callable[[dict[str, object]], None]
 """The type of the function that is called once, when the daemon answers calls, with the facts of its ready line."""
@@ -27,6 +28,10 @@ class WebServices(Protocol):
 
     async def stop(self) -> None:
         """End all connections."""
+        ...
+
+    def state_changed(self, change: StateChanged) -> None:
+        """Take note of a transition in the core."""
         ...
 
 

@@ -26,13 +26,16 @@ from wire.rpc import Rpc
 from yarn.errors import YarnException
 
 PENDING_MAX = 100_000
-"""Calls waiting to be accepted. gRPC's default refuses 133 of a burst of 2,000 (measured)."""
+"""The maximum of calls that wait to be accepted. With gRPC's default, 133 of a burst of 2,000 calls were refused."""
 CONCURRENT_MAX = 20_000
-"""Concurrent calls; further ones are refused unseen."""
+"""The maximum of concurrent calls. gRPC refuses further calls before this server sees them."""
 STREAMS_MAX = 256
-"""Calls of one connection that are not answered or whose reply is not read. gRPC's clients queue further ones."""
+"""The maximum of calls of one connection that are unanswered, or whose reply has not been read yet.
+
+gRPC's clients queue further calls.
+"""
 TRIES = 10
-"""Ports to try for several addresses: a port that is free on the first one may be used on another."""
+"""How many ports to try on several addresses: a port that is free on the first address may be in use on another."""
 STOP_GRACE_S = 1.0
 """How long running calls may take to finish when the server stops."""
 
@@ -43,7 +46,7 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_concurrent_streams", STREAMS_MAX),
     ("grpc.server.max_pending_requests", PENDING_MAX),
     ("grpc.server.max_pending_requests_hard_limit", PENDING_MAX),
-    # With it two servers on one port would share its calls instead of failing.
+    # With SO_REUSEPORT a second server on the port would not fail: the two would share the calls.
     ("grpc.so_reuseport", 0),
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
@@ -55,7 +58,7 @@ Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
 class Listener(Protocol):
-    """What stands before the gRPC server (wire.hadoop_rpc.listener)."""
+    """Accepts the connections of clients in place of the gRPC server (wire.hadoop_rpc.listener)."""
 
     def close(self) -> None:
         """Accept no more connections and calls."""
@@ -91,10 +94,11 @@ class RpcServer:
         self._listener: Listener | None = None
 
     def add(self, rpcs: tuple[Rpc[Any, Any], ...], handler: object, authenticate: Authenticate[Any]) -> None:
-        """Serve `rpcs` (the rows of a class in wire.protocols); call it before `start`.
+        """Serve one protocol. Call this method before `start`.
 
-        `handler` has a method of each row's name (wire.rpc.handles). `authenticate` returns what the caller's token
-        proves (Caller.verified) or raises InvalidToken.
+        `rpcs` are the Rpc objects that a class of wire.protocols declares. For each of them `handler` has a method,
+        which wire.rpc.handles marks and which has the name of the class's attribute. `authenticate` returns what the
+        caller's token proves (Caller.verified) or raises InvalidToken.
         """
         self._protocols.append(ServedProtocol(rpcs, handler, authenticate))
 
@@ -138,7 +142,7 @@ class RpcServer:
             await listener.stop(0)
             await server.stop(None)
             raise YarnException(
-                f"cannot listen on a Unix socket in {socket_dir}: {error} (make the directory writable)"
+                f"cannot listen on a Unix socket in {socket_dir}: {error} (make it a directory of your own)"
             ) from None
         self._server, self._listener, self.port = server, listener, listener.port
         return self.port
@@ -150,7 +154,7 @@ class RpcServer:
         return server
 
     def _listen(self, server: grpc.aio.Server, ip: str) -> int:
-        """The port on every host; 0 if one of the hosts does not have it free."""
+        """Listen on the same port of every host. Returns the port; 0 if it is not free on one of the hosts."""
         try:
             port = server.add_insecure_port(f"[{ip}]:{self.address.port}" if ":" in ip else f"{ip}:{self.address.port}")
             for host in self._further_hosts:
@@ -182,7 +186,7 @@ class RpcServer:
         methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {}
         for served in protocol.served():
             rpc = served.rpc
-            # The same for callers; only a streaming server learns when its reply has been read.
+            # Callers see no difference, but only a method with a stream learns when its reply has been read.
             kind = grpc.unary_stream_rpc_method_handler if rpc.bulky else grpc.unary_unary_rpc_method_handler
             methods[rpc.name] = kind(self._serve(served, peer_of))
         return grpc.method_handlers_generic_handler(protocol.rpcs[0].service, methods)

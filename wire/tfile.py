@@ -25,8 +25,6 @@ BLOCK_BYTES_MIN = 256 << 10
 CHUNK_BYTES = 1 << 20
 """tfile.io.chunk.size: what a writer holds in memory."""
 KEY_BYTES_MAX = 64 << 10
-INDEX_BYTES_MAX = 64 << 20
-"""What a reader reads at once: an index."""
 NOT_COMPRESSED = "none"
 
 _VERSION = struct.pack(">hh", 1, 0)
@@ -121,30 +119,16 @@ class TFileReader:
         self._file = file
         self._blocks = self._read_blocks()
 
-    def records(self) -> Iterator[tuple[bytes, Iterator[bytes]]]:
-        """(key, parts of the value); read a value before the next record, or what is left of it is skipped."""
+    def records(self) -> Iterator[tuple[bytes, TFileValue]]:
+        """(key, value) of each record. A value can be read later, too, as long as the file is open."""
         for block in self._blocks:
-            self._file.seek(block.offset)
-            end = block.offset + block.length
-            while self._file.tell() < end:
-                key = self._take(self._number(), KEY_BYTES_MAX)
-                value = self._value()
-                yield key, value
-                for _ in value:
-                    pass
-
-    def _value(self) -> Iterator[bytes]:
-        while True:
-            length = self._number()
-            left = abs(length)
-            while left:
-                part = self._file.read(min(left, CHUNK_BYTES))
-                if not part:
-                    raise _damaged("it ends within a value")
-                left -= len(part)
-                yield part
-            if length >= 0:
-                return
+            position, end = block.offset, block.offset + block.length
+            while position < end:
+                self._file.seek(position)
+                key = _take(self._file, self._number(), KEY_BYTES_MAX)
+                value = TFileValue(self._file, Place(self._file.tell(), 0, is_last=False))
+                yield key, value.copy()
+                position = value.end()
 
     def _read_blocks(self) -> list[Region]:
         size = self._file.seek(0, 2)
@@ -154,8 +138,13 @@ class TFileReader:
             raise _damaged("it does not end as one")
         self._seek(_LONG.unpack_from(tail)[0], size)
         for _ in range(self._number()):
-            name, compression, offset = self._text(), self._text(), self._number()
-            self._number(), self._number()
+            name, compression, offset, _, _ = (
+                self._text(),
+                self._text(),
+                self._number(),
+                self._number(),
+                self._number(),
+            )
             if name == f"data:{_BLOCKS}":
                 break
         else:
@@ -176,27 +165,78 @@ class TFileReader:
             raise _damaged("an index is not inside it")
         self._file.seek(offset)
 
-    def _take(self, length: int, most: int) -> bytes:
-        if not 0 <= length <= most:
-            raise _damaged(f"it claims {length} bytes where at most {most} can be")
-        data = self._file.read(length)
-        if len(data) < length:
-            raise _damaged("it ends too early")
-        return data
-
     def _text(self) -> str:
-        return self._take(self._number(), KEY_BYTES_MAX).decode(errors="replace")
+        return _take(self._file, self._number(), KEY_BYTES_MAX).decode(errors="replace")
 
     def _number(self) -> int:
-        """Utils.readVLong."""
-        first = int.from_bytes(self._take(1, 1), "big", signed=True)
-        if first >= -32:
-            return first
-        for least, base, further in ((-72, 52, 1), (-104, 88, 2), (-120, 112, 3)):
-            if first >= least:
-                return (first + base) << 8 * further | int.from_bytes(self._take(further, further), "big")
-        length = first + 129
-        return int.from_bytes(self._take(length, length), "big", signed=True)
+        return read_vlong(self._file)
+
+
+class Place(Struct, frozen=True):
+    """A place in a value: the position in the file, and the bytes that are left there of a chunk."""
+
+    position: int
+    left: int
+    is_last: bool
+
+
+class TFileValue:
+    """Reads the value of a record from a place in it. Others may read the same file."""
+
+    def __init__(self, file: IO[bytes], place: Place) -> None:
+        self._file = file
+        self.place = place
+
+    def copy(self) -> TFileValue:
+        """Another reader at the same place."""
+        return TFileValue(self._file, self.place)
+
+    def read(self, most: int) -> bytes:
+        """The next bytes, at most `most` and CHUNK_BYTES of them; b"" at the end."""
+        if not self._has_more():
+            return b""
+        place = self.place
+        self._file.seek(place.position)
+        data = self._file.read(min(most, place.left, CHUNK_BYTES))
+        if not data:
+            raise _damaged("it ends within a value")
+        self.place = Place(place.position + len(data), place.left - len(data), place.is_last)
+        return data
+
+    def skip(self, count: int) -> int:
+        """Skip up to `count` bytes without reading them; how many there were."""
+        left = count
+        while left and self._has_more():
+            place, step = self.place, min(left, self.place.left)
+            self.place = Place(place.position + step, place.left - step, place.is_last)
+            left -= step
+        return count - left
+
+    def end(self) -> int:
+        """Skip to the end; its position in the file."""
+        while self._has_more():
+            self.skip(self.place.left)
+        return self.place.position
+
+    def _has_more(self) -> bool:
+        """Enter the next chunk, if this one is read."""
+        while not self.place.left and not self.place.is_last:
+            self._file.seek(self.place.position)
+            length = read_vlong(self._file)
+            self.place = Place(self._file.tell(), abs(length), length >= 0)
+        return self.place.left > 0
+
+
+def read_vlong(file: IO[bytes]) -> int:
+    """Utils.readVLong. Raises InvalidArgumentException if the file ends."""
+    first = int.from_bytes(_take(file, 1, 1), "big", signed=True)
+    if first >= -32:
+        return first
+    for least, base, further in ((-72, 52, 1), (-104, 88, 2), (-120, 112, 3)):
+        if first >= least:
+            return (first + base) << 8 * further | int.from_bytes(_take(file, further, further), "big")
+    length = first + 129
+    return int.from_bytes(_take(file, length, length), "big", signed=True)
 
 
 def vlong(number: int) -> bytes:
@@ -210,6 +250,15 @@ def vlong(number: int) -> bytes:
             return (first - base).to_bytes(1, "big", signed=True) + low.to_bytes(further, "big")
     length = max(4, (~number if number < 0 else number).bit_length() // 8 + 1)
     return (length - 129).to_bytes(1, "big", signed=True) + number.to_bytes(length, "big", signed=True)
+
+
+def _take(file: IO[bytes], length: int, most: int) -> bytes:
+    if not 0 <= length <= most:
+        raise _damaged(f"it claims {length} bytes where at most {most} can be")
+    data = file.read(length)
+    if len(data) < length:
+        raise _damaged("it ends too early")
+    return data
 
 
 def _sized(data: bytes) -> bytes:

@@ -71,14 +71,14 @@ _WORDS = {
 
 
 class Section(BaseModel):
-    """A mapping in a file: each of its models lists the keys and the type of each value."""
+    """A mapping in a file. Each subclass lists the keys of one kind of mapping and the types of their values."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @model_validator(mode="wrap")
     @classmethod
     def _explain_faults(cls, value: Any, handler: ModelWrapValidatorHandler[S]) -> S:
-        """Replace pydantic's descriptions of faults, at the place where the valid keys are known."""
+        """Replace pydantic's descriptions of faults. This is done in the section because it knows the valid keys."""
         try:
             return handler(value)
         except ValidationError as error:
@@ -101,7 +101,7 @@ def _explained(error: ErrorDetails, keys: Iterable[str]) -> PydanticCustomError:
 
 
 def refusal(problem: str, remedy: str) -> PydanticCustomError:
-    """The error that a validator raises: what is wrong with its value, and what to write instead."""
+    """The error for a validator to raise: `problem` is what is wrong with the value, `remedy` what to write instead."""
     return PydanticCustomError("refused", "{problem} ({remedy})", {"problem": problem, "remedy": remedy})
 
 
@@ -136,13 +136,14 @@ def _pair(value: object) -> object:
 
 
 PAIR = BeforeValidator(_pair)
-"""The type of a range: [first, last], or one scalar that is both."""
+"""The type of a range: [first, last], or one scalar, which is then both the first and the last value."""
 
 
 def sections(model: type[S], contexts: Callable[[list[Any], dict[str, Any]], Iterable[object]]) -> PlainValidator:
     """The type of a list of sections, each validated with a context: what it needs to know of the rest of the file.
 
-    `contexts` receives the items as written, and the fields of the surrounding section that come before and are valid.
+    `contexts` returns the contexts, one for each item. Its arguments are the items as written, and those fields of the
+    surrounding section that precede the list and are valid.
     """
 
     def validate(pair: tuple[object, object]) -> S:
@@ -267,8 +268,8 @@ class _Document:
     def fault(self, location: Location, problem: str, remedy: str, line: int | None = None) -> None:
         """Add a fault of a value.
 
-        If the value is not in the file, as in a short form, the fault is reported for the innermost value around it
-        that is.
+        A short form has values that the file does not contain. A fault of such a value is reported for the innermost
+        surrounding value that the file contains.
         """
         while location not in self._places:
             location = location[:-1]

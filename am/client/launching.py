@@ -18,7 +18,6 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from urllib.parse import quote
 
 import am
 from wire.json_records import from_json, to_json
@@ -83,7 +82,7 @@ def local_file(path: Path, visibility: LocalResourceVisibility = LocalResourceVi
     if not found.is_file():
         raise InvalidArgumentException(f"file {path}: not a regular file")
     kind = LocalResourceType.ARCHIVE if found.name.endswith(_ARCHIVES) else LocalResourceType.FILE
-    return LocalResource(f"file:{quote(str(found))}", status.st_size, status.st_mtime_ns // 1_000_000, kind, visibility)
+    return LocalResource(f"file:{found}", status.st_size, status.st_mtime_ns // 1_000_000, kind, visibility)
 
 
 def default_staging_root() -> Path:

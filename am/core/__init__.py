@@ -1,1 +1,3 @@
-"""The pure cores of an ApplicationMaster: its requests, its application, and its check after an RM restart."""
+"""The pure cores of an ApplicationMaster: its resource requests, the rules of its application, and the reconciliation
+that checks after an RM restart whether its containers still run.
+"""

@@ -158,7 +158,7 @@ class ResourceRequestTable:
         return self._unsent
 
     def add(self, request: ContainerRequest) -> None:
-        """Raise the counts of all rows of `request`.
+        """Raise the count of each row of `request` (hosts, racks, `*`) by one.
 
         Raises InvalidResourceRequestException and changes nothing if the request contradicts a row.
         """
@@ -169,13 +169,14 @@ class ResourceRequestTable:
             self._change(row, 1)
 
     def remove(self, request: ContainerRequest) -> None:
-        """Lower the counts of all rows of `request`, which must have been added before."""
+        """Lower the count of each row of `request` (hosts, racks, `*`) by one. It must have been added before."""
         for row in self.rows_of(request):
             self._change(row, -1)
 
     def satisfy(self, request: ContainerRequest, just_sent: Collection[RowKey]) -> None:
-        """Lower the counts of all rows of `request`, because the call that sent `just_sent` returned a container for
-        it.
+        """Lower the count of each row of `request` by one, because an allocate call returned a container for it.
+
+        `just_sent` are the keys of the rows that this call sent.
 
         The RM lowered its `*` row when it allocated the container. Sending this row again would undo what the RM has
         allocated since, so each time the AM would get one container too many (as with AMRMClientImpl). The `*` row must
@@ -218,7 +219,10 @@ class ResourceRequestTable:
         return tuple(self._rows[key] for key in sorted(self._rows) if self._rows[key].count > 0)
 
     def rows_of(self, request: ContainerRequest) -> list[ResourceRequest]:
-        """The rows of one request, each with count 1. Rows of racks that follow from the nodes are as strict as `*`."""
+        """The rows of one request, each with count 1.
+
+        A rack that only follows from the request's nodes has the same `relax_locality` as `*`.
+        """
         inferred = [rack for rack in map(self._rack_of, request.nodes) if rack not in request.racks]
         relaxed_by_name = dict.fromkeys((*request.nodes, *request.racks), True)
         relaxed_by_name |= dict.fromkeys((*inferred, ANY), request.relax_locality)

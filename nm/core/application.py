@@ -107,11 +107,15 @@ class NMApplication:
     """
 
     def __init__(
-        self, application_id: ApplicationId, user: str, acls: dict[ApplicationAccessType, str], context: NodeContext
+        self,
+        application_id: ApplicationId,
+        user: str,
+        context: NodeContext,
+        acls: dict[ApplicationAccessType, str] | None = None,
     ) -> None:
         self.id = application_id
         self.user = user
-        self.acls = acls
+        self.acls = acls or {}
         self.containers: dict[ContainerId, None] = {}
         self.machine = Machine(NMApplicationState.NEW)
         self._context = context

@@ -136,7 +136,7 @@ class ContainerService:
         self._containers[container_id] = NMContainer(token, request.launch_context, context)
         if application_id not in self._applications:
             self._applications[application_id] = NMApplication(
-                application_id, token.user, request.launch_context.application_acls, context
+                application_id, token.user, context, request.launch_context.application_acls
             )
             context.dispatcher.send(InitApplication(application_id))
         context.dispatcher.send(ApplicationContainerInit(container_id))

@@ -70,8 +70,8 @@ from nm.core.settings import CoreSettings, NodeFacts
 from nm.core.status_updater import Conversation, HeartbeatDue, NodeStatusUpdater
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.machine import InvariantsBroken, Tick, Warn, event_name
-from yarn.protocols.tracker import NodeHeartbeatResponse
-from yarn.states import ContainerExitStatus, NodeAction
+from yarn.protocols.tracker import LogAggregationReport, NodeHeartbeatResponse
+from yarn.states import ContainerExitStatus, LogAggregationStatus, NodeAction
 
 UNREGISTER_TIMEOUT_MS = 500
 """End the containers after this long even if the RM has not acknowledged the unregistration; the RM may be down."""
@@ -190,6 +190,8 @@ class NodeManagerCore:
     def _logs_aggregated(self, event: LogsAggregated) -> None:
         application = self.applications.get(event.application_id)
         if application is not None:
+            status = LogAggregationStatus.FAILED if event.problem else LogAggregationStatus.SUCCEEDED
+            self.status.report_log_aggregation(LogAggregationReport(event.application_id, status, event.problem))
             application.logs_aggregated(event.problem)
 
     def _start(self, event: Start) -> None:

@@ -23,6 +23,7 @@ from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.machine import Warn
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.tracker import (
+    LogAggregationReport,
     NodeHeartbeatRequest,
     NodeHeartbeatResponse,
     RegisterNodeManagerRequest,
@@ -86,6 +87,8 @@ class NodeStatusUpdater:
         self._pending_completed: dict[ContainerId, ContainerStatus] = {}
         self._to_forget: dict[ContainerId, None] = {}
         self.increased: dict[ContainerId, Container] = {}
+        self._log_reports: dict[ApplicationId, LogAggregationReport] = {}
+        self._log_reports_sent: tuple[LogAggregationReport, ...] = ()
         self._recently_stopped: dict[ContainerId, int] = {}
 
     # Registration
@@ -107,6 +110,7 @@ class NodeStatusUpdater:
                     self._running_applications(),
                     facts.physical,
                     self.health,
+                    tuple(self._log_reports.values()),
                 )
             )
         )
@@ -167,6 +171,7 @@ class NodeStatusUpdater:
             self._missed = False
         else:
             self._pending_completed.clear()
+            self._log_reports_received()
         self._response_id = response.response_id
         self.resource = response.resource or self.resource
         return True
@@ -191,6 +196,10 @@ class NodeStatusUpdater:
         if self.state is Conversation.IDLE and self._heartbeat_number == due.number:
             self._send()
 
+    def report_log_aggregation(self, report: LogAggregationReport) -> None:
+        """Report the outcome of an application's log aggregation with the next heartbeats, until one is answered."""
+        self._log_reports[report.application_id] = report
+
     def is_recently_stopped(self, container_id: ContainerId) -> bool:
         return container_id in self._recently_stopped
 
@@ -200,6 +209,7 @@ class NodeStatusUpdater:
         self._heartbeat_wanted = False
         increased = tuple(self.increased.values())
         self.increased.clear()
+        self._log_reports_sent = tuple(self._log_reports.values())
         self._context.dispatcher.emit(
             SendHeartbeat(
                 NodeHeartbeatRequest(
@@ -211,10 +221,17 @@ class NodeStatusUpdater:
                     self.containers_utilization,
                     self.node_utilization,
                     increased,
+                    log_aggregation_reports=self._log_reports_sent,
                 ),
                 at_once,
             )
         )
+
+    def _log_reports_received(self) -> None:
+        for report in self._log_reports_sent:
+            if self._log_reports.get(report.application_id) is report:
+                del self._log_reports[report.application_id]
+        self._log_reports_sent = ()
 
     def _container_statuses(self) -> tuple[ContainerStatus, ...]:
         """The status of every running container, and of each ended container until the RM has surely received it."""

@@ -22,7 +22,7 @@ from msgspec import Struct
 from nm.core.effects import AggregateLogs
 from nm.core.events import Event, LogsAggregated
 from nm.launcher.directories import NodeDirectories, descend, make_dir
-from wire.aggregated_logs import AggregatedLogWriter, LogPart, application_directory, node_file
+from wire.aggregated_logs import TEMPORARY, AggregatedLogWriter, LogPart, application_directory, node_file
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId, NodeId
@@ -92,8 +92,8 @@ def aggregate_logs(effect: AggregateLogs, node_id: NodeId, directories: NodeDire
         if _exists(name, parent):
             # A node that ran the application before its restart: readers take every file of the directory.
             name = f"{name}_{time.time_ns() // 1_000_000}"
-        _write(f"{name}.tmp", parent, effect, directories, containers)
-        os.rename(f"{name}.tmp", name, src_dir_fd=parent, dst_dir_fd=parent)
+        _write(f"{name}{TEMPORARY}", parent, effect, directories, containers)
+        os.rename(f"{name}{TEMPORARY}", name, src_dir_fd=parent, dst_dir_fd=parent)
     finally:
         os.close(parent)
     return "/".join((remote.root, *names, name))

@@ -91,9 +91,11 @@ def signal_group(group: int, number: int) -> bool:
 def is_group_of(group: int, container_id: str) -> bool:
     """True if the processes of a group belong to the container.
 
-    Every process of the group whose environment can be read, and at least one, must carry the container's tag. The
-    check is for a group whose leader has exited: the container started the other processes of the group, which keep
-    their environment unless they replace it.
+    At least one process of the group must have the container's id in its CONTAINER_ID variable, and none may have
+    another id. A process without this variable, or whose environment cannot be read, does not count.
+
+    The check is for a group whose leader has exited, so that the leader's process id may have been reused. The other
+    processes that the container started have its environment, unless they replaced it.
     """
     tags = {
         environment_of(process.pid).get("CONTAINER_ID") for process in all_processes() if process.group == group

@@ -255,6 +255,8 @@ def _is_unchanged(request: NodeHeartbeatRequest, answered: NodeHeartbeatRequest 
         and request.keep_alive_applications == answered.keep_alive_applications
         and not request.increased_containers
         and not answered.increased_containers
+        and not request.log_aggregation_reports
+        and not answered.log_aggregation_reports
     )
 
 

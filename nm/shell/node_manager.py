@@ -54,10 +54,10 @@ class NodeCoreStart(Struct, frozen=True):
 
 
 class SharedServices:
-    """What the nodes of a process share: settings, clock, what the machine has, the NM's variables.
+    """What the nodes of a process share: settings, clock, the machine's resources, the NM's environment variables.
 
-    `http_port`: that of the node's web services, 0 without any. `notice` is added to the nodes' health reports,
-    `inherited` {variable: value} to their containers' environments.
+    `http_port` is the port of the node's web services, 0 if there are none. `notice` is added to the nodes' health
+    reports, `inherited` {variable: value} to their containers' environments.
     """
 
     def __init__(self, environment: HostEnvironment, environ: Mapping[str, str], http_port: int = 0) -> None:
@@ -82,7 +82,7 @@ class SharedServices:
 
 
 class NodeManager:
-    """A node that serves. `registered` is done once it has registered, `shell.stopped` when it is to end."""
+    """One node. `registered` is done once the node has registered with the RM, `shell.stopped` once it has ended."""
 
     def __init__(
         self,
@@ -123,7 +123,10 @@ class NodeManager:
         self._started_before = environment.started_before(node_id.host)
 
     def start(self, calls: TrackerCalls, tasks: asyncio.TaskGroup, masters: EmulatedApplicationMasters | None) -> None:
-        """Serve, and register by `calls`. `masters` is needed if the emulation table has AMs that register."""
+        """Answer calls, and register with the RM through `calls`.
+
+        `masters` is needed if the emulation table has AMs that register.
+        """
         self.launcher.emulated.masters = masters
         self._localizer.use(tasks)
         self.shell.parts = NodeParts(
@@ -147,11 +150,11 @@ class NodeManager:
             self.registered.set_result(None)
 
     def shut_down(self) -> None:
-        """Unregister and end the containers; `shell.stopped` is done when that has happened."""
+        """Have the node unregister from the RM, then end its containers. `shell.stopped` is done when it has ended."""
         self.shell.send(ShutDown())
 
     async def kill_processes(self) -> None:
-        """Send KILL to the process groups that are left of containers."""
+        """Send KILL to the process groups that containers have left behind, and wait for their wrappers to exit."""
         if self.launcher.has_launched:
             self.launcher.kill_all()
             with suppress(TimeoutError):
@@ -166,7 +169,7 @@ class NodeManager:
     def _log_aggregation(self, tasks: asyncio.TaskGroup) -> LogAggregation | None:
         if not self.settings.aggregate_logs:
             return None
-        # Imported here: without aggregation a NodeManager is as small as before.
+        # Imported here so that only a NodeManager that aggregates logs has the module in its memory.
         from nm.launcher.log_aggregation import LogAggregator, RemoteLogs
 
         return LogAggregator(self.node_id, self._directories, RemoteLogs.read(self._conf), self.shell.send, tasks)
@@ -212,7 +215,7 @@ def _open_cgroups(conf: Configuration, node: NodeCpu) -> tuple[CpuCgroups | None
 
 
 def emulation_of(conf: Configuration) -> EmulationTable | None:
-    """The table of emulated containers, None if all are to be real; a process and those it forks read it once."""
+    """The emulation table; None if no container is emulated. A process reads it once, also for those that it forks."""
     if EMULATION_TABLE.maybe_of(conf) is None:
         return None
     # Imported here: few nodes emulate containers, and every other one would have the YAML library in its memory.

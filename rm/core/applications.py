@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from rm.core.lifecycle_events import FinishedContainersPulledByAM, RMAppAttemptContainerFinished
+from rm.core.log_aggregation import AppLogAggregation
 from rm.core.service_context import RMServiceContext
 from rm.core.states import RMAppAttemptState, RMAppState
 from rm.core.stored_state import ApplicationAttemptStateData, ApplicationStateData
@@ -95,6 +96,9 @@ class RMApp:
         self.attempts: dict[ApplicationAttemptId, RMAppAttempt] = {}
         self.current_attempt: RMAppAttempt | None = None
         self.ran_nodes: dict[NodeId, None] = {}
+        self.log_aggregation = AppLogAggregation(
+            enabled=context.settings.log_aggregation_enabled, timeout_ms=context.settings.log_aggregation_timeout_ms
+        )
         self.updated_nodes: dict[NodeId, NodeUpdateType] = {}
         self.diagnostics = ""
         self.state_before_killing = RMAppState.NEW

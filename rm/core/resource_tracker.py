@@ -24,10 +24,12 @@ from rm.core.lifecycle_events import (
 )
 from rm.core.rm_node import RMNode
 from rm.core.service_context import next_response_id
+from rm.core.states import FINAL_APP_STATES
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import YarnException
 from yarn.ids import NodeId
 from yarn.protocols.tracker import (
+    LogAggregationReport,
     NodeHeartbeatResponse,
     RegisterNodeManagerRequest,
     RegisterNodeManagerResponse,
@@ -82,6 +84,7 @@ class ResourceTrackerService:
             )
         context.forget_node_tokens(node.node_id)
         context.node_liveness.register(node.node_id, context.now_ms)
+        self._note_log_aggregation(node.node_id, request.log_aggregation_reports)
         if not context.settings.work_preserving:
             for report in request.containers:
                 self._report_am_end(node.node_id, report)
@@ -112,6 +115,8 @@ class ResourceTrackerService:
             context.send(RMNodeDecommission(request.node_id))
             return _shut_down(f"DECOMMISSIONING {request.node_id} is ready to be decommissioned")
         response = node.respond(context.settings.node_heartbeat_interval_ms)
+        if request.log_aggregation_reports:
+            self._note_log_aggregation(request.node_id, request.log_aggregation_reports)
         context.send(RMNodeStatusUpdate(request.node_id, request))
         return response
 
@@ -152,6 +157,12 @@ class ResourceTrackerService:
             report.container_id, report.state, exit_status=report.exit_status, diagnostics=report.diagnostics
         )
         self._context.send(RMAppAttemptContainerFinished(attempt.attempt_id, node_id, status))
+
+    def _note_log_aggregation(self, node_id: NodeId, reports: tuple[LogAggregationReport, ...]) -> None:
+        for report in reports:
+            app = self._context.apps.get(report.application_id)
+            if app is not None:
+                app.log_aggregation.report(node_id, report.status, is_over=app.state in FINAL_APP_STATES)
 
     def _is_allowed(self, node_id: NodeId) -> bool:
         """True if the lists admit the node's host, or the node is decommissioning."""

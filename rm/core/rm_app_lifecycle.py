@@ -130,6 +130,7 @@ def note_running_on_node(app: RMApp, event: AppRunningOnNode) -> None:
         app.context.send(RMNodeCleanupApp(event.node_id, app.application_id))
     else:
         app.ran_nodes[event.node_id] = None
+        app.log_aggregation.add_node(event.node_id)
 
 
 def attempt_failed(app: RMApp, failure: AttemptFailed) -> RMAppState:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from yarn.configuration import Configuration
-from yarn.settings import resourcemanager, scheduler, yarnling
+from yarn.settings import logs, resourcemanager, scheduler, yarnling
 
 
 class RMSettings(Struct, frozen=True):
@@ -41,6 +41,8 @@ class RMSettings(Struct, frozen=True):
     exclusive_partitions: frozenset[str]
     recovery_enabled: bool
     work_preserving: bool
+    log_aggregation_enabled: bool
+    log_aggregation_timeout_ms: int
 
     @classmethod
     def of(cls, conf: Configuration) -> RMSettings:
@@ -73,6 +75,8 @@ class RMSettings(Struct, frozen=True):
             recovery_enabled=resourcemanager.RECOVERY_ENABLED.of(conf),
             work_preserving=resourcemanager.RECOVERY_ENABLED.of(conf)
             and resourcemanager.WORK_PRESERVING_RECOVERY_ENABLED.of(conf),
+            log_aggregation_enabled=logs.AGGREGATION_ENABLED.of(conf),
+            log_aggregation_timeout_ms=logs.STATUS_TIMEOUT.of(conf),
         )
 
 

@@ -285,6 +285,8 @@ class ResourceManager:
             by_user,
         )
         self._web = self._make_web(clients, admins)
+        if self._web is not None:
+            shell.state_changed = _both(shell.state_changed, self._web.state_changed)
         return servers
 
     def _make_web(self, clients: ClientService, admins: AdminService) -> WebServices | None:
@@ -294,6 +296,16 @@ class ResourceManager:
         from rm.shell.web.server import ResourceManagerWeb
 
         return ResourceManagerWeb(self.core, self._conf, self._clock, clients, admins)
+
+
+def _both(
+    first: Callable[[StateChanged], None], second: Callable[[StateChanged], None]
+) -> Callable[[StateChanged], None]:
+    def note(change: StateChanged) -> None:
+        first(change)
+        second(change)
+
+    return note
 
 
 def _with_mapping_rules(reload: Reload | None) -> Reload | None:

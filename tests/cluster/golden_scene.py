@@ -91,8 +91,10 @@ LABEL_SETTINGS = {
 LABEL_THEIRS = {"<NODE 1>": "localhost:45454", "<NODE 2>": "127.0.0.2:45455"}
 """The nodes on which labels were recorded."""
 
-WEB_SERVERS = ("localhost:8088", "localhost:8042", "localhost:28042", "127.0.0.2:28042")
-"""Of the recording's ResourceManager and NodeManagers. yarnling has none, and shows N/A for their addresses."""
+RM_WEB = "localhost:8088"
+"""The web server of the recording's ResourceManager. Ours has no pages yet, and shows N/A instead of links to them."""
+NM_WEB = ("localhost:8042", "localhost:28042", "127.0.0.2:28042")
+"""The web servers of the recording's NodeManagers."""
 
 EDITS: dict[str, Callable[[dict[str, str]], dict[str, str] | str]] = {
     "capacities of root's children sum to 120": lambda values: {**values, f"{_ROOT}.default.capacity": "70"},

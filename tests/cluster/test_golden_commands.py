@@ -19,9 +19,10 @@ from tests.cluster.golden_scene import (
     LABEL_SETTINGS,
     LABEL_THEIRS,
     NAME,
+    NM_WEB,
+    RM_WEB,
     THEIRS,
     USER,
-    WEB_SERVERS,
     ConfigurationFile,
     golden_cluster,
     node_names,
@@ -133,7 +134,10 @@ def _replayed(entry: dict[str, object], theirs: dict[str, str], names: dict[str,
         typed = typed.replace(theirs[name], ours)
     output, errors, status = run(typed.split()[1:], str(entry.get("user", USER)))
     cut = "cut" in entry
-    expected, wanted = _WEB.sub("N/A", str(entry["stdout"])), entry["exit"] if entry["exit"] != -1 else 255
+    expected, wanted = (
+        _NM_WEB.sub(r"<WEB>\1", _RM_WEB.sub("N/A", str(entry["stdout"]))),
+        entry["exit"] if entry["exit"] != -1 else 255,
+    )
     verb = VERBS[_verb(command)]
     if verb is None:
         # rmadmin prints errors and usage to standard error.
@@ -176,6 +180,7 @@ def neutral(text: str, names: dict[str, str], *, cut: bool = False, padded: bool
     """
     for name, value in names.items():
         text = text.replace(value, name)
+    text = _OUR_WEB.sub(r"<WEB>\1", text)
     for pattern, common in _PASSING if padded else ():
         text = re.sub(pattern, common, text)
     if cut:
@@ -195,7 +200,9 @@ def _neutral_logs(text: str) -> str:
     return "".join(sorted("\n".join(sorted(file.split("\n"))) for file in files))
 
 
-_WEB = re.compile(rf"(?<!\S)(?:http://)?(?:{'|'.join(map(re.escape, WEB_SERVERS))})(?:/\S*)?")
+_RM_WEB = re.compile(rf"(?<!\S)(?:http://)?{re.escape(RM_WEB)}(?:/\S*)?")
+_NM_WEB = re.compile(rf"(?<!\S)(?:http://)?(?:{'|'.join(map(re.escape, NM_WEB))})(/\S*)?")
+_OUR_WEB = re.compile(r"(?<!\S)(?:http://)?127\.0\.0\.\d+:\d+(/\S*)?")
 
 _MACHINES = r"(LogType:(?:launch_container.sh|directory.info)\n).*(End of LogType)"
 
@@ -208,5 +215,5 @@ _PASSING = (
     (r"PMem:.*", "<USE>"),
     (r"RemainingTime : \d+", "RemainingTime : <S>"),
     (r" *((http://)?<NODE)", r"\1"),
-    (r" +N/A", "N/A"),
+    (r" +(N/A|<WEB>)", r"\1"),
 )

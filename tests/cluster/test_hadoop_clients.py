@@ -12,9 +12,11 @@ import pytest
 
 from tests.cluster.conftest import Yarnling
 from wire.hadoop_xml import read_file
+from yarn.errors import InvalidArgumentException
 from yarn.settings import yarnling as own_settings
 from yarnling.cluster.configuration import RM_ADDRESSES
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
+from yarnling.testing.spec import ClusterSpec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -30,11 +32,14 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def up(yarnling: Yarnling, environment: dict[str, str], java: Path) -> Iterator[subprocess.CompletedProcess[str]]:
-    """What `up --hadoop` printed; JAVA_HOME is not set, and `java` is in PATH."""
+def up(
+    yarnling: Yarnling, environment: dict[str, str], java: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[subprocess.CompletedProcess[str]]:
+    """What `up --hadoop` printed; JAVA_HOME is not set, and `java` is in PATH. A shell has to quote the directory."""
+    directory = tmp_path_factory.mktemp("it's here; $HOME")
     environment.pop("JAVA_HOME", None)
     environment["PATH"] = f"{java}/bin{os.pathsep}{environment['PATH']}"
-    started = yarnling("up", "--name", "with-hadoop", "--hadoop", "--fast", "--detach")
+    started = yarnling("up", "--name", "with-hadoop", "--hadoop", "--fast", "--detach", "--directory", str(directory))
     assert started.returncode == 0, started.stderr
     yield started
     yarnling("down", "--name", "with-hadoop")
@@ -96,6 +101,18 @@ def test_a_wrong_class_path_is_a_wrong_command_line(yarnling: Yarnling) -> None:
     refused = yarnling("up", "--hadoop-classpath", "nowhere/*", "--detach")
     assert refused.returncode == 2
     assert "--hadoop-classpath needs --hadoop" in refused.stderr
+
+
+def test_a_test_gets_such_a_cluster_by_its_marker() -> None:
+    with ClusterSpec(nodes=0, hadoop=True).cluster() as cluster:
+        assert cluster.hadoop_environment["YARN_CONF_DIR"] == str(cluster.directory.conf)
+
+
+def test_a_setting_overrides_the_argument() -> None:
+    with LocalCluster(0, hadoop=True, settings={own_settings.HADOOP_RPC_ENABLED.key: "false"}) as cluster:
+        with pytest.raises(InvalidArgumentException, match="start it with hadoop=True"):
+            _ = cluster.hadoop_environment
+        assert not (cluster.directory.conf / "core-site.xml").exists()
 
 
 def test_a_cluster_in_python_comes_up_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

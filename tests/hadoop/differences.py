@@ -13,7 +13,41 @@ from typing import Any
 Listed = dict[tuple[str, str], str]
 """{(step, path inside its value; "" or "a." with all that is below): reason}."""
 
-DIFFERENCES: dict[str, Listed] = {}
+_FORGED = "a token that is refused is InvalidToken, whatever is wrong with it; Hadoop sends what SASL threw"
+_UNREADABLE = "Hadoop closes the connection without an answer; yarnling says what it cannot read"
+_READABLE = "yarnling says which field is missing or what it cannot read"
+_HEADROOM = "the pending containers of all applications would have to be counted in each call; no client reads them"
+_ARCHIVE = "Hadoop loses the error of unpacking, and then misses the directory; yarnling says what is wrong"
+
+DIFFERENCES: dict[str, Listed] = {
+    "ApplicationScenes.timeouts": {
+        (
+            "lifetime until tomorrow",
+            "",
+        ): "Hadoop throws what Java's parser threw; yarnling names the format",
+    },
+    "MasterScenes.finishOfAManagedOne": {("allocate", "EnhancedHeadroom"): _HEADROOM},
+    "MasterScenes.registered": {("first allocate", "EnhancedHeadroom"): _HEADROOM},
+    "MasterScenes.tokens": {
+        ("wrong password", "exception"): _FORGED,
+        ("unreadable identifier", ""): _UNREADABLE,
+    },
+    "ContainerScenes.badResources": {
+        ("an archive that is none at the node", "0.Diagnostics"): _ARCHIVE,
+        ("an archive that is none at the RM", "Diagnostics"): _ARCHIVE,
+    },
+    "ContainerScenes.environment": {
+        ("environment", ""): "NodeManagers of yarnling have HADOOP_CONF_DIR, as those of an installed Hadoop do",
+    },
+    "ContainerScenes.nodeTokens": {
+        ("forged", "exception"): _FORGED,
+        ("unreadable", ""): _UNREADABLE,
+    },
+    "ContainerScenes.refusedStarts": {
+        ("no container token", ""): _READABLE,
+        ("unreadable container token", ""): _READABLE,
+    },
+}
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,9 @@ def play(work: Path, configuration: str, topics: Iterable[str]) -> dict[str, Ste
     excluded.touch()
     settings = {"yarn.yarnling.hadoop-rpc.enabled": "true", NODES_EXCLUDE_PATH.key: str(excluded)}
     with LocalCluster(nodes=NODES, memory_mb=4096, vcores=4, conf=conf, settings=settings) as cluster:
-        client_conf = client_configuration(work / "client-conf", conf, cluster.addresses)
+        client_conf = client_configuration(
+            work / "client-conf", (conf / "yarn-site.xml").read_text(), cluster.addresses
+        )
         path = toolchain.class_path_of(classes, client / "*")
         command = toolchain.command(path, "scenes.Driver", "remote", client_conf, work / "saw.jsonl", *topics)
         status = _drive(command, work, acts(cluster, excluded))
@@ -83,14 +85,13 @@ def play(work: Path, configuration: str, topics: Iterable[str]) -> dict[str, Ste
     return read(work / "saw.jsonl")
 
 
-def client_configuration(directory: Path, conf: Path, addresses: Mapping[str, str]) -> Path:
-    """A directory with what a client of Hadoop's needs to find the cluster."""
-    directory.mkdir()
-    (directory / "yarn-site.xml").write_bytes((conf / "yarn-site.xml").read_bytes())
+def client_configuration(directory: Path, site: str, addresses: Mapping[str, str]) -> Path:
+    """A directory with what a client of Hadoop's needs to find the cluster: `site`, and its addresses."""
+    directory.mkdir(exist_ok=True)
     properties = "".join(
         f"<property><name>{key}</name><value>{value}</value></property>\n" for key, value in addresses.items()
     )
-    (directory / "core-site.xml").write_text(f"<configuration>\n{properties}</configuration>\n")
+    (directory / "yarn-site.xml").write_text(site.replace("</configuration>", f"{properties}</configuration>"))
     return directory
 
 
@@ -129,13 +130,10 @@ def acts(cluster: BlockingCluster, excluded: Path) -> Callable[[list[str]], str]
         kind = DecommissionType.NORMAL if seconds == "0" else DecommissionType.GRACEFUL
         cluster.client.refresh_nodes(kind, None if seconds == "0" else int(seconds))
 
-    def recommission(_number: str) -> None:
+    def recommission(number: str) -> None:
+        cluster.until(lambda: not cluster.node(int(number)).alive)
         excluded.write_text("")
         cluster.client.refresh_nodes()
-
-    def start_node(number: str) -> None:
-        cluster.until(lambda: not cluster.node(int(number)).alive)
-        cluster.restart_node(int(number))
 
     def number_of(node_id: str) -> int:
         return next((number for number, node in enumerate(cluster.nodes, 1) if str(node.id) == node_id), 0)
@@ -144,7 +142,7 @@ def acts(cluster: BlockingCluster, excluded: Path) -> Callable[[list[str]], str]
         "restart-rm": restart_rm,
         "kill-node": lambda number: cluster.kill_node(int(number)),
         "stop-node": lambda number: cluster.remove_node(int(number)),
-        "start-node": start_node,
+        "start-node": lambda number: cluster.restart_node(int(number)),
         "decommission": decommission,
         "recommission": recommission,
         "number-of": number_of,

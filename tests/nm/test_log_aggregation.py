@@ -9,21 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from nm.core.effects import AggregateLogs, DeleteApplicationLogs, ForgetApplicationKeys
-from nm.core.events import ContainerExited, ContainerLaunched, LogsAggregated, Tick
+from nm.core.effects import AggregateLogs, DeleteApplicationLogs, ForgetApplicationKeys, SendHeartbeat
+from nm.core.events import ContainerExited, ContainerLaunched, LogsAggregated, NodeHeartbeatFailed, Tick
 from nm.core.settings import CoreSettings
 from nm.launcher.directories import NodeDirectories
 from nm.launcher.log_aggregation import RemoteLogs, aggregate_logs
 from tests.nm.lone_node import LoneNode, lone_node
 from tests.nm.nodes import APP, NODE, Node, container_id
 from tests.nm.waiting import until
-from wire.aggregated_logs import read_aggregated_logs
+from wire.aggregated_logs import read_aggregated_logs, read_content
 from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ContainerId
 from yarn.machine import Warn
+from yarn.protocols.tracker import LogAggregationReport
 from yarn.settings.logs import log_dir_suffix, remote_log_dir
-from yarn.states import ApplicationAccessType
+from yarn.states import ApplicationAccessType, LogAggregationStatus
 
 RETAIN_MS = 10_000
 ACLS = {ApplicationAccessType.VIEW_APP: "bob"}
@@ -70,6 +71,31 @@ def test_logs_that_could_not_be_aggregated_are_retained_as_without_aggregation()
     assert node.one(DeleteApplicationLogs) == DeleteApplicationLogs(APP)
 
 
+def reports_after(node: Node) -> tuple[LogAggregationReport, ...]:
+    """What the next heartbeat reports."""
+    node.after(1000, Tick())
+    return node.one(SendHeartbeat).request.log_aggregation_reports
+
+
+def test_the_outcome_is_reported_until_a_heartbeat_is_answered() -> None:
+    node = ended(CoreSettings(aggregate_logs=True))
+    node.step(LogsAggregated(APP))
+    expected = (LogAggregationReport(APP, LogAggregationStatus.SUCCEEDED),)
+    assert reports_after(node) == expected
+    node.step(NodeHeartbeatFailed("lost", unreachable=False))
+    assert reports_after(node) == expected
+    node.answer()
+    assert reports_after(node) == expected, "the answer may be that to the lost one"
+    node.answer()
+    assert reports_after(node) == ()
+
+
+def test_a_failure_is_reported_with_its_reason() -> None:
+    node = ended(CoreSettings(aggregate_logs=True))
+    node.step(LogsAggregated(APP, "No space left on device"))
+    assert reports_after(node) == (LogAggregationReport(APP, LogAggregationStatus.FAILED, "No space left on device"),)
+
+
 def test_a_late_answer_changes_nothing() -> None:
     node = ended(CoreSettings(aggregate_logs=True))
     node.step(LogsAggregated(APP))
@@ -109,7 +135,7 @@ def logs(tmp_path: Path) -> Logs:
 
 def contents(path: Path) -> list[tuple[ContainerId, str, bytes]]:
     with path.open("rb") as file:
-        return [(log.container_id, log.name, b"".join(log.content)) for log in read_aggregated_logs(file)]
+        return [(log.container_id, log.name, b"".join(read_content(file, log))) for log in read_aggregated_logs(file)]
 
 
 def test_the_files_of_all_containers_and_directories_are_in_one_file(logs: Logs) -> None:
@@ -247,7 +273,8 @@ async def test_a_node_that_stops_aggregates_first(tmp_path: Path) -> None:
     async with lone_node(tmp_path, settings_of(tmp_path)) as node:
         number = await node.start(ContainerLaunchContext(("echo out 0 ><LOG_DIR>/stdout; sleep 300",)))
         await node.running(number)
-        await until((node.logs_of(number) / "stdout").read_bytes, "the container has written")
+        stdout = node.logs_of(number) / "stdout"
+        await until(lambda: stdout.exists() and stdout.read_bytes(), "the container has written")
     (path,) = [path for path in (tmp_path / "remote").rglob("*") if path.is_file()]
     assert (number, "stdout", b"out 0\n") in contents(path)
 

@@ -23,7 +23,7 @@ from tests.nm.waiting import until
 from tests.processes import running
 from wire.event_log import read_event_log
 from wire.protocols.container_management import ContainerManagementProtocol
-from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager, new_master_key
+from wire.tokens import ContainerTokenSecretManager, KeyRing, MasterKey, NMTokenSecretManager, new_master_key
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource
 from yarn.errors import InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
@@ -223,7 +223,10 @@ async def test_tokens_are_required_and_must_be_signed_by_the_rm(tmp_path: Path) 
             async with ContainerManagementProtocol(str(name), token=token) as am:
                 with pytest.raises(InvalidToken):
                     await am.start_containers((request,))
-        forged = ContainerTokenSecretManager(forger).sign(node.rm.container_tokens.check(request.token))
+        known = node.rm.container_tokens.signing_key()
+        assert known is not None
+        guessed = ContainerTokenSecretManager(KeyRing(MasterKey(known.key_id, b"guess")))
+        forged = guessed.sign(node.rm.container_tokens.check(request.token))
         with pytest.raises(InvalidToken, match=f"Invalid container token used for starting container on : {name}"):
             await node.start_all((StartContainerRequest(request.launch_context, forged),))
         assert node.node.core.containers == {}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.rm.served_cluster import Cluster, configuration, serving, submit, until
-from yarn.applications import ApplicationFilter
+from yarn.applications import ApplicationFilter, ApplicationSubmissionContext, TimeRange
 from yarn.errors import YarnException, YARNFeatureNotEnabledException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.protocols.client import (
@@ -20,14 +21,15 @@ from yarn.protocols.client import (
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest
-from yarn.resource import ResourceTypeInfo
-from yarn.states import ApplicationAccessType, NodeState, QueueACL, SignalContainerCommand
+from yarn.resource import Resource, ResourceTypeInfo
+from yarn.states import ApplicationAccessType, LogAggregationStatus, NodeState, QueueACL, SignalContainerCommand
 from yarn.times import format_iso8601, parse_iso8601
 
 QUEUES = {
     "yarn__scheduler__capacity__root__queues": "default,dev",
     "yarn__scheduler__capacity__root__default__capacity": "50",
     "yarn__scheduler__capacity__root__dev__capacity": "50",
+    "yarn__scheduler__capacity__root__dev__maximum_am_resource_percent": "0.25",
     "yarn__cluster__max_application_priority": "10",
     "yarn__resource_types": "yarn.io/gpu",
     "yarn__scheduler__capacity__resource_calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
@@ -76,6 +78,53 @@ async def test_a_lifetime_is_changed_and_reported(cluster: Cluster) -> None:
     with pytest.raises(YarnException, match="At least one ApplicationTimeoutType"):
         await client.update_application_timeouts(UpdateTimeoutsRequest(app, None))
     assert parse_iso8601((await client.get_application_report(app)).lifetime_ends) == started_ms + 3_600_000
+
+
+async def test_applications_are_listed_by_name_and_by_the_times_of_start_and_end(cluster: Cluster) -> None:
+    """ClientRMService.getApplications: both bounds are included; what runs has finished at 0."""
+    app, client = await accepted(cluster), await cluster.client()
+    report = await client.get_application_report(app)
+
+    async def found(**wanted: Any) -> bool:
+        return [each.application_id for each in await client.get_applications(ApplicationFilter(**wanted))] == [app]
+
+    started_ms = report.start_time_ms
+    assert await found(name=report.name)
+    assert not await found(name="another")
+    assert await found(started=TimeRange(started_ms, started_ms))
+    assert not await found(started=TimeRange(0, started_ms - 1))
+    assert not await found(started=TimeRange(started_ms + 1))
+    assert await found(finished=TimeRange(0, 0))
+    assert not await found(finished=TimeRange(1))
+
+
+async def test_times_and_labels_of_a_report_are_those_that_hadoop_sends(cluster: Cluster) -> None:
+    """An unmanaged AM was launched at -1; the submit time is never set; without an attempt there is no log status."""
+    client = await cluster.client()
+    app = (await client.get_new_application()).application_id
+    await client.submit_application(ApplicationSubmissionContext(app, unmanaged_am=True, queue="default"))
+    await until(lambda: cluster.rm.core.context.apps[app].launch_ms != 0)
+    report = await client.get_application_report(app)
+    assert (report.launch_time_ms, report.submit_time_ms) == (-1, 0)
+    assert report.log_aggregation is LogAggregationStatus.DISABLED
+    refused = (await client.get_new_application()).application_id
+    context = ApplicationSubmissionContext(refused, queue="nosuch", resource=Resource(1024, 1))
+    await client.submit_application(context)
+    await until(lambda: cluster.rm.core.context.apps[refused].state.name == "FAILED")
+    report = await client.get_application_report(refused)
+    assert (report.log_aggregation, report.am_label_expression) == (None, "<Not set>")
+
+
+async def test_a_queue_reports_its_amounts_and_the_share_of_its_ams(cluster: Cluster) -> None:
+    """CSQueueInfoProvider.getQueueConfigurations."""
+    await cluster.node()
+    queue = await (await cluster.client()).get_queue_info(QueueInfoRequest("dev"))
+    assert queue is not None
+    assert queue.maximum_am_percent == pytest.approx(0.25)
+    whole = cluster.rm.core.context.scheduler.cluster_resource
+    assert (queue.effective_maximum, queue.effective_minimum.memory_mb) == (whole, whole.memory_mb // 2)
+    assert (queue.configured_minimum.memory_mb, queue.configured_maximum.memory_mb) == (0, 0)
+    assert queue.default_label_expression == ""
 
 
 async def test_a_signal_reaches_the_containers_node(cluster: Cluster) -> None:

@@ -229,9 +229,12 @@ async def test_an_unmanaged_am_gets_its_token_in_its_users_report(cluster: Clust
     assert (await other.get_application_report(app)).am_rm_token is None
     report = await client.get_application_report(app)
     assert report.am_rm_token is not None
+    assert [each.am_rm_token for each in await client.get_applications(ApplicationFilter())] == [report.am_rm_token]
+    assert [each.am_rm_token for each in await other.get_applications(ApplicationFilter())] == [None]
     am = await cluster.am(report.am_rm_token)
     await am.register_application_master(RegisterApplicationMasterRequest("here"))
     assert (await client.get_application_report(app)).am_rm_token is None
+    assert [each.am_rm_token for each in await client.get_applications(ApplicationFilter())] == [None]
     assert (await am.allocate(AllocateRequest(0))).response_id == 1
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.spark.clients import TIMEOUT_S, Spark, home_of
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling.cluster.blocking import BlockingCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(2 * TIMEOUT_S)]
 
@@ -19,6 +20,7 @@ COUNTS = {
     "words": {"to": 200, "be": 200, "or": 100, "not": 100, "that": 100, "is": 100},
     "sums": [sum(range(bucket, 1000, 3)) for bucket in range(3)],
 }
+SUMS = {"buckets": 4, "sums": {str(bucket): sum(range(bucket, 400, 4)) for bucket in range(4)}}
 
 
 @pytest.fixture(params=["pyspark-4.3.0", "pyspark-3.5.9"])
@@ -52,8 +54,7 @@ def test_an_executor_that_is_killed_is_replaced(spark: Spark, cluster: BlockingC
 
         cluster.until(replaced, TIMEOUT_S)
         (submission.directory / "go").touch()
-        expected = {str(bucket): sum(range(bucket, 400, 4)) for bucket in range(4)}
-        assert submission.result() == {"buckets": 4, "sums": expected}
+        assert submission.result() == SUMS
     logs = cluster.client.logs(app_id)
     # The AM, two executors, and the one that replaced the killed one.
     assert len({log.container_id for log in logs}) == 4
@@ -83,3 +84,24 @@ def test_executors_come_and_go_with_the_work(spark: Spark, cluster: BlockingClus
             (submission.directory / f"go-{burst}").touch()
         sums = [[bucket, sum(range(bucket, 30, 3))] for bucket in range(3)]
         assert submission.result() == [sums, sums]
+
+
+def test_a_job_outlives_the_resource_manager_on_packed_nodes(tmp_path: Path) -> None:
+    """The AM registers again with the restarted RM, and its executors run on."""
+    settings = {"yarn.resourcemanager.recovery.enabled": "true", "yarn.scheduler.minimum-allocation-mb": "256"}
+    home = home_of("pyspark-4.3.0")
+    with LocalCluster(3, memory_mb=4096, settings=settings, hadoop=True, options=ClusterOptions(pack=3)) as cluster:
+        with Spark(cluster, home, tmp_path / "job").running("interrupted.py", "cluster") as submission:
+            app_id = submission.application()
+            submission.wait_file("first-stage")
+            before = {process.pid for process in submission.executors()}
+            cluster.kill_rm()
+            cluster.restart_rm()
+            cluster.wait_containers(app_id, 2, timeout_s=TIMEOUT_S)
+            (submission.directory / "go").touch()
+            assert submission.result() == SUMS
+            logs = cluster.client.logs(app_id)
+        report = cluster.client.wait(app_id, timeout_s=60)
+    assert (report.final_status, report.current_attempt_id.attempt) == (FinalApplicationStatus.SUCCEEDED, 1)
+    assert len(before) == 2
+    assert len({log.container_id for log in logs}) == 3

@@ -17,8 +17,9 @@ from wire.aggregated_logs import (
     application_directory,
     node_file,
     read_aggregated_logs,
+    read_content,
 )
-from wire.tfile import CHUNK_BYTES, TFileReader, TFileWriter, vlong
+from wire.tfile import CHUNK_BYTES, TFileReader, TFileWriter, read_vlong, vlong
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.states import ApplicationAccessType
@@ -70,8 +71,9 @@ def written(logs: dict[str, dict[str, bytes]] = LOGS) -> bytes:
 
 def read(data: bytes) -> dict[str, dict[str, bytes]]:
     found: dict[str, dict[str, bytes]] = {}
-    for log in read_aggregated_logs(io.BytesIO(data)):
-        content = b"".join(log.content)
+    file = io.BytesIO(data)
+    for log in read_aggregated_logs(file):
+        content = b"".join(read_content(file, log))
         assert len(content) == log.length
         found.setdefault(str(log.container_id), {})[log.name] = content
     return found
@@ -102,16 +104,27 @@ def test_files_that_are_not_read_are_skipped() -> None:
     assert names == [(container_id, name) for container_id, files in LOGS.items() for name in files]
 
 
+def test_a_content_is_read_from_any_byte_on_and_after_the_others() -> None:
+    file = io.BytesIO(written())
+    logs = list(read_aggregated_logs(file))
+    syslog = next(log for log in logs if log.name == "syslog")
+    for start in (0, 1, 1_048_575, 1_048_576, 2_500_000, len(LINES) - 1, len(LINES), len(LINES) + 1):
+        assert b"".join(read_content(file, syslog, start)) == LINES[start:]
+
+
 def test_a_large_value_is_read_and_written_in_parts() -> None:
     """Neither side holds more than a chunk and a part."""
     out = io.BytesIO()
     writer = TFileWriter(out)
     writer.append(b"key", (bytes(65535) for _ in range(100)))
     writer.close()
-    ((key, value),) = [(key, [len(part) for part in value]) for key, value in TFileReader(out).records()]
+    ((key, value),) = TFileReader(out).records()
     assert key == b"key"
-    assert sum(value) == 100 * 65535
-    assert max(value) <= CHUNK_BYTES
+    sizes = []
+    while part := value.read(1 << 30):
+        sizes.append(len(part))
+    assert sum(sizes) == 100 * 65535
+    assert max(sizes) <= CHUNK_BYTES
 
 
 @settings(max_examples=30)
@@ -160,9 +173,7 @@ def test_numbers_are_encoded_as_hadoop_does(number: int, encoded: str) -> None:
 
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_numbers_are_read_as_they_were_written(number: int) -> None:
-    reader = object.__new__(TFileReader)
-    reader._file = io.BytesIO(vlong(number))
-    assert reader._number() == number
+    assert read_vlong(io.BytesIO(vlong(number))) == number
 
 
 def test_places_are_hadoops() -> None:

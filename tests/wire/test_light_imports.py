@@ -53,3 +53,14 @@ def test_a_node_manager_imports_its_protocols_and_nothing_heavy() -> None:
 
 def test_a_resource_manager_without_web_services_does_not_import_them() -> None:
     assert {"starlette", "uvicorn", "prometheus_client", "wire.web"} & imported("rm.shell.daemon") == set()
+
+
+def test_a_node_manager_without_auxiliary_services_and_aggregation_imports_nothing_of_them() -> None:
+    modules = imported("nm.shell.daemon")
+    assert {"h11", "nm.shuffle", "nm.launcher.log_aggregation", "wire.tfile", "wire.shuffle"} & modules == set()
+
+
+def test_the_shuffle_service_imports_its_http_library_with_the_first_connection() -> None:
+    modules = imported("nm.shuffle.server")
+    assert "nm.shuffle.map_outputs" in modules
+    assert {"h11", "nm.shuffle.connection"} & modules == set()

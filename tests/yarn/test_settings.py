@@ -260,3 +260,34 @@ def test_a_pattern_of_hadoop_keys_matches_any_name() -> None:
     keys = HadoopKeys(["yarn.scheduler.capacity.<queue>.accessible-node-labels.<label>.capacity"])
     assert "yarn.scheduler.capacity.root.a.b.accessible-node-labels.gpu.capacity" in keys
     assert "yarn.scheduler.capacity.root.a.accessible-node-labels" not in keys
+
+
+def test_unknown_auxiliary_services_are_refused_all_at_once_with_the_remedy() -> None:
+    conf = Configuration.of({"yarn.nodemanager.aux-services": "mapreduce_shuffle, spark_shuffle,timeline_collector"})
+    faults = {fault.value: fault for fault in check_settings(conf)}
+    assert faults.keys() == {"spark_shuffle", "timeline_collector"}
+    assert "spark.dynamicAllocation.shuffleTracking.enabled=true" in faults["spark_shuffle"].remedy
+    assert faults["timeline_collector"].remedy == "remove it from the list"
+    assert all(fault.severity is Severity.ERROR for fault in faults.values())
+
+
+@pytest.mark.parametrize("value", ["", "mapreduce_shuffle", " mapreduce_shuffle , "])
+def test_no_auxiliary_service_and_the_one_there_is_are_accepted(value: str) -> None:
+    assert check_settings(Configuration.of({"yarn.nodemanager.aux-services": value})) == []
+
+
+def test_faults_of_log_aggregation_are_reported_only_if_it_is_on() -> None:
+    values = {
+        "yarn.log-aggregation.file-formats": "IFile,TFile",
+        "yarn.nodemanager.remote-app-log-dir": "hdfs://nn/logs",
+        "yarn.nodemanager.remote-app-log-dir-suffix": "a/b",
+    }
+    assert check_settings(Configuration.of(values)) == []
+    faults = check_settings(Configuration.of({**values, "yarn.log-aggregation-enable": "true"}))
+    assert [fault.key for fault in faults] == list(values)
+    assert check_settings(Configuration.of({"yarn.log-aggregation-enable": "true"})) == []
+
+
+def test_compression_of_aggregated_logs_is_refused() -> None:
+    (fault,) = check_settings(Configuration.of({"yarn.nodemanager.log-aggregation.compression-type": "gz"}))
+    assert (fault.problem, fault.remedy) == ("is not supported", "write none")

@@ -10,7 +10,7 @@ import pytest
 
 from wire.address import Address
 from wire.server import RpcServer
-from yarn.errors import YarnException
+from yarn.errors import InvalidArgumentException, YarnException
 from yarnling.cluster.daemons import PortReservations
 
 IP_LOCAL_PORT_RANGE = 51
@@ -74,3 +74,21 @@ def test_other_addresses_stay_as_they_are(ports: PortReservations) -> None:
         "127.0.0.1:8032",
         "192.0.2.1:0",
     ]
+
+
+def test_the_next_free_port_is_taken(ports: PortReservations) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        assert port_of(ports.reserve_from(f"127.0.0.1:{taken}")) > taken
+    assert ports.reserve_from(f"127.0.0.1:{taken}") == f"127.0.0.1:{taken}"
+
+
+def test_no_free_port_is_an_error_with_its_remedy(ports: PortReservations, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yarnling.cluster.daemons.PORTS_TRIED_MAX", 1)
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        with pytest.raises(InvalidArgumentException, match="--no-web"):
+            ports.reserve_from(f"127.0.0.1:{other.getsockname()[1]}")

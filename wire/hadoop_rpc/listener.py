@@ -11,6 +11,7 @@ import logging
 import os
 import secrets
 import socket
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -93,6 +94,7 @@ class HadoopListener:
         Only the directory's owner can connect to it. Raises OSError.
         """
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_is_ours(directory)
         path = directory / f"{self._bound[0].getsockname()[0]}_{self.port}.sock"
         # The short name lasts as long as the server, because gRPC uses it again at the end.
         self._grpc_path = self._cleanup.enter_context(short_name(path))
@@ -229,6 +231,13 @@ def peer_text(name: tuple[str, int]) -> str:
     """An address as gRPC writes it."""
     host, port = name[0].removeprefix(_MAPPED_PREFIX), name[1]
     return f"ipv6:%5B{host}%5D:{port}" if ":" in host else f"ipv4:{host}:{port}"
+
+
+def _check_is_ours(directory: Path) -> None:
+    """Raises PermissionError if another user could put a socket of theirs into the directory."""
+    found = directory.stat()
+    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError("the directory belongs to another user, or others may write to it")
 
 
 def _bound(host: str, port: int) -> socket.socket:

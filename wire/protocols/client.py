@@ -6,8 +6,8 @@ from google.protobuf.message import Message
 
 from protos import yarn_protos_pb2 as yarn_pb
 from protos import yarn_service_protos_pb2 as pb
+from wire.codec.application_filter import read_filter, write_filter
 from wire.codec.applications import (
-    APPLICATION_STATES,
     read_application_report,
     read_attempt_report,
     read_container_report,
@@ -30,7 +30,7 @@ from wire.codec.basic import (
     write_resource,
 )
 from wire.codec.containers import read_signal, write_signal
-from wire.codec.fields import members, number, optional_int, optional_text, refuse_too_many, required, text, texts
+from wire.codec.fields import members, number, optional_text, refuse_too_many, required, text
 from wire.codec.message_codec import MessageCodec, empty, holding, holding_text, listing, listing_texts
 from wire.codec.nodes import (
     LABELS_MAX,
@@ -52,10 +52,8 @@ from yarn.applications import (
     ApplicationReport,
     ApplicationSubmissionContext,
     ContainerReport,
-    TimeRange,
 )
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarn.java.values import LONG_MAX
 from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
 from yarn.protocols.client import (
     GetNewApplicationResponse,
@@ -72,14 +70,11 @@ from yarn.protocols.client import (
 from yarn.protocols.container_management import SignalContainerRequest
 from yarn.queues import QueueInfo
 from yarn.resource import Resource, ResourceTypeInfo
-from yarn.states import ApplicationsRequestScope, NodeState, QueueACL
+from yarn.states import NodeState, QueueACL
 
-FILTER_ENTRIES_MAX = 1000
-"""The maximum of types, states, users, queues or tags in one filter; each is compared with every application."""
 TIMEOUTS_MAX = 8
 """The maximum of timeouts in one request; YARN has only one kind."""
 _QUEUE_ACLS = members(QueueACL)
-_SCOPES = members(ApplicationsRequestScope)
 
 
 def _write_new_application(reply: GetNewApplicationResponse, out: pb.GetNewApplicationResponseProto) -> None:
@@ -90,48 +85,6 @@ def _write_new_application(reply: GetNewApplicationResponse, out: pb.GetNewAppli
 def _read_new_application(proto: pb.GetNewApplicationResponseProto) -> GetNewApplicationResponse:
     app_id = read_application_id(required(proto, "application_id"))
     return GetNewApplicationResponse(app_id, read_resource(required(proto, "maximumCapability")))
-
-
-def _write_filter(wanted: ApplicationFilter, out: pb.GetApplicationsRequestProto) -> None:
-    out.application_types.extend(sorted(wanted.types))
-    out.application_states.extend(sorted(number(state) for state in wanted.states))
-    out.users.extend(sorted(wanted.users))
-    out.queues.extend(sorted(wanted.queues))
-    out.applicationTags.extend(sorted(wanted.tags))
-    if wanted.limit is not None:
-        out.limit = wanted.limit
-    if wanted.scope is not ApplicationsRequestScope.ALL:
-        out.scope = number(wanted.scope)
-    if wanted.name is not None:
-        out.name = wanted.name
-    if wanted.started is not None:
-        out.start_begin, out.start_end = wanted.started.begin_ms, wanted.started.end_ms
-    if wanted.finished is not None:
-        out.finish_begin, out.finish_end = wanted.finished.begin_ms, wanted.finished.end_ms
-
-
-def _read_filter(proto: pb.GetApplicationsRequestProto) -> ApplicationFilter:
-    for field in ("application_types", "application_states", "users", "queues", "applicationTags"):
-        refuse_too_many(proto, field, FILTER_ENTRIES_MAX)
-    return ApplicationFilter(
-        frozenset(texts(proto, "application_types")),
-        frozenset(APPLICATION_STATES[state] for state in proto.application_states),
-        frozenset(texts(proto, "users")),
-        frozenset(texts(proto, "queues")),
-        frozenset(texts(proto, "applicationTags")),
-        optional_int(proto, "limit"),
-        _SCOPES[proto.scope],
-        optional_text(proto, "name"),
-        _time_range(proto, "start_begin", "start_end"),
-        _time_range(proto, "finish_begin", "finish_end"),
-    )
-
-
-def _time_range(proto: pb.GetApplicationsRequestProto, begin: str, end: str) -> TimeRange | None:
-    begin_ms, end_ms = optional_int(proto, begin), optional_int(proto, end)
-    if begin_ms is None and end_ms is None:
-        return None
-    return TimeRange(begin_ms or 0, LONG_MAX if end_ms is None else end_ms)
 
 
 def _write_kill(request: KillApplicationRequest, out: pb.KillApplicationRequestProto) -> None:
@@ -333,7 +286,7 @@ class ApplicationClientProtocol(Proxy):
     )
     get_applications: Rpc[ApplicationFilter, tuple[ApplicationReport, ...]] = Rpc(
         "getApplications",
-        MessageCodec(pb.GetApplicationsRequestProto, _write_filter, _read_filter),
+        MessageCodec(pb.GetApplicationsRequestProto, write_filter, read_filter),
         listing(pb.GetApplicationsResponseProto, "applications", write_application_report, read_application_report),
         reads=True,
         bulky=True,

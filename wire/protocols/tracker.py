@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from google.protobuf.message import Message
 
 from protos import yarn_server_common_protos_pb2 as common_pb
@@ -37,13 +39,14 @@ from yarn.ids import NodeId
 from yarn.nodes import NodeHealth
 from yarn.protocols.container_management import SignalContainerRequest
 from yarn.protocols.tracker import (
+    LogAggregationReport,
     MasterKey,
     NodeHeartbeatRequest,
     NodeHeartbeatResponse,
     RegisterNodeManagerRequest,
     RegisterNodeManagerResponse,
 )
-from yarn.states import NodeAction
+from yarn.states import LogAggregationStatus, NodeAction
 
 STATUSES_MAX = 100_000
 """The maximum of containers, or of applications, in one report of a node: live ones, and ended ones not yet
@@ -51,6 +54,7 @@ acknowledged."""
 DEFAULT_HEARTBEAT_MS = 1000
 """The heartbeat interval in ms if a reply has none."""
 _ACTIONS = members(NodeAction)
+_LOG_STATUSES = members(LogAggregationStatus)
 
 
 def _write_master_key(key: MasterKey, out: common_pb.MasterKeyProto) -> None:
@@ -74,6 +78,7 @@ def write_register_node(request: RegisterNodeManagerRequest, out: pb.RegisterNod
     if request.physical_resource is not None:
         write_resource(request.physical_resource, out.physicalResource)
     write_health(request.health, out.nodeStatus.nodeHealthStatus)
+    _write_log_reports(request.log_aggregation_reports, out)
 
 
 def read_register_node(proto: pb.RegisterNodeManagerRequestProto) -> RegisterNodeManagerRequest:
@@ -90,6 +95,7 @@ def read_register_node(proto: pb.RegisterNodeManagerRequestProto) -> RegisterNod
         tuple(read_application_id(app_id) for app_id in proto.runningApplications),
         read_resource(proto.physicalResource) if proto.HasField("physicalResource") else None,
         read_health(status.nodeHealthStatus) if status.HasField("nodeHealthStatus") else NodeHealth(),
+        _read_log_reports(proto),
     )
 
 
@@ -118,6 +124,31 @@ def read_registered_node(proto: pb.RegisterNodeManagerResponseProto) -> Register
     )
 
 
+def _write_log_reports(
+    reports: Iterable[LogAggregationReport],
+    out: pb.NodeHeartbeatRequestProto | pb.RegisterNodeManagerRequestProto,
+) -> None:
+    for report in reports:
+        proto = out.log_aggregation_reports_for_apps.add()
+        write_application_id(report.application_id, proto.application_id)
+        proto.log_aggregation_status = number(report.status)
+        proto.diagnostics = report.diagnostics
+
+
+def _read_log_reports(
+    proto: pb.NodeHeartbeatRequestProto | pb.RegisterNodeManagerRequestProto,
+) -> tuple[LogAggregationReport, ...]:
+    refuse_too_many(proto, "log_aggregation_reports_for_apps", STATUSES_MAX)
+    return tuple(
+        LogAggregationReport(
+            read_application_id(required(report, "application_id")),
+            member(_LOG_STATUSES, report, "log_aggregation_status"),
+            text(report, "diagnostics"),
+        )
+        for report in proto.log_aggregation_reports_for_apps
+    )
+
+
 def _optional_key(proto: Message, field: str) -> MasterKey | None:
     return _read_master_key(getattr(proto, field)) if proto.HasField(field) else None
 
@@ -139,6 +170,7 @@ def write_heartbeat(request: NodeHeartbeatRequest, out: pb.NodeHeartbeatRequestP
         write_container(increased, status.increased_containers.add())
     out.last_known_container_token_master_key.key_id = request.container_token_key_id
     out.last_known_nm_token_master_key.key_id = request.nm_token_key_id
+    _write_log_reports(request.log_aggregation_reports, out)
 
 
 def read_heartbeat(proto: pb.NodeHeartbeatRequestProto) -> NodeHeartbeatRequest:
@@ -156,6 +188,7 @@ def read_heartbeat(proto: pb.NodeHeartbeatRequestProto) -> NodeHeartbeatRequest:
         tuple(read_container(container) for container in status.increased_containers),
         proto.last_known_container_token_master_key.key_id,
         proto.last_known_nm_token_master_key.key_id,
+        _read_log_reports(proto),
     )
 
 

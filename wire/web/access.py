@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Scope
 
-from wire.local_peer import peer_user_id
+from wire.local_peer import Connection, user_id_of_peer
 from yarn.configuration import Configuration
 from yarn.settings.yarnling import OPEN_TO_LOCAL_USERS
 
@@ -27,6 +27,8 @@ BODY_BYTES_MAX = 4 * 1024 * 1024
 """gRPC's own limit for messages."""
 BODY_TIMEOUT_S = 20.0
 ROOT_UID = 0
+PEER = "peer"
+"""The entry of a connection's ASGI state that contains its Peer."""
 READING = frozenset({"GET", "HEAD"})
 BODY_TYPES = frozenset({"application/json", "application/xml"})
 
@@ -38,6 +40,22 @@ class AccessRefused(Exception):
         super().__init__(text)
         self.status = status
         self.text = text
+
+
+class Peer:
+    """The process at the other end of a connection. Its user is looked up once, with the first request."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._user_id: asyncio.Future[int | None] | None = None
+
+    async def user_id(self) -> int | None:
+        """The id of the user; None if the process is not found."""
+        if self._user_id is None:
+            # On another thread, because the table of sockets can be long.
+            loop = asyncio.get_running_loop()
+            self._user_id = loop.run_in_executor(None, user_id_of_peer, self._connection)
+        return await asyncio.shield(self._user_id)
 
 
 class AccessCheck:
@@ -63,14 +81,12 @@ class AccessCheck:
             raise AccessRefused(403, f"Host {host[:100]!r}: must be a loopback address or name of this daemon")
 
     async def _check_peer(self, scope: Scope) -> None:
-        client, server = scope["client"], scope["server"]
+        client, peer = scope["client"], scope["state"][PEER]
         if client is None or not _is_loopback(client[0]):
             raise AccessRefused(403, "only processes on this machine may call")
         if self._is_open:
             return
-        # On another thread, because the table of sockets can be long.
-        user_id = await asyncio.to_thread(peer_user_id, (client[0], client[1]), (server[0], server[1]))
-        if user_id not in (self._owner, ROOT_UID):
+        if await peer.user_id() not in (self._owner, ROOT_UID):
             raise AccessRefused(
                 403,
                 f"only {getpass.getuser()} and root may call this daemon "

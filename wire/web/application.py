@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
 
 from msgspec import Struct
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from wire.bulky_replies import in_parts
 from wire.web.access import AccessCheck, AccessRefused, read_body
 from wire.web.document import (
     XML_DECLARATION,
@@ -30,6 +28,7 @@ from wire.web.document import (
     xml_text,
 )
 from wire.web.errors import PlainRefusal, WebException, of_yarn, web_application_exception
+from wire.web.pacing import collected, in_slices
 from wire.web.request import WebRequest, read_query
 from yarn.errors import YarnException
 
@@ -54,6 +53,12 @@ class Answer(Struct, frozen=True):
     document: Document | None
     status: int = 200
     location: str | None = None
+
+
+class BulkyAnswer(Struct, frozen=True):
+    """A document that grows with the cluster: made in steps, and written in a thread."""
+
+    steps: Generator[None, None, Document]
 
 
 class TextAnswer(Struct, frozen=True):
@@ -82,7 +87,7 @@ class StreamAnswer(Struct, frozen=True):
     close: Callable[[], None]
 
 
-AnyAnswer = Answer | TextAnswer | ListAnswer | StreamAnswer
+AnyAnswer = Answer | BulkyAnswer | TextAnswer | ListAnswer | StreamAnswer
 Handler = Callable[[WebRequest], Awaitable[AnyAnswer]]
 
 
@@ -106,7 +111,7 @@ class WebApplication:
             by_path.setdefault(row.path, {})[row.method] = row
         # The first that matches is taken: /apps/new-application before /apps/{appid}.
         ordered = sorted(by_path, key=lambda path: [part.startswith("{") for part in path.split("/")])
-        routes: list[BaseRoute] = [Route(path, self._endpoint(by_path[path])) for path in ordered]
+        routes: list[BaseRoute] = [Route(path, _Endpoint(by_path[path], self._answer)) for path in ordered]
         self._router: ASGIApp = Router(routes, redirect_slashes=False, default=_not_found)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -123,16 +128,6 @@ class WebApplication:
             await _text(refusal.text, TEXT_UTF8, refusal.status)(scope, receive, send)
         except TimeoutError:
             _logger.warning("an HTTP answer took more than %g s path=%s", ANSWER_TIMEOUT_S, path[:200])
-
-    def _endpoint(self, by_method: dict[str, Row]) -> type[_Endpoint]:
-        application = self
-
-        class Endpoint(_Endpoint):
-            async def answer(self, request: Request) -> Response:
-                method = "GET" if request.method == "HEAD" else request.method
-                return await application._answer(request, by_method.get(method))
-
-        return Endpoint
 
     async def _answer(self, request: Request, row: Row | None) -> Response:
         produces = (JSON, XML) if row is None else row.produces
@@ -166,26 +161,26 @@ class WebApplication:
             async with self._building:
                 return await _written_in_parts(answer, accepted)
         content_type = XML_UTF8 if accepted == XML else JSON_UTF8
+        if isinstance(answer, BulkyAnswer):
+            async with self._building:
+                document = await in_slices(answer.steps)
+                return _text(await asyncio.to_thread(_document_text, document, accepted), content_type)
         text = "" if answer.document is None else _document_text(answer.document, accepted)
         return _text(text, content_type, answer.status, answer.location)
 
 
 class _Endpoint:
-    """Starlette passes requests of every method only to endpoints that are classes."""
+    """The rows of one path. Starlette passes requests of every method to an endpoint that is not a function."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._request = Request(scope, receive)
-        self._scope, self._receive, self._send = scope, receive, send
+    def __init__(self, by_method: dict[str, Row], answer: Callable[[Request, Row | None], Awaitable[Response]]) -> None:
+        self._by_method = by_method
+        self._answer = answer
 
-    def __await__(self):  # type: ignore[no-untyped-def]
-        return self._dispatch().__await__()
-
-    async def _dispatch(self) -> None:
-        response = await self.answer(self._request)
-        await response(self._scope, self._receive, self._send)
-
-    async def answer(self, request: Request) -> Response:
-        raise NotImplementedError
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        row = self._by_method.get("GET" if request.method == "HEAD" else request.method)
+        response = await self._answer(request, row)
+        await response(scope, receive, send)
 
 
 class _Stream(Response):
@@ -256,10 +251,10 @@ def _document_text(document: Document, accepted: str) -> str:
 
 async def _written_in_parts(answer: ListAnswer, accepted: str) -> Response:
     if accepted == XML:
-        texts = await in_parts(xml_element(answer.item, item) for item in answer.items)
+        texts = await in_slices(collected(xml_element(answer.item, item) for item in answer.items))
         body = f"<{answer.root}>{''.join(texts)}</{answer.root}>" if texts else f"<{answer.root}/>"
         return _text(XML_DECLARATION + body, XML_UTF8)
-    texts = await in_parts(natural_text(item) for item in answer.items)
+    texts = await in_slices(collected(natural_text(item) for item in answer.items))
     inner = f'"{answer.item}":[{",".join(texts)}]' if texts else ""
     return _text(f'{{"{answer.root}":{{{inner}}}}}', JSON_UTF8)
 
@@ -289,19 +284,3 @@ def _text(text: str | bytes, content_type: str, status: int = 200, location: str
 async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:
     page = "<!DOCTYPE html>\n<html><head><title>Sorry, got error 404</title></head><body><h1>Sorry, got error 404</h1>"
     await _text(f"{page}</body></html>\n", HTML_UTF8, 404)(scope, receive, send)
-
-
-__all__ = [
-    "HTML",
-    "JSON",
-    "TEXT",
-    "XML",
-    "Answer",
-    "AnyAnswer",
-    "HTTPException",
-    "ListAnswer",
-    "Row",
-    "StreamAnswer",
-    "TextAnswer",
-    "WebApplication",
-]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TypeVar
 
 from wire.web.document import Element, Entries, many
@@ -17,11 +18,14 @@ VERSION = "3.4.1"
 BUILT_FROM = "yarnling"
 BUILT_ON = "2024-10-09T14:57Z"
 """When that release was built: clients parse the field, and a build of our own has no date."""
+RESOURCES_REMEMBERED = 4096
+"""Most amounts of a cluster are equal: the sizes of nodes and containers, and zero."""
 _LONG = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
+@lru_cache(maxsize=RESOURCES_REMEMBERED)
 def resource_element(resource: Resource, bounds: tuple[Resource, Resource] | None = None) -> Element:
     """A ResourceInfo, with a ResourceInformation for each type.
 

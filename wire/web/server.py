@@ -16,6 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from wire.address import Address, resolve
+from wire.web.access import PEER, Peer
 from yarn.errors import YarnException
 
 CONNECTIONS_MAX = 64
@@ -56,6 +57,8 @@ class WebServer:
             lifespan="off",
             log_config=None,
             access_log=False,
+            # Who calls is known by the socket: uvicorn would believe what a local caller writes into X-Forwarded-For.
+            proxy_headers=False,
             server_header=False,
             date_header=False,
             timeout_keep_alive=KEEP_ALIVE_S,
@@ -102,6 +105,7 @@ class _Connection(H11Protocol):
     """A connection that is closed if there are too many, or if it does not send a request."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.app_state[PEER] = Peer(transport.get_extra_info("socket"))
         super().connection_made(transport)
         if len(self.connections) > CONNECTIONS_MAX:
             transport.abort()

@@ -11,7 +11,7 @@ from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.records import SecretRecord
 from yarn.resource import Resource
-from yarn.states import NodeAction, SignalContainerCommand
+from yarn.states import LogAggregationStatus, NodeAction, SignalContainerCommand
 
 
 class MasterKey(SecretRecord, frozen=True):
@@ -21,6 +21,14 @@ class MasterKey(SecretRecord, frozen=True):
 
     key_id: int
     secret: bytes
+
+
+class LogAggregationReport(Struct, frozen=True):
+    """How far a node is with aggregating the logs of an application."""
+
+    application_id: ApplicationId
+    status: LogAggregationStatus
+    diagnostics: str = ""
 
 
 class RegisterNodeManagerRequest(Struct, frozen=True):
@@ -34,6 +42,7 @@ class RegisterNodeManagerRequest(Struct, frozen=True):
     running_applications: tuple[ApplicationId, ...] = ()
     physical_resource: Resource | None = None
     health: NodeHealth = NodeHealth()
+    log_aggregation_reports: tuple[LogAggregationReport, ...] = ()
 
 
 class RegisterNodeManagerResponse(Struct, frozen=True):
@@ -64,6 +73,7 @@ class NodeHeartbeatRequest(Struct, frozen=True):
     increased_containers: tuple[Container, ...] = ()
     container_token_key_id: int = 0
     nm_token_key_id: int = 0
+    log_aggregation_reports: tuple[LogAggregationReport, ...] = ()
 
 
 class NodeHeartbeatResponse(Struct, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yarn.configuration import Configuration
-from yarn.settings.kinds import BoolSetting, ChoiceSetting, ListSetting, TextSetting
+from yarn.settings.kinds import BoolSetting, ChoiceSetting, ListSetting, TextSetting, TimeSetting
 
 TFILE = "TFile"
 """The file format of Hadoop's default, which all its clients read."""
@@ -27,6 +27,13 @@ REMOTE_APP_LOG_DIR_SUFFIX = TextSetting(
 )
 TFILE_REMOTE_APP_LOG_DIR_SUFFIX = TextSetting(
     "yarn.log-aggregation.TFile.remote-app-log-dir-suffix", None, "the whole suffix for the format TFile"
+)
+STATUS_TIMEOUT = TimeSetting(
+    "yarn.log-aggregation-status.time-out.ms",
+    "600000",
+    "how long after an application's end the RM waits for a node to report that its logs are aggregated",
+    minimum=1,
+    paced=False,
 )
 FILE_FORMATS = ListSetting(
     "yarn.log-aggregation.file-formats", TFILE, f"formats of aggregated logs; the first must be {TFILE}"

@@ -71,9 +71,10 @@ def check_settings(conf: Configuration) -> list[Fault]:
 
 
 def with_further(faults: list[Fault], further: Iterable[Fault]) -> list[Fault]:
-    """`faults`, and those of `further` that add something.
+    """`faults`, followed by those of `further` that say something new about their key.
 
-    These are errors of keys without an error, and warnings of keys without any fault.
+    An error of `further` is added if `faults` has no error for its key. A warning of `further` is added if `faults` has
+    neither an error nor a warning for its key.
     """
     any_of = {fault.key for fault in faults}
     errors_of = {fault.key for fault in faults if fault.severity is Severity.ERROR}
@@ -116,7 +117,7 @@ class _Sound:
         remedy: str,
         severity: Severity = Severity.ERROR,
     ) -> list[Fault]:
-        """Add a fault if lower > upper; both must be valid and not special values."""
+        """A fault if `lower` is above `upper`, and both have valid values without a special meaning (such as -1)."""
         low, high = self.value(lower), self.value(upper)
         if low is None or high is None or low <= high or low in lower.special or high in upper.special:
             return []
@@ -126,7 +127,7 @@ class _Sound:
 
 
 def _check_allocations(sound: _Sound) -> list[Fault]:
-    """Add a fault for a minimum allocation above the maximum (validateMemoryAllocation, validateVCores)."""
+    """A fault for a minimum allocation above the maximum (validateMemoryAllocation, validateVCores)."""
     remedy = "make the maximum at least the minimum"
     return [
         *sound.ordered(scheduler.MINIMUM_ALLOCATION_MB, scheduler.MAXIMUM_ALLOCATION_MB, remedy),
@@ -135,7 +136,10 @@ def _check_allocations(sound: _Sound) -> list[Fault]:
 
 
 def _check_expiry(sound: _Sound) -> list[Fault]:
-    """Add a fault for an expiry below the heartbeat interval (ResourceManager.validateConfigs), a warning near it."""
+    """A fault for an expiry below the heartbeat interval (ResourceManager.validateConfigs).
+
+    An expiry of less than three heartbeat intervals gets a warning.
+    """
     heartbeat, expiry = resourcemanager.NM_HEARTBEAT_INTERVAL, resourcemanager.NM_EXPIRY_INTERVAL
     refused = sound.ordered(heartbeat, expiry, "make the expiry several heartbeats long")
     interval_ms, expiry_ms = sound.value(heartbeat), sound.value(expiry)
@@ -197,7 +201,7 @@ def _check_access(sound: _Sound) -> list[Fault]:
 
 
 def _check_recovery(sound: _Sound) -> list[Fault]:
-    """Add a fault for recovery without a file, or with a state store that is not supported.
+    """The faults of recovery: the state store is not supported, or no file is configured for it.
 
     yarnling's own store replaces Hadoop's stores on local disks.
     """
@@ -218,7 +222,10 @@ def _check_recovery(sound: _Sound) -> list[Fault]:
 
 
 def _check_auxiliary_services(sound: _Sound) -> list[Fault]:
-    """A job that needs a service fails on a node without it; so a node with an unknown service does not start."""
+    """A fault for each auxiliary service that is not supported.
+
+    The node does not start then, because a job that needs the service would fail on it.
+    """
     setting, conf = nodemanager.AUX_SERVICES, sound.conf
     return [
         Fault(
@@ -234,7 +241,7 @@ def _check_auxiliary_services(sound: _Sound) -> list[Fault]:
 
 
 def _check_log_aggregation(sound: _Sound) -> list[Fault]:
-    """Aggregated logs are TFiles in a directory of this machine, whose names come from the configuration."""
+    """The faults of log aggregation: yarnling writes aggregated logs as TFiles into a local directory only."""
     conf = sound.conf
     if not logs.AGGREGATION_ENABLED.of(conf):
         return []

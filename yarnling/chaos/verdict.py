@@ -97,8 +97,9 @@ def _bounded(name: str, value: int, bounds: tuple[int, int]) -> Checked:
 
 
 def effect_of(fault: InjectedFault, history: History) -> str:
-    """The observed effect of a fault, for example `LOST after 3.1 s, back 0.4 s after the fault`; empty if there is
-    none.
+    """The observed effect of a fault, for example `LOST after 3.1 s, back 0.4 s after the fault ended`.
+
+    Returns "" if no effect was observed.
     """
     scope = fault.injection.kind.scope
     parts: list[str] = []
@@ -112,7 +113,10 @@ def effect_of(fault: InjectedFault, history: History) -> str:
 
 
 def times_to_lost(history: History) -> list[tuple[InjectedFault, float]]:
-    """How long, in seconds, it took until killed or paused nodes were LOST. Nodes that were not LOST are left out."""
+    """Each fault that killed or paused a node, with the seconds until the node was LOST.
+
+    Nodes that were not LOST are left out.
+    """
     found = []
     for one in history.injected:
         if one.injection.kind.name in ("kill-node", "pause-node") and not one.skipped:
@@ -131,7 +135,7 @@ def _on_node(fault: InjectedFault, history: History, name: str) -> list[str]:
     parts = [f"{away.state} after {away.at_s - fault.start_s:.1f} s"]
     back = _first(changes, away.at_s, float("inf"), "RUNNING")
     if back is not None and fault.recovered_s is not None and back.at_s >= fault.recovered_s:
-        parts.append(f"back {back.at_s - fault.recovered_s:.1f} s after the fault")
+        parts.append(f"back {back.at_s - fault.recovered_s:.1f} s after the fault ended")
     return parts
 
 

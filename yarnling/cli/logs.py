@@ -7,11 +7,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from wire.hadoop_xml import load_configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import in_line, notices, print_json
-from yarnling.cluster.containers import ContainerLog, find_logs
+from yarnling.cluster.containers import ContainerLog, find_all_logs
 from yarnling.cluster.state import find_cluster
 
 
@@ -35,7 +36,8 @@ def show(application: str, options: LogsOptions) -> None:
         wanted = None if options.container is None else ContainerId.parse(options.container)
     state = find_cluster(options.name)
     dirs = [Path(path) for node in state.nodes for path in node.log_dirs]
-    found = [log for log in find_logs(dirs, app_id) if wanted in (None, log.container_id)]
+    conf = load_configuration(Path(state.conf_dir))
+    found = [log for log in find_all_logs(dirs, conf, app_id) if wanted in (None, log.container_id)]
     if options.files:
         logs = [log for log in found if log.name in options.files]
     else:

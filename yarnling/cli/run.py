@@ -115,9 +115,14 @@ class ContainerOutput:
         ]
 
     def _unread(self, log: ContainerLog) -> bytes:
-        with log.path.open("rb") as file:
-            file.seek(self._printed_bytes.get((log.container_id, log.name), 0))
-            return file.read()
+        start = self._printed_bytes.get((log.container_id, log.name), 0)
+        try:
+            return log.read(start)
+        except FileNotFoundError:
+            # It has been aggregated since it was found.
+            found = self._client.logs(self._app_id)
+            same = (each for each in found if (each.container_id, each.name) == (log.container_id, log.name))
+            return b"".join(each.read(start) for each in same)
 
     def _print(self, log: ContainerLog, data: bytes) -> None:
         if not data:

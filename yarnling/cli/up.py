@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import os
 import time
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.live import Live
 
 from yarn.errors import YarnException
+from yarn.settings.resourcemanager import WEBAPP_ADDRESS
 from yarnling.cli.config import print_key_notices
 from yarnling.cli.output import cell, in_line, notices, print_json, terminal
 from yarnling.cli.status import ClusterView, cluster_tables, snapshot_or_problem
@@ -52,6 +54,7 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
     console = terminal()
     are_up = f"{_node_managers(len(state.nodes))} {'is' if len(state.nodes) == 1 else 'are'} up"
     console.print(f"{are_up}; {_place(state.conf_dir, state.directory)}", soft_wrap=True)
+    _print_web_address(console, state.addresses)
     _print_hadoop_clients(options, console)
     console.print(f"Show it: yarnling status{named}   Stop it: yarnling down{named}")
 
@@ -72,6 +75,7 @@ async def _run(options: UpOptions, console: Console, *, as_json: bool) -> None:
         if as_json:
             print_json(find_cluster(options.name))
         console.print(f"Ready. {_place(str(cluster.directory.conf), str(cluster.directory.path))}", soft_wrap=True)
+        _print_web_address(console, cluster.addresses)
         _print_hadoop_clients(options, console)
         console.print("Press Ctrl-C to stop it.")
         async with asyncio.TaskGroup() as tasks:
@@ -121,6 +125,13 @@ def _print_emulation(options: UpOptions) -> None:
     """A notice that containers are emulated: their commands produce no output."""
     if options.emulated is not None:
         notices().print(in_line(f"Containers are emulated by the table {options.emulated}: commands do not run."))
+
+
+def _print_web_address(console: Console, addresses: Mapping[str, str]) -> None:
+    """Where the ResourceManager's web services are, if they are on."""
+    address = addresses.get(WEBAPP_ADDRESS.key)
+    if address is not None:
+        console.print(f"REST API, JMX and metrics: http://{address}/cluster", soft_wrap=True)
 
 
 def _print_hadoop_clients(options: UpOptions, console: Console) -> None:

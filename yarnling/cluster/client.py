@@ -54,7 +54,7 @@ from yarn.states import (
     YarnApplicationState,
 )
 from yarn.times import UNLIMITED
-from yarnling.cluster.containers import ContainerLog, find_logs
+from yarnling.cluster.containers import ContainerLog, find_all_logs
 
 NOT_YET_ACCEPTED = frozenset(
     {YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnApplicationState.SUBMITTED}
@@ -113,6 +113,7 @@ class Client:
         )
         self._poll_s = resourcemanager.CLIENT_POLL_INTERVAL.of(configuration) / 1000
         self._log_dirs = log_dirs
+        self._configuration = configuration
         self.staging_root = staging_root or default_staging_root()
 
     def __repr__(self) -> str:
@@ -217,7 +218,10 @@ class Client:
         return await self._rm.update_application_priority(UpdatePriorityRequest(as_id(ApplicationId, app_id), priority))
 
     async def update_lifetime(self, app_id: ApplicationId | str, ends: str) -> str:
-        """Have an application killed at the time `ends` (yarn.times). Returns the time, which its queue may limit."""
+        """Have an application killed at the time `ends` (a text, see yarn.times).
+
+        Returns the time that is now set: the queue's limit may make it earlier.
+        """
         request = UpdateTimeoutsRequest(as_id(ApplicationId, app_id), ends)
         return await self._rm.update_application_timeouts(request) or UNLIMITED
 
@@ -275,7 +279,7 @@ class Client:
         return info
 
     async def _leaf_queues_beside(self, wanted: str) -> str:
-        """The names of the leaf queues, in parentheses; empty if `wanted` is one of them."""
+        """The names of the leaf queues, in parentheses; "" if `wanted` is one of them."""
         root = await self.queue("root")
         if any(wanted in (queue.name, queue.path) for queue in _queues(root) if not queue.children):
             return ""
@@ -305,7 +309,7 @@ class Client:
 
         Files of running containers may grow.
         """
-        return find_logs(self._log_dirs, as_id(ApplicationId, app_id))
+        return find_all_logs(self._log_dirs, self._configuration, as_id(ApplicationId, app_id))
 
 
 def leaf_queue_names(root: QueueInfo) -> list[str]:

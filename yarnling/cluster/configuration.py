@@ -14,11 +14,11 @@ from wire.hadoop_xml import hadoop_keys, read_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
-from yarn.settings import check_settings, nodemanager, resourcemanager, with_further, yarnling
+from yarn.settings import check_settings, logs, nodemanager, resourcemanager, with_further, yarnling
 from yarn.settings.kinds import AddressSetting
 from yarn.settings.registry import setting_of
 from yarn.settings.report import HadoopKeys, KeyUnknown, describe
-from yarnling.cluster.directory import STATE_STORE, ClusterDirectory, NodePlace
+from yarnling.cluster.directory import REMOTE_LOGS, STATE_STORE, ClusterDirectory, NodePlace
 
 ORIGIN = "LocalCluster"
 """The origin of values that the cluster chooses itself."""
@@ -34,6 +34,7 @@ RM_ADDRESSES = (
     resourcemanager.ADMIN_ADDRESS.key,
 )
 
+REMOTE_LOG_KEYS = (logs.REMOTE_APP_LOG_DIR.key, logs.TFILE_REMOTE_APP_LOG_DIR.key)
 PLACES = (
     *RM_ADDRESSES,
     resourcemanager.WEBAPP_ADDRESS.key,
@@ -41,6 +42,7 @@ PLACES = (
     nodemanager.WEBAPP_ADDRESS.key,
     nodemanager.LOCAL_DIRS.key,
     nodemanager.LOG_DIRS.key,
+    *REMOTE_LOG_KEYS,
 )
 """Keys whose values in files belong to other machines: only this cluster's `settings` can set them."""
 
@@ -85,6 +87,8 @@ def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[
     `sizes` {key: value} are the requested memory and vcores of nodes; they override files.
     """
     conf = with_defaults(read_configuration(conf_dir, settings))
+    # The directory is not known yet, but what the files say must not be checked: it may be in HDFS.
+    conf = with_remote_logs(conf, settings, Path("/"))
     conf = conf.overridden({key: value for key, value in sizes.items() if key not in settings}, ORIGIN)
     refuse_if_faulty([*with_further(check_settings(conf), check_scheduler(conf)), *_emulation_faults(conf)])
     return conf
@@ -113,6 +117,14 @@ def _emulation_faults(conf: Configuration) -> tuple[Fault, ...]:
 def with_defaults(conf: Configuration) -> Configuration:
     """`conf` with the defaults of a local cluster."""
     return conf.overridden({key: value for key, value in DEFAULTS.items() if key not in conf}, ORIGIN)
+
+
+def with_remote_logs(conf: Configuration, settings: Mapping[str, str], directory: Path) -> Configuration:
+    """`conf` with a remote log directory in the cluster's directory, unless the settings name one."""
+    if any(key in settings for key in REMOTE_LOG_KEYS):
+        return conf
+    keys = [key for key in REMOTE_LOG_KEYS if key in conf or key == logs.REMOTE_APP_LOG_DIR.key]
+    return conf.overridden(dict.fromkeys(keys, str(directory / REMOTE_LOGS)), ORIGIN)
 
 
 def node_sizes(memory_mb: int | None, vcores: int | None) -> dict[str, str]:

@@ -8,8 +8,17 @@ from pathlib import Path
 import psutil
 from msgspec import Struct
 
+from wire.aggregated_logs import (
+    TEMPORARY,
+    AggregatedLog,
+    application_directory,
+    read_aggregated_logs,
+    read_content,
+)
+from yarn.configuration import Configuration
 from yarn.errors import InvalidIdException
 from yarn.ids import ApplicationId, ContainerId
+from yarn.settings import logs
 from yarnling.cluster.processes import descendants
 
 TEXT_LENGTH_MAX = 16 * 1024 * 1024
@@ -30,29 +39,99 @@ class ContainerLog(Struct, frozen=True):
         return self.path.name
 
     @property
+    def size(self) -> int:
+        """Its length in bytes now; it may grow."""
+        return self.path.stat().st_size
+
+    @property
+    def modified_ms(self) -> int:
+        """When it was last written; an aggregated one, when it was aggregated, as Hadoop reports it."""
+        return int(self.path.stat().st_mtime * 1000)
+
+    @property
+    def is_aggregated(self) -> bool:
+        return False
+
+    @property
     def is_output(self) -> bool:
         """True for output of the container: not for the NodeManager's own files, nor for an empty prelaunch.err."""
         if self.name == "prelaunch.err":
-            return self.path.stat().st_size > 0
+            return self.size > 0
         return self.name not in NO_OUTPUT
 
     def text(self, bytes_max: int = TEXT_LENGTH_MAX) -> str:
         """The last `bytes_max` bytes of the file as text. Bytes that are not UTF-8 are replaced."""
+        return self.read(max(0, self.size - bytes_max), bytes_max).decode(errors="replace")
+
+    def read(self, start: int, bytes_max: int = -1) -> bytes:
+        """The bytes from `start` on, at most `bytes_max` of them unless that is negative."""
         with self.path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - bytes_max))
-            return file.read(bytes_max).decode(errors="replace")
+            file.seek(start)
+            return file.read(bytes_max)
+
+
+class AggregatedContainerLog(ContainerLog, frozen=True):
+    """A log file in the aggregated log at `path`, which was written by the node in its name."""
+
+    log: AggregatedLog
+
+    @property
+    def name(self) -> str:
+        return self.log.name
+
+    @property
+    def size(self) -> int:
+        return self.log.length
+
+    @property
+    def is_aggregated(self) -> bool:
+        return True
+
+    @property
+    def node(self) -> str:
+        """The node as Hadoop prints it: host_port."""
+        return self.path.name
+
+    def read(self, start: int, bytes_max: int = -1) -> bytes:
+        with self.path.open("rb") as file:
+            data = b"".join(read_content(file, self.log, start))
+        return data if bytes_max < 0 else data[:bytes_max]
+
+
+def find_aggregated_logs(conf: Configuration, app_id: ApplicationId) -> list[AggregatedContainerLog]:
+    """The files in the application's aggregated logs, by container and name; none without log aggregation.
+
+    Raises InvalidArgumentException if one of them cannot be read.
+    """
+    if not logs.AGGREGATION_ENABLED.of(conf):
+        return []
+    names = application_directory("*", app_id, logs.log_dir_suffix(conf))
+    found: list[AggregatedContainerLog] = []
+    for path in Path(logs.remote_log_dir(conf)).glob("/".join(names) + "/*"):
+        # Hadoop's own nodes leave checksums in hidden files.
+        if path.suffix == TEMPORARY or path.name.startswith(".") or not path.is_file() or path.is_symlink():
+            continue
+        with path.open("rb") as file:
+            found += (AggregatedContainerLog(log.container_id, path, log) for log in read_aggregated_logs(file))
+    return sorted(found, key=lambda log: (log.container_id, log.name))
 
 
 def find_logs(log_dirs: Iterable[Path], app_id: ApplicationId) -> list[ContainerLog]:
     """The files `<log dir>/<application>/<container>/<file>` of all directories, sorted by container and name."""
-    logs: list[ContainerLog] = []
+    found: list[ContainerLog] = []
     for log_dir in log_dirs:
         for path in (log_dir / str(app_id)).glob("container_*/*"):
             container_id = _container_id(path.parent.name)
             if container_id is not None and path.is_file() and not path.is_symlink():
-                logs.append(ContainerLog(container_id, path))
-    return sorted(logs, key=lambda log: (log.container_id, log.name))
+                found.append(ContainerLog(container_id, path))
+    return sorted(found, key=lambda log: (log.container_id, log.name))
+
+
+def find_all_logs(log_dirs: Iterable[Path], conf: Configuration, app_id: ApplicationId) -> list[ContainerLog]:
+    """Local files, and those that are aggregated already, once each."""
+    aggregated = {(log.container_id, log.name): log for log in find_aggregated_logs(conf, app_id)}
+    local = [log for log in find_logs(log_dirs, app_id) if (log.container_id, log.name) not in aggregated]
+    return sorted((*local, *aggregated.values()), key=lambda log: (log.container_id, log.name))
 
 
 def processes_of(container_id: ContainerId, below: int | None = None) -> list[psutil.Process]:

@@ -25,6 +25,7 @@ from yarnling.cluster.configuration import (
     log_dirs,
     node_overrides,
     web_address,
+    with_remote_logs,
 )
 from yarnling.cluster.directory import NODES_MAX, STATE_STORE, ClusterDirectory, NodePlace
 from yarnling.cluster.fork_messages import NM, RM, DaemonRequest
@@ -177,7 +178,9 @@ class ClusterDaemons:
             end_orphans([self.directory.path])
         self.directory.prepare(store, discard=discard_state)
         secret_file = {yarnling.CLUSTER_SECRET_FILE.key: str(self.directory.secret_file)}
-        self.configuration = self.configuration.overridden(secret_file, ORIGIN)
+        self.configuration = with_remote_logs(
+            self.configuration.overridden(secret_file, ORIGIN), self._settings, self.directory.path
+        )
         numbers = range(1, self.nodes_max + 1)
         self.directory.write_racks([self.directory.node(number, self._racks) for number in numbers])
         kind = LoopLauncher if self._loopback else Launcher

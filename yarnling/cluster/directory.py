@@ -9,6 +9,7 @@
     rm-state.sqlite               applications, with recovery; the next cluster with recovery resumes them
     logs/rm.log, logs/nm-1.log    the daemons' logs
     staging                       files that clients ship with applications
+    remote-logs                   aggregated logs, if aggregation is on
     nm-1/local, nm-1/userlogs     work directories and logs of containers
     conf-nm-1                     configuration of one node's containers, with network faults
 
@@ -38,6 +39,7 @@ from yarn.settings.scheduler import PREFIX
 from yarnling.cluster.processes import LOCK_FILE
 
 STATE_STORE = "rm-state.sqlite"
+REMOTE_LOGS = "remote-logs"
 CLIENT_FILES = CORE_SITE, MAPRED_SITE = "core-site.xml", "mapred-site.xml"
 """What Hadoop's own clients read besides yarn-site.xml."""
 HOLDER_BYTES_MAX = 4096

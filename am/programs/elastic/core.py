@@ -39,7 +39,7 @@ from yarn.states import ContainerExitStatus, FinalApplicationStatus
 EXIT_FAILED = 2
 """The AM's exit code if a task failed, or too many workers did."""
 FAILURES_ALLOWED_MIN = 3
-"""How many workers may fail at least (spark.yarn.max.executor.failures is max(3, twice the executors))."""
+"""How many workers may fail however few there are (spark.yarn.max.executor.failures is max(3, twice the executors))."""
 
 BLAMELESS = frozenset({ContainerExitStatus.SUCCESS, ContainerExitStatus.ABORTED, ContainerExitStatus.PREEMPTED})
 """Exit statuses of a worker that do not count as failures."""
@@ -66,7 +66,8 @@ class ElasticPlan(Struct, frozen=True):
 class SpoolScanned(Struct, frozen=True):
     """The state of the spool.
 
-    `busy` is {worker: number of tasks that it runs}; `failure` describes the first failed task, or "".
+    `waiting` and `ended` are numbers of tasks. `busy` is {worker: number of tasks that it runs}. `failure` describes
+    the first failed task; it is "" if none has failed.
     """
 
     waiting: int
@@ -178,7 +179,7 @@ class Elastic(ApplicationCore[ElasticEvent, ElasticAction]):
                 self._dispatcher.emit(RequeueTasks(worker))
 
     def _end_of_stage(self) -> int:
-        """The number of tasks that have ended once all stages started so far are finished."""
+        """The number of tasks in all stages started so far; the current stage is over when that many have ended."""
         return self._ends[self._stage - 1] if self._stage else 0
 
     def _start_stage(self) -> None:

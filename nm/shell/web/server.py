@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from nm.core.container import NMContainer, NMContainerState
 from nm.shell.node_manager import NodeManager
 from nm.shell.web import node
+from nm.shell.web.beans import NodeManagerBeans
 from nm.shell.web.logs import OpenLog, log_document, log_files, open_log
 from nm.shell.web.node import NodeView
 from wire.address import Address
@@ -28,12 +29,16 @@ from wire.web.errors import PlainRefusal, WebException, bad_request, number_form
 from wire.web.records import parse_long
 from wire.web.request import WebRequest
 from wire.web.server import WebServer
+from wire.web.site import site_rows
 from yarn.configuration import Configuration
 from yarn.ids import ContainerId
+from yarn.machine import StateChanged
 from yarn.settings import nodemanager
 from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
 
 BASE = "/ws/v1/node"
+PAGE = "/node"
+"""Where Hadoop has its web pages."""
 _CONTENT_TYPES = {"text": "text/plain", "octet-stream": "application/octet-stream"}
 _NOT_STARTED = (NMContainerState.NEW, NMContainerState.LOCALIZING, NMContainerState.SCHEDULED)
 UNKNOWN_CONTAINER = (
@@ -58,7 +63,17 @@ class NodeManagerWeb:
     async def start(self, manager: NodeManager, log_dirs: tuple[str, ...]) -> None:
         """Answer requests about the node."""
         service = NodeService(self._conf, manager, log_dirs, self._started_ms)
-        await self._server.start(WebApplication(service.rows(), AccessCheck(self._conf, [self._address.host])))
+        rest, noted = list(service.rows()), manager.shell.state_changed
+        beans = NodeManagerBeans(service.view)
+
+        def note(change: StateChanged) -> None:
+            if noted is not None:
+                noted(change)
+            beans.state_changed(change)
+
+        manager.shell.state_changed = note
+        rows = [*rest, *site_rows(f"NodeManager {manager.node_id}", PAGE, rest, beans)]
+        await self._server.start(WebApplication(rows, AccessCheck(self._conf, [self._address.host])))
 
     async def stop(self) -> None:
         await self._server.stop()
@@ -71,7 +86,7 @@ class NodeService:
         self._core = manager.core
         self._log_dirs = log_dirs
         self._owner = getpass.getuser()
-        self._view = NodeView(
+        self.view = NodeView(
             manager.core,
             manager.node_id,
             manager.facts,
@@ -93,26 +108,27 @@ class NodeService:
         yield Row("GET", f"{container}/logs", self.logs)
         for path in (f"{container}/logs/{{filename}}", f"{BASE}/containerlogs/{{containerid}}/{{filename}}"):
             yield Row("GET", path, self.log, (TEXT,))
-        yield Row("GET", f"{BASE}/auxiliaryservices", _no_manifest)
+        for method in ("GET", "PUT"):
+            yield Row(method, f"{BASE}/auxiliaryservices", _no_manifest)
         yield Row("GET", f"{BASE}/resources/{{resourcename}}", _no_plugin, (JSON,))
 
     async def info(self, request: WebRequest) -> Answer:
-        return Answer(node.node_info(self._view))
+        return Answer(node.node_info(self.view))
 
     async def apps(self, request: WebRequest) -> ListAnswer:
-        return ListAnswer("apps", "app", node.applications(self._view, request.first("state"), request.first("user")))
+        return ListAnswer("apps", "app", node.applications(self.view, request.first("state"), request.first("user")))
 
     async def app(self, request: WebRequest) -> Answer:
-        return Answer(node.application(self._view, request.path["appid"]))
+        return Answer(node.application(self.view, request.path["appid"]))
 
     async def containers(self, request: WebRequest) -> ListAnswer:
         base = _base(request)
         found = tuple(self._core.containers.values())
-        return ListAnswer("containers", "container", (node.container_element(self._view, one, base) for one in found))
+        return ListAnswer("containers", "container", (node.container_element(self.view, one, base) for one in found))
 
     async def container(self, request: WebRequest) -> Answer:
-        found = node.find_container(self._view, request.path["containerid"])
-        return Answer(Document("container", node.container_element(self._view, found, _base(request))))
+        found = node.find_container(self.view, request.path["containerid"])
+        return Answer(Document("container", node.container_element(self.view, found, _base(request))))
 
     async def logs(self, request: WebRequest) -> Answer:
         container_id = node.parse_container_id(request.path["containerid"])
@@ -123,7 +139,7 @@ class NodeService:
             message = f"org.apache.hadoop.yarn.webapp.NotFoundException: java.lang.Exception: {refusal.text}"
             raise WebException(500, "javax.ws.rs.WebApplicationException", message) from None
         files = await asyncio.to_thread(log_files, self._log_dirs, container_id)
-        return Answer(log_document(files, container_id, self._view.node_id))
+        return Answer(log_document(files, container_id, self.view.node_id))
 
     async def log(self, request: WebRequest) -> StreamAnswer:
         container_id, name = self._log_id(request), request.path["filename"]
@@ -134,7 +150,7 @@ class NodeService:
             raise PlainRefusal(404, "java.lang.Exception: Cannot find this log on the local disk.")
         container = self._core.containers.get(container_id)
         running = container is not None and container.machine.state is NMContainerState.RUNNING
-        log = OpenLog(descriptor, name, container_id, self._view.node_id, running=running, size=size)
+        log = OpenLog(descriptor, name, container_id, self.view.node_id, running=running, size=size)
         return StreamAnswer(log.parts(), log.length, f"{content_type}; charset=utf-8", log.close)
 
     def _log_id(self, request: WebRequest) -> ContainerId:

@@ -15,7 +15,7 @@ from rm.core.applications import RMApp, RMAppAttempt
 from rm.core.context import RMContext
 from rm.core.events import Asker
 from rm.core.reports.launch_diagnostics import launch_diagnostics
-from rm.core.states import COMPLETED_APP_STATES, RMAppAttemptState, RMAppState
+from rm.core.states import COMPLETED_APP_STATES, FINAL_APP_STATES, RMAppAttemptState, RMAppState
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
 from yarn.applications import (
     DEFAULT_PARTITION,
@@ -37,7 +37,6 @@ from yarn.states import (
     ApplicationsRequestScope,
     ContainerState,
     FinalApplicationStatus,
-    LogAggregationStatus,
     YarnApplicationAttemptState,
     YarnApplicationState,
 )
@@ -141,7 +140,7 @@ def _application_report(context: RMContext, app: RMApp, asker: Asker | None) -> 
         lifetime_ends=UNLIMITED if app.lifetime_ends_ms is None else format_iso8601(app.lifetime_ends_ms),
         lifetime_remaining_s=_remaining_lifetime_s(app),
     )
-    return report if attempt is None or not is_shown else _with_attempt(report, attempt)
+    return report if attempt is None or not is_shown else _with_attempt(report, app, attempt)
 
 
 def _label_expression(label: str | None) -> str:
@@ -157,7 +156,8 @@ def _remaining_lifetime_s(app: RMApp) -> int:
     return 0 if app.state in COMPLETED_APP_STATES else max(0, app.lifetime_ends_ms - app.context.now_ms) // 1000
 
 
-def _with_attempt(report: ApplicationReport, attempt: RMAppAttempt) -> ApplicationReport:
+def _with_attempt(report: ApplicationReport, app: RMApp, attempt: RMAppAttempt) -> ApplicationReport:
+    """Add what is known of the current attempt. A report without an attempt has no log aggregation status either."""
     return replace(
         report,
         current_attempt_id=attempt.attempt_id,
@@ -167,7 +167,9 @@ def _with_attempt(report: ApplicationReport, attempt: RMAppAttempt) -> Applicati
         original_tracking_url=attempt.original_tracking_url,
         diagnostics=report.diagnostics or attempt_diagnostics(attempt),
         progress=attempt.progress,
-        log_aggregation=LogAggregationStatus.DISABLED,
+        log_aggregation=app.log_aggregation.status(
+            is_over=app.state in FINAL_APP_STATES, finish_ms=app.finish_ms, now_ms=app.context.now_ms
+        ),
     )
 
 

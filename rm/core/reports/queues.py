@@ -109,8 +109,8 @@ def _partition(queue: CSQueue, label: str) -> QueuePartition:
 
 def _applications_below(context: RMContext, queue: CSQueue, asker: Asker | None) -> tuple[ApplicationReport, ...]:
     """The applications in the queue and all queues below it, in the order of submission."""
-    paths = frozenset(leaf.path for leaf in _leaves(queue))
-    live = frozenset(attempt_id.application_id for leaf in _leaves(queue) for attempt_id in leaf.attempts)
+    paths = frozenset(leaf.path for leaf in leaves_of(queue))
+    live = frozenset(attempt_id.application_id for leaf in leaves_of(queue) for attempt_id in leaf.attempts)
     found = reports.applications(
         context, ApplicationFilter(queues=paths, scope=ApplicationsRequestScope.VIEWABLE), asker
     )
@@ -123,7 +123,7 @@ def queue_statistics(context: RMContext, queue: CSQueue) -> QueueStatistics:
     Finished applications are counted as long as the RM remembers them. Running ones are those that the scheduler has
     activated. Amounts are those of nodes without a label.
     """
-    leaves = list(_leaves(queue))
+    leaves = list(leaves_of(queue))
     states = _states(context, frozenset(leaf.path for leaf in leaves))
     attempts = [attempt for leaf in leaves for attempt in leaf.attempts.values()]
     used, reserved, pending = queue.usage.used(NO_LABEL), queue.reserved_metric, queue.usage.pending(NO_LABEL)
@@ -161,7 +161,7 @@ def _with_all_below(queue: CSQueue) -> Iterable[CSQueue]:
             yield from _with_all_below(child)
 
 
-def _leaves(queue: CSQueue) -> Iterable[LeafQueue]:
+def leaves_of(queue: CSQueue) -> Iterable[LeafQueue]:
     return (below for below in _with_all_below(queue) if isinstance(below, LeafQueue))
 
 

@@ -217,6 +217,9 @@ def complete_in_queue(
     if removed:
         leaf.active.usage_changed(application)
         unbook(leaf, application, container, node.partition, container.container.resource)
+    if context.health is not None:
+        is_preempted = status.exit_status == ContainerExitStatus.PREEMPTED
+        context.health.note_end(leaf.path, node.node_id, container.id, is_preempted=is_preempted)
     if status.exit_status == ContainerExitStatus.PREEMPTED:
         # As in updateQueuePreemptionMetrics
         for queue in leaf.and_above():

@@ -69,7 +69,8 @@ class AutoCreatedLeafQueue(LeafQueue):
     def take(self, entitlement: Entitlement) -> None:
         """Set the leaf's shares, and the amounts computed from them (mergeCapacities).
 
-        The used capacity is not recomputed. Whether the leaf has a guarantee affects its order among siblings at once.
+        The used capacity is not recomputed. The leaf's place among its siblings changes at once, because it depends on
+        whether the leaf has a guarantee.
         """
         own, whole = self.capacities.default, self.context.partition_resource(NO_LABEL)
         own.capacity, own.maximum_capacity = entitlement.capacity, entitlement.maximum_capacity
@@ -97,7 +98,7 @@ class AutoCreatedLeafQueue(LeafQueue):
             self.update_used_capacity(partition)
 
     def configured_in_full(self) -> None:
-        """Use the configured amounts again."""
+        """Use the configured minimum again, as before `forget_minimum`."""
         self._minimum = {}
 
     def forget_minimum(self) -> None:
@@ -133,7 +134,11 @@ class ManagedParentQueue(ParentQueue):
         self._activated = 0.0
 
     def load_template(self, configuration: QueueConfiguration) -> None:
-        """Apply the template; a refresh does this first, so that amounts are compared with the old ones."""
+        """Apply the leaf template of `configuration`.
+
+        A refresh does this before it reconfigures the queue, so the template's amounts are divided by the queue's old
+        ones.
+        """
         assert configuration.managed is not None
         self.managed = configuration.managed
         self.template = QueueCapacities(self.context.none)
@@ -163,7 +168,7 @@ class ManagedParentQueue(ParentQueue):
         return f32(self.template.default.absolute_capacity + total) > own
 
     def restart(self, applications: ApplicationTable) -> None:
-        """Give guarantees to leaves with applications, after a refresh has taken them from all leaves."""
+        """Give guarantees to the leaves that have applications, after a refresh has taken all guarantees away."""
         self._active.clear()
         self._activated = 0.0
         self.run_round(applications)
@@ -232,7 +237,10 @@ class ManagedParentQueue(ParentQueue):
         return Entitlement(0.0, self.template.default.maximum_capacity, 0.0, 0.0)
 
     def _update_template(self) -> None:
-        """Compute the template's absolute shares from the queue's present shares; a share of 0 leaves the old one."""
+        """Compute the template's absolute shares from the queue's present absolute shares.
+
+        Where the template's share of the queue is 0, its absolute share keeps its old value.
+        """
         share, own = self.template.default, self.capacities.default
         if share.capacity > 0:
             share.absolute_capacity = f32(share.capacity * own.absolute_capacity)

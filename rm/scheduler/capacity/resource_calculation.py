@@ -50,7 +50,7 @@ def calculate_children(parent: ParentQueue) -> list[CapacityWarning]:
 
 
 def _update_shares(queue: CSQueue, parent: ParentQueue) -> None:
-    """Compute shares for all partitions with a configured capacity, even if the parent has none there."""
+    """Compute the queue's shares of each partition for which it has a configured capacity; its parent may have none."""
     for partition, configured in queue.configuration.capacities.items():
         if not queue.context.started_in_legacy_mode or CapacityUnit.ABSOLUTE in configured.vector.units:
             _derive_shares(queue, parent, partition)
@@ -59,7 +59,7 @@ def _update_shares(queue: CSQueue, parent: ParentQueue) -> None:
 
 
 class _Amounts:
-    """The amounts of a child for each resource type. Without a vector the child keeps its old amounts."""
+    """The amounts of a child for each resource type. A child without a capacity vector keeps its old amounts."""
 
     __slots__ = ("high", "low", "maximum_vector", "vector")
 
@@ -74,8 +74,9 @@ class _Amounts:
 class _Division:
     """Divides one resource type of a parent among its children.
 
-    `whole`: the partition's amount. `own`, `own_maximum`: the parent's. `left`: what is left now. `batch`: what was
-    left when the current round began; percentages and weights are fractions of it.
+    `_whole` is the partition's amount of the type, `_own` and `_own_maximum` are the parent's guarantee and maximum.
+    `_left` is what is left of `_own` now, `_batch` what was left when the current round began; percentages and weights
+    are fractions of `_batch`.
     """
 
     __slots__ = (
@@ -160,9 +161,10 @@ class _Division:
         return self._whole * (java_quotient(self._own_maximum, self._whole) * entry.amount / 100)
 
     def _within_bounds(self, child: CSQueue, amounts: _Amounts, low: float, high: float) -> tuple[float, float]:
-        """Limit an amount: zero if there is no memory, at most the maximum, at most what is left.
+        """Limit a child's guarantee `low` and maximum `high`; returns both.
 
-        Source: validateCalculatedResources.
+        The guarantee is zero if the child has no memory; it is at most the child's maximum, and at most what is left.
+        The maximum is at most the parent's. Source: validateCalculatedResources.
         """
         bound = float(self._own_maximum)
         if self._name != MEMORY_MB and amounts.low[0] == 0:
@@ -182,7 +184,7 @@ class _Division:
         return low, high
 
     def _ratio_of_amounts(self) -> float:
-        """The scaling factor of the children's amounts (32 bits); 1 while the parent has enough."""
+        """The factor that scales the children's configured amounts down, a 32-bit float; 1 if the parent has enough."""
         total = 0
         for amounts in self._children.values():
             entry = amounts.vector.entries.get(self._name)
@@ -210,7 +212,7 @@ class _Division:
 
 
 def _rounded(amount: float, unit: CapacityUnit) -> float:
-    """Round an amount: weights, which come last, to the nearest, others down (DefaultQueueResourceRoundingStrategy)."""
+    """Round an amount down; for a weight, to the nearest integer (DefaultQueueResourceRoundingStrategy)."""
     if not math.isfinite(amount):
         # Java's Math.round turns NaN into 0.
         return 0.0 if unit is CapacityUnit.WEIGHT and amount != amount else amount
@@ -219,7 +221,9 @@ def _rounded(amount: float, unit: CapacityUnit) -> float:
 
 
 def _normalize_weights(children: dict[CSQueue, _Amounts], partition: str) -> None:
-    """Set the normalised weight: the mean of a queue's shares of the weights (WeightQueueCapacityCalculator).
+    """Set each child's normalised weight (WeightQueueCapacityCalculator).
+
+    It is the mean, over the resource types, of the child's share of all children's weights.
 
     Runs only after a refresh out of legacy queue mode, and has an effect only after a refresh back to it.
     """

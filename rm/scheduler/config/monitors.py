@@ -42,10 +42,11 @@ class IntraQueueSettings(Struct, frozen=True):
 class PreemptionSettings(Struct, frozen=True):
     """Settings of the ProportionalCapacityPreemptionPolicy. Times in ms.
 
-    `enabled`: rounds run. `total_per_round`: the fraction of the cluster that one round may preempt. `queue_priority`:
-    containers of queues with lower priority are preempted for reservations of queues with higher priority. `surgical`:
-    nodes with a reservation are examined one by one. `counts_reserved`: reserved resources count as demand. `balances`:
-    queues above their guarantees are balanced, too; their victims get `balance_wait_ms`.
+    `enabled`: the policy runs. `total_per_round`: the fraction of the cluster that one round may preempt.
+    `queue_priority`: containers of queues with lower priority are preempted for reservations of queues with higher
+    priority. `surgical`: nodes with a reservation are examined one by one. `counts_reserved`: reserved resources count
+    as demand. `balances`: queues above their guarantees are balanced, too. A container that is preempted for this is
+    killed after `balance_wait_ms`, or after `wait_before_kill_ms` if `balance_wait_ms` is 0.
     """
 
     enabled: bool
@@ -68,12 +69,12 @@ class PreemptionSettings(Struct, frozen=True):
 
 
 def runs(reader: Reader, policy: str) -> bool:
-    """True if the policy runs."""
+    """True if the configuration enables monitors and lists the policy."""
     return policy in _named(reader) and reader.value(scheduler.MONITOR_ENABLE)
 
 
 def refuse_unknown_policies(reader: Reader) -> None:
-    """Add a fault for each policy that is named but not supported."""
+    """Add an error to the reader's faults for each policy that is listed in the configuration but not supported."""
     if not reader.value(scheduler.MONITOR_ENABLE):
         return
     for policy in _named(reader):

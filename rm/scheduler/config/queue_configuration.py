@@ -25,7 +25,10 @@ class ApplicationLifetime(Struct, frozen=True):
     is_default_specified: bool
 
     def of(self, requested_s: int) -> int:
-        """The lifetime of an application that requests `requested_s` (<= 0: none); <= 0 = no limit."""
+        """The lifetime in seconds of an application that requests `requested_s`. 0 or less means that it requests none.
+
+        A result of 0 or less means that there is no limit.
+        """
         if requested_s <= 0:
             return self.default_s
         return requested_s if self.maximum_s <= 0 else min(requested_s, self.maximum_s)
@@ -99,10 +102,11 @@ class QueueConfiguration(Struct, frozen=True):
     queue above, or because preemption is off. `intra_queue_preemption_off`: applications of this queue may not preempt
     one another, because of its own key or that of a queue above.
 
-    `is_dynamic`: created on demand by a parent with `creation`. `is_auto_created`: created by a parent with `managed`.
-    `is_plan`: reservable (PlanQueue). `accessible_labels`: `("*",)` = all. `default_label`: the label of resource
-    requests without one; None = not configured. `exclusive_partitions`: partitions with application lists of their own,
-    in the ordering policy fifo-with-partitions.
+    `is_dynamic`: a parent whose `creation` is enabled created the queue on demand. `is_auto_created`: a parent whose
+    `managed` is not None did. `is_plan`: the queue is reservable (PlanQueue). `accessible_labels`: `("*",)` = all.
+    `default_label`: the label of resource requests without one; None = not configured. `exclusive_partitions`: with the
+    ordering policy fifo-with-partitions, applications submitted with the label of such a partition are offered only its
+    nodes, and its nodes are offered only to them.
     """
 
     path: str

@@ -7,6 +7,7 @@ from enum import Enum
 
 from rm.scheduler.config.checks import CapacityComparator
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration, make_calculator
+from rm.scheduler.model.health import SchedulerHealth
 from rm.scheduler.model.killable import KillableContainers
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.node_labels import NodeLabels
@@ -47,6 +48,8 @@ class SchedulerContext:
 
     `pending_miscounted`: an AM requested a negative number of containers, or more vcores than 32 bits hold. From then
     on the pending amounts are wrong, as in Hadoop.
+
+    `health`: None unless reports need it.
     """
 
     __slots__ = (
@@ -54,6 +57,7 @@ class SchedulerContext:
         "change_count",
         "cluster_resource",
         "epoch",
+        "health",
         "killables",
         "labels",
         "minimum_allocation",
@@ -84,6 +88,7 @@ class SchedulerContext:
         self.nodes_peak = 0
         self.now_ms = 0
         self.epoch = 0
+        self.health: SchedulerHealth | None = None
         self.placing_from_ms: int | None = None
         self.releases_remembered_until_ms = 0
         self.change_count = 0

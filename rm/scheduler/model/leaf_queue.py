@@ -23,7 +23,9 @@ from yarn.resource import Resource
 
 
 class LeafQueue(CSQueue):
-    """A leaf queue. Its `active` applications are offered nodes, its `pending` ones wait for activation (AM limit).
+    """A leaf queue.
+
+    The scheduler offers nodes to its `active` applications. Its `pending` ones wait for activation (AM limit).
 
     `runnable`: active and pending ones. `held_back`: applications that wait because of max-parallel-apps until another
     one ends. `borrowed` {partition: {id: container whose request had no label}}: these may be preempted for requests of
@@ -80,7 +82,7 @@ class LeafQueue(CSQueue):
 
     @property
     def active_count(self) -> int:
-        """The number of applications that are offered nodes."""
+        """The number of active applications: those to which the scheduler offers nodes."""
         return len(self.active)
 
     @property
@@ -110,12 +112,12 @@ class LeafQueue(CSQueue):
         return list(dict.fromkeys((*self.configuration.accessible_labels, NO_LABEL)))
 
     def store_current_limit(self, limit: Resource) -> None:
-        """Set the limit for the current visit."""
+        """Set the limit for the current visit of a node."""
         self.current_limit = limit
         self.context.note_change()
 
     def store_copied_limit(self) -> None:
-        """Copy the current limit."""
+        """Set `copied_limit` to `current_limit`."""
         self.copied_limit = self.current_limit
         self.context.note_change()
 
@@ -128,7 +130,7 @@ class LeafQueue(CSQueue):
     def last_refusals(self, application: FiCaSchedulerApp) -> dict[NodeId, Refusal]:
         """{node: why the application was last refused there}, oldest first.
 
-        A refusal of the user counts as one of the application while the application has pending requests.
+        While the application has pending requests, refusals because of its user count, too.
         """
         own = application.refusals.by_node()
         user = self.users.users.get(application.user)

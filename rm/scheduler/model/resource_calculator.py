@@ -34,11 +34,11 @@ class ResourceCalculator(ABC):
 
     @abstractmethod
     def ratio(self, a: Resource, b: Resource) -> float:
-        """a / b, 32 bits; 0 / 0 = 0, x / 0 = infinity."""
+        """a / b as a 32-bit float; 0 / 0 = 0, x / 0 = infinity."""
 
     @abstractmethod
     def divide(self, cluster: Resource, numerator: Resource, denominator: Resource) -> float:
-        """numerator / denominator as shares of the cluster, 32 bits."""
+        """The numerator's share of the cluster divided by the denominator's, as a 32-bit float."""
 
     @abstractmethod
     def available_containers(self, available: Resource, required: Resource) -> int:
@@ -70,11 +70,11 @@ class ResourceCalculator(ABC):
 
     @abstractmethod
     def round_up(self, resource: Resource, step: Resource) -> Resource:
-        """The next multiple of `step`."""
+        """Each amount, rounded up to a multiple of `step`. A multiple of `step` stays as it is."""
 
     @abstractmethod
     def round_down(self, resource: Resource, step: Resource) -> Resource:
-        """The nearest multiple of `step` towards zero (normalizeDown is the same)."""
+        """Each amount, rounded towards zero to a multiple of `step` (Hadoop's normalizeDown is the same)."""
 
     @abstractmethod
     def divide_and_ceil(self, resource: Resource, by: float) -> Resource:
@@ -159,7 +159,7 @@ class DefaultResourceCalculator(ResourceCalculator):
     def divide_and_ceil_by(self, resource: Resource, by: int) -> Resource:
         return of_memory(divide_up(resource.memory_mb, by))
 
-    # These return the same as with `compare`, without a second call: they run several times for each container.
+    # The base class has these, too. Here they do not call `compare`, because they run several times for each container.
 
     def less(self, cluster: Resource, a: Resource, b: Resource) -> bool:
         return a.memory_mb < b.memory_mb
@@ -301,7 +301,7 @@ def _shares(cluster: Resource, resource: Resource) -> list[float]:
 
 
 def _largest_share(cluster: Resource, resource: Resource) -> float:
-    """Ignores types that the cluster does not have, and negative shares."""
+    """The largest of the shares; types that the cluster does not have, and negative shares, are ignored."""
     return max([0.0, *(share for share in _shares(cluster, resource) if share != math.inf)])
 
 

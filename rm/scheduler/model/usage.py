@@ -33,7 +33,7 @@ class PartitionUsage:
         self.user_am_limit = none
 
     def change_pending(self, amount: Resource) -> bool:
-        """Add to what is requested; True if the sum was miscounted, as in Hadoop.
+        """Add `amount` to `pending`. Returns True if vcores did not fit in 32 bits and the sum is wrong, as in Hadoop.
 
         Resources.add clones its first operand, and a clone keeps vcores in 32 bits (Resource.castToIntSafely).
         """
@@ -124,9 +124,10 @@ class PartitionCapacities:
     """A queue's shares of one partition (32-bit floats, fractions of 1) and the resulting amounts.
 
     `capacity` and `maximum_capacity` are fractions of the parent's, the absolute ones of the whole partition.
-    `used_capacity` is used / guaranteed and may be above 1; both used ones are as of the last booking or change of the
-    cluster. `effective_minimum` is guaranteed, `effective_maximum` the upper bound, `effective_maximum_down` the same
-    rounded down to whole containers. Usage is divided by `guarantee_floor`: the guarantee, but at least one container.
+    `used_capacity` is used / guaranteed and may be above 1; both used capacities are as of the last booking or change
+    of the cluster. `effective_minimum` is guaranteed, `effective_maximum` is the upper bound, `effective_maximum_down`
+    the upper bound rounded down to whole containers. Usage is divided by `guarantee_floor`: the guarantee, but at least
+    one container.
     """
 
     __slots__ = (
@@ -218,9 +219,9 @@ class ResourceLimits:
     """The limits of a queue in one visit (Hadoop's ResourceLimits).
 
     `limit`: the most that the queue may use. `headroom` is set by the queue's own check (limit - used).
-    `blocked_headroom` is set by a parent: headroom that an earlier child could not use and that later children must
-    leave to it. `amount_needed_unreserve` is set by the user check: how much must be unreserved elsewhere to stay
-    within the user's limit.
+    `blocked_headroom` is set by a parent, which offers a node to its children in turn. It is the headroom of
+    children that failed on their own limits; the children that follow may not use it. `amount_needed_unreserve` is
+    set by the user check: how much must be unreserved elsewhere to stay within the user's limit.
     """
 
     __slots__ = ("amount_needed_unreserve", "blocked_headroom", "headroom", "limit")
@@ -232,11 +233,11 @@ class ResourceLimits:
         self.blocked_headroom: Resource | None = None
 
     def net_limit(self) -> Resource:
-        """The limit minus the headroom that is kept for earlier children."""
+        """The limit minus `blocked_headroom`."""
         return self.limit if self.blocked_headroom is None else self.limit - self.blocked_headroom
 
     def add_blocked_headroom(self, amount: Resource) -> None:
-        """Reserve `amount` more of the limit for an earlier child."""
+        """Keep `amount` more of the limit for a child that was offered the node and failed on its own limit."""
         self.blocked_headroom = amount if self.blocked_headroom is None else self.blocked_headroom + amount
 
 

@@ -19,6 +19,7 @@ from rm.scheduler.capacity.booking import (
 from rm.scheduler.capacity.limits import note_user_limit
 from rm.scheduler.model.application import ApplicationTable, FiCaSchedulerApp
 from rm.scheduler.model.context import RESPECT, SchedulerContext
+from rm.scheduler.model.health import SchedulerHealth
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.refusals import Reason
@@ -35,6 +36,15 @@ from rm.scheduler.placement.allocator import Proposal, UnneededReservation
 from rm.scheduler.placement.container_updates import keep_temporary
 from yarn.containers import Container
 from yarn.resource import Resource
+
+
+def _note(health: SchedulerHealth, proposal: Proposal, now_ms: int) -> None:
+    """Count the proposal, for reports."""
+    queue, node_id, size = proposal.application.leaf.path, proposal.node.node_id, proposal.resource
+    if proposal.is_allocation:
+        health.note_allocation(queue, node_id, proposal.kind, size, now_ms)
+    else:
+        health.note_reservation(queue, node_id, size, now_ms)
 
 
 class Commit:
@@ -65,6 +75,8 @@ class Commit:
             self._reserve(proposal)
         else:
             self._reserve_again(proposal, proposal.reserved)
+        if context.health is not None:
+            _note(context.health, proposal, context.now_ms)
         return True
 
     def release(self, unneeded: UnneededReservation) -> None:

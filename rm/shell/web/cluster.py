@@ -8,6 +8,7 @@ from __future__ import annotations
 from rm.core.context import RMContext
 from rm.core.reports.nodes import cluster_metrics
 from rm.core.reports.queues import queue_statistics
+from rm.shell.web.counters import AppCounts
 from rm.shell.web.queues import root_queue
 from wire.web.document import Document, Element, Style
 from wire.web.records import resource_element, versions
@@ -43,8 +44,11 @@ def user_info(login_user: str, user: str) -> Document:
     return Document("userInfo", Element({"rmLoginUser": login_user, "requestedUser": user}), Style.UNWRAPPED)
 
 
-def metrics(context: RMContext) -> Document:
-    """The answer to /ws/v1/cluster/metrics: of the partition without label, except where the name says otherwise."""
+def metrics(context: RMContext, counts: AppCounts) -> Document:
+    """The answer to /ws/v1/cluster/metrics: of the partition without label, except where the name says otherwise.
+
+    `counts`: applications since the start.
+    """
     scheduler = context.scheduler
     root, nodes = root_queue(context), cluster_metrics(context)
     queue = queue_statistics(context, root)
@@ -53,12 +57,12 @@ def metrics(context: RMContext) -> Document:
         used, reserved = used + root.usage.used(partition), reserved + root.usage.reserved(partition)
     total_mb = queue.available_memory_mb + queue.allocated_memory_mb + queue.reserved_memory_mb
     total_vcores = queue.available_vcores + queue.allocated_vcores + queue.reserved_vcores
-    utilized_mb, utilized_vcores = _utilization(context)
+    utilized_mb, utilized_vcores = utilization(context)
     return Document(
         "clusterMetrics",
         Element(
             {
-                **_applications_and_amounts(queue),
+                **_applications_and_amounts(queue, counts),
                 "totalMB": total_mb,
                 "utilizedMB": 0,  # ClusterMetricsInfo never sets it
                 "totalVirtualCores": total_vcores,
@@ -102,14 +106,14 @@ def scheduler_overview(context: RMContext) -> Document:
     )
 
 
-def _applications_and_amounts(queue: QueueStatistics) -> dict[str, int]:
+def _applications_and_amounts(queue: QueueStatistics, counts: AppCounts) -> dict[str, int]:
     return {
-        "appsSubmitted": queue.apps_submitted,
-        "appsCompleted": queue.apps_completed,
+        "appsSubmitted": counts.submitted,
+        "appsCompleted": counts.completed,
         "appsPending": queue.apps_pending,
         "appsRunning": queue.apps_running,
-        "appsFailed": queue.apps_failed,
-        "appsKilled": queue.apps_killed,
+        "appsFailed": counts.failed,
+        "appsKilled": counts.killed,
         "reservedMB": queue.reserved_memory_mb,
         "availableMB": queue.available_memory_mb,
         "allocatedMB": queue.allocated_memory_mb,
@@ -137,7 +141,7 @@ def _node_counts(nodes: ClusterMetrics) -> dict[str, int]:
     return {"totalNodes": sum(counts.values()), **counts}
 
 
-def _utilization(context: RMContext) -> tuple[int, int]:
+def utilization(context: RMContext) -> tuple[int, int]:
     """(MB, vcores) in use on all nodes, as last reported, scaled to what each node offers (RMNodeImpl)."""
     memory_mb = vcores = 0
     for node in context.nodes.values():

@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 from rm.core.context import RMContext
+from rm.scheduler.model.health import LastOperation, SchedulerHealth
 from wire.web.document import Element, many
 from wire.web.records import resource_element
+from yarn.resource import Resource
 
-_OPERATIONS = ("last-allocation", "last-release", "last-preemption", "last-reservation")
-_DETAILS = ("releases", "allocations", "reservations")
+UNAVAILABLE = "N/A"
 
 
 def health_element(context: RMContext) -> Element:
-    """The last operations and the amounts of the last run."""
-    nothing = resource_element(context.scheduler.context.none)
+    """The last operations, and what the last visit of a node placed; nothing of it if it is not recorded."""
+    none = context.scheduler.context.none
+    health = context.scheduler.context.health or SchedulerHealth(none)
+    is_last = health.run_ms == context.now_ms
     return Element(
         {
             "lastrun": context.now_ms,
             "operationsInfo": many(
-                Element({"operation": name, "nodeId": "N/A", "containerId": "N/A", "queue": "N/A"})
-                for name in _OPERATIONS
+                [
+                    _operation("last-allocation", health.allocation),
+                    _operation("last-release", health.release),
+                    _operation("last-preemption", health.preemption),
+                    _operation("last-reservation", health.reservation),
+                ]
             ),
-            "lastRunDetails": many(Element({"operation": name, "count": 0, "resources": nothing}) for name in _DETAILS),
+            "lastRunDetails": many(
+                [
+                    _detail("releases", 0, none),
+                    _detail("allocations", *(health.run_allocated if is_last else (0, none))),
+                    _detail("reservations", *(health.run_reserved if is_last else (0, none))),
+                ]
+            ),
         }
     )
+
+
+def _operation(name: str, last: LastOperation) -> Element:
+    places = {"nodeId": last.node_id, "containerId": last.container_id, "queue": last.queue}
+    known = {field: UNAVAILABLE if value is None else str(value) for field, value in places.items()}
+    return Element({"operation": name, **known})
+
+
+def _detail(name: str, count: int, amount: Resource) -> Element:
+    return Element({"operation": name, "count": count, "resources": resource_element(amount)})

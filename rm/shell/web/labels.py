@@ -12,6 +12,7 @@ from wire.web.errors import bad_request, forbidden, illegal_argument
 from wire.web.records import resource_element
 from yarn.applications import DEFAULT_PARTITION
 from yarn.ids import NodeId
+from yarn.java.hash_order import hash_order, string_hash
 from yarn.nodes import NodeLabel
 from yarn.resource import Resource
 from yarn.states import QueueACL
@@ -19,8 +20,9 @@ from yarn.states import QueueACL
 
 def cluster_labels(context: RMContext) -> Document:
     """The labels of the cluster, with what their nodes have."""
-    found = context.scheduler.labels.cluster_labels()
-    return _labels(_label(label, resource=_of_label(context, label.name)) for label in found)
+    found = {label.name: label for label in context.scheduler.labels.cluster_labels()}
+    ordered = hash_order(found, string_hash, concurrent=True)
+    return _labels(_label(found[name], resource=_of_label(context, name)) for name in ordered)
 
 
 def rm_labels(context: RMContext) -> Document:
@@ -33,7 +35,7 @@ def rm_labels(context: RMContext) -> Document:
                 "activeNMs": context.scheduler.labels.active_count(name),
             }
         )
-        for name, exclusive in known.items()
+        for name, exclusive in sorted(known.items())
     )
 
 

@@ -5,7 +5,8 @@ Functions of the core's context that change nothing. Shares are percentages here
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -24,8 +25,7 @@ from wire.web.records import resource_element
 from yarn.configuration import Configuration, Entry
 from yarn.java.binary32 import f32
 from yarn.java.hash_order import hash_order, string_hash
-from yarn.resource import Resource
-from yarn.settings.scheduler import queue_key
+from yarn.settings.scheduler import PREFIX, queue_key
 from yarn.states import QueueACL
 
 _EPSILON = 1e-8
@@ -53,10 +53,10 @@ def root_queue(context: RMContext) -> ParentQueue:
     return root
 
 
-def scheduler_document(context: RMContext) -> Document:
-    """The scheduler with all its queues."""
+def scheduler_document(context: RMContext) -> Generator[None, None, Document]:
+    """The scheduler with all its queues, one at each step; queues may change between two of them."""
     root = root_queue(context)
-    children, _ = _children(context, root)
+    children, _ = yield from _children(context, root, leaf_templates(_source(context)))
     shares = root.capacities.at(NO_LABEL)
     info = Element(
         {
@@ -109,24 +109,36 @@ def usage_by_partition(usage: ResourceUsage, *, with_am: bool) -> Element:
 # Queues
 
 
-def _children(context: RMContext, parent: ParentQueue) -> tuple[Many, ContainerCounts]:
+Found: TypeAlias = "tuple[Element, ContainerCounts]"
+Templates: TypeAlias = dict[str, dict[str, Entry]]
+"""{path of a managed parent: {key below its leaf template: entry}}."""
+
+
+def _children(
+    context: RMContext, parent: ParentQueue, templates: Templates
+) -> Generator[None, None, tuple[Many, ContainerCounts]]:
     """Leaves first, as Hadoop writes them, and the containers of all."""
-    ordered = sorted(parent.children, key=lambda child: not isinstance(child, LeafQueue))
-    found = [_queue(context, child) for child in ordered]
+    found: list[Found] = []
+    for child in sorted(parent.children, key=lambda child: not isinstance(child, LeafQueue)):
+        found.append((yield from _queue(context, child, templates)))
     return many(element for element, _ in found), sum((counts for _, counts in found), ContainerCounts())
 
 
-def _queue(context: RMContext, queue: CSQueue) -> tuple[Element, ContainerCounts]:
+def _queue(context: RMContext, queue: CSQueue, templates: Templates) -> Generator[None, None, Found]:
+    template = _properties(templates.get(queue.path, {}))
     if isinstance(queue, LeafQueue):
         counts = _containers_of(queue)
-        fields = {**_common(context, queue, counts, None), **_leaf(queue)}
+        fields = {**_common(context, queue, counts, template, None), **_leaf(queue)}
+        yield
         return Element(fields, type="capacitySchedulerLeafQueueInfo"), counts
     assert isinstance(queue, ParentQueue)
-    children, counts = _children(context, queue)
-    return Element(_common(context, queue, counts, Element({"queue": children}))), counts
+    children, counts = yield from _children(context, queue, templates)
+    return Element(_common(context, queue, counts, template, Element({"queue": children}))), counts
 
 
-def _common(context: RMContext, queue: CSQueue, counts: ContainerCounts, children: Element | None) -> dict[str, Value]:
+def _common(
+    context: RMContext, queue: CSQueue, counts: ContainerCounts, template: Element, children: Element | None
+) -> dict[str, Value]:
     shares, configured = queue.capacities.at(NO_LABEL), queue.configuration
     return {
         "queuePath": queue.path,
@@ -159,7 +171,7 @@ def _common(context: RMContext, queue: CSQueue, counts: ContainerCounts, childre
         "queuePriority": configured.priority,
         "orderingPolicyInfo": configured.ordering_policy,
         "autoCreateChildQueueEnabled": configured.managed is not None,
-        "leafQueueTemplate": _leaf_template(_source(context), queue),
+        "leafQueueTemplate": template,
         **_kind(context, queue),
     }
 
@@ -315,17 +327,21 @@ def _mode(context: RMContext, queue: CSQueue) -> str:
 def _templates(configuration: Configuration, queue: CSQueue) -> dict[str, Value]:
     """The templates of a parent with auto-queue-creation-v2."""
     names = ("autoQueueTemplateProperties", "autoQueueParentTemplateProperties", "autoQueueLeafTemplateProperties")
-    if isinstance(queue, LeafQueue):
+    if isinstance(queue, LeafQueue) or not queue.configuration.creation.enabled:
         return dict.fromkeys(names, Element({}))
     parts = QueueTemplate(configuration, queue.path).parts
     return {name: _properties(part) for name, part in zip(names, parts, strict=True)}
 
 
-def _leaf_template(configuration: Configuration, queue: CSQueue) -> Element:
-    """The keys of the older kind of template, with their prefix `leaf-queue-template.`."""
-    prefix = queue_key(queue.path, LEAF_TEMPLATE)
-    found = {LEAF_TEMPLATE + key[len(prefix) :]: configuration.entry(key) for key in configuration.keys(prefix)}
-    return _properties({name: entry for name, entry in found.items() if entry is not None})
+def leaf_templates(configuration: Configuration) -> Templates:
+    """The older kind of templates, whose keys have the prefix `leaf-queue-template.`; all in one pass over the keys."""
+    found: Templates = {}
+    for key in configuration.keys(PREFIX):
+        path, dot, _ = key[len(PREFIX) :].partition(f".{LEAF_TEMPLATE}")
+        entry = configuration.entry(key) if dot else None
+        if entry is not None:
+            found.setdefault(path, {})[key[len(PREFIX) + len(path) + 1 :]] = entry
+    return found
 
 
 def _properties(entries: dict[str, Entry]) -> Element:
@@ -354,11 +370,3 @@ def all_queues(queue: CSQueue) -> Iterator[CSQueue]:
     if isinstance(queue, ParentQueue):
         for child in queue.children:
             yield from all_queues(child)
-
-
-def total_used(queue: CSQueue) -> Resource:
-    """What the queue uses on all partitions."""
-    used = queue.context.none
-    for partition in queue.usage.partitions():
-        used = used + queue.usage.used(partition)
-    return used

@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rm.core.resource_manager import ResourceManagerCore
+from rm.scheduler.model.health import SchedulerHealth
 from rm.shell.admin_service import AdminService
 from rm.shell.services import ClientService
+from rm.shell.web.beans import ResourceManagerBeans
+from rm.shell.web.counters import AppCounters
 from rm.shell.web.service import ReadService
 from rm.shell.web.writes import WriteService
 from wire.address import Address
 from wire.web.access import AccessCheck
-from wire.web.application import WebApplication
+from wire.web.application import Row, TextAnswer, WebApplication
+from wire.web.request import WebRequest
 from wire.web.server import WebServer
+from wire.web.site import ANYTHING, site_rows
 from yarn.configuration import Configuration
+from yarn.machine import StateChanged
 from yarn.settings import resourcemanager
 from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
+
+TITLE = "ResourceManager"
+PAGE = "/cluster"
+"""Where Hadoop has its web pages."""
 
 
 class ResourceManagerWeb:
@@ -30,13 +40,22 @@ class ResourceManagerWeb:
         admins: AdminService,
     ) -> None:
         address = Address.read(conf, resourcemanager.WEBAPP_ADDRESS)
-        rows = [
-            *ReadService(core, conf, clock).rows(),
+        scheduler = core.scheduler.context
+        scheduler.health = SchedulerHealth(scheduler.none)
+        self._counters = AppCounters(core.context)
+        beans = ResourceManagerBeans(core.context, self._counters, clock, core.context.settings.web_address)
+        rest = [
+            *ReadService(core, conf, clock, self._counters).rows(),
             *WriteService(core, conf, clock, clients, admins).rows(),
         ]
+        rows = [*rest, *site_rows(TITLE, PAGE, rest, beans), Row("GET", "/isActive", _is_active, ANYTHING)]
         self._application = WebApplication(rows, AccessCheck(conf, [address.host]))
         self._address = address
         self._server = WebServer(address, beyond_loopback=LISTEN_BEYOND_LOOPBACK.of(conf))
+
+    def state_changed(self, change: StateChanged) -> None:
+        """Count a transition."""
+        self._counters.note(change)
 
     async def start(self) -> dict[str, str]:
         """Answer requests; {configuration key: address as served}. Raises YarnException if the port is taken."""
@@ -46,3 +65,7 @@ class ResourceManagerWeb:
 
     async def stop(self) -> None:
         await self._server.stop()
+
+
+async def _is_active(request: WebRequest) -> TextAnswer:
+    return TextAnswer("I am Active!")

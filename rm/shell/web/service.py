@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from rm.core.applications import RMApp
 from rm.core.context import RMContext
 from rm.core.reports import applications as reports
+from rm.core.reports.queues import ROOT
 from rm.core.resource_manager import ResourceManagerCore
-from rm.shell.web import applications, attempts, cluster, filters, labels, nodes, queues
+from rm.shell.web import activities, applications, attempts, cluster, filters, labels, nodes, queues
 from rm.shell.web.applications import LIFETIME, AppView
+from rm.shell.web.counters import AppCounters
 from rm.shell.web.paths import APP, ATTEMPT, BASE, asker_of, node_or_host
-from wire.web.application import Answer, Handler, ListAnswer, Row
+from wire.web.application import Answer, BulkyAnswer, Handler, ListAnswer, Row
 from wire.web.document import Document
 from wire.web.errors import PlainRefusal, bad_request
 from wire.web.request import WebRequest
@@ -32,10 +35,13 @@ IMMUTABLE = {
 
 
 class ReadService:
-    """Everything that only reads. `clock`: the core's."""
+    """Everything that only reads. `clock`: the core's; `counters`: of applications since the start."""
 
-    def __init__(self, core: ResourceManagerCore, conf: Configuration, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, core: ResourceManagerCore, conf: Configuration, clock: Callable[[], int], counters: AppCounters
+    ) -> None:
         self._core = core
+        self._counters = counters
         self._clock = clock
         self._store_class = resourcemanager.STORE_CLASS.of(conf)
 
@@ -44,8 +50,8 @@ class ReadService:
         for path in (BASE, f"{BASE}/info"):
             yield self._get(path, lambda _: cluster.cluster_info(self._context, self._store_class))
         yield self._get(f"{BASE}/userinfo", lambda request: cluster.user_info(getpass.getuser(), request.user))
-        yield self._get(f"{BASE}/metrics", lambda _: cluster.metrics(self._context))
-        yield self._get(f"{BASE}/scheduler", lambda _: queues.scheduler_document(self._context))
+        yield self._get(f"{BASE}/metrics", lambda _: cluster.metrics(self._context, self._counters.below(ROOT)))
+        yield Row("GET", f"{BASE}/scheduler", self._scheduler)
         yield self._get(f"{BASE}/scheduler-overview", lambda _: cluster.scheduler_overview(self._context))
         yield Row("GET", f"{BASE}/nodes", self._nodes)
         yield self._get(f"{BASE}/nodes/{{nodeId}}", lambda request: nodes.node(self._context, request.path["nodeId"]))
@@ -54,7 +60,20 @@ class ReadService:
         yield self._get(APP, self._app)
         yield from self._app_rows()
         yield from self._label_rows()
+        yield from self._activity_rows()
         yield from _refused_rows()
+
+    def _activity_rows(self) -> Iterator[Row]:
+        base = f"{BASE}/scheduler"
+        for path, document in {
+            f"{base}/activities": activities.activities,
+            f"{base}/bulk-activities": activities.bulk_activities,
+            f"{base}/app-activities/{{appid}}": activities.app_activities,
+        }.items():
+            yield self._get(path, partial(self._activities, document))
+
+    def _activities(self, document: Callable[[RMContext, WebRequest, int], Document], request: WebRequest) -> Document:
+        return document(self._context, request, self._clock())
 
     def _label_rows(self) -> Iterator[Row]:
         yield self._get(f"{BASE}/get-node-labels", lambda _: labels.cluster_labels(self._context))
@@ -97,6 +116,9 @@ class ReadService:
 
     def _find(self, request: WebRequest) -> RMApp:
         return applications.find_app(self._context, request.path["appid"])
+
+    async def _scheduler(self, request: WebRequest) -> BulkyAnswer:
+        return BulkyAnswer(queues.scheduler_document(self._context))
 
     async def _nodes(self, request: WebRequest) -> ListAnswer:
         states = nodes.wanted_states(request.first("states"))

@@ -1,4 +1,4 @@
-"""What REST clients change. Each change goes through the service that answers the RPC, with the RPC's own checks."""
+"""The REST calls that change something. Each calls the method that answers the same RPC, which makes its checks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ from yarn.times import parse_iso8601
 
 T = TypeVar("T")
 
-_ACCESS_CONTROL = "org.apache.hadoop.security.AccessControlException"
+_ACCESS_CONTROL = ".AccessControlException"
+"""The end of the classes, of Java's security package and of Hadoop's, that a refusal's message starts with."""
 _COMMANDS = ", ".join(command.name for command in SignalContainerCommand)
 DISABLED = "App submission via REST is disabled."
 IMMUTABLE = "Configuration change only supported by mutable configuration store."
@@ -56,7 +57,7 @@ NO_KERBEROS = (
 
 
 class WriteService:
-    """Everything that changes something."""
+    """Answers the REST calls that change something."""
 
     def __init__(
         self,
@@ -248,7 +249,7 @@ class WriteService:
 
 
 def _caller(request: WebRequest) -> Caller[None]:
-    """The caller without an address: a call of the web layer does not come from one (Server.getRemoteIp)."""
+    """The caller, without an address: in Hadoop the web layer's calls have no remote address (Server.getRemoteIp)."""
     return Caller(request.user, None, "", None)
 
 
@@ -258,24 +259,32 @@ async def _permitted(
     call: Callable[[Caller[None]], Awaitable[T]],
     expected: Callable[[str], bool] = lambda _: False,
 ) -> T:
-    """The result of the call. Raises PlainRefusal if the user may not, and for `expected` messages; else what Hadoop's
-    web layer makes of a refusal that it does not know."""
+    """The result of the call.
+
+    Raises PlainRefusal if the user may not make the call, or if `expected` is true for the message of the refusal. For
+    any other refusal, raises the error that Hadoop's web layer reports for an exception that it does not handle.
+    """
     try:
         return await call(_caller(request))
     except YarnException as error:
-        if isinstance(error, AccessControlException) or error.message.startswith(_ACCESS_CONTROL):
+        if _is_not_permitted(error):
             raise PlainRefusal(403, f"Unauthorized attempt to {what} remote user {request.user}") from None
         if expected(error.message):
             raise PlainRefusal(400, error.message) from None
         raise undeclared_throwable() from None
 
 
+def _is_not_permitted(error: YarnException) -> bool:
+    cause = error.message.partition(":")[0]
+    return isinstance(error, AccessControlException) or cause.endswith(_ACCESS_CONTROL)
+
+
 async def _authorized(request: WebRequest, path: str, change: Awaitable[None]) -> None:
-    """Make a change of labels. Raises WebException."""
+    """Make a change of labels. Raises WebException if it is refused."""
     try:
         await change
     except YarnException as error:
-        if error.message.startswith(_ACCESS_CONTROL):
+        if _is_not_permitted(error):
             text = f"User {request.user} not authorized for post to .../{path}"
             raise WebException(401, "org.apache.hadoop.security.authorize.AuthorizationException", text) from None
         cause, colon, text = error.message.partition(": ")
@@ -295,7 +304,10 @@ def _node_labels(body: Body) -> tuple[NodeId, tuple[str, ...]]:
 
 
 def _refused_rows() -> Iterator[Row]:
-    """What Hadoop refuses with a file as the store of the scheduler's configuration, and without security."""
+    """The routes that Hadoop refuses in a cluster like this one.
+
+    This cluster has no security and no reservation system, and its scheduler's configuration is in a file.
+    """
     yield Row("PUT", f"{BASE}/scheduler-conf", _refusing(400, IMMUTABLE))
     yield Row("POST", f"{BASE}/scheduler-conf/validate", _refusing(400, NO_VALIDATION))
     for method, path in (("POST", ""), ("DELETE", ""), ("POST", "/expiration")):

@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from defusedxml.ElementTree import fromstring
+
 MASKED = frozenset(
     {
         "clusterId",
@@ -58,6 +60,20 @@ def differences(theirs: Any, ours: Any, path: str = "", *, masked: frozenset[str
             line for number, (a, b) in enumerate(parts) for line in differences(a, b, f"{path}/{number}", masked=masked)
         ]
     return [] if theirs == ours else [f"{path}: {theirs!r}, here {ours!r}"]
+
+
+def xml_pairs(text: str) -> Any:
+    """The root element as (name, content) pairs; content is a text, or the pairs of its children."""
+    root = fromstring(text)
+    return [(root.tag, _content(root))]
+
+
+def _content(element: Any) -> Any:
+    children = [(child.tag, _content(child)) for child in element]
+    if children and len({tag for tag, _ in children}) == 1:
+        children = [(children[0][0], content) for content in _ordered([content for _, content in children])]
+    kind = [("xsi:type", value) for name, value in element.attrib.items() if name.endswith("}type")]
+    return kind + children if children else (element.text or "")
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:

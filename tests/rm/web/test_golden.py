@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from rm.core.resource_manager import ResourceManagerCore
+from rm.shell.web.counters import AppCounters
 from rm.shell.web.service import ReadService
 from tests.rm.web import scene
-from tests.rm.web.comparison import MASKED, OF_HISTORY, differences, pairs, renamed
+from tests.rm.web.comparison import MASKED, OF_HISTORY, differences, pairs, renamed, xml_pairs
 from tests.wire.web.asgi import NoCheck, Reply, ask
 from wire.web.application import WebApplication
 from yarn.configuration import Configuration
@@ -45,7 +46,7 @@ def application(played: scene.Scene) -> WebApplication:
 
 def served(core: ResourceManagerCore, clock: Any) -> WebApplication:
     conf = Configuration.of(scene.SETTINGS)
-    return WebApplication(ReadService(core, conf, clock).rows(), NoCheck())  # type: ignore[arg-type]
+    return WebApplication(ReadService(core, conf, clock, AppCounters(core.context)).rows(), NoCheck())  # type: ignore[arg-type]
 
 
 def recorded(entries: list[dict[str, Any]]) -> list[Any]:
@@ -101,6 +102,24 @@ async def test_a_list_of_applications_has_hadoops_elements(
     assert theirs.keys() & ours.keys() or not ours or "limit" in entry["request"]
     for name in theirs.keys() & ours.keys():
         assert differences(theirs[name], ours[name]) == []
+
+
+@pytest.mark.parametrize("entry", recorded(XML))
+async def test_an_answer_for_another_accept_header_is_hadoops(
+    application: WebApplication, played: scene.Scene, entry: dict[str, Any]
+) -> None:
+    accept = entry["request"].partition("Accept: ")[2]
+    headers = {} if accept == "None" else {"accept": accept}
+    reply = await asked(application, played, entry, **headers)
+    assert reply.status == entry["status"]
+    if entry["contentType"] is None or "iso-8859-1" in entry["contentType"]:
+        return
+    assert reply.headers["content-type"] == entry["contentType"]
+    theirs, masked = renamed(entry["body"], played.names), masked_for(entry["request"].split()[1])
+    if theirs.startswith("<?xml"):
+        assert reply.text.startswith(theirs[:55])
+        if not entry["request"].split()[1].endswith("/apps"):
+            assert differences(xml_pairs(theirs), xml_pairs(reply.text), masked=masked) == []
 
 
 def by_id(text: str) -> dict[str, Any]:

@@ -32,7 +32,7 @@ QUEUES = {
 
 def served(tmp_path: Path, **overrides: str) -> Configuration:
     values = {"yarn.yarnling.web.enabled": "true", WEB: "127.0.0.1:0", **QUEUES, **overrides}
-    return configuration(tmp_path, **values)
+    return configuration(tmp_path).overridden(values, "test")
 
 
 @pytest.fixture

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from protos.hadoop_rpc_pb2 import RpcRequestHeaderProto, RpcResponseHeaderProto, RpcSaslProto
 from tests.wire.hadoop_rpc.hadoop_client import (
@@ -279,6 +282,13 @@ def test_a_client_may_end_the_connection() -> None:
     events(one, SIMPLE_TALK)
     with pytest.raises(Closed):
         events(one, frame(5, operation=RpcRequestHeaderProto.RPC_CLOSE_CONNECTION))
+
+
+@given(st.binary(max_size=40), st.integers(0, 400), st.integers(0, 400), st.sampled_from([BY_USER, BY_TOKEN]))
+def test_whatever_arrives_is_read_or_refused(noise: bytes, start: int, end: int, how: HadoopAuthentication) -> None:
+    for talk in (SIMPLE_TALK, PREAMBLE_SASL + NEGOTIATE + SIMPLE_TALK[7:]):
+        with contextlib.suppress(Refused, Closed):
+            events(session(how), talk[:start] + noise + talk[end:])
 
 
 # Replies

@@ -113,28 +113,32 @@ async def test_a_reader_that_stops_holds_up_its_server_and_not_our_memory(tmp_pa
             await writer.drain()
             sent += 100_000
         writer.close()
+        await writer.wait_closed()
         done.set()
 
     async with asyncio.timeout(HANGS_S), await asyncio.start_unix_server(behind, path):
         front = await _spliced_listener(path)
         reader, writer = await asyncio.open_connection("127.0.0.1", _port(front), limit=1000)
         writer.write(b"PRI ")
+        await until(lambda: sent)
         seen = -1
         while seen != sent:
             seen = sent
             await asyncio.sleep(0.1)
-        assert 0 < sent < 20_000_000
+        assert sent < 20_000_000
         assert not done.is_set()
         received = 0
         while data := await reader.read(MEGABYTE):
             received += len(data)
         assert received == 40_000_000
+        await done.wait()
         writer.close()
+        await writer.wait_closed()
         front.close()
 
 
 async def test_a_server_that_stops_reading_holds_up_its_caller(tmp_path: Path) -> None:
-    go = asyncio.Event()
+    go, done = asyncio.Event(), asyncio.Event()
     total = 0
     path = str(tmp_path / "behind.sock")
 
@@ -143,8 +147,9 @@ async def test_a_server_that_stops_reading_holds_up_its_caller(tmp_path: Path) -
         await go.wait()
         while data := await reader.read(MEGABYTE):
             total += len(data)
-        writer.write(b"end")
         writer.close()
+        await writer.wait_closed()
+        done.set()
 
     async with asyncio.timeout(HANGS_S), await asyncio.start_unix_server(behind, path, limit=1000):
         front = await _spliced_listener(path)
@@ -157,7 +162,9 @@ async def test_a_server_that_stops_reading_holds_up_its_caller(tmp_path: Path) -
         assert left > 20_000_000
         go.set()
         writer.close()
-        await until(lambda: total == 40_000_000)
+        await done.wait()
+        assert total == 40_000_000
+        await writer.wait_closed()
         front.close()
 
 
@@ -233,8 +240,20 @@ async def test_a_socket_left_by_a_killed_process_is_replaced_and_paths_may_be_lo
 async def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"")
-    with pytest.raises(YarnException, match=r"cannot listen on a Unix socket in .*file: .*make the directory writable"):
+    with pytest.raises(
+        YarnException, match=r"cannot listen on a Unix socket in .*file: .*make it a directory of your own"
+    ):
         async with serving_both((METRICS,), Recorder({}), file):
+            pass
+
+
+async def test_a_directory_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
+    """Another user could put a socket of theirs in the place of ours, and would receive tokens."""
+    directory = tmp_path / "open"
+    directory.mkdir()
+    directory.chmod(0o777)
+    with pytest.raises(YarnException, match="others may write to it"):
+        async with serving_both((METRICS,), Recorder({}), directory):
             pass
 
 

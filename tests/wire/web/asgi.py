@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
+
+from wire.web.access import PEER, Peer
 
 CALLER = ("127.0.0.1", 50_000)
 SERVER = ("127.0.0.1", 8088)
@@ -36,6 +39,7 @@ async def ask(
     sent = {"host": "localhost:8088", **(headers or {})}
     if body:
         sent.setdefault("content-length", str(len(body)))
+    end = socket.socket()  # of no connection
     scope = {
         "type": "http",
         "method": method,
@@ -48,6 +52,7 @@ async def ask(
         "scheme": "http",
         "root_path": "",
         "http_version": "1.1",
+        "state": {PEER: Peer(end)},
     }
     requests = [{"type": "http.request", "body": body, "more_body": False}]
     reply = Reply(0, {}, b"")
@@ -62,7 +67,8 @@ async def ask(
         else:
             reply.body += message.get("body", b"")
 
-    await application(scope, receive, send)
+    with end:
+        await application(scope, receive, send)
     return reply
 
 

@@ -33,6 +33,8 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The container's log directory on the only node of the cluster."""
     node = NodeEntry(1, "nm-1", "127.0.0.2:1", ProcessIdentity(1, 0.0), (str(tmp_path / "logs"),))
     monkeypatch.setattr(logs, "find_cluster", lambda name: replace(state(tmp_path), nodes=(node,)))
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "yarn-site.xml").write_text("<configuration/>")
     made = tmp_path / "logs" / str(APP) / str(CONTAINER)
     made.mkdir(parents=True)
     for name, text in FILES.items():

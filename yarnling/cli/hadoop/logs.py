@@ -1,7 +1,7 @@
 """`yarnling logs -applicationId ...`: print container logs in the format of Hadoop's LogsCLI.
 
-The files are read from the log directories of the NodeManagers, which keep them for the configured retention time.
-Hadoop reads the logs of running containers in the same way, and those of ended containers from the aggregated logs.
+The files are read from the log directories of the NodeManagers, which keep them for the configured retention time. With
+log aggregation the NodeManagers keep them until the application ends; then they are in the remote log directory.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from wire.hadoop_xml import load_configuration
 from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, InvalidIdException
 from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
 from yarnling.cli.output import in_line, print_json
-from yarnling.cluster.containers import ContainerLog, find_logs
-from yarnling.cluster.state import ClusterState
+from yarnling.cluster.containers import ContainerLog, find_aggregated_logs, find_logs
 
 ALL = "ALL"
 EVERY_FILE = frozenset({ALL, "*"})
-LOCAL = "LOCAL"
-"""The name that Hadoop shows for logs that are not aggregated."""
+LOCAL, AGGREGATED = "LOCAL", "AGGREGATED"
+"""The names that Hadoop shows (ContainerLogAggregationType)."""
 STARS = 50
 """The number of stars below a file, in addition to those below `End of LogType:` and the file's name."""
 
@@ -44,7 +44,7 @@ async def _run(call: Call) -> int:
     matches = _matcher(names, patterns)
     logs = [
         (node, log)
-        for node, log in _logs(call.state, app_id)
+        for node, log in _logs(call, app_id)
         if (not wanted or log.container_id in wanted) and matches(log.name)
     ]
     if not logs:
@@ -77,9 +77,18 @@ def _matcher(names: Collection[str], patterns: Sequence[str]) -> Callable[[str],
     return lambda name: not compiled or any(pattern.fullmatch(name) for pattern in compiled)
 
 
-def _logs(state: ClusterState, app_id: ApplicationId) -> list[tuple[str, ContainerLog]]:
-    """(node id, log) of each log file, ordered by container and name."""
-    found = [(node.node_id, log) for node in state.nodes for log in find_logs(map(Path, node.log_dirs), app_id)]
+def _logs(call: Call, app_id: ApplicationId) -> list[tuple[str, ContainerLog]]:
+    """(node, log) of each log file, ordered by container and name.
+
+    The node is host:port; for an aggregated file it is host_port, as Hadoop prints it.
+    """
+    conf = load_configuration(Path(call.state.conf_dir))
+    found: list[tuple[str, ContainerLog]] = [(log.node, log) for log in find_aggregated_logs(conf, app_id)]
+    # A node deletes its own files only after they are aggregated.
+    known = {(log.container_id, log.name) for _, log in found}
+    for node in call.state.nodes:
+        local = find_logs(map(Path, node.log_dirs), app_id)
+        found += ((node.node_id, log) for log in local if (log.container_id, log.name) not in known)
     return sorted(found, key=lambda entry: (entry[1].container_id, entry[1].name))
 
 
@@ -96,19 +105,21 @@ def _print_files(logs: Iterable[tuple[str, ContainerLog]], running: frozenset[Co
     for node, log in logs:
         name = in_line(log.name)
         head = f"Container: {log.container_id} on {node}"
-        status = log.path.stat()
-        sys.stdout.write(f"{head}\nLogAggregationType: {LOCAL}\n{'=' * len(head)}\nLogType:{name}\n")
-        sys.stdout.write(f"LogLastModifiedTime:{form.moment(int(status.st_mtime * 1000))}\n")
-        sys.stdout.write(f"LogLength:{status.st_size}\nLogContents:\n")
-        text = log.text()
+        sys.stdout.write(f"{head}\nLogAggregationType: {_kind(log)}\n{'=' * len(head)}\nLogType:{name}\n")
+        sys.stdout.write(f"LogLastModifiedTime:{form.moment(log.modified_ms)}\n")
+        sys.stdout.write(f"LogLength:{log.size}\nLogContents:\n")
+        text, end = log.text(), f"End of LogType:{name}"
+        stars = "*" * (len(end) + STARS)
+        if log.is_aggregated:
+            sys.stdout.write(f"{text}\n{end}\n{stars}\n\n")
+            continue
         sys.stdout.write(text if not text or text.endswith("\n") else text + "\n")
-        end = f"End of LogType:{name}"
         if log.container_id in running:
             owner = f"a running container ({log.container_id})"
             sys.stdout.write(f"{end}.This log file belongs to {owner} and so may not be complete.\n")
         else:
             sys.stdout.write(f"{end}\n")
-        sys.stdout.write("*" * (len(end) + STARS) + "\n\n\n")
+        sys.stdout.write(f"{stars}\n\n\n")
 
 
 def _print_table(logs: Iterable[tuple[str, ContainerLog]]) -> None:
@@ -116,9 +127,12 @@ def _print_table(logs: Iterable[tuple[str, ContainerLog]]) -> None:
         head = f"Container: {container_id} on {node}"
         sys.stdout.write(f"{head}\n{'=' * len(head)}\n{form.row(INFO_WIDTHS, INFO_HEADER)}\n{'=' * 136}\n")
         for _, log in group:
-            status = log.path.stat()
-            cells = (in_line(log.name), status.st_size, form.moment(int(status.st_mtime * 1000)), LOCAL)
+            cells = (in_line(log.name), log.size, form.moment(log.modified_ms), _kind(log))
             sys.stdout.write(form.row(INFO_WIDTHS, cells) + "\n")
+
+
+def _kind(log: ContainerLog) -> str:
+    return AGGREGATED if log.is_aggregated else LOCAL
 
 
 def _entry(node: str, log: ContainerLog, running: frozenset[ContainerId]) -> dict[str, object]:

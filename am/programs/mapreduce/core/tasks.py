@@ -144,7 +144,7 @@ class TaskRequested(Struct, frozen=True):
 
 
 class RequestWithdrawn(Struct, frozen=True):
-    """The request was withdrawn, because maps need the memory more."""
+    """The request for a reduce's container was withdrawn, because maps need the memory."""
 
 
 class AttemptStarted(Struct, frozen=True):
@@ -152,11 +152,11 @@ class AttemptStarted(Struct, frozen=True):
 
 
 class AttemptSucceeded(Struct, frozen=True):
-    """The task is done."""
+    """An attempt of the task succeeded."""
 
 
 class RunAgain(Struct, frozen=True):
-    """The attempt ended without success, or its output was lost."""
+    """The task must run again: its attempt ended without success, or the output of the attempt was lost."""
 
 
 class TaskGivenUp(Struct, frozen=True):

@@ -115,6 +115,7 @@ final class MiniCluster implements Cluster {
 
     @Override
     public void recommission(int number) throws Exception {
+        nodes[number - 1].waitForServiceToStop(60_000);
         exclude("");
         refreshNodes(0);
     }

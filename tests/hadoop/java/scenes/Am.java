@@ -90,11 +90,12 @@ final class Am {
         return new Am(scene, report.getCurrentApplicationAttemptId(), convert(report.getAMRMToken()));
     }
 
-    /** A managed application whose AM's process only sleeps, and hands its tokens to the scene; the scene speaks for it. */
+    /** A managed application whose AM's process hands its tokens to the scene, which speaks for it, and waits for its end. */
     static Am managed(Scenes scene, ApplicationSubmissionContext context) throws Exception {
         Path file = scene.directory.resolve("tokens");
         context.setAMContainerSpec(Contexts.launch(
-            "cp $HADOOP_TOKEN_FILE_LOCATION " + file + ".new && mv " + file + ".new " + file + "-$CONTAINER_ID && exec sleep 300"));
+            "cp $HADOOP_TOKEN_FILE_LOCATION " + file + ".new && mv " + file + ".new " + file + "-$CONTAINER_ID; "
+                + "while ! test -e " + scene.directory.resolve("over") + "; do sleep 0.2; done"));
         scene.submit(context);
         return currentOf(scene, context.getApplicationId());
     }

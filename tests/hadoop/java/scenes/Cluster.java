@@ -22,7 +22,7 @@ public interface Cluster extends AutoCloseable {
     /** The node is excluded, with so many seconds for its containers (0: none). */
     void decommission(int number, int seconds) throws Exception;
 
-    /** The node may come back. */
+    /** Once the node has stopped, its host may have one again. */
     void recommission(int number) throws Exception;
 
     /** Of the node with this NodeId; 0 if no node of the cluster has it. */

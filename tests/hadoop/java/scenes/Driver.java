@@ -40,7 +40,7 @@ public final class Driver {
         System.setOut(System.err);
         Configuration conf = new YarnConfiguration();
         conf.set("fs.defaultFS", "file:///");
-        for (String file : new String[] {"core-site.xml", "yarn-site.xml", "capacity-scheduler.xml"}) {
+        for (String file : new String[] {"yarn-site.xml", "capacity-scheduler.xml"}) {
             Path path = Paths.get(arguments[1], file);
             if (path.toFile().exists()) {
                 conf.addResource(new org.apache.hadoop.fs.Path(path.toUri()));
@@ -76,18 +76,24 @@ public final class Driver {
         }
     }
 
+    private static void failed(Recorder seen, Throwable thrown) {
+        thrown.printStackTrace();
+        seen.failure(thrown);
+    }
+
     private static void play(Class<?> topic, Method method, Cluster cluster, PrintStream out) throws Exception {
         Recorder seen = new Recorder(topic.getSimpleName() + "." + method.getName(), out);
         long started = System.nanoTime();
         Scenes scene = (Scenes) topic.getDeclaredConstructor().newInstance();
-        scene.begin(cluster, seen);
         try {
+            scene.begin(cluster, seen);
             method.invoke(scene);
-        } catch (InvocationTargetException failure) {
-            failure.getCause().printStackTrace();
-            seen.failure(failure.getCause());
-        } finally {
             scene.end();
+        } catch (InvocationTargetException failure) {
+            failed(seen, failure.getCause());
+            scene.end();
+        } catch (Exception failure) {
+            failed(seen, failure);
         }
         System.err.printf("SCENE %s.%s %.1f s%n", topic.getSimpleName(), method.getName(), (System.nanoTime() - started) / 1e9);
     }

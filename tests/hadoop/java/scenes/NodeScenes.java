@@ -89,12 +89,15 @@ public final class NodeScenes extends Scenes {
     public void decommissionedGracefully() throws Exception {
         runOnANode();
         cluster.decommission(number, 600);
-        inState(NodeState.DECOMMISSIONING);
+        // From its next heartbeat on it has no more than what runs on it.
+        await("no room for more", () -> nodes(NodeState.DECOMMISSIONING).stream().anyMatch(
+            each -> each.getCapability().getMemorySize() == 256));
         seeUpdate("decommissioning");
         see("decommissioning");
         am.finish(org.apache.hadoop.yarn.api.records.FinalApplicationStatus.SUCCEEDED, "");
         inState(NodeState.DECOMMISSIONED);
-        see("decommissioned");
+        seen.value("decommissioned: timeout", nodes(NodeState.DECOMMISSIONED).stream().filter(
+            each -> each.getNodeId().equals(node)).findFirst().orElseThrow().getDecommissioningTimeout());
         cluster.recommission(number);
         cluster.startNode(number);
         waitForNodes(NODES);

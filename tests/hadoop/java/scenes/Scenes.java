@@ -51,9 +51,11 @@ abstract class Scenes {
         seen = recorder;
         alice = client("alice");
         waitForNodes(NODES);
+        await("idle nodes", () -> nodes(NodeState.RUNNING).stream().allMatch(each -> each.getNumContainers() == 0));
     }
 
     void end() throws Exception {
+        Files.createFile(directory.resolve("over"));
         for (ApplicationId id : applications) {
             await("the end of " + id, () -> isOver(id) || kill(id));
         }
