@@ -69,16 +69,19 @@ class ExplainRequestProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     APPLICATION_ID_FIELD_NUMBER: _builtins.int
+    WHAT_IF_FIELD_NUMBER: _builtins.int
+    what_if: _builtins.bool
     @_builtins.property
     def application_id(self) -> _yarn_protos_pb2.ApplicationIdProto: ...
     def __init__(
         self,
         *,
         application_id: _yarn_protos_pb2.ApplicationIdProto | None = ...,
+        what_if: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id", "what_if", b"what_if"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id", "what_if", b"what_if"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -98,6 +101,8 @@ class ExplanationProto(_message.Message):
     ASKS_FIELD_NUMBER: _builtins.int
     RESERVATIONS_FIELD_NUMBER: _builtins.int
     OBSTACLES_FIELD_NUMBER: _builtins.int
+    VERDICTS_FIELD_NUMBER: _builtins.int
+    COUNTED_TYPES_FIELD_NUMBER: _builtins.int
     user: _builtins.str
     queue: _builtins.str
     state: _yarn_protos_pb2.YarnApplicationStateProto.ValueType
@@ -110,6 +115,10 @@ class ExplanationProto(_message.Message):
     def reservations(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReservationProto]: ...
     @_builtins.property
     def obstacles(self) -> _containers.RepeatedCompositeFieldContainer[Global___ObstacleProto]: ...
+    @_builtins.property
+    def verdicts(self) -> _containers.RepeatedCompositeFieldContainer[Global___VerdictReportProto]: ...
+    @_builtins.property
+    def counted_types(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
         self,
         *,
@@ -121,14 +130,93 @@ class ExplanationProto(_message.Message):
         asks: _abc.Iterable[Global___PendingAskProto] | None = ...,
         reservations: _abc.Iterable[Global___ReservationProto] | None = ...,
         obstacles: _abc.Iterable[Global___ObstacleProto] | None = ...,
+        verdicts: _abc.Iterable[Global___VerdictReportProto] | None = ...,
+        counted_types: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id", "now_ms", b"now_ms", "queue", b"queue", "state", b"state", "user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id", "asks", b"asks", "now_ms", b"now_ms", "obstacles", b"obstacles", "queue", b"queue", "reservations", b"reservations", "state", b"state", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id", "asks", b"asks", "counted_types", b"counted_types", "now_ms", b"now_ms", "obstacles", b"obstacles", "queue", b"queue", "reservations", b"reservations", "state", b"state", "user", b"user", "verdicts", b"verdicts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ExplanationProto: _TypeAlias = ExplanationProto  # noqa: Y015
+
+@_typing.final
+class VerdictReportProto(_message.Message):
+    """Why one resource request waits."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRIORITY_FIELD_NUMBER: _builtins.int
+    ALLOCATION_REQUEST_ID_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
+    SENTENCE_FIELD_NUMBER: _builtins.int
+    SINCE_MS_FIELD_NUMBER: _builtins.int
+    SETTINGS_FIELD_NUMBER: _builtins.int
+    NOTES_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
+    CHANGES_FIELD_NUMBER: _builtins.int
+    priority: _builtins.int
+    allocation_request_id: _builtins.int
+    cause: _builtins.str
+    sentence: _builtins.str
+    since_ms: _builtins.int
+    @_builtins.property
+    def settings(self) -> _containers.RepeatedCompositeFieldContainer[Global___SettingInForceProto]: ...
+    @_builtins.property
+    def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodesAlikeProto]: ...
+    @_builtins.property
+    def changes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        priority: _builtins.int | None = ...,
+        allocation_request_id: _builtins.int | None = ...,
+        cause: _builtins.str | None = ...,
+        sentence: _builtins.str | None = ...,
+        since_ms: _builtins.int | None = ...,
+        settings: _abc.Iterable[Global___SettingInForceProto] | None = ...,
+        notes: _abc.Iterable[_builtins.str] | None = ...,
+        nodes: _abc.Iterable[Global___NodesAlikeProto] | None = ...,
+        changes: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["allocation_request_id", b"allocation_request_id", "cause", b"cause", "priority", b"priority", "sentence", b"sentence", "since_ms", b"since_ms"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocation_request_id", b"allocation_request_id", "cause", b"cause", "changes", b"changes", "nodes", b"nodes", "notes", b"notes", "priority", b"priority", "sentence", b"sentence", "settings", b"settings", "since_ms", b"since_ms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VerdictReportProto: _TypeAlias = VerdictReportProto  # noqa: Y015
+
+@_typing.final
+class NodesAlikeProto(_message.Message):
+    """Nodes on which a request fails for the same reason; the ids of the first few."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COUNT_FIELD_NUMBER: _builtins.int
+    SENTENCE_FIELD_NUMBER: _builtins.int
+    NODE_IDS_FIELD_NUMBER: _builtins.int
+    count: _builtins.int
+    sentence: _builtins.str
+    @_builtins.property
+    def node_ids(self) -> _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.NodeIdProto]: ...
+    def __init__(
+        self,
+        *,
+        count: _builtins.int | None = ...,
+        sentence: _builtins.str | None = ...,
+        node_ids: _abc.Iterable[_yarn_protos_pb2.NodeIdProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "sentence", b"sentence"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "node_ids", b"node_ids", "sentence", b"sentence"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodesAlikeProto: _TypeAlias = NodesAlikeProto  # noqa: Y015
 
 @_typing.final
 class PendingAskProto(_message.Message):

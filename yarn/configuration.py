@@ -98,6 +98,9 @@ class Configuration:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __deepcopy__(self, _: object) -> Configuration:
+        return self
+
     def __repr__(self) -> str:
         return f"<Configuration of {len(self._entries)} keys>"
 

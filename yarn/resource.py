@@ -100,6 +100,9 @@ class Resource:
                 return False
         return True
 
+    def __deepcopy__(self, _: object) -> Resource:
+        return self
+
     def is_none(self) -> bool:
         """True if every component is zero."""
         if self.memory_mb or self.vcores:

@@ -71,7 +71,7 @@ from yarn.protocols.client import (
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest
-from yarn.protocols.inspection import Explanation
+from yarn.protocols.inspection import ExplainRequest, Explanation
 from yarn.protocols.master import (
     AllocateRequest,
     AllocateResponse,
@@ -325,8 +325,10 @@ class InspectionService:
         self._clock = clock
 
     @handles(InspectionProtocol.explain)
-    async def explain(self, caller: Caller[None], request: ApplicationId) -> Explanation:
-        return explanation(self._core.context, request, self._clock(), _reader_of(caller))
+    async def explain(self, caller: Caller[None], request: ExplainRequest) -> Explanation:
+        return explanation(
+            self._core.context, request.application_id, self._clock(), _reader_of(caller), what_if=request.what_if
+        )
 
 
 def _user_of(caller: Caller[None]) -> str:

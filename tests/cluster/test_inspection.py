@@ -49,8 +49,14 @@ def test_explain_names_the_refusal_with_amounts(waiting: ApplicationId, yarnling
     assert 0 < row["count"] < 40
     shown = yarnling("explain", str(waiting))
     assert shown.returncode == 0, shown.stderr
-    assert f"{row['count']} x 1024 MB, 1 vcore anywhere" in shown.stdout
-    assert " MB, " in shown.stdout.partition(" s ago: ")[2]
+    assert f"{row['count']} x 1024 MB anywhere" in shown.stdout
+    assert "    waits because the cluster is full: the most free is on " in shown.stdout
+    (verdict,) = found["verdicts"]
+    assert verdict["cause"] == "NODE_FULL"
+    (change,) = verdict["changes"]
+    assert change.startswith("with 128 MB more on 127.0.0."), "the AM uses 128 MB"
+    assert "    it would get a container with 128 MB more on 127.0.0." in shown.stdout
+    assert sum(alike["count"] for alike in verdict["nodes"]) == 2
 
 
 def test_without_an_id_all_waiting_applications_are_explained(waiting: ApplicationId, yarnling: Yarnling) -> None:
@@ -96,7 +102,7 @@ def test_watch_shows_errors(up: dict[str, object], yarnling: Yarnling, environme
         output, _ = watching.communicate()
     (line,) = output.splitlines()
     call = json.loads(line)
-    assert (call["rpc"], call["request"], call["reply"]) == ("explain", "application_1_0001", None)
+    assert (call["rpc"], call["request"]["application_id"], call["reply"]) == ("explain", "application_1_0001", None)
     assert call["error"]["exception"].endswith("ApplicationNotFoundException")
     assert call["from"].startswith("user ")
 

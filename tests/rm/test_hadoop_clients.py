@@ -49,6 +49,7 @@ from yarn.containers import ContainerLaunchContext, Token
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.protocols.client import KillApplicationRequest, QueueInfoRequest
+from yarn.protocols.inspection import ExplainRequest
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
 from yarn.resource import Resource
 from yarn.settings.yarnling import EVENT_LOG, WATCH_DIR
@@ -301,7 +302,7 @@ async def test_what_is_not_hadoops_is_not_served_to_its_clients(tmp_path: Path) 
             with pytest.raises(HadoopError, match=f"Unknown protocol: {protocol}"):
                 await client.send("any", b"", protocol)
         with pytest.raises(HadoopError, match="Unknown method explain"):
-            await client.call(InspectionProtocol.explain, ApplicationId(1, 1))
+            await client.call(InspectionProtocol.explain, ExplainRequest(ApplicationId(1, 1)))
 
 
 async def test_the_resource_trackers_port_stays_as_it_is(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from protos import yarnling_pb2 as pb
 from wire.codec.basic import (
     read_application_id,
@@ -12,17 +14,19 @@ from wire.codec.basic import (
     write_resource,
     write_sum,
 )
-from wire.codec.fields import int32, member, members, number, required, text
-from wire.codec.message_codec import MessageCodec, holding
+from wire.codec.fields import int32, member, members, number, required, text, texts
+from wire.codec.message_codec import MessageCodec
 from wire.rpc import Proxy, Rpc
-from yarn.ids import ApplicationId
 from yarn.protocols.inspection import (
+    ExplainRequest,
     Explanation,
+    NodesAlike,
     ObstacleReport,
     ObstacleScope,
     PendingAsk,
     Reservation,
     SettingInForce,
+    VerdictReport,
 )
 from yarn.states import YarnApplicationState
 
@@ -43,6 +47,9 @@ def _write_explanation(explanation: Explanation, out: pb.ExplanationProto) -> No
         write_resource(reservation.resource, entry.resource)
     for obstacle in explanation.obstacles:
         _write_obstacle(obstacle, out.obstacles.add())
+    for verdict in explanation.verdicts:
+        _write_verdict(verdict, out.verdicts.add())
+    out.counted_types.extend(explanation.counted_types)
 
 
 def _read_explanation(proto: pb.ExplanationProto) -> Explanation:
@@ -60,6 +67,8 @@ def _read_explanation(proto: pb.ExplanationProto) -> Explanation:
             for entry in proto.reservations
         ),
         tuple(_read_obstacle(obstacle) for obstacle in proto.obstacles),
+        tuple(_read_verdict(verdict) for verdict in proto.verdicts),
+        texts(proto, "counted_types"),
     )
 
 
@@ -93,8 +102,7 @@ def _write_obstacle(obstacle: ObstacleReport, out: pb.ObstacleProto) -> None:
         write_sum(obstacle.asked, out.asked)
     if obstacle.bound is not None:
         write_sum(obstacle.bound, out.bound)
-    for setting in obstacle.settings:
-        out.settings.add(key=setting.key, value=setting.value)
+    out.settings.extend(_write_settings(obstacle.settings))
 
 
 def _read_obstacle(proto: pb.ObstacleProto) -> ObstacleReport:
@@ -107,8 +115,54 @@ def _read_obstacle(proto: pb.ObstacleProto) -> ObstacleReport:
         read_resource(proto.asked) if proto.HasField("asked") else None,
         read_resource(proto.bound) if proto.HasField("bound") else None,
         proto.at_ms,
-        tuple(SettingInForce(text(entry, "key"), text(entry, "value")) for entry in proto.settings),
+        _read_settings(proto.settings),
     )
+
+
+def _write_verdict(verdict: VerdictReport, out: pb.VerdictReportProto) -> None:
+    out.priority, out.allocation_request_id = int32(verdict.priority), verdict.allocation_request_id
+    out.cause, out.sentence, out.since_ms = verdict.cause, verdict.sentence, verdict.since_ms
+    out.settings.extend(_write_settings(verdict.settings))
+    out.notes.extend(verdict.notes)
+    for alike in verdict.nodes:
+        entry = out.nodes.add(count=int32(alike.count), sentence=alike.sentence)
+        for node_id in alike.node_ids:
+            write_node_id(node_id, entry.node_ids.add())
+    out.changes.extend(verdict.changes)
+
+
+def _read_verdict(proto: pb.VerdictReportProto) -> VerdictReport:
+    return VerdictReport(
+        proto.priority,
+        proto.allocation_request_id,
+        text(proto, "cause"),
+        text(proto, "sentence"),
+        proto.since_ms,
+        _read_settings(proto.settings),
+        texts(proto, "notes"),
+        tuple(
+            NodesAlike(entry.count, text(entry, "sentence"), tuple(read_node_id(node_id) for node_id in entry.node_ids))
+            for entry in proto.nodes
+        ),
+        texts(proto, "changes"),
+    )
+
+
+def _write_settings(settings: Iterable[SettingInForce]) -> list[pb.SettingInForceProto]:
+    return [pb.SettingInForceProto(key=setting.key, value=setting.value) for setting in settings]
+
+
+def _read_settings(entries: Iterable[pb.SettingInForceProto]) -> tuple[SettingInForce, ...]:
+    return tuple(SettingInForce(text(entry, "key"), text(entry, "value")) for entry in entries)
+
+
+def _write_request(request: ExplainRequest, out: pb.ExplainRequestProto) -> None:
+    write_application_id(request.application_id, out.application_id)
+    out.what_if = request.what_if
+
+
+def _read_request(proto: pb.ExplainRequestProto) -> ExplainRequest:
+    return ExplainRequest(read_application_id(required(proto, "application_id")), proto.what_if)
 
 
 class InspectionProtocol(Proxy):
@@ -116,9 +170,9 @@ class InspectionProtocol(Proxy):
 
     service = "yarnling.InspectionProtocolService"
 
-    explain: Rpc[ApplicationId, Explanation] = Rpc(
+    explain: Rpc[ExplainRequest, Explanation] = Rpc(
         "explain",
-        holding(pb.ExplainRequestProto, "application_id", write_application_id, read_application_id),
+        MessageCodec(pb.ExplainRequestProto, _write_request, _read_request),
         MessageCodec(pb.ExplanationProto, _write_explanation, _read_explanation),
         reads=True,
         bulky=True,

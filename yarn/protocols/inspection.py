@@ -67,11 +67,48 @@ class ObstacleReport(Struct, frozen=True):
     settings: tuple[SettingInForce, ...] = ()
 
 
+class NodesAlike(Struct, frozen=True):
+    """Nodes on which a request fails for the same reason. `node_ids` are the first few of `count` nodes."""
+
+    count: int
+    sentence: str
+    node_ids: tuple[NodeId, ...]
+
+
+class VerdictReport(Struct, frozen=True):
+    """Why one resource request waits, as of now.
+
+    `cause`: a constant of rm.scheduler.view.verdict. `sentence` continues the request: "waits because ...". `since_ms`:
+    when the AM sent the request. `settings`: the keys behind the cause. `notes`: what else bears on it, such as
+    preemption or nodes that are down. `nodes`: what fails on each node that could serve the request, equal ones folded.
+    `changes`: each of these alone would get the request its next container, tried on a copy of the scheduler, the
+    smallest first; only if the client asked for them.
+    """
+
+    priority: int
+    allocation_request_id: int
+    cause: str
+    sentence: str
+    since_ms: int
+    settings: tuple[SettingInForce, ...] = ()
+    notes: tuple[str, ...] = ()
+    nodes: tuple[NodesAlike, ...] = ()
+    changes: tuple[str, ...] = ()
+
+
+class ExplainRequest(Struct, frozen=True):
+    """Explain why an application waits. `what_if`: also try changes on a copy of the scheduler."""
+
+    application_id: ApplicationId
+    what_if: bool = False
+
+
 class Explanation(Struct, frozen=True):
-    """What an application still requests, what is reserved for it, and which checks refuse it.
+    """What an application still requests, why it waits, what is reserved for it, and which checks refused it.
 
     Obstacles on all nodes come first, then those of each node: the application's, its user's, then its queues' from the
-    leaf upwards. `now_ms` is the ResourceManager's clock, which `at_ms` and `since_ms` use, too.
+    leaf upwards. `now_ms` is the ResourceManager's clock, which `at_ms` and `since_ms` use, too. `counted_types`: the
+    resource types that the scheduler compares; amounts of others decide nothing.
     """
 
     application_id: ApplicationId
@@ -82,3 +119,5 @@ class Explanation(Struct, frozen=True):
     asks: tuple[PendingAsk, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     obstacles: tuple[ObstacleReport, ...] = ()
+    verdicts: tuple[VerdictReport, ...] = ()
+    counted_types: tuple[str, ...] = ()

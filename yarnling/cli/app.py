@@ -230,7 +230,10 @@ def explain(
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
 ) -> None:
-    """Explain why an application is waiting for its next container: on each node, which check failed, with amounts."""
+    """Explain why an application is waiting for its next container, and with an id what would get it one.
+
+    The changes of the cluster that would help are tried on a copy of the scheduler.
+    """
     from yarnling.cli.explain import show
 
     show(name, application, user, as_json=as_json)

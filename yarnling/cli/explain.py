@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 
+from msgspec.structs import replace
 from rich.text import Text
 
 from yarn.applications import ApplicationReport
 from yarn.containers import ANY
 from yarn.errors import YarnException
-from yarn.ids import ApplicationId
+from yarn.ids import ApplicationId, NodeId
 from yarn.nodes import NodeReport
-from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk
+from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk, VerdictReport
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarn.states import FINAL_APPLICATION_STATES, NodeState, YarnApplicationState
 from yarnling.cli.arguments import reading_arguments
@@ -25,6 +26,9 @@ from yarnling.cluster.nodes import complaints
 
 EXPLAINED_MAX = 20
 """How many applications are explained if no id is given, oldest first."""
+
+NAMED_NODES_MAX = 5
+"""How many of the nodes with the same refusal are named."""
 
 _DEFAULT_LABELS = ("requested", "available")
 _LABELS = {
@@ -69,7 +73,7 @@ async def _load(name: str, app_id: ApplicationId | None, user: str) -> tuple[lis
     _, client = connect(name, user)
     async with client:
         if app_id is not None:
-            return [await client.explain(app_id)], await client.nodes()
+            return [await client.explain(app_id, what_if=True)], await client.nodes()
         applications = sorted(await client.applications(), key=lambda app: app.application_id)
         return await waiting(client, applications), await client.nodes()
 
@@ -89,7 +93,7 @@ async def waiting(client: Client, applications: Iterable[ApplicationReport]) -> 
 
 
 def explained(found: Explanation, nodes: Sequence[NodeReport] = ()) -> Iterator[Text]:
-    """The lines of an explanation: pending requests, reservations, and for each node what prevents an allocation.
+    """The lines of an explanation: each pending request with its verdict, reservations, and the last refusals.
 
     `nodes` are all nodes of the cluster, to explain the case that none of them was offered to the application.
     """
@@ -98,50 +102,96 @@ def explained(found: Explanation, nodes: Sequence[NodeReport] = ()) -> Iterator[
     if not found.asks:
         ended = found.state in FINAL_APPLICATION_STATES
         yield Text("It has ended." if ended else "It has no pending requests.")
-    for_am = ", for its ApplicationMaster" if found.state is YarnApplicationState.ACCEPTED else ""
-    for ask in found.asks:
-        yield Text(in_line(f"  {_request(ask)}{for_am}"))
+        for verdict in found.verdicts:
+            yield from _verdict(verdict, found.now_ms)
+    yield from _requests(found)
     for reservation in found.reservations:
         age = _age(found.now_ms - reservation.since_ms)
-        yield Text(f"Reserved for it on {reservation.node_id}: {amounts(reservation.resource)}, for {age}")
-    for place, obstacles in groupby(found.obstacles, key=lambda obstacle: obstacle.node_id):
-        yield Text("Everywhere" if place is None else f"On {place}", "bold")
-        for obstacle in obstacles:
-            yield from _described(obstacle, found.now_ms)
+        size = amounts(reservation.resource, found.counted_types)
+        yield Text(f"Reserved for it on {reservation.node_id}: {size}, for {age}")
+    if found.obstacles:
+        yield Text("Last refusals", "bold")
+    for alike in _alike(found.obstacles):
+        yield from _described(alike, found)
     if found.asks and not found.obstacles:
-        yield Text("No refusal yet: no node has been offered to the application since its request.")
+        yield Text("No refusal yet: no node has refused the request since it was sent.")
         if nodes and not any(node.state is NodeState.RUNNING for node in nodes):
             yield Text("No node is running.", "bold")
         for complaint in complaints(nodes):
             yield Text(in_line(f"  {complaint}"))
 
 
-def short(obstacle: ObstacleReport) -> str:
-    """An obstacle in one line: the queue, user or node that it belongs to, the message, and the amounts."""
-    numbers = _numbers(obstacle)
-    return in_line(f"{_whose(obstacle)}: {obstacle.message.rstrip('.')}{f' ({numbers})' if numbers else ''}")
+def _requests(found: Explanation) -> Iterator[Text]:
+    """The pending requests; after the last row of each its verdict."""
+    for_am = ", for its ApplicationMaster" if found.state is YarnApplicationState.ACCEPTED else ""
+    verdicts = {(verdict.priority, verdict.allocation_request_id): verdict for verdict in found.verdicts}
+    for key, rows in groupby(found.asks, key=lambda ask: (ask.priority, ask.allocation_request_id)):
+        for ask in rows:
+            yield Text(in_line(f"  {_request(ask, found.counted_types)}{for_am}"))
+        if key in verdicts:
+            yield from _verdict(verdicts[key], found.now_ms)
 
 
-def amounts(resource: Resource) -> str:
-    """A resource as text, with units."""
+def _verdict(verdict: VerdictReport, now_ms: int) -> Iterator[Text]:
+    """The sentence; what would change it; then what else is known."""
+    yield Text(in_line(f"    {verdict.sentence}"), "bold yellow")
+    for change in verdict.changes:
+        yield Text(in_line(f"    it would get a container {change}"), "green")
+    for setting in verdict.settings:
+        yield Text(in_line(f"    {setting.key} = {setting.value}"), "cyan")
+    for note in verdict.notes:
+        yield Text(in_line(f"    {note}"))
+    total = sum(alike.count for alike in verdict.nodes)
+    for alike in verdict.nodes:
+        where = _where(alike.node_ids, alike.count)
+        yield Text(in_line(f"    on {alike.count} of {total} nodes ({where}): {alike.sentence}"))
+    if verdict.nodes:
+        yield Text(f"    requested {_age(now_ms - verdict.since_ms)} ago")
+
+
+def _where(node_ids: Sequence[NodeId], count: int) -> str:
+    """The names of the first few of `count` nodes."""
+    names = [node_id.host for node_id in node_ids[:NAMED_NODES_MAX]]
+    return ", ".join([*names, "..."] if count > len(names) else names)
+
+
+def _alike(obstacles: Iterable[ObstacleReport]) -> list[list[ObstacleReport]]:
+    """Obstacles that differ only in node and time, in groups."""
+    groups: dict[object, list[ObstacleReport]] = {}
+    for obstacle in obstacles:
+        groups.setdefault(replace(obstacle, node_id=None, at_ms=0), []).append(obstacle)
+    return list(groups.values())
+
+
+def amounts(resource: Resource, counted: Iterable[str] = ()) -> str:
+    """A resource as text, with units: only the types that count, or all if these are not known."""
     units = {MEMORY_MB: "MB", VCORES: "vcore" if resource.vcores == 1 else "vcores"}
-    return ", ".join(f"{amount} {units.get(name, name)}" for name, amount in resource.amounts().items())
+    held = resource.amounts()
+    return ", ".join(f"{held.get(name, 0)} {units.get(name, name)}" for name in (counted or held))
 
 
-def _described(obstacle: ObstacleReport, now_ms: int) -> Iterator[Text]:
-    age = _age(now_ms - obstacle.at_ms)
-    yield Text(in_line(f"  {_whose(obstacle)}, {age} ago: {obstacle.message}"))
-    numbers = _numbers(obstacle)
+def _described(alike: Sequence[ObstacleReport], found: Explanation) -> Iterator[Text]:
+    """The lines of obstacles that differ only in node and time."""
+    first = alike[0]
+    node_ids = [obstacle.node_id for obstacle in alike if obstacle.node_id is not None]
+    place = f"on {len(node_ids)} nodes ({_where(node_ids, len(node_ids))})" if node_ids[1:] else "everywhere"
+    if len(node_ids) == 1:
+        place = f"on {node_ids[0]}"
+    newest = _age(found.now_ms - max(obstacle.at_ms for obstacle in alike))
+    oldest = _age(found.now_ms - min(obstacle.at_ms for obstacle in alike))
+    age = newest if newest == oldest else f"{newest} to {oldest}"
+    yield Text(in_line(f"  {place}, {age} ago, {_whose(first)}: {first.message}"))
+    numbers = _numbers(first, found.counted_types)
     if numbers:
         yield Text(in_line(f"    {numbers}"))
-    for setting in obstacle.settings:
+    for setting in first.settings:
         yield Text(in_line(f"    {setting.key} = {setting.value}"), "cyan")
 
 
-def _numbers(obstacle: ObstacleReport) -> str:
+def _numbers(obstacle: ObstacleReport, counted: Iterable[str]) -> str:
     requested, bound = _LABELS.get(obstacle.reason, _DEFAULT_LABELS)
     parts = [(requested, obstacle.asked), (bound, obstacle.bound)]
-    return "; ".join(f"{label} {amounts(value)}" for label, value in parts if value is not None)
+    return "; ".join(f"{label} {amounts(value, counted)}" for label, value in parts if value is not None)
 
 
 def _whose(obstacle: ObstacleReport) -> str:
@@ -150,13 +200,13 @@ def _whose(obstacle: ObstacleReport) -> str:
     return f"{'user' if obstacle.scope is ObstacleScope.USER else 'queue'} {obstacle.subject}"
 
 
-def _request(ask: PendingAsk) -> str:
+def _request(ask: PendingAsk, counted: Iterable[str]) -> str:
     place = "anywhere" if ask.resource_name == ANY else f"on {ask.resource_name}"
     if ask.resource_name == ANY and not ask.relax_locality:
         place = "only at the requested locations"
     label = f", label {ask.label}" if ask.label else ""
     number = f", request {ask.allocation_request_id}" if ask.allocation_request_id >= 0 else ""
-    return f"{ask.count} x {amounts(ask.capability)} {place}, priority {ask.priority}{number}{label}"
+    return f"{ask.count} x {amounts(ask.capability, counted)} {place}, priority {ask.priority}{number}{label}"
 
 
 def _age(elapsed_ms: int) -> str:

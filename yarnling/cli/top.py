@@ -19,7 +19,7 @@ from yarn.protocols.inspection import Explanation
 from yarn.queues import QueueInfo
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.cli.connection import connect
-from yarnling.cli.explain import amounts, short, waiting
+from yarnling.cli.explain import amounts, waiting
 from yarnling.cli.output import GAP, in_line, plain, print_json, shown, terminal
 from yarnling.cli.status import ClusterView, queue_tree, snapshot_or_problem
 from yarnling.cluster.client import Client
@@ -180,14 +180,15 @@ def bar(used: float, guaranteed: float, most: float, chars: int) -> Text:
 
 
 def _pending(explanation: Explanation) -> Iterator[Text]:
-    """Format the pending requests and the newest refusal of an application."""
+    """Format the pending requests of an application with their verdicts."""
+    verdicts = {(verdict.priority, verdict.allocation_request_id): verdict for verdict in explanation.verdicts}
     for ask in explanation.asks:
         if ask.resource_name == ANY:
-            yield Text(in_line(f"  waits for {ask.count} x {amounts(ask.capability)}"), ABOVE)
-    newest = max(explanation.obstacles, key=lambda obstacle: obstacle.at_ms, default=None)
-    if newest is not None:
-        where = "" if newest.node_id is None else f"{newest.node_id.host}: "
-        yield Text(in_line(f"    {where}{short(newest)}"))
+            size = amounts(ask.capability, explanation.counted_types)
+            yield Text(in_line(f"  waits for {ask.count} x {size}"), ABOVE)
+            verdict = verdicts.get((ask.priority, ask.allocation_request_id))
+            if verdict is not None:
+                yield Text(in_line(f"    {verdict.sentence.removeprefix('waits ')}"))
 
 
 def _name(text: str, chars: int) -> str:

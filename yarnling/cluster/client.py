@@ -43,7 +43,7 @@ from yarn.protocols.client import (
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest
-from yarn.protocols.inspection import Explanation
+from yarn.protocols.inspection import ExplainRequest, Explanation
 from yarn.queues import QueueInfo
 from yarn.settings import resourcemanager
 from yarn.states import (
@@ -228,12 +228,14 @@ class Client:
     async def fail_attempt(self, attempt_id: ApplicationAttemptId | str) -> None:
         await self._rm.fail_application_attempt(as_id(ApplicationAttemptId, attempt_id))
 
-    async def explain(self, app_id: ApplicationId | str) -> Explanation:
-        """Explain why the application's resource requests are not satisfied.
+    async def explain(self, app_id: ApplicationId | str, *, what_if: bool = False) -> Explanation:
+        """Explain why the application's resource requests are not satisfied: a verdict for each, and the last refusal
+        on each node, with numbers.
 
-        The explanation has the last refusal on each node, with the two amounts that were compared.
+        `what_if`: also try, on a copy of the scheduler, which changes would get each request its next container. This
+        takes the ResourceManager some time.
         """
-        return await self._inspection.explain(as_id(ApplicationId, app_id))
+        return await self._inspection.explain(ExplainRequest(as_id(ApplicationId, app_id), what_if))
 
     async def attempts(self, app_id: ApplicationId | str) -> tuple[ApplicationAttemptReport, ...]:
         return await self._rm.get_application_attempts(as_id(ApplicationId, app_id))

@@ -66,12 +66,12 @@ class RunningCluster:
         return await self.client_of(user).start(job.submission() if isinstance(job, Job) else job)
 
     async def explain(self, *app_ids: ApplicationId | str) -> tuple[Explanation, ...]:
-        """Explain why the resource requests of these applications are not satisfied.
+        """Explain why the resource requests of these applications are not satisfied, and which changes would help.
 
-        Without ids, all applications with unsatisfied requests are explained, oldest first.
+        Without ids, all applications with unsatisfied requests are explained, oldest first, without changes.
         """
         if app_ids:
-            return tuple([await self.client.explain(app_id) for app_id in app_ids])
+            return tuple([await self.client.explain(app_id, what_if=True) for app_id in app_ids])
         reports = sorted(await self.client.applications(), key=lambda report: report.application_id)
         live = [report.application_id for report in reports if report.state not in FINAL_APPLICATION_STATES]
         explanations = [await self.client.explain(app_id) for app_id in live]

@@ -6,26 +6,40 @@ records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from rm.core.applications import RMApp
 from rm.core.context import RMContext
 from rm.core.events import Asker
 from rm.core.reports.applications import application_state
+from rm.core.reports.verdicts import worded
+from rm.core.reports.what_if import with_changes
+from rm.core.states import RMAppState
+from rm.scheduler.capacity.activation import HAS_ALREADY
 from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.refusals import Reason
 from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.view.explanation import Obstacle, Remedies
+from rm.scheduler.view.explanation import Obstacle, Remedies, application_limits, counted_types
+from yarn.containers import UNDEFINED_PRIORITY
 from yarn.ids import ApplicationId
-from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk, Reservation
+from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk, Reservation, VerdictReport
 
 _OF_USER = frozenset({Reason.USER_LIMIT, Reason.COMMIT_USER_LIMIT, Reason.AM_USER_LIMIT})
 
 
 def explanation(
-    context: RMContext, application_id: ApplicationId, now_ms: int, asker: Asker | None = None
+    context: RMContext,
+    application_id: ApplicationId,
+    now_ms: int,
+    asker: Asker | None = None,
+    *,
+    what_if: bool = False,
 ) -> Explanation:
     """The explanation for an application. For one that is over it contains only the state.
+
+    `what_if`: also try changes on a copy of the scheduler.
 
     Raises ApplicationNotFoundException, or YarnException for an asker who may not view the application.
     """
@@ -35,7 +49,10 @@ def explanation(
     attempt = context.scheduler.attempt_of(application_id)
     state = application_state(app)
     if attempt is None or attempt.is_stopped:
-        return Explanation(application_id, app.user, app.queue, state, now_ms)
+        return Explanation(
+            application_id, app.user, app.queue, state, now_ms, verdicts=tuple(_refused_at_submission(context, app))
+        )
+    verdicts = worded(context, attempt, now_ms)
     return Explanation(
         application_id,
         app.user,
@@ -48,7 +65,19 @@ def explanation(
             for container in attempt.reserved_containers
         ),
         _reports(context, attempt, context.scheduler.explain(application_id)),
+        with_changes(context, attempt, verdicts) if what_if else tuple(report for _, report in verdicts),
+        counted_types(context.scheduler.context),
     )
+
+
+def _refused_at_submission(context: RMContext, app: RMApp) -> Iterator[VerdictReport]:
+    """The verdict of an application that the scheduler did not accept."""
+    leaf = context.scheduler.queue(app.queue)
+    if app.attempts or app.state is not RMAppState.FAILED or HAS_ALREADY not in app.diagnostics:
+        return
+    settings = application_limits(leaf) if isinstance(leaf, LeafQueue) else ()
+    why = app.diagnostics.rpartition("Exception: ")[2]
+    yield VerdictReport(UNDEFINED_PRIORITY, -1, "APPLICATION_LIMIT", f"was refused: {why}", app.submit_ms, settings)
 
 
 def _requests(attempt: FiCaSchedulerApp) -> tuple[PendingAsk, ...]:
@@ -72,7 +101,7 @@ def _reports(
     context: RMContext, attempt: FiCaSchedulerApp, obstacles: Iterable[Obstacle]
 ) -> tuple[ObstacleReport, ...]:
     remedies = Remedies(attempt, context.scheduler.context)
-    levels = {queue.path: level for level, queue in enumerate(_upwards(attempt.leaf))}
+    levels = {queue.path: level for level, queue in enumerate(attempt.leaf.and_above())}
     reports = [_report(context, attempt, obstacle, remedies) for obstacle in obstacles]
     reports.sort(key=lambda report: _place(report, levels))
     return tuple(reports)
@@ -108,10 +137,3 @@ def _place(report: ObstacleReport, levels: dict[str, int]) -> tuple[object, ...]
     """
     place = () if report.node_id is None else report.node_id.reading_order
     return (place, report.scope.value, levels.get(report.subject, -1))
-
-
-def _upwards(leaf: CSQueue) -> Iterable[CSQueue]:
-    queue: CSQueue | None = leaf
-    while queue is not None:
-        yield queue
-        queue = queue.parent

@@ -20,6 +20,9 @@ from yarn.java.binary32 import f32, truncated
 from yarn.resource import Resource
 from yarn.states import QueueState
 
+HAS_ALREADY = "already has"
+"""Words in the refusal of an application because of a limit on the number of applications, and in no other."""
+
 # Applications
 
 
@@ -47,13 +50,13 @@ def _check_application_limits(leaf: LeafQueue, application_id: ApplicationId, us
     """Raises AccessControlException if the leaf, or the user in it, already has the maximum of applications."""
     if leaf.application_total() >= leaf.maximum_applications:
         raise AccessControlException(
-            f"Queue {leaf.path} already has {leaf.application_total()} applications, "
+            f"Queue {leaf.path} {HAS_ALREADY} {leaf.application_total()} applications, "
             f"cannot accept submission of application: {application_id}"
         )
     count = leaf.users.get_or_add(user).application_count
     if count >= leaf.maximum_applications_per_user:
         raise AccessControlException(
-            f"Queue {leaf.path} already has {count} applications from user {user} "
+            f"Queue {leaf.path} {HAS_ALREADY} {count} applications from user {user} "
             f"cannot accept submission of application: {application_id}"
         )
 

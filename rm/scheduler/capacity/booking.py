@@ -30,19 +30,19 @@ from yarn.states import ContainerExitStatus, ContainerState
 
 def update_requests(application: FiCaSchedulerApp, requests: Sequence[ResourceRequest]) -> bool:
     """Apply an AM's new rows; True if anything pending changed."""
-    is_changed, changes = application.requests.update(requests)
+    is_changed, changes = application.requests.update(requests, application.leaf.context.now_ms)
     _apply(application, changes)
     return is_changed
 
 
 def put_requests(application: FiCaSchedulerApp, key: SchedulerKey, rows: list[tuple[RequestTerms, int]]) -> None:
     """Replace the rows of one key."""
-    _apply(application, application.requests.put(key, rows))
+    _apply(application, application.requests.put(key, rows, application.leaf.context.now_ms))
 
 
 def restore_requests(application: FiCaSchedulerApp, key: SchedulerKey, terms: Iterable[RequestTerms]) -> None:
     """Request again a container that was lost before its AM saw it."""
-    _apply(application, application.requests.restore(key, terms))
+    _apply(application, application.requests.restore(key, terms, application.leaf.context.now_ms))
 
 
 def take_request(

@@ -167,12 +167,25 @@ def limit_of(
         users.count_waiting()
     user, limit = users.users.get(name), kept[1]
     if user is not None and user.weight != 1:
-        # For weight 1 this changes nothing: the limit is already in whole containers.
-        calculator, smallest = users.context.calculator, users.context.minimum_allocation
-        limit = calculator.multiply_and_normalize_down(limit, user.weight, smallest)
+        limit = _weighted(users, user, limit)
     if user is not None and active_only and user.limit != limit:
         users.store_limit(user, limit)
     return limit
+
+
+def present_limit(users: UsersManager, name: str, partition: str, mode: SchedulingMode) -> Resource:
+    """What `limit_of` would return now, without storing anything: for reports."""
+    kept, user = users.limits.get((partition, mode is RESPECT, True)), users.users.get(name)
+    if kept is not None and kept[0] == users.version:
+        limit = kept[1]
+    else:
+        limit = _compute_limit(users, partition, mode, active_only=True)
+    return limit if user is None or user.weight == 1 else _weighted(users, user, limit)
+
+
+def _weighted(users: UsersManager, user: User, limit: Resource) -> Resource:
+    """The limit for a user's weight. For weight 1 it would change nothing: the limit is already in whole containers."""
+    return users.context.calculator.multiply_and_normalize_down(limit, user.weight, users.context.minimum_allocation)
 
 
 def _compute_limit(users: UsersManager, partition: str, mode: SchedulingMode, *, active_only: bool) -> Resource:

@@ -56,7 +56,7 @@ class FifoOrderingPolicy:
     def __init__(self, *, recovering_first: bool = False) -> None:
         self._recovering_first = recovering_first
         self._entries: list[Entry] = []
-        self._keys: dict[int, OrderKey] = {}
+        self._keys: dict[FiCaSchedulerApp, OrderKey] = {}
         self.listener = OrderListener()
 
     def __len__(self) -> int:
@@ -67,7 +67,7 @@ class FifoOrderingPolicy:
             yield application
 
     def __contains__(self, application: object) -> bool:
-        return id(application) in self._keys
+        return application in self._keys
 
     @property
     def entries(self) -> Iterable[Entry]:
@@ -76,7 +76,7 @@ class FifoOrderingPolicy:
 
     def entry_of(self, application: FiCaSchedulerApp) -> Entry:
         """The entry of an application in the list."""
-        return self._keys[id(application)], application
+        return self._keys[application], application
 
     def key_of(self, application: FiCaSchedulerApp) -> OrderKey:
         """The application's sort key in its present state."""
@@ -97,17 +97,17 @@ class FifoOrderingPolicy:
 
     def add(self, application: FiCaSchedulerApp) -> None:
         """Insert an application by its current key; adding twice is a no-op."""
-        if id(application) in self._keys:
+        if application in self._keys:
             return
         key = self._key(application)
-        self._keys[id(application)] = key
+        self._keys[application] = key
         entry = (key, application)
         insort(self._entries, entry, key=entry_key)
         self.listener.added(entry)
 
     def remove(self, application: FiCaSchedulerApp) -> bool:
         """Remove an application; False if it is not in the list."""
-        key = self._keys.pop(id(application), None)
+        key = self._keys.pop(application, None)
         if key is None:
             return False
         entry = (key, application)

@@ -87,7 +87,7 @@ class PendingApplications:
     def __init__(self) -> None:
         self._order = FifoOrderingPolicy(recovering_first=True)
         self._sizes: dict[Size, _SizeGroup] = {}
-        self._keys: dict[int, tuple[OrderKey, Size]] = {}
+        self._keys: dict[FiCaSchedulerApp, tuple[OrderKey, Size]] = {}
         self._passes = 0
 
     def __len__(self) -> int:
@@ -118,7 +118,7 @@ class PendingApplications:
         self.remove(application)
         application.priority = priority
         self.add(application)
-        key, size = self._keys[id(application)]
+        key, size = self._keys[application]
         group = self._sizes[size].users[application.user]
         if group.refused is None and refusal is not None:
             group.refused = RefusedInPass(self._passes, key, refusal)
@@ -135,7 +135,7 @@ class PendingApplications:
         """
         if application not in self._order:
             return None
-        key, size = self._keys[id(application)]
+        key, size = self._keys[application]
         by_size = self._sizes[size]
         by_user = by_size.users[application.user].refused
         refused = by_size.refused
@@ -170,12 +170,12 @@ class PendingApplications:
 
     def refuse_size(self, application: FiCaSchedulerApp, refusal: Refusal) -> None:
         """The queue's limit refuses this candidate, and therefore all later ones of its size in this pass."""
-        key, size = self._keys[id(application)]
+        key, size = self._keys[application]
         self._sizes[size].refused = RefusedInPass(self._passes, key, refusal)
 
     def refuse_user(self, application: FiCaSchedulerApp, refusal: Refusal) -> None:
         """The user's limit refuses this candidate, and therefore all later ones of its size and user in this pass."""
-        key, size = self._keys[id(application)]
+        key, size = self._keys[application]
         self._sizes[size].users[application.user].refused = RefusedInPass(self._passes, key, refusal)
 
     def _is_refused(self, refused: RefusedInPass | None) -> bool:
@@ -183,11 +183,11 @@ class PendingApplications:
 
     def _group(self, application: FiCaSchedulerApp, key: OrderKey) -> None:
         size = (application.am_partition, application.am_used(application.am_partition))
-        self._keys[id(application)] = (key, size)
+        self._keys[application] = (key, size)
         self._sizes.setdefault(size, _SizeGroup()).add(key, application)
 
     def _ungroup(self, application: FiCaSchedulerApp) -> OrderKey:
-        key, size = self._keys.pop(id(application))
+        key, size = self._keys.pop(application)
         group = self._sizes[size]
         group.remove(key, application)
         if not group.users:

@@ -77,13 +77,17 @@ class RequestRow:
 
 
 class RequestsOfKey:
-    """The rows of one key {resource name: row}. `partition` is that of the last `*` row."""
+    """The rows of one key {resource name: row}. `partition` is that of the last `*` row.
 
-    __slots__ = ("partition", "rows")
+    `since_ms`: when the AM last sent a row with new terms. What was observed before says nothing about these rows.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("partition", "rows", "since_ms")
+
+    def __init__(self, since_ms: int = 0) -> None:
         self.rows: dict[str, RequestRow] = {}
         self.partition = NO_LABEL
+        self.since_ms = since_ms
 
     def count(self, name: str) -> int:
         """Containers still requested at `name`; 0 without a row."""
@@ -192,7 +196,11 @@ class AppSchedulingInfo:
         amounts = ((name, usage.pending(name)) for name in usage.partitions())
         return [PendingChanged(name, amount) for name, amount in amounts if not amount.is_none()]
 
-    def update(self, requests: Sequence[ResourceRequest]) -> tuple[bool, list[Change]]:
+    def requested_since_ms(self) -> int:
+        """When the oldest pending request was sent; 0 if nothing is pending."""
+        return min((self._by_key[key].since_ms for key in self.keys), default=0)
+
+    def update(self, requests: Sequence[ResourceRequest], now_ms: int = 0) -> tuple[bool, list[Change]]:
         """Replace rows; returns (True if a `*` row was replaced, changes).
 
         If a call has two rows for a name, the last one counts.
@@ -203,18 +211,18 @@ class AppSchedulingInfo:
         is_changed, changes = False, list[Change]()
         for key in hash_order(grouped, key_hash):
             rows = [(_terms(request), request.count) for request in grouped[key].values()]
-            is_changed = self._put(key, rows, changes) or is_changed
+            is_changed = self._put(key, rows, changes, now_ms) or is_changed
         return is_changed, changes
 
-    def put(self, key: SchedulerKey, rows: list[tuple[RequestTerms, int]]) -> list[Change]:
+    def put(self, key: SchedulerKey, rows: list[tuple[RequestTerms, int]], now_ms: int = 0) -> list[Change]:
         """Replace rows of one key, for example that of a container update."""
         changes: list[Change] = []
-        self._put(key, rows, changes)
+        self._put(key, rows, changes, now_ms)
         return changes
 
-    def restore(self, key: SchedulerKey, terms: Iterable[RequestTerms]) -> list[Change]:
+    def restore(self, key: SchedulerKey, terms: Iterable[RequestTerms], now_ms: int = 0) -> list[Change]:
         """Request again a container that was lost before its AM saw it."""
-        return self.put(key, [(row, self.count(key, row.resource_name) + 1) for row in terms])
+        return self.put(key, [(row, self.count(key, row.resource_name) + 1) for row in terms], now_ms)
 
     def allocate(
         self, kind: NodeType, host: str, rack: str, key: SchedulerKey
@@ -237,16 +245,18 @@ class AppSchedulingInfo:
         self.row_count = 0
         return booked
 
-    def _put(self, key: SchedulerKey, rows: list[tuple[RequestTerms, int]], changes: list[Change]) -> bool:
+    def _put(self, key: SchedulerKey, rows: list[tuple[RequestTerms, int]], changes: list[Change], now_ms: int) -> bool:
         of_key = self._by_key.get(key)
         if of_key is None:
-            of_key = self._by_key[key] = RequestsOfKey()
+            of_key = self._by_key[key] = RequestsOfKey(now_ms)
         rows_before = len(of_key.rows)
         changed: tuple[RequestRow | None, RequestTerms, int] | None = None
         for terms, count in rows:
             if count < 0:
                 changes.append(DemandChange.NEGATIVE)
             last = of_key.rows.get(terms.resource_name)
+            if last is None or last.terms != terms:
+                of_key.since_ms = now_ms
             of_key.put(terms, count)
             if terms.resource_name == ANY:
                 changed = (last, terms, count)

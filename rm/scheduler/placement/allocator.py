@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from rm.scheduler.model.application import FiCaSchedulerApp
-from rm.scheduler.model.context import IGNORE, RESPECT, SchedulingMode
+from rm.scheduler.model.context import IGNORE, RESPECT, SchedulerContext, SchedulingMode
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.refusals import Reason
@@ -21,7 +21,7 @@ from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.usage import NO_LABEL, ResourceLimits
 from yarn.containers import ANY
 from yarn.java.binary32 import f32, truncated
-from yarn.resource import Resource
+from yarn.resource import INT32_MAX, Resource
 
 
 class Skipped(Enum):
@@ -294,7 +294,7 @@ class _Visit:
         if rack_row is not None and rack_wanted:
             if not rack_row.terms.relax_locality:
                 return self._skip(SkipReason.PRIORITY, Reason.NODE_STRICT_LOCALITY, key)
-            if self._rack_delay_is_over(opportunities):
+            if rack_delay(self._context) < opportunities:
                 outcome = self._place(key, of_key, rack_row, NodeType.RACK_LOCAL)
                 if isinstance(outcome, Proposal):
                     return outcome
@@ -307,26 +307,10 @@ class _Visit:
         outcome = self._place(key, of_key, any_row, NodeType.OFF_SWITCH)
         return SkipReason.APPLICATION if outcome is SkipReason.LOCALITY else outcome
 
-    def _rack_delay_is_over(self, opportunities: int) -> bool:
-        return min(self._context.node_count, self._settings.node_locality_delay) < opportunities
-
     def _off_switch_delay_is_over(self, of_key: RequestsOfKey, wanted: int, opportunities: int) -> bool:
-        """True if the key may be placed off-switch.
-
-        Requests for `*` alone never wait; others wait as configured, or in proportion to the number of names with rows.
-        """
-        if self._reserved is not None:
+        if self._reserved is not None or len(of_key.rows) == 1:
             return True
-        node_count, places = self._context.node_count, len(of_key.rows)
-        if node_count == 0:
-            return False
-        if places == 1:
-            return True
-        additional = self._settings.rack_locality_additional_delay
-        if additional > -1:
-            return opportunities > min(node_count, self._settings.node_locality_delay + additional)
-        wait_factor = min(f32(max(places - 1, 0) / node_count), 1.0)
-        return min(float(node_count), f32(wanted * wait_factor)) < opportunities
+        return off_switch_delay(self._context, of_key, wanted) < opportunities
 
     # Size
 
@@ -364,7 +348,7 @@ class _Visit:
 
     def _with_killable(self, wanted: Resource) -> tuple[int, list[RMContainer]]:
         """(1, killable containers to kill); (0, []) if they free too little or the leaf is not below its guarantee."""
-        if not _is_under_guarantee(self._leaf, self._node.partition):
+        if not is_under_guarantee(self._leaf, self._node.partition):
             return 0, []
         free, to_kill = self._node.unallocated, list[RMContainer]()
         for container in self._node.killable_in_hash_order():
@@ -397,7 +381,29 @@ class _Visit:
         self._application.refusals.note(self._node.node_id, reason, self._context.now_ms, asked, bound, key=key)
 
 
-def _is_under_guarantee(leaf: LeafQueue, partition: str) -> bool:
+def rack_delay(context: SchedulerContext) -> int:
+    """A key accepts a node on a requested rack after more scheduling opportunities than this."""
+    return min(context.node_count, context.settings.node_locality_delay)
+
+
+def off_switch_delay(context: SchedulerContext, of_key: RequestsOfKey, wanted: int) -> float:
+    """A key accepts any node after more scheduling opportunities than this.
+
+    Requests for `*` alone never wait; others wait as configured, or in proportion to the number of names with rows.
+    """
+    node_count, places = context.node_count, len(of_key.rows)
+    if node_count == 0:
+        return float(INT32_MAX)
+    if places == 1:
+        return 0
+    additional = context.settings.rack_locality_additional_delay
+    if additional > -1:
+        return min(node_count, context.settings.node_locality_delay + additional)
+    wait_factor = min(f32(max(places - 1, 0) / node_count), 1.0)
+    return min(float(node_count), f32(wanted * wait_factor))
+
+
+def is_under_guarantee(leaf: LeafQueue, partition: str) -> bool:
     """True if killable containers of other queues may be killed for it (setPreemptionAllowed)."""
     own = leaf.capacities.at(partition)
     if own.effective_minimum.is_none():

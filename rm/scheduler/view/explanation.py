@@ -20,6 +20,8 @@ from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.refusals import REFUSALS_MAX, Reason, Refusal
+from rm.scheduler.model.resource_calculator import DefaultResourceCalculator
+from rm.scheduler.model.usage import NO_LABEL
 from yarn.configuration import Configuration
 from yarn.ids import NodeId
 from yarn.protocols.inspection import SettingInForce
@@ -46,25 +48,45 @@ def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> l
 
     First comes why the application or its AM may not start; then the refusals of each node, by the attempt and by its
     queues; last those of `nodes` that are reserved for other applications. A check that a node's last heartbeat did not
-    reach is reported with the time of an older heartbeat. Refusals that only state that nothing is requested are
-    omitted.
+    reach is reported with the time of an older heartbeat. Omitted are refusals that only state that nothing is
+    requested, those that are older than the application's requests, and those of queues on nodes whose partition the
+    application does not request.
     """
     subject = str(attempt.attempt_id)
+    since_ms, served = attempt.requests.requested_since_ms(), _served_nodes(attempt, nodes)
     leaf = LeafQueue.of(attempt)
     am_refusal = leaf.am_refusal(attempt)
     obstacles = [] if am_refusal is None else [Obstacle(subject, None, am_refusal)]
     if not attempt.is_runnable:
         obstacles.append(Obstacle(subject, None, Refusal(Reason.PARALLEL_LIMIT, attempt.started_ms)))
     for node_id, refusal in leaf.last_refusals(attempt).items():
-        obstacles += _kept(subject, node_id, refusal)
-    queue: CSQueue | None = attempt.leaf
-    while queue is not None:
+        obstacles += _kept(subject, node_id, refusal, since_ms)
+    for queue in attempt.leaf.and_above():
         for node_id, refusal in queue.refusals.by_node().items():
-            obstacles += _kept(queue.path, node_id, refusal)
-        queue = queue.parent
+            if node_id in served:
+                obstacles += _kept(queue.path, node_id, refusal, since_ms)
     if attempt.requests.keys:
-        obstacles += islice(_reserved_for_others(attempt, nodes), REFUSALS_MAX)
+        obstacles += islice(_reserved_for_others(attempt, served.values()), REFUSALS_MAX)
     return obstacles
+
+
+def serves(node: SchedulerNode, partition: str, context: SchedulerContext) -> bool:
+    """True if requests for the partition may be placed on the node."""
+    return node.partition == partition or (partition == NO_LABEL and context.labels.is_shared(node.partition))
+
+
+def counted_types(context: SchedulerContext) -> tuple[str, ...]:
+    """The resource types that the scheduler compares: memory alone with the DefaultResourceCalculator, else all."""
+    if isinstance(context.calculator, DefaultResourceCalculator):
+        return (MEMORY_MB,)
+    return (MEMORY_MB, VCORES, *context.settings.resource_types.extra_names)
+
+
+def _served_nodes(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> dict[NodeId, SchedulerNode]:
+    """The nodes on which some pending request of the attempt may be placed."""
+    requests, context = attempt.requests, attempt.leaf.context
+    partitions = {of_key.partition for key in requests.keys if (of_key := requests.at(key)) is not None}
+    return {node.node_id: node for node in nodes if any(serves(node, partition, context) for partition in partitions)}
 
 
 def _reserved_for_others(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> Iterator[Obstacle]:
@@ -79,8 +101,10 @@ def _reserved_for_others(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNod
             yield Obstacle(ROOT, node.node_id, refusal)
 
 
-def _kept(subject: str, node_id: NodeId, refusal: Refusal) -> list[Obstacle]:
-    return [] if refusal.reason in _SATISFIED else [Obstacle(subject, node_id, refusal)]
+def _kept(subject: str, node_id: NodeId, refusal: Refusal, since_ms: int) -> list[Obstacle]:
+    if refusal.reason in _SATISFIED or refusal.at_ms < since_ms:
+        return []
+    return [Obstacle(subject, node_id, refusal)]
 
 
 PERCENT = " %"
@@ -108,7 +132,8 @@ class Remedies:
             Reason.NO_ACCESS: self._labels,
             Reason.NODE_OFF_SWITCH_DELAY: self._locality_delay,
             Reason.NODE_TOTAL_TOO_SMALL: self._node_size,
-            Reason.NODE_TOO_SMALL: self._smallest,
+            Reason.REQUEST_RESERVED_ENOUGH: self._continue_looking,
+            Reason.QUEUE_FIFO: self._ordering,
             Reason.REQUEST_AM_ON_SHARED_LABEL: self._am_on_shared_label,
         }
 
@@ -129,8 +154,8 @@ class Remedies:
         If a queue's maximum is all of its parent's, then the parent's is the limit.
         """
         maximum, bound = queue.effective_maximum(partition), refusal.bound
-        if bound is not None and bound not in (maximum, maximum - _in_use(queue, partition)):
-            above = [found for found in _upwards(queue) if found is not queue]
+        if bound is not None and bound not in (maximum, maximum - in_use(queue, partition)):
+            above = [found for found in queue.and_above() if found is not queue]
             queue = max(above, key=lambda found: _fullness(found, partition), default=queue)
         while queue.parent is not None and queue.parent.effective_maximum(partition) == queue.effective_maximum(
             partition
@@ -153,7 +178,7 @@ class Remedies:
     def _parallel(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
         full = [
             found
-            for found in _upwards(self._application.leaf)
+            for found in self._application.leaf.and_above()
             if found.runnable_total() >= found.configuration.max_parallel_apps
         ]
         for found in full:
@@ -170,20 +195,26 @@ class Remedies:
         yield SettingInForce(queue_key(queue.path, "accessible-node-labels"), labels)
 
     def _locality_delay(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
-        yield SettingInForce(f"{PREFIX}node-locality-delay", str(self._context.settings.node_locality_delay))
+        settings = self._context.settings
+        yield SettingInForce(f"{PREFIX}node-locality-delay", str(settings.node_locality_delay))
+        additional = settings.rack_locality_additional_delay
+        if additional > -1:
+            yield SettingInForce(f"{PREFIX}rack-locality-additional-delay", str(additional))
 
     def _node_size(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
         """The size that the node registered with; the key is in the node's own configuration."""
         has = {} if refusal.bound is None else refusal.bound.amounts()
-        for name, amount in ({} if refusal.asked is None else refusal.asked.amounts()).items():
-            if name in _NODE_KEYS and amount > has.get(name, 0):
+        asked = {} if refusal.asked is None else refusal.asked.amounts()
+        for name in counted_types(self._context):
+            if name in _NODE_KEYS and asked.get(name, 0) > has.get(name, 0):
                 yield SettingInForce(_NODE_KEYS[name], str(has.get(name, 0)))
 
-    def _smallest(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
-        for name, amount in self._context.minimum_allocation.amounts().items():
-            if name in (MEMORY_MB, VCORES):
-                key = f"yarn.scheduler.minimum-allocation-{'mb' if name == MEMORY_MB else name}"
-                yield SettingInForce(key, str(amount))
+    def _continue_looking(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        value = "true" if self._context.settings.reservations_continue_looking else "false"
+        yield SettingInForce(f"{PREFIX}reservations-continue-look-all-nodes", value)
+
+    def _ordering(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        yield self._own(self._application.leaf, "ordering-policy", "fifo")
 
     def _am_on_shared_label(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
         yield SettingInForce("yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation", "false")
@@ -199,6 +230,20 @@ class Remedies:
         return SettingInForce(key, value + unit if is_number else value)
 
 
+def application_limits(leaf: LeafQueue) -> tuple[SettingInForce, ...]:
+    """The settings behind the limits on the number of applications in a leaf, with the values in force."""
+    source, most = leaf.context.settings.source, leaf.maximum_applications
+    own = _key_of(leaf, "maximum-applications", source)
+    settings = [SettingInForce(own if own in source else f"{PREFIX}maximum-applications", str(most))]
+    if leaf.maximum_applications_per_user < most:
+        for name, value in (
+            ("minimum-user-limit-percent", leaf.shape.user_limit),
+            ("user-limit-factor", leaf.shape.user_limit_factor),
+        ):
+            settings.append(SettingInForce(_key_of(leaf, name, source), f"{value:g}"))
+    return tuple(settings)
+
+
 def _key_of(queue: CSQueue, name: str, source: Configuration) -> str:
     """The key of the queue's property; for a queue created on demand, in its parent's template."""
     if not queue.configuration.is_dynamic and not queue.configuration.is_auto_created:
@@ -210,20 +255,13 @@ def _key_of(queue: CSQueue, name: str, source: Configuration) -> str:
     return queue_key(parent, own if queue_key(parent, own) in source else f"{QUEUE_CREATION}template.{name}")
 
 
-def _upwards(queue: CSQueue) -> Iterator[CSQueue]:
-    found: CSQueue | None = queue
-    while found is not None:
-        yield found
-        found = found.parent
-
-
 def _fullness(queue: CSQueue, partition: str) -> float:
     """The largest used fraction of the queue's maximum, over the resource types."""
-    used, maximum = _in_use(queue, partition).values(), queue.effective_maximum(partition).values()
+    used, maximum = in_use(queue, partition).values(), queue.effective_maximum(partition).values()
     return max((part / whole for part, whole in zip(used, maximum, strict=True) if whole > 0), default=0.0)
 
 
-def _in_use(queue: CSQueue, partition: str) -> Resource:
+def in_use(queue: CSQueue, partition: str) -> Resource:
     """The usage as the queue's own check counts it: without containers that lazy preemption can kill."""
     used = queue.usage.used(partition)
     return used - queue.context.killables.resource(queue.path, partition) if isinstance(queue, ParentQueue) else used

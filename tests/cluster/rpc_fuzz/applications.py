@@ -31,6 +31,7 @@ from yarn.protocols.client import (
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest, StartContainerRequest
+from yarn.protocols.inspection import ExplainRequest
 from yarn.protocols.master import (
     AllocateRequest,
     AllocateResponse,
@@ -346,7 +347,7 @@ class Applications:
                     ContainerId(attempt_id, rng.choice((1, 2, 1 << 40 | 1))),
                 ),
                 (ApplicationClientProtocol.get_applications, ApplicationFilter(limit=rng.choice((None, 10, 0, -1)))),
-                (InspectionProtocol.explain, life.app),
+                (InspectionProtocol.explain, ExplainRequest(life.app, rng.choice((False, True)))),
                 (ApplicationClientProtocol.get_cluster_nodes, frozenset()),
                 (ApplicationClientProtocol.get_queue_info, QueueInfoRequest(rng.choice(QUEUES), True, True, True)),
                 (ApplicationClientProtocol.get_cluster_metrics, None),

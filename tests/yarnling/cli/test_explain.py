@@ -11,15 +11,17 @@ from yarn.ids import ApplicationId, NodeId
 from yarn.nodes import NodeHealth, NodeReport
 from yarn.protocols.inspection import (
     Explanation,
+    NodesAlike,
     ObstacleReport,
     ObstacleScope,
     PendingAsk,
     Reservation,
     SettingInForce,
+    VerdictReport,
 )
 from yarn.resource import Resource
 from yarn.states import NodeState, YarnApplicationState
-from yarnling.cli.explain import explained, short
+from yarnling.cli.explain import explained
 from yarnling.cli.output import print_indented
 
 APP = ApplicationId(1, 1)
@@ -44,6 +46,22 @@ WAITING = Explanation(
     (PendingAsk(1, -1, "*", Resource(1024, 1), 3, relax_locality=True, label="gpu"),),
     (Reservation(N1, Resource(2048, 2), 10_000 - 125_000),),
     (FULL,),
+    (
+        VerdictReport(
+            1,
+            -1,
+            "QUEUE_MAXIMUM",
+            "waits because queue root.a is at its maximum: it would use 5120 of 4096 MB (maximum-capacity 50 %)",
+            4_000,
+            FULL.settings,
+            ("n9 is LOST",),
+            (
+                NodesAlike(37, "512 MB free, 1024 needed", (N1, N1)),
+                NodesAlike(3, "blacklisted", (N1,)),
+            ),
+            ("with maximum-capacity 60 of queue root.a",),
+        ),
+    ),
 )
 
 
@@ -55,26 +73,45 @@ def test_an_explanation_for_people() -> None:
     assert lines(WAITING) == [
         "application_1_0001 of ann in root.a: RUNNING",
         "  3 x 1024 MB, 1 vcore anywhere, priority 1, label gpu",
+        "    waits because queue root.a is at its maximum: it would use 5120 of 4096 MB (maximum-capacity 50 %)",
+        "    it would get a container with maximum-capacity 60 of queue root.a",
+        "    yarn.scheduler.capacity.root.a.maximum-capacity = 50 %",
+        "    n9 is LOST",
+        "    on 37 of 40 nodes (127.0.0.2, 127.0.0.2, ...): 512 MB free, 1024 needed",
+        "    on 3 of 40 nodes (127.0.0.2, ...): blacklisted",
+        "    requested 6.0 s ago",
         "Reserved for it on 127.0.0.2:1000: 2048 MB, 2 vcores, for 2 min 5 s",
-        "On 127.0.0.2:1000",
-        "  queue root.a, 3.0 s ago: Queue hits max-capacity limit",
+        "Last refusals",
+        "  on 127.0.0.2:1000, 3.0 s ago, queue root.a: Queue hits max-capacity limit",
         "    in use 4096 MB, 4 vcores; at most 4096 MB, 4 vcores, 2 yarn.io/gpu",
         "    yarn.scheduler.capacity.root.a.maximum-capacity = 50 %",
     ]
 
 
-def test_obstacles_are_grouped_by_node_or_everywhere() -> None:
+def test_only_types_that_count_are_printed() -> None:
+    printed = lines(replace(WAITING, counted_types=("memory-mb",)))
+    assert printed[1] == "  3 x 1024 MB anywhere, priority 1, label gpu"
+    assert printed[-2] == "    in use 4096 MB; at most 4096 MB"
+
+
+def test_equal_refusals_are_printed_once() -> None:
+    other = replace(FULL, node_id=NodeId("127.0.0.3", 1000), at_ms=5_000)
     everywhere = replace(FULL, node_id=None, scope=ObstacleScope.USER, subject="ann", asked=None, bound=None)
-    printed = lines(replace(WAITING, obstacles=(everywhere, FULL, replace(FULL, subject="root"))))
-    assert printed[3:5] == ["Everywhere", "  user ann, 3.0 s ago: Queue hits max-capacity limit"]
-    assert printed.count("On 127.0.0.2:1000") == 1
+    printed = lines(replace(WAITING, obstacles=(everywhere, FULL, other), verdicts=()))
+    assert printed[4] == "  everywhere, 3.0 s ago, user ann: Queue hits max-capacity limit"
+    together = "  on 2 nodes (127.0.0.2, 127.0.0.3), 3.0 s to 5.0 s ago, queue root.a: Queue hits max-capacity limit"
+    assert [line for line in printed if "root.a:" in line and "hits" in line] == [together]
 
 
 def test_without_obstacles_the_reason_is_given() -> None:
     assert lines(replace(WAITING, obstacles=()))[-1].startswith("No refusal yet")
-    assert lines(replace(WAITING, asks=(), obstacles=(), reservations=()))[1:] == ["It has no pending requests."]
-    over = replace(WAITING, state=YarnApplicationState.KILLED, asks=(), obstacles=(), reservations=())
+    assert lines(replace(WAITING, asks=(), obstacles=(), reservations=(), verdicts=()))[1:] == [
+        "It has no pending requests."
+    ]
+    over = replace(WAITING, state=YarnApplicationState.KILLED, asks=(), obstacles=(), reservations=(), verdicts=())
     assert lines(over)[1:] == ["It has ended."]
+    refused = VerdictReport(0, -1, "APPLICATION_LIMIT", "was refused: Queue root.a already has 1 applications", 1)
+    assert lines(replace(over, verdicts=(refused,)))[1:] == ["It has ended.", f"    {refused.sentence}"]
 
 
 def test_without_a_running_node_the_complaints_of_nodes_are_given() -> None:
@@ -103,11 +140,6 @@ def test_an_accepted_application_waits_for_its_application_master() -> None:
 def test_control_characters_in_names_are_escaped() -> None:
     printed = lines(replace(WAITING, user="\x1b[2J", queue="[/x]"))
     assert printed[0] == "application_1_0001 of \\x1b[2J in [/x]: RUNNING"
-
-
-def test_an_obstacle_in_one_line() -> None:
-    whole = "queue root.a: Queue hits max-capacity limit (in use 4096 MB, 4 vcores; at most "
-    assert short(FULL).startswith(whole)
 
 
 @pytest.mark.parametrize("width", [24, 40, 80])

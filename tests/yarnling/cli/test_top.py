@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.yarnling.cli.test_explain import FULL, WAITING
+from tests.yarnling.cli.test_explain import WAITING
 from tests.yarnling.cli.test_output import EVIL, TAMED
 from yarn.applications import ApplicationReport, ApplicationResourceUsage
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
@@ -55,7 +55,7 @@ def test_a_frame_of_sixty_columns() -> None:
         "application: its containers, what it waits for",
         "application_1_0001 RUNNING a, 3 containers",
         "  waits for 3 x 1024 MB, 1 vcore",
-        "    127.0.0.2: queue root.a: Queue hits max-capacity limit …",
+        "    because queue root.a is at its maximum: it would use 51…",
     ]
 
 
@@ -76,13 +76,6 @@ def test_a_bar(used: float, guaranteed: float, most: float, drawn: str) -> None:
 def test_use_above_the_guarantee_is_yellow() -> None:
     styles = [span.style for span in bar(0.4, 0.2, 1.0, 10).spans]
     assert styles[:4] == ["green", "green", "yellow", "yellow"]
-
-
-def test_the_newest_refusal_is_shown() -> None:
-    old = replace(FULL, message="before", at_ms=1)
-    drawn = lines(replace(TOP, waiting=(replace(WAITING, obstacles=(old, FULL, old)),)), 100)
-    assert sum("Queue hits max-capacity limit" in line for line in drawn) == 1
-    assert not any("before" in line for line in drawn)
 
 
 def test_ended_applications_are_left_out_and_excess_ones_counted() -> None:

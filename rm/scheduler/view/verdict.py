@@ -1,0 +1,352 @@
+"""The verdict: what one resource request waits for now, decided by rule from the present state.
+
+First come the causes that hold before any node is looked at (the application may not start, its label has no nodes).
+Otherwise each node that could serve the request gets the first of the scheduler's checks that fails there:
+
+    n1  NODE_FULL         512 MB free, 1024 needed
+    n2  BLACKLIST
+    n3  NODE_FULL         512 MB free, 1024 needed       verdict: NODE_FULL, the check that comes last
+
+The verdict is the failed check that comes last in the scheduler's order, because the node where it fails came closest
+to a container. Nodes of the request's own partition decide before those of shared partitions. The refusals that the
+scheduler remembers are the details, and they decide only where the present state would allow a container.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from itertools import islice
+
+from msgspec import Struct
+
+from rm.scheduler.capacity.limits import present_limit
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.context import IGNORE, RESPECT, SchedulerContext, SchedulingMode
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.refusals import Reason, Refusal
+from rm.scheduler.model.requests import NodeType, RequestsOfKey, SchedulerKey
+from rm.scheduler.placement.allocator import is_under_guarantee, off_switch_delay, rack_delay
+from rm.scheduler.view.explanation import in_use, serves
+from yarn.containers import ANY
+from yarn.ids import NodeId
+from yarn.resource import Resource
+
+VERDICTS_MAX = 20
+"""The number of resource requests of one application that get a verdict, in the order in which they are served."""
+
+
+class Cause(Enum):
+    """Why a request waits. The value is the place among the scheduler's checks; a later one is closer to a container.
+
+    Below 10 are causes that hold on all nodes.
+    """
+
+    PARALLEL_LIMIT = 0
+    AM_QUEUE_LIMIT = 1
+    AM_USER_LIMIT = 2
+    AFTER_RESTART = 3
+    NO_NODE = 4
+    LABEL_NOT_ACCESSIBLE = 5
+    LABEL_WITHOUT_NODES = 6
+    LABEL_WITHOUT_CAPACITY = 7
+    RESERVATION = 8
+    NODE_STATE = 10
+    PLACE = 11
+    BLACKLIST = 12
+    TOO_LARGE = 13
+    QUEUE_MAXIMUM = 14
+    USER_LIMIT = 15
+    PARTITION_FULL = 16
+    RESERVED_FOR_OTHERS = 17
+    NODE_FULL = 18
+    AM_ON_SHARED_LABEL = 19
+    LOCALITY_DELAY = 20
+    REFUSED = 21
+    NEXT_HEARTBEAT = 22
+
+
+_AM_CAUSES = {Reason.AM_QUEUE_LIMIT: Cause.AM_QUEUE_LIMIT, Reason.AM_USER_LIMIT: Cause.AM_USER_LIMIT}
+
+
+class Finding(Struct, frozen=True):
+    """The first check that fails on a node, or for all nodes.
+
+    `needed` was compared with `has`: for limits what is used with what may be used; for nodes what is requested with
+    what is free. LOCALITY_DELAY counts scheduling opportunities instead: `opportunities` of more than `delay`.
+    `queue`: the path of the queue whose limit it is. `holder`: the application that has the node's reservation.
+    `refusal`: the remembered refusal, for REFUSED.
+    """
+
+    cause: Cause
+    needed: Resource | None = None
+    has: Resource | None = None
+    queue: str = ""
+    holder: str = ""
+    since_ms: int | None = None
+    opportunities: int = 0
+    delay: float = 0
+    refusal: Refusal | None = None
+
+
+class Verdict(Struct, frozen=True):
+    """Why the request of a key waits. `nodes` {node: what fails there}: the nodes that could serve it."""
+
+    key: SchedulerKey
+    partition: str
+    requested: Resource
+    since_ms: int
+    finding: Finding
+    node_id: NodeId | None
+    nodes: dict[NodeId, Finding]
+
+    @property
+    def cause(self) -> Cause:
+        return self.finding.cause
+
+
+def verdicts_of(
+    attempt: FiCaSchedulerApp, context: SchedulerContext, unusable: Mapping[NodeId, str] | None = None
+) -> list[Verdict]:
+    """A verdict for each pending request, the first VERDICTS_MAX of them. Changes nothing.
+
+    `unusable` {node: state}: nodes of the scheduler that get no containers, for example because they are being
+    decommissioned.
+    """
+    at_start = _before_the_am(attempt, context)
+    found: list[Verdict] = []
+    for key in islice(attempt.requests.keys, VERDICTS_MAX):
+        of_key = attempt.requests.at(key)
+        if of_key is None or ANY not in of_key.rows:
+            continue
+        request = _Request(attempt, context, key, of_key, unusable or {})
+        found.append(request.verdict(at_start))
+    return found
+
+
+def _before_the_am(attempt: FiCaSchedulerApp, context: SchedulerContext) -> Finding | None:
+    """What keeps the whole application from being offered nodes."""
+    if not attempt.is_runnable:
+        return Finding(Cause.PARALLEL_LIMIT, since_ms=attempt.started_ms)
+    refusal = LeafQueue.of(attempt).am_refusal(attempt)
+    if refusal is not None and refusal.reason in _AM_CAUSES:
+        return Finding(_AM_CAUSES[refusal.reason], refusal.asked, refusal.bound, attempt.leaf.path)
+    if context.placing_from_ms is not None and context.now_ms <= context.placing_from_ms:
+        return Finding(Cause.AFTER_RESTART, since_ms=context.placing_from_ms)
+    return None
+
+
+class _Request:
+    """The examination of one request."""
+
+    __slots__ = ("_any", "_attempt", "_context", "_key", "_leaf", "_limits", "_of_key", "_required", "_unusable")
+
+    def __init__(
+        self,
+        attempt: FiCaSchedulerApp,
+        context: SchedulerContext,
+        key: SchedulerKey,
+        of_key: RequestsOfKey,
+        unusable: Mapping[NodeId, str],
+    ) -> None:
+        self._attempt = attempt
+        self._leaf = LeafQueue.of(attempt)
+        self._context = context
+        self._key = key
+        self._of_key = of_key
+        self._any = of_key.rows[ANY]
+        self._required = self._any.terms.capability
+        self._unusable = unusable
+        self._limits: dict[str, Finding | None] = {}
+
+    def verdict(self, at_start: Finding | None) -> Verdict:
+        nodes = {} if at_start is not None else self._on_nodes()
+        everywhere = at_start or self._on_all_nodes(nodes)
+        if everywhere is not None:
+            node_id, finding = None, everywhere
+        else:
+            node_id, finding = self._closest(nodes)
+            reserved = self._own_reservation()
+            if reserved is not None and finding.cause is not Cause.NEXT_HEARTBEAT:
+                node_id, finding = reserved
+        partition = self._of_key.partition
+        return Verdict(self._key, partition, self._required, self._of_key.since_ms, finding, node_id, nodes)
+
+    def _closest(self, nodes: dict[NodeId, Finding]) -> tuple[NodeId, Finding]:
+        """The node that came closest to a container, and the check that failed there; own partition first.
+
+        Of equal ones, it is the node with the most memory, free or in all.
+        """
+
+        def closeness(entry: tuple[NodeId, Finding]) -> tuple[bool, int, int]:
+            node_id, finding = entry
+            node = self._context.nodes[node_id]
+            is_own = node.partition == self._of_key.partition
+            memory_mb = finding.has.memory_mb if finding.has is not None else 0
+            return finding.cause is Cause.NEXT_HEARTBEAT or is_own, finding.cause.value, memory_mb
+
+        return max(nodes.items(), key=closeness)
+
+    def _on_all_nodes(self, nodes: dict[NodeId, Finding]) -> Finding | None:
+        partition = self._of_key.partition
+        if not self._context.nodes:
+            return Finding(Cause.NO_NODE)
+        if not nodes:
+            return Finding(Cause.LABEL_WITHOUT_NODES)
+        closed = [queue.path for queue in self._leaf.and_above() if not queue.is_accessible(partition)]
+        if closed:
+            return Finding(Cause.LABEL_NOT_ACCESSIBLE, queue=closed[0])
+        if partition:
+            without = [queue.path for queue in self._leaf.and_above() if queue.effective_maximum(partition).is_none()]
+            if without:
+                return Finding(Cause.LABEL_WITHOUT_CAPACITY, queue=without[-1])
+        return None
+
+    def _own_reservation(self) -> tuple[NodeId, Finding] | None:
+        """The oldest reservation that the request holds."""
+        held = self._attempt.reserved.get(self._key)
+        if not held:
+            return None
+        container = min(held.values(), key=lambda reserved: reserved.started_ms)
+        free = self._context.nodes[container.node_id].unallocated
+        return container.node_id, Finding(Cause.RESERVATION, container.resource, free, since_ms=container.started_ms)
+
+    # Limits
+
+    def _limit(self, partition: str, mode: SchedulingMode) -> Finding | None:
+        """The limit of a queue or of the user that refuses the request on nodes of the partition.
+
+        That the partition is full comes last: with free capacity the request would still wait for the user's limit.
+        """
+        if partition not in self._limits:
+            queue = self._queue_limit(partition, mode)
+            is_full = queue is None or queue.cause is Cause.PARTITION_FULL
+            self._limits[partition] = (self._user_limit(partition, mode) or queue) if is_full else queue
+        return self._limits[partition]
+
+    def _queue_limit(self, partition: str, mode: SchedulingMode) -> Finding | None:
+        """The maximum that refuses: that of the lowest such queue, or if it is its parent's maximum, the parent's."""
+        found: Finding | None = None
+        maximum_below: Resource | None = None
+        for queue in self._leaf.and_above():
+            maximum = self._maximum(queue, partition, mode)
+            after = in_use(queue, partition) + self._required - self._own_reserved(partition)
+            is_same = maximum_below is not None and maximum == maximum_below
+            if (found is None or is_same) and not self._context.calculator.fits_in(after, maximum):
+                cause = Cause.PARTITION_FULL if queue.is_root else Cause.QUEUE_MAXIMUM
+                found = Finding(cause, after, maximum, queue.path)
+                maximum_below = maximum
+            elif found is not None:
+                return found
+        return found
+
+    def _own_reserved(self, partition: str) -> Resource:
+        """What the application could give up for the request: its reservations."""
+        if self._context.settings.reservations_continue_looking and self._attempt.reserved.get(self._key):
+            return self._attempt.usage.reserved(partition)
+        return self._context.none
+
+    def _maximum(self, queue: CSQueue, partition: str, mode: SchedulingMode) -> Resource:
+        return queue.effective_maximum(partition) if mode is RESPECT else self._context.partition_resource(partition)
+
+    def _user_limit(self, partition: str, mode: SchedulingMode) -> Finding | None:
+        user = self._leaf.users.users.get(self._attempt.user)
+        if user is None:
+            return None
+        used = user.usage.used(partition) - self._own_reserved(partition)
+        limit = present_limit(self._leaf.users, self._attempt.user, partition, mode)
+        if not self._context.calculator.greater(self._context.cluster_resource, used, limit):
+            return None
+        return Finding(Cause.USER_LIMIT, used, limit, self._leaf.path)
+
+    # Nodes
+
+    def _on_nodes(self) -> dict[NodeId, Finding]:
+        """{node: the first check that fails there}, for all nodes of partitions that may serve the request."""
+        context, partition = self._context, self._of_key.partition
+        found = {
+            node.node_id: self._on_node(node) for node in context.nodes.values() if serves(node, partition, context)
+        }
+        free = [node_id for node_id, finding in found.items() if finding.cause is Cause.NEXT_HEARTBEAT]
+        if free:
+            last = self._last_refusals()
+            for node_id in free:
+                refusal = last.get(node_id)
+                if refusal is not None and refusal.at_ms >= self._of_key.since_ms:
+                    found[node_id] = Finding(Cause.REFUSED, refusal.asked, refusal.bound, refusal=refusal)
+        return found
+
+    def _last_refusals(self) -> dict[NodeId, Refusal]:
+        """{node: the last refusal there of this request}, or of its leaf to keep the order of applications."""
+        by_leaf = {
+            node_id: refusal
+            for node_id, refusal in self._leaf.refusals.by_node().items()
+            if refusal.reason in (Reason.QUEUE_FIFO, Reason.QUEUE_HEADROOM)
+        }
+        own = self._attempt.refusals.by_node()
+        return by_leaf | {node_id: refusal for node_id, refusal in own.items() if refusal.key == self._key}
+
+    def _on_node(self, node: SchedulerNode) -> Finding:
+        """The first check that fails on the node, in the scheduler's order."""
+        calculator, required = self._context.calculator, self._required
+        kind = self._kind(node)
+        if node.node_id in self._unusable or not node.is_running:
+            return Finding(Cause.NODE_STATE)
+        if kind is None:
+            return Finding(Cause.PLACE)
+        if self._attempt.is_blacklisted(node.name, node.rack):
+            return Finding(Cause.BLACKLIST)
+        if not calculator.fits_in(required, node.total):
+            return Finding(Cause.TOO_LARGE, required, node.total)
+        mode = RESPECT if node.partition == self._of_key.partition else IGNORE
+        limit = self._limit(node.partition, mode)
+        if limit is not None and limit.cause is not Cause.PARTITION_FULL:
+            return limit
+        return self._free_on(node) or limit or self._delay_on(node, kind, mode) or Finding(Cause.NEXT_HEARTBEAT)
+
+    def _free_on(self, node: SchedulerNode) -> Finding | None:
+        """The reservation of another application, or too little free capacity."""
+        reserved = node.reserved_container
+        if reserved is not None and reserved.id.application_id != self._attempt.attempt_id.application_id:
+            return Finding(
+                Cause.RESERVED_FOR_OTHERS,
+                reserved.resource,
+                node.unallocated,
+                holder=str(reserved.id.application_id),
+                since_ms=reserved.started_ms,
+            )
+        killable = node.killable and is_under_guarantee(self._leaf, node.partition)
+        free = node.within_reach if killable else node.unallocated
+        if not self._context.calculator.fits_in(self._required, free):
+            return Finding(Cause.NODE_FULL, self._required, free)
+        return None
+
+    def _delay_on(self, node: SchedulerNode, kind: NodeType, mode: SchedulingMode) -> Finding | None:
+        """What postpones a container on a node with enough free capacity."""
+        attempt, settings = self._attempt, self._context.settings
+        if mode is IGNORE and attempt.is_waiting_for_master and not settings.am_allow_non_exclusive:
+            return Finding(Cause.AM_ON_SHARED_LABEL)
+        if kind is NodeType.NODE_LOCAL:
+            return None
+        opportunities = attempt.opportunities.get(self._key, 0) + 1
+        delays = [off_switch_delay(self._context, self._of_key, self._any.count)]
+        if kind is NodeType.RACK_LOCAL:
+            delays.append(rack_delay(self._context))
+        if not self._any.terms.relax_locality:
+            del delays[0]
+        if opportunities > min(delays):
+            return None
+        return Finding(Cause.LOCALITY_DELAY, opportunities=opportunities - 1, delay=min(delays))
+
+    def _kind(self, node: SchedulerNode) -> NodeType | None:
+        """The best locality that the node offers to the request; None if the request excludes the node."""
+        rows = self._of_key.rows
+        rack = rows.get(node.rack)
+        on_rack = rack is not None and rack.count > 0
+        if on_rack and self._of_key.count(node.name) > 0:
+            return NodeType.NODE_LOCAL
+        if rack is not None and on_rack:
+            return NodeType.RACK_LOCAL if rack.terms.relax_locality else None
+        return NodeType.OFF_SWITCH if self._any.terms.relax_locality else None

@@ -1,0 +1,263 @@
+"""Verdicts about places, reservations, labels and the states of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rm.core.events import Allocate, RefreshNodes
+from rm.core.host_lists import HostLists
+from tests.rm.builders import RM, resource_request
+from tests.rm.test_verdicts import AMS, CAPACITY, TWO_QUEUES, explain, running, start, verdict
+from yarn.configuration import OVERRIDE, Entry
+from yarn.containers import ANY, ResourceRequest
+from yarn.ids import ApplicationId, NodeId
+from yarn.nodes import NodeLabel
+from yarn.protocols.master import AllocateRequest
+from yarn.resource import Resource
+from yarn.states import DecommissionType
+
+LABELS = {"yarn.node-labels.enabled": "true"}
+
+
+# Places
+
+
+def test_a_place_that_does_not_exist() -> None:
+    rm = start()
+    app = running(rm)
+    far = ResourceRequest(1, "far", Resource(1024, 1), 1)
+    rack = ResourceRequest(1, "/far", Resource(1024, 1), 1, relax_locality=False)
+    strict = ResourceRequest(1, ANY, Resource(1024, 1), 1, relax_locality=False)
+    rm.allocate(app, asks=[far, rack, strict])
+    found = verdict(rm, app)
+    assert found.cause == "PLACE"
+    assert found.sentence == "waits because it may run only on far, /far, and no such node runs"
+
+
+def test_a_blacklist() -> None:
+    rm = start()
+    app = running(rm)
+    request = AllocateRequest(0, asks=(resource_request(1),), blacklist_additions=("n1",))
+    rm.send(Allocate(rm.call(), rm.attempt_id(app), request))
+    found = verdict(rm, app)
+    assert (found.cause, found.sentence) == (
+        "BLACKLIST",
+        "waits because the application has blacklisted every node that it may use",
+    )
+
+
+def test_a_locality_delay_counts_opportunities() -> None:
+    rm = start(AMS, 8192, 8192, 8192)
+    app = running(rm)
+    rm.allocate(
+        app,
+        asks=[
+            ResourceRequest(1, "far", Resource(1024, 1), 3),
+            ResourceRequest(1, "/far", Resource(1024, 1), 3),
+            resource_request(3),
+        ],
+    )
+    rm.beat("n2")
+    found = verdict(rm, app)
+    assert found.cause == "LOCALITY_DELAY"
+    assert found.sentence == (
+        "waits because it prefers other nodes than n1 until it has missed 2 scheduling opportunities; it has missed 1 "
+        "(node-locality-delay 40)"
+    )
+
+
+# Reservations
+
+
+def reserved() -> tuple[RM, ApplicationId, ApplicationId]:
+    """Nodes with 1024 and 2048 MB free; the first of two waiting applications has reserved n1 for 3072 MB."""
+    rm = start(AMS, 8192, 4096)
+    first = running(rm, host="n2")
+    rm.get(first, 5)
+    second, third = running(rm, user="ben"), running(rm, user="eve")
+    rm.get(third, 1, "n2")
+    rm.allocate(second, asks=[resource_request(1, 3072)])
+    rm.allocate(third, asks=[resource_request(1, 1024)])
+    rm.beat("n1")
+    return rm, second, third
+
+
+def test_an_own_reservation_says_where_since_when_and_what_it_waits_for() -> None:
+    rm, app, _ = reserved()
+    rm.wait(3000)
+    found = verdict(rm, app)
+    assert found.cause == "RESERVATION"
+    assert found.sentence == (
+        "waits because its reservation on n1, made 3 s ago, waits for free capacity there: 1024 MB free, 3072 needed"
+    )
+
+
+def test_a_reservation_does_not_matter_if_another_node_has_enough() -> None:
+    rm, app, _ = reserved()
+    rm.node("n3")
+    assert verdict(rm, app).cause == "NEXT_HEARTBEAT"
+
+
+def test_a_reservation_of_another_application() -> None:
+    rm, holder, app = reserved()
+    found = verdict(rm, app)
+    assert (found.cause, found.sentence) == (
+        "RESERVED_FOR_OTHERS",
+        f"waits because n1 is reserved for other applications, such as {holder}",
+    )
+
+
+# Order of applications
+
+
+def test_an_earlier_application_whose_request_does_not_fit_stops_its_queue() -> None:
+    rm = start()
+    first = running(rm)
+    rm.get(first, 5)
+    second, third = running(rm, user="ben"), rm.submit("eve")
+    rm.allocate(second, asks=[resource_request(1, 2048)])
+    rm.beat("n1")
+    found = verdict(rm, third)
+    assert found.cause == "REFUSED"
+    assert found.sentence.startswith("waits because queue root.default serves an earlier application first")
+
+
+# Labels
+
+
+def test_refusals_of_the_queue_on_nodes_of_other_partitions_are_not_reported() -> None:
+    """The queue refuses another application's request without a label on n1 after the request for gpu."""
+    rm, app = labelled({}, 50)
+    rm.wait(1000)
+    other = running(rm, "a", "ben")
+    rm.allocate(other, asks=[resource_request(1, 7168)])
+    rm.beat("n1")
+    assert [obstacle.subject for obstacle in explain(rm, other).obstacles] != []
+    assert explain(rm, app).obstacles == ()
+
+
+def labelled(nodes: Mapping[str, str], share: int) -> tuple[RM, ApplicationId]:
+    """Node n1, and nodes with labels; an application in root.a requests gpu, of which root.a has `share` %."""
+    label = "accessible-node-labels"
+    rm = start(
+        {
+            **TWO_QUEUES,
+            **LABELS,
+            f"{CAPACITY}root.a.{label}": "gpu",
+            f"{CAPACITY}root.b.{label}": "gpu",
+            f"{CAPACITY}root.a.{label}.gpu.capacity": str(share),
+            f"{CAPACITY}root.a.{label}.gpu.maximum-capacity": str(share),
+            f"{CAPACITY}root.b.{label}.gpu.capacity": str(100 - share),
+        }
+    )
+    scheduler = rm.core.context.scheduler
+    scheduler.labels.add([NodeLabel("gpu")])
+    for host, label in nodes.items():
+        rm.node(host)
+        scheduler.replace_node_labels({NodeId(host, 0): (label,)}, rm.now_ms)
+    rm.beat("n1")
+    app = running(rm, "a")
+    rm.allocate(app, asks=[ResourceRequest(1, ANY, Resource(1024, 1), 1, label="gpu")])
+    return rm, app
+
+
+def test_a_label_that_no_node_has() -> None:
+    rm, app = labelled({}, 50)
+    rm.beat("n1")
+    found = explain(rm, app)
+    assert [report.sentence for report in found.verdicts] == ["waits because label gpu has no running node"]
+    assert found.obstacles == ()
+
+
+def test_a_label_without_capacity() -> None:
+    rm, app = labelled({"n2": "gpu"}, 0)
+    found = verdict(rm, app)
+    assert found.cause == "LABEL_WITHOUT_CAPACITY"
+    assert found.sentence == (
+        "waits because queue root.a has no capacity on label gpu (accessible-node-labels.gpu.maximum-capacity 0 %)"
+    )
+
+
+def test_a_label_that_the_queue_may_not_use_any_more() -> None:
+    rm, app = labelled({"n2": "gpu"}, 50)
+    scheduler = rm.core.context.scheduler
+    label = "accessible-node-labels"
+    changed = {
+        f"{CAPACITY}root.a.{label}": "",
+        f"{CAPACITY}root.a.{label}.gpu.capacity": "0",
+        f"{CAPACITY}root.b.{label}.gpu.capacity": "100",
+    }
+    entries = {key: Entry(value, OVERRIDE) for key, value in changed.items()}
+    scheduler.reinitialize(scheduler.context.settings.source.with_entries(entries), rm.now_ms)
+    found = verdict(rm, app)
+    assert (found.cause, found.sentence) == (
+        "LABEL_NOT_ACCESSIBLE",
+        "waits because queue root.a may not use label gpu (accessible-node-labels )",
+    )
+
+
+def test_an_am_may_not_run_on_idle_nodes_of_another_label() -> None:
+    rm = RM({**AMS, **LABELS, f"{CAPACITY}root.default.accessible-node-labels": "gpu"})
+    scheduler = rm.core.context.scheduler
+    scheduler.labels.add([NodeLabel("gpu", exclusive=False)])
+    rm.node("n1")
+    scheduler.replace_node_labels({NodeId("n1", 0): ("gpu",)}, rm.now_ms)
+    rm.beat("n1")
+    rm.node("n2", 512)
+    found = verdict(rm, rm.submit())
+    assert [alike.sentence for alike in found.nodes if alike.node_ids[0].host == "n1"] == [
+        "not for AMs of other labels"
+    ]
+
+
+# Nodes
+
+
+def test_the_rest_of_the_cluster_is_reserved() -> None:
+    """2048 MB are free on n2, but all that is left of the cluster is reserved on n1."""
+    rm, _, app = reserved()
+    rm.send(Allocate(rm.call(), rm.attempt_id(app), AllocateRequest(3, blacklist_additions=("n1",))))
+    found = verdict(rm, app)
+    assert (found.cause, found.sentence) == (
+        "PARTITION_FULL",
+        "waits because the cluster is full, reservations included: it would use 13312 of 12288 MB",
+    )
+
+
+def test_after_a_restart_the_resource_manager_waits_for_nodes_and_ams() -> None:
+    rm = start()
+    app = running(rm)
+    rm.allocate(app, asks=[resource_request(1)])
+    rm.core.context.scheduler.context.placing_from_ms = rm.now_ms + 10_000
+    assert verdict(rm, app).sentence == (
+        "waits because the ResourceManager has restarted and waits for nodes and AMs to report"
+    )
+
+
+def test_nodes_that_are_down_are_named() -> None:
+    rm = start()
+    app = running(rm)
+    rm.allocate(app, asks=[resource_request(1)])
+    rm.beat("n1", healthy=False)
+    found = verdict(rm, app)
+    assert (found.cause, found.sentence) == ("NO_NODE", "waits because no node is running")
+    assert [note.split(":")[0] for note in found.notes] == ["n1 is UNHEALTHY"]
+
+
+def test_a_node_that_is_being_decommissioned_gets_nothing() -> None:
+    rm = start()
+    app = running(rm)
+    rm.send(RefreshNodes(rm.call(), HostLists(excluded=(("n1", None),)), DecommissionType.GRACEFUL, 60))
+    rm.allocate(app, asks=[resource_request(1)])
+    found = verdict(rm, app)
+    assert (found.cause, found.sentence) == ("NODE_STATE", "waits because every node that it may use is out of service")
+    assert found.notes == ("n1 is DECOMMISSIONING",)
+
+
+def test_a_request_before_any_heartbeat_waits_for_one() -> None:
+    rm = start()
+    app = running(rm)
+    rm.allocate(app, asks=[resource_request(1)])
+    found = verdict(rm, app)
+    assert found.cause == "NEXT_HEARTBEAT"
+    assert found.sentence.endswith("n1 has enough free capacity")
