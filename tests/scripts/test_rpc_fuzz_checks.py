@@ -133,7 +133,7 @@ def test_there_are_random_requests_of_every_rpc(tmp_path: Path) -> None:
     assert {rpc.path for rpc in RPCS} == REQUESTS.keys()
     for rpc in RPCS:
         encoded = 0
-        for _ in range(50):
+        for _ in range(100):
             try:
                 data = rpc.request.encode(known.request(rng, rpc.path, harmless))
             except (ValueError, YarnException):
