@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.yarn.api.protocolrecords.GetClusterMetricsRequest;
+import org.apache.hadoop.yarn.api.protocolrecords.GetContainerReportRequest;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.NodeReport;
@@ -31,6 +32,9 @@ public final class NodeScenes extends Scenes {
         seen.mask.text(node.toString(), "node1");
         am.start(container, "sleep 120");
         await("it to run", () -> !am.statuses(container).getContainerStatuses().isEmpty());
+        // A node that is decommissioned before it has reported its first container leaves at once.
+        await("the RM to know that it runs", () -> alice.getContainerReport(GetContainerReportRequest.newInstance(
+            container.getId())).getContainerReport().getContainerState().toString().equals("RUNNING"));
         am.allocate();
         am.updatedNodes.clear();
     }
