@@ -92,3 +92,9 @@ def test_no_free_port_is_an_error_with_its_remedy(ports: PortReservations, monke
         other.listen()
         with pytest.raises(InvalidArgumentException, match="--no-web"):
             ports.reserve_from(f"127.0.0.1:{other.getsockname()[1]}")
+
+
+def test_two_clusters_that_start_at_once_reserve_different_ports() -> None:
+    with contextlib.closing(PortReservations()) as first, contextlib.closing(PortReservations()) as second:
+        address = first.reserve_from("127.0.0.1:28088")
+        assert port_of(second.reserve_from("127.0.0.1:28088")) > port_of(address)

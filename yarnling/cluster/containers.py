@@ -120,17 +120,28 @@ def find_logs(log_dirs: Iterable[Path], app_id: ApplicationId) -> list[Container
     """The files `<log dir>/<application>/<container>/<file>` of all directories, sorted by container and name."""
     found: list[ContainerLog] = []
     for log_dir in log_dirs:
-        for path in (log_dir / str(app_id)).glob("container_*/*"):
-            container_id = _container_id(path.parent.name)
-            if container_id is not None and path.is_file() and not path.is_symlink():
-                found.append(ContainerLog(container_id, path))
+        for directory in _entries(log_dir / str(app_id)):
+            container_id = _container_id(directory.name)
+            if container_id is not None:
+                files = [path for path in _entries(directory) if path.is_file() and not path.is_symlink()]
+                found.extend(ContainerLog(container_id, path) for path in files)
     return sorted(found, key=lambda log: (log.container_id, log.name))
+
+
+def _entries(directory: Path) -> list[Path]:
+    """The entries of a directory; none if the NodeManager has deleted it."""
+    try:
+        return list(directory.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def find_all_logs(log_dirs: Iterable[Path], conf: Configuration, app_id: ApplicationId) -> list[ContainerLog]:
     """Local files, and those that are aggregated already, once each."""
+    # The local ones first: a node deletes them once they are aggregated.
+    found = find_logs(log_dirs, app_id)
     aggregated = {(log.container_id, log.name): log for log in find_aggregated_logs(conf, app_id)}
-    local = [log for log in find_logs(log_dirs, app_id) if (log.container_id, log.name) not in aggregated]
+    local = [log for log in found if (log.container_id, log.name) not in aggregated]
     return sorted((*local, *aggregated.values()), key=lambda log: (log.container_id, log.name))
 
 

@@ -97,14 +97,17 @@ class PortReservations:
         """
         host, _, first = address.rpartition(":")
         for port in range(int(first), min(int(first) + PORTS_TRIED_MAX, PORT_MAX + 1)):
-            bound = socket.socket()
+            # With SO_REUSEADDR two clusters that start at once can both bind the port, but not the name.
+            name, bound = socket.socket(socket.AF_UNIX), socket.socket()
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
+                name.bind(f"\0yarnling-port-{port}")
                 bound.bind((host, port))
             except OSError:
+                name.close()
                 bound.close()
                 continue
-            self._sockets.append(bound)
+            self._sockets += (name, bound)
             return f"{host}:{port}"
         raise InvalidArgumentException(
             f"the web services: no port from {first} on is free, {PORTS_TRIED_MAX} were tried "
