@@ -28,7 +28,6 @@ from am.core.am_rm_client_core import (
     ClientEffect,
     ClientEvent,
     ContainersRequested,
-    DeadlineReached,
     Deliver,
     Register,
     RegistrationFailed,
@@ -48,7 +47,7 @@ from wire.topology import Topology
 from yarn.containers import ContainerStatus, Token, UpdateContainerRequest
 from yarn.errors import YarnException
 from yarn.ids import ContainerId, NodeId
-from yarn.machine import Warn
+from yarn.machine import Tick, Warn
 from yarn.protocols.master import (
     AllocateRequest,
     FinishApplicationMasterRequest,
@@ -253,12 +252,12 @@ class AMRMClient:
         """Wait for a deadline of the core. The first request of the application comes before the first heartbeat."""
         if not self._core.awaits_requests:
             await _sleep_until(deadline_ms)
-            return DeadlineReached()
+            return Tick()
         try:
             async with asyncio.timeout_at(deadline_ms / 1000):
                 await self._requested.wait()
         except TimeoutError:
-            return DeadlineReached()
+            return Tick()
         return ContainersRequested()
 
     async def _stop_heartbeats(self) -> None:

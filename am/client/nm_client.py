@@ -15,7 +15,6 @@ from am.client.environment import AMEnvironment
 from am.core.container_starts import (
     ContainerFound,
     ContainerStarts,
-    DeadlineReached,
     FindContainer,
     FindFailed,
     SendStarts,
@@ -32,6 +31,7 @@ from wire.retry import FOR_EVER, NO_RETRY, RetryPolicy
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus, Token
 from yarn.errors import CallOutcomeUnknown, InvalidToken, YarnException
 from yarn.ids import ContainerId, NodeId
+from yarn.machine import Tick
 from yarn.protocols.container_management import (
     SignalContainerRequest,
     StartContainerRequest,
@@ -249,7 +249,7 @@ class NodeStarts:
         self._timer = None if deadline_ms is None else loop.call_at(deadline_ms / 1000, self._deadline_reached)
 
     def _deadline_reached(self) -> None:
-        self._handle(DeadlineReached())
+        self._handle(Tick())
 
     def _call(self, call: Coroutine[Any, Any, None]) -> None:
         task = self._tasks.create_task(self._unless_failed(call), name="am-starts")

@@ -2,7 +2,7 @@
 
     core.handle(Register(request), now_ms) -> [SendCall(1, request)]
     core.handle(CallAnswered(1, response), now_ms) -> [Deliver(Registered(...))]
-    core.next_deadline_ms()                                  when to send DeadlineReached
+    core.next_deadline_ms()                                  when to send Tick
 
 AMRMClientState decides what a heartbeat contains; this module decides when it is sent. Heartbeats start at a fixed
 interval after one another, whatever the application does meanwhile; the first one is sent as soon as something is
@@ -30,7 +30,7 @@ from yarn.errors import (
     InvalidToken,
     YarnException,
 )
-from yarn.machine import Dispatcher, Warn
+from yarn.machine import Dispatcher, Tick, Warn
 from yarn.protocols.master import (
     AllocateRequest,
     AllocateResponse,
@@ -80,10 +80,6 @@ class CallFailed(Struct, frozen=True):
     error: YarnException
 
 
-class DeadlineReached(Struct, frozen=True):
-    """Sent by the shell at `next_deadline_ms`."""
-
-
 class SendCall(Struct, frozen=True):
     """Send a call to the RM. It replaces one under way, whose answer is ignored."""
 
@@ -119,7 +115,7 @@ class UnregisterFailed(Struct, frozen=True):
     error: YarnException
 
 
-ClientEvent: TypeAlias = Register | ContainersRequested | Unregister | CallAnswered | CallFailed | DeadlineReached
+ClientEvent: TypeAlias = Register | ContainersRequested | Unregister | CallAnswered | CallFailed | Tick
 ClientEffect: TypeAlias = SendCall | UseToken | Deliver | RegistrationFailed | Unregistered | UnregisterFailed | Warn
 
 
@@ -171,7 +167,7 @@ class AMRMClientCore:
         self._dispatcher.on(Unregister, self._unregister)
         self._dispatcher.on(CallAnswered, self._answered)
         self._dispatcher.on(CallFailed, self._failed)
-        self._dispatcher.on(DeadlineReached, self._deadline_reached)
+        self._dispatcher.on(Tick, self._deadline_reached)
 
     def handle(self, event: ClientEvent, now_ms: int) -> list[ClientEffect]:
         """Take an event at `now_ms` (never less than at the last one); carry the effects out in order."""
@@ -180,7 +176,7 @@ class AMRMClientCore:
         return self._dispatcher.take_effects()
 
     def next_deadline_ms(self) -> int | None:
-        """When to send DeadlineReached; None: only an answer or the application continues it."""
+        """When to send Tick; None: only an answer or the application continues it."""
         return self._pause_ends_ms
 
     # What the AM does
@@ -228,7 +224,7 @@ class AMRMClientCore:
         self._pause_ends_ms = self._dispatcher.now_ms + ms
         self._after_pause = then
 
-    def _deadline_reached(self, event: DeadlineReached) -> None:
+    def _deadline_reached(self, event: Tick) -> None:
         if self._pause_ends_ms is not None and self._pause_ends_ms <= self._dispatcher.now_ms:
             self._pause_ends_ms = None
             self._after_pause()

@@ -1,7 +1,7 @@
 """Starts containers on one NM: which starts share a call, and what follows if a call is refused or has no answer.
 
     starts.handle(StartWanted(1, container_id, request), now_ms) -> []
-    starts.handle(DeadlineReached(), now_ms) -> [SendStarts((request,))]
+    starts.handle(Tick(), now_ms) -> [SendStarts((request,))]
     starts.handle(StartsAnswered(response), now_ms) -> [StartSettled(1, None)]
 
 startContainers takes many starts, and a call costs more than a start. Starts of one moment make one call; those that
@@ -28,7 +28,7 @@ from yarn.errors import (
     YarnException,
 )
 from yarn.ids import ContainerId
-from yarn.machine import Dispatcher
+from yarn.machine import Dispatcher, Tick
 from yarn.protocols.container_management import StartContainerRequest, StartContainersResponse
 
 STARTS_PER_CALL_MAX = 100
@@ -75,10 +75,6 @@ class FindFailed(Struct, frozen=True):
     error: YarnException
 
 
-class DeadlineReached(Struct, frozen=True):
-    """Sent by the shell at `next_deadline_ms`."""
-
-
 class SendStarts(Struct, frozen=True):
     """Call startContainers; at most one such call is under way."""
 
@@ -100,7 +96,7 @@ class StartSettled(Struct, frozen=True):
 
 
 StartEvent: TypeAlias = (
-    StartWanted | StartAbandoned | StartsAnswered | StartsFailed | ContainerFound | FindFailed | DeadlineReached
+    StartWanted | StartAbandoned | StartsAnswered | StartsFailed | ContainerFound | FindFailed | Tick
 )
 StartEffect: TypeAlias = SendStarts | FindContainer | StartSettled
 
@@ -144,7 +140,7 @@ class ContainerStarts:
         self._dispatcher.on(StartsFailed, self._starts_failed)
         self._dispatcher.on(ContainerFound, self._container_found)
         self._dispatcher.on(FindFailed, self._find_failed)
-        self._dispatcher.on(DeadlineReached, self._deadline_reached)
+        self._dispatcher.on(Tick, self._deadline_reached)
         self._dispatcher.on(_RetryDue, self._retry_due)
 
     def handle(self, event: StartEvent, now_ms: int) -> list[StartEffect]:
@@ -155,7 +151,7 @@ class ContainerStarts:
         return self._dispatcher.take_effects()
 
     def next_deadline_ms(self) -> int | None:
-        """When to send DeadlineReached; None: only an answer or a further start continues it."""
+        """When to send Tick; None: only an answer or a further start continues it."""
         retry_ms = self._dispatcher.next_deadline_ms()
         return retry_ms if self._send_due_ms is None else self._send_due_ms
 
@@ -182,7 +178,7 @@ class ContainerStarts:
     def _is_busy(self) -> bool:
         return bool(self._sent) or self._examined is not None
 
-    def _deadline_reached(self, event: DeadlineReached) -> None:
+    def _deadline_reached(self, event: Tick) -> None:
         """The moment is over whose starts share a call, or a pause, which is a timer of the dispatcher."""
         self._send_due_ms = None
         self._send_next()

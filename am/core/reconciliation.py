@@ -31,7 +31,7 @@ from am.core.events import (
 )
 from yarn.containers import ContainerStatus
 from yarn.ids import ContainerId, NodeId
-from yarn.machine import Dispatcher
+from yarn.machine import Dispatcher, Tick
 from yarn.states import ContainerExitStatus, ContainerState
 
 CHECKS_PER_EXPIRY = 4
@@ -55,10 +55,6 @@ class NodeUnreachable(Struct, frozen=True):
     """The NM did not answer QueryNode."""
 
     node_id: NodeId
-
-
-class DeadlineReached(Struct, frozen=True):
-    """Sent by the shell at `next_deadline_ms`."""
 
 
 class CheckDue(Struct, frozen=True):
@@ -88,7 +84,7 @@ class StopOrphan(Struct, frozen=True):
     node_id: NodeId
 
 
-ReconciliationEvent: TypeAlias = Event | NodeAnswered | NodeUnreachable | DeadlineReached
+ReconciliationEvent: TypeAlias = Event | NodeAnswered | NodeUnreachable | Tick
 ReconciliationEffect: TypeAlias = QueryNode | MarkLost | StopOrphan
 
 
@@ -142,7 +138,7 @@ class Reconciliation:
         return self._dispatcher.take_effects()
 
     def next_deadline_ms(self) -> int | None:
-        """The time (ms) at which the shell must send DeadlineReached; None if nothing is scheduled."""
+        """The time (ms) at which the shell must send Tick; None if nothing is scheduled."""
         return self._dispatcher.next_deadline_ms()
 
     def _register_handlers(self) -> None:

@@ -33,7 +33,6 @@ from am.core.actions import (
 from am.core.events import ContainersCompleted, ContainerStarted, ContainerStartFailed, Event
 from am.core.invariants import CheckedReconciliation
 from am.core.reconciliation import (
-    DeadlineReached,
     MarkLost,
     NodeAnswered,
     NodeUnreachable,
@@ -45,7 +44,7 @@ from am.core.reconciliation import (
 )
 from yarn.errors import InternalError, YarnException
 from yarn.ids import ContainerId, NodeId
-from yarn.machine import StateChanged
+from yarn.machine import StateChanged, Tick
 from yarn.settings.resourcemanager import NM_EXPIRY_INTERVAL
 from yarn.settings.yarnling import CHECK_INVARIANTS
 
@@ -262,7 +261,7 @@ class _Reconciler:
             async with asyncio.timeout(wait_s):
                 return await self._events.get()
         except TimeoutError:
-            return DeadlineReached()
+            return Tick()
 
     def _carry_out(self, effect: ReconciliationEffect, tasks: asyncio.TaskGroup) -> None:
         match effect:

@@ -1,13 +1,13 @@
 """The emulated containers of a node: which run, when each ends and with which exit code. Without processes or a clock.
 
     containers.handle(LaunchContainer(...), now_ms) -> []
-    containers.handle(DeadlineReached(), now_ms) -> [ContainerLaunched(...)]
+    containers.handle(Tick(), now_ms) -> [ContainerLaunched(...)]
     containers.next_deadline_ms()                    the end of the first of them
 
 A container costs an entry in a heap of ends. The random numbers come from the table's seed, the container's number and
 its launch number, not from the node, so a run with the same containers gives them the same profiles.
 
-A launch or a signal takes effect at the next DeadlineReached, which is due at once: an event for the node's core must
+A launch or a signal takes effect at the next Tick, which is due at once: an event for the node's core must
 not come while the core's effects are carried out.
 """
 
@@ -25,6 +25,7 @@ from nm.core.effects import LaunchContainer, Signal, SignalProcess
 from nm.core.emulation import Draw, EmulationTable, ResourceProfile, Rule
 from nm.core.events import ContainerExited, ContainerLaunched, ContainerSignalled, LaunchCancelled
 from yarn.ids import EPOCH_BITS, ContainerId
+from yarn.machine import Tick
 from yarn.states import ContainerExitStatus
 
 PID_FIRST = 1 << 22
@@ -45,10 +46,6 @@ class ProgramEnded(Struct, frozen=True):
     exit_code: int
 
 
-class DeadlineReached(Struct, frozen=True):
-    """Sent by the shell at `next_deadline_ms`."""
-
-
 class StartMaster(Struct, frozen=True):
     """Start an emulated AM that registers; ProgramEnded follows unless it is killed."""
 
@@ -67,7 +64,7 @@ class KillMaster(Struct, frozen=True):
     container_id: ContainerId
 
 
-EmulationEvent: TypeAlias = LaunchContainer | SignalProcess | ProgramEnded | DeadlineReached
+EmulationEvent: TypeAlias = LaunchContainer | SignalProcess | ProgramEnded | Tick
 NodeEvent: TypeAlias = ContainerLaunched | ContainerExited | ContainerSignalled | LaunchCancelled
 """For the node's core, as from a launcher of processes."""
 EmulationEffect: TypeAlias = NodeEvent | StartMaster | FinishMaster | KillMaster
@@ -121,14 +118,14 @@ class EmulatedContainers:
                 self._signal(event)
             case ProgramEnded():
                 self._program_ended(event)
-            case DeadlineReached():
+            case Tick():
                 self._take_deferred()
                 self._take_ends()
         effects, self._effects = self._effects, []
         return effects
 
     def next_deadline_ms(self) -> int | None:
-        """When to send DeadlineReached; None: all containers end only by a signal."""
+        """When to send Tick; None: all containers end only by a signal."""
         if self._deferred:
             return self._now_ms
         return self._ends[0][0] if self._ends else None

@@ -15,7 +15,6 @@ from typing import assert_never
 from nm.core.container_limits import ProcessSample
 from nm.core.effects import LaunchContainer, Signal, SignalProcess
 from nm.core.emulated_containers import (
-    DeadlineReached,
     EmulatedContainers,
     EmulationEvent,
     FinishMaster,
@@ -27,6 +26,7 @@ from nm.core.emulation import Draw, EmulationTable
 from nm.core.events import ContainerExited, ContainerLaunched, ContainerSignalled, Event, LaunchCancelled
 from nm.emulation.application_master import EmulatedApplicationMaster, EmulatedApplicationMasters
 from yarn.ids import ContainerId
+from yarn.machine import Tick
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -127,7 +127,7 @@ class EmulatedLauncher:
 
     def _deadline_reached(self) -> None:
         self._timer = None
-        self._handle(DeadlineReached())
+        self._handle(Tick())
 
 
 def _random_of(seed: str) -> Draw:

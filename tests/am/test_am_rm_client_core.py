@@ -12,7 +12,6 @@ from am.core.am_rm_client_core import (
     ClientEffect,
     ClientEvent,
     ContainersRequested,
-    DeadlineReached,
     Deliver,
     Phase,
     Register,
@@ -38,6 +37,7 @@ from yarn.errors import (
     InvalidToken,
     YarnException,
 )
+from yarn.machine import Tick
 from yarn.protocols.master import (
     AllocateRequest,
     AllocateResponse,
@@ -75,7 +75,7 @@ class Exchange:
         deadline_ms = self.core.next_deadline_ms()
         assert deadline_ms is not None, "nothing is planned"
         waited_ms, self.now_ms = deadline_ms - self.now_ms, deadline_ms
-        self.take(DeadlineReached())
+        self.take(Tick())
         return waited_ms
 
     def answer(self, response: Response) -> None:

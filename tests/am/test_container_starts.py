@@ -5,7 +5,6 @@ from __future__ import annotations
 from am.core.container_starts import (
     ContainerFound,
     ContainerStarts,
-    DeadlineReached,
     FindContainer,
     FindFailed,
     SendStarts,
@@ -20,6 +19,7 @@ from am.core.container_starts import (
 from tests.am.builders import container_id
 from yarn.containers import ContainerLaunchContext, Token
 from yarn.errors import CallOutcomeUnknown, InvalidToken, NMNotYetReadyException, ServerUnavailable, YarnException
+from yarn.machine import Tick
 from yarn.protocols.container_management import StartContainerRequest, StartContainersResponse
 
 LOST = CallOutcomeUnknown("no answer")
@@ -44,7 +44,7 @@ class Starts:
         deadline_ms = self.core.next_deadline_ms()
         assert deadline_ms is not None, "nothing is planned"
         waited_ms, self.now_ms = deadline_ms - self.now_ms, deadline_ms
-        return waited_ms, self.take(DeadlineReached())
+        return waited_ms, self.take(Tick())
 
 
 def sent(*numbers: int) -> list[StartEffect]:

@@ -9,7 +9,7 @@ import pytest
 from am.core.actions import Finish, Launch, Leave, ReleaseContainer, RequestContainer, WithdrawRequest
 from am.core.events import AllocatedContainer, ContainersAllocated, ContainersCompleted, ContainerStarted, Resynced
 from am.core.invariants import ApplicationAudit, CheckedAMRMClientState, CheckedReconciliation
-from am.core.reconciliation import DeadlineReached, QueriedNode, QueryNode
+from am.core.reconciliation import QueriedNode, QueryNode
 from am.core.requests import ContainerRequest, RowKey
 from am.programs.distributed_shell.core import DistributedShellCore, Width
 from am.programs.elastic.core import Elastic, ElasticPlan
@@ -19,6 +19,7 @@ from tests.am.builders import GB, container, container_id, ended, node_id, reply
 from tests.am.programs.mapreduce.model import started
 from yarn.containers import ContainerLaunchContext, UpdateContainerRequest
 from yarn.errors import InternalError
+from yarn.machine import Tick
 from yarn.states import ContainerUpdateType, FinalApplicationStatus
 
 REQUEST = ContainerRequest(GB, priority=1)
@@ -153,19 +154,19 @@ def test_a_query_about_other_containers_is_reported(break_it: Callable[[CheckedR
     core = resynced()
     break_it(core)
     with pytest.raises(InternalError, match="A-08"):
-        core.handle(DeadlineReached(), 1)
+        core.handle(Tick(), 1)
 
 
 def test_a_node_without_a_planned_query_is_reported() -> None:
     core = resynced()
     core._nodes[N1].is_queried = False
     with pytest.raises(InternalError, match="A-09"):
-        core.handle(DeadlineReached(), 1)
+        core.handle(Tick(), 1)
 
 
 def test_a_second_query_at_a_time_is_reported() -> None:
     core = resynced()
-    core.handle(DeadlineReached(), 1)
+    core.handle(Tick(), 1)
     assert [problem[:4] for problem in core._of_queries([QueryNode(N1, (TWO,))])] == ["A-10"]
 
 
@@ -176,9 +177,9 @@ def test_a_container_that_is_launched_twice_or_without_allocation_is_reported() 
     audit = ApplicationAudit()
     launch = Launch(container(2), HELLO)
     assert audit.violations(allocated(), [launch]) == []
-    assert "A-11" in audit.violations(DeadlineReached(), [launch])[0]
+    assert "A-11" in audit.violations(Tick(), [launch])[0]
     audit.violations(ContainersCompleted((ended(2),)), [])
-    assert "A-11" in audit.violations(DeadlineReached(), [launch])[0]
+    assert "A-11" in audit.violations(Tick(), [launch])[0]
 
 
 def test_a_release_of_a_container_that_has_completed_is_reported() -> None:
@@ -189,15 +190,15 @@ def test_a_release_of_a_container_that_has_completed_is_reported() -> None:
 
 def test_a_withdrawal_of_a_request_that_is_not_outstanding_is_reported() -> None:
     audit = ApplicationAudit()
-    assert audit.violations(DeadlineReached(), [RequestContainer(REQUEST), WithdrawRequest(REQUEST)]) == []
-    audit.violations(DeadlineReached(), [RequestContainer(REQUEST)])
+    assert audit.violations(Tick(), [RequestContainer(REQUEST), WithdrawRequest(REQUEST)]) == []
+    audit.violations(Tick(), [RequestContainer(REQUEST)])
     assert "A-13" in audit.violations(allocated(2, REQUEST), [WithdrawRequest(REQUEST)])[0]
 
 
 def test_an_action_after_the_last_one_is_reported() -> None:
     finish = Finish(FinalApplicationStatus.SUCCEEDED)
-    assert ApplicationAudit().violations(DeadlineReached(), [finish]) == []
-    assert "A-14" in ApplicationAudit().violations(DeadlineReached(), [finish, Leave("gone")])[0]
+    assert ApplicationAudit().violations(Tick(), [finish]) == []
+    assert "A-14" in ApplicationAudit().violations(Tick(), [finish, Leave("gone")])[0]
 
 
 # Applications

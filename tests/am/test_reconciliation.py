@@ -18,7 +18,6 @@ from am.core.events import (
 from am.core.invariants import CheckedAMRMClientState, CheckedReconciliation
 from am.core.reconciliation import (
     CHECKS_PER_EXPIRY,
-    DeadlineReached,
     MarkLost,
     NodeAnswered,
     NodeUnreachable,
@@ -31,6 +30,7 @@ from am.core.reconciliation import (
 from tests.am.builders import container, container_id, ended, node_id, reply
 from yarn.containers import ContainerStatus
 from yarn.ids import NodeId
+from yarn.machine import Tick
 from yarn.states import ContainerExitStatus, ContainerState
 
 EXPIRY_MS = 4000
@@ -61,14 +61,14 @@ def given_up(core: Reconciliation, from_ms: int) -> list[ReconciliationEffect]:
     """The effects after n1 was silent for an expiry interval; queries are left out."""
     effects: list[ReconciliationEffect] = []
     for at_ms in range(from_ms, from_ms + EXPIRY_MS + 1, INTERVAL_MS):
-        effects += core.handle(DeadlineReached(), at_ms)
+        effects += core.handle(Tick(), at_ms)
         effects += core.handle(NodeUnreachable(N1), at_ms)
     return [effect for effect in effects if not isinstance(effect, QueryNode)]
 
 
 def test_no_node_is_queried_before_a_resync() -> None:
     core = started(2, 3)
-    assert core.handle(DeadlineReached(), 10_000_000) == []
+    assert core.handle(Tick(), 10_000_000) == []
     assert core.next_deadline_ms() is None
 
 
@@ -77,7 +77,7 @@ def test_after_a_resync_each_node_gets_one_query_for_all_its_containers() -> Non
     core.handle(allocated(4, host="n2"), 0)
     core.handle(ContainerStarted(container_id(4)), 0)
     assert core.handle(Resynced(), 5) == [QueryNode(N1, (TWO, THREE)), QueryNode(N2, (container_id(4),))]
-    assert core.handle(DeadlineReached(), 60_000) == []
+    assert core.handle(Tick(), 60_000) == []
     assert core.next_deadline_ms() is None
 
 
@@ -104,8 +104,8 @@ def test_a_running_container_is_queried_again_until_it_ends() -> None:
     core.handle(Resynced(), 0)
     assert core.handle(NodeAnswered(N1, (TWO,), (running(2),)), 10) == []
     assert core.next_deadline_ms() == INTERVAL_MS
-    assert core.handle(DeadlineReached(), INTERVAL_MS - 1) == []
-    assert core.handle(DeadlineReached(), INTERVAL_MS) == [QueryNode(N1, (TWO,))]
+    assert core.handle(Tick(), INTERVAL_MS - 1) == []
+    assert core.handle(Tick(), INTERVAL_MS) == [QueryNode(N1, (TWO,))]
     core.handle(ContainersCompleted((ended(2),)), INTERVAL_MS + 1)
     assert core.handle(NodeAnswered(N1, (TWO,), ()), INTERVAL_MS + 2) == []
     assert core.next_deadline_ms() is None
@@ -118,7 +118,7 @@ def test_a_container_whose_start_is_under_way_is_not_queried() -> None:
     assert core.handle(ContainerStarted(TWO), 7) == [QueryNode(N1, (TWO,))]
     assert core.handle(ContainerStartFailed(THREE, "no"), 8) == []
     core.handle(NodeAnswered(N1, (TWO,), (running(2),)), 9)
-    assert core.handle(DeadlineReached(), 8000) == [QueryNode(N1, (TWO,))]
+    assert core.handle(Tick(), 8000) == [QueryNode(N1, (TWO,))]
 
 
 def test_containers_of_the_new_rm_are_not_queried() -> None:
@@ -127,7 +127,7 @@ def test_containers_of_the_new_rm_are_not_queried() -> None:
     core.handle(allocated(3), 6)
     core.handle(ContainerStarted(THREE), 7)
     core.handle(NodeAnswered(N1, (TWO,), (running(2),)), 8)
-    assert core.handle(DeadlineReached(), 5000) == [QueryNode(N1, (TWO,))]
+    assert core.handle(Tick(), 5000) == [QueryNode(N1, (TWO,))]
     core.handle(NodeAnswered(N1, (TWO,), (running(2),)), 5001)
     assert core.handle(Resynced(), 5002) == [QueryNode(N1, (TWO, THREE))], "the new RM has gone too"
 
@@ -153,9 +153,9 @@ def test_an_answer_ends_the_silence() -> None:
     core.handle(Resynced(), 0)
     for at_ms in range(0, EXPIRY_MS, INTERVAL_MS):
         assert core.handle(NodeUnreachable(N1), at_ms) == []
-        core.handle(DeadlineReached(), at_ms + INTERVAL_MS)
+        core.handle(Tick(), at_ms + INTERVAL_MS)
     assert core.handle(NodeAnswered(N1, (TWO,), (running(2),)), EXPIRY_MS) == []
-    core.handle(DeadlineReached(), EXPIRY_MS + INTERVAL_MS)
+    core.handle(Tick(), EXPIRY_MS + INTERVAL_MS)
     assert core.handle(NodeUnreachable(N1), EXPIRY_MS + INTERVAL_MS) == []
 
 
@@ -166,7 +166,7 @@ def test_a_resync_ends_the_silence_too() -> None:
     core.handle(Resynced(), EXPIRY_MS)
     for at_ms in (EXPIRY_MS, EXPIRY_MS + INTERVAL_MS):
         assert core.handle(NodeUnreachable(N1), at_ms) == []
-        core.handle(DeadlineReached(), at_ms + INTERVAL_MS)
+        core.handle(Tick(), at_ms + INTERVAL_MS)
 
 
 def test_an_am_that_was_stopped_itself_does_not_count_nodes_as_silent() -> None:
@@ -181,9 +181,9 @@ def test_an_orphan_is_stopped_when_its_node_answers_again() -> None:
     core = started(2, 3)
     core.handle(Resynced(), 0)
     given_up(core, 0)
-    assert core.handle(DeadlineReached(), 20_000) == [QueryNode(N1, (TWO, THREE))], "it is still queried"
+    assert core.handle(Tick(), 20_000) == [QueryNode(N1, (TWO, THREE))], "it is still queried"
     assert core.handle(NodeAnswered(N1, (TWO, THREE), (running(3),)), 20_001) == [StopOrphan(THREE, N1)]
-    assert core.handle(DeadlineReached(), 30_000) == [QueryNode(N1, (THREE,))]
+    assert core.handle(Tick(), 30_000) == [QueryNode(N1, (THREE,))]
     assert core.handle(NodeAnswered(N1, (THREE,), (ended(3, -105),)), 30_001) == []
     assert core.next_deadline_ms() is None
 
@@ -250,7 +250,7 @@ class World:
 
     def wait(self) -> None:
         self.now_ms += INTERVAL_MS
-        self.deliver(DeadlineReached())
+        self.deliver(Tick())
 
 
 STEPS = {

@@ -6,7 +6,6 @@ import random
 
 from nm.core.effects import LaunchContainer, Signal, SignalProcess
 from nm.core.emulated_containers import (
-    DeadlineReached,
     EmulatedContainers,
     EmulationEffect,
     EmulationEvent,
@@ -18,6 +17,7 @@ from nm.core.emulated_containers import (
 from nm.core.emulation import EmulationTable, Rule, Stage
 from nm.core.events import ContainerExited, ContainerLaunched, LaunchCancelled
 from tests.nm.nodes import container_id
+from yarn.machine import Tick
 from yarn.resource import Resource
 
 TABLE = EmulationTable(
@@ -42,7 +42,7 @@ class Node:
         deadline_ms = self.containers.next_deadline_ms()
         assert deadline_ms is not None, "nothing is planned"
         waited_ms, self.now_ms = deadline_ms - self.now_ms, deadline_ms
-        return waited_ms, self.take(DeadlineReached())
+        return waited_ms, self.take(Tick())
 
 
 def launch(number: int, rule: str, count: int = 1) -> LaunchContainer:

@@ -43,7 +43,6 @@ from am.core.am_rm_client_core import (
     UnregisterFailed,
     UseToken,
 )
-from am.core.am_rm_client_core import DeadlineReached as ClientDeadline
 from am.core.am_rm_client_state import AMRMClientState
 from am.core.container_starts import (
     ContainerFound,
@@ -59,11 +58,9 @@ from am.core.container_starts import (
     StartsFailed,
     StartWanted,
 )
-from am.core.container_starts import DeadlineReached as StartsDeadline
 from am.core.events import ContainersCompleted, ContainerStarted, ContainerStartFailed, Event
 from am.core.invariants import CheckedAMRMClientState, CheckedReconciliation
 from am.core.reconciliation import (
-    DeadlineReached,
     MarkLost,
     NodeAnswered,
     NodeUnreachable,
@@ -84,7 +81,7 @@ from yarn.configuration import Configuration
 from yarn.containers import AMRM_KIND, Token
 from yarn.errors import InvalidToken, YarnException
 from yarn.ids import ContainerId, NodeId
-from yarn.machine import StateChanged, Warn
+from yarn.machine import StateChanged, Tick, Warn
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
     StartContainerRequest,
@@ -191,11 +188,11 @@ class ApplicationMasterProcess(Process):
             silence_max_ms=self._settings.silence_max_ms,
             progress=self._application.progress,
         )
-        self._client_alarm = Alarm(self, self._client.next_deadline_ms, lambda: self._to_client(ClientDeadline()))
+        self._client_alarm = Alarm(self, self._client.next_deadline_ms, lambda: self._to_client(Tick()))
         kind = CheckedReconciliation if is_checked else Reconciliation
         self._reconciliation = kind(self._settings.node_expiry_ms)
         self._reconciliation_alarm = Alarm(
-            self, self._reconciliation.next_deadline_ms, lambda: self._to_reconciliation(DeadlineReached())
+            self, self._reconciliation.next_deadline_ms, lambda: self._to_reconciliation(Tick())
         )
         self._to_client(Register(RegisterApplicationMasterRequest(self.name)))
 
@@ -337,7 +334,7 @@ class ApplicationMasterProcess(Process):
         if node_id not in self._starts:
             retry = self._settings.nm_retry
             core = ContainerStarts(retry.max_wait_ms, retry.interval_ms)
-            ring = partial(self._to_starts, node_id, StartsDeadline())
+            ring = partial(self._to_starts, node_id, Tick())
             self._starts[node_id] = (core, Alarm(self, core.next_deadline_ms, ring))
         core, alarm = self._starts[node_id]
         effects = core.handle(event, self.engine.now_ms)

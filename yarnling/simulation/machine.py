@@ -12,7 +12,6 @@ from typing import Protocol, assert_never
 
 from nm.core.effects import LaunchContainer, Signal, SignalProcess
 from nm.core.emulated_containers import (
-    DeadlineReached,
     EmulatedContainers,
     EmulationEvent,
     FinishMaster,
@@ -24,6 +23,7 @@ from nm.core.events import ContainerExited, ContainerLaunched, ContainerSignalle
 from nm.core.settings import CoreSettings, NodeFacts
 from wire.retry import RetryPolicy
 from yarn.ids import ContainerId, NodeId
+from yarn.machine import Tick
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.network import Endpoint, Network
 from yarnling.simulation.node_manager import NodeManagerProcess
@@ -104,7 +104,7 @@ class Machine:
         assert table is not None, "simulated containers follow a table"
         self._kernel.boot()
         self.containers = EmulatedContainers(table, lambda seed: self.engine.stream(f"container {seed}").random)
-        self._alarm = Alarm(self._kernel, self.containers.next_deadline_ms, lambda: self._handle(DeadlineReached()))
+        self._alarm = Alarm(self._kernel, self.containers.next_deadline_ms, lambda: self._handle(Tick()))
 
     # The NodeManager
 
