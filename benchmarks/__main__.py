@@ -17,6 +17,7 @@ NAMES = (
     "memory",
     "core",
     "reject",
+    "explain",
     "growth",
     "preemption",
     "recovery",
@@ -25,6 +26,9 @@ NAMES = (
     "submit",
     "hadoop_rpc",
     "simulation",
+    "what_if",
+    "web",
+    "stepping",
 )
 """Each is a module of this package with `measure(progress) -> {figure: value}`."""
 

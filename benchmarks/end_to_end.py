@@ -112,7 +112,7 @@ def dask_figures() -> dict[str, float]:
     except ImportError:
         return {}
     with (
-        DaskCluster(n_workers=NODES, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        DaskCluster(n_workers=NODES, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         rates = []

@@ -359,6 +359,219 @@ class SettingInForceProto(_message.Message):
 Global___SettingInForceProto: _TypeAlias = SettingInForceProto  # noqa: Y015
 
 @_typing.final
+class ExplainContainerRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTAINER_ID_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def container_id(self) -> _yarn_protos_pb2.ContainerIdProto: ...
+    def __init__(
+        self,
+        *,
+        container_id: _yarn_protos_pb2.ContainerIdProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["container_id", b"container_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["container_id", b"container_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainContainerRequestProto: _TypeAlias = ExplainContainerRequestProto  # noqa: Y015
+
+@_typing.final
+class ContainerExplanationProto(_message.Message):
+    """Why a container is on its node, and why it was preempted. A time that is absent is not known, or nothing happened."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTAINER_ID_FIELD_NUMBER: _builtins.int
+    USER_FIELD_NUMBER: _builtins.int
+    QUEUE_FIELD_NUMBER: _builtins.int
+    NODE_ID_FIELD_NUMBER: _builtins.int
+    RESOURCE_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    NOW_MS_FIELD_NUMBER: _builtins.int
+    REQUESTED_MS_FIELD_NUMBER: _builtins.int
+    RESERVED_MS_FIELD_NUMBER: _builtins.int
+    PLACED_MS_FIELD_NUMBER: _builtins.int
+    ENDED_MS_FIELD_NUMBER: _builtins.int
+    LOCALITY_FIELD_NUMBER: _builtins.int
+    SENTENCES_FIELD_NUMBER: _builtins.int
+    PASSED_FIELD_NUMBER: _builtins.int
+    PREEMPTIONS_FIELD_NUMBER: _builtins.int
+    user: _builtins.str
+    queue: _builtins.str
+    state: _builtins.str
+    now_ms: _builtins.int
+    requested_ms: _builtins.int
+    reserved_ms: _builtins.int
+    placed_ms: _builtins.int
+    ended_ms: _builtins.int
+    locality: _builtins.str
+    @_builtins.property
+    def container_id(self) -> _yarn_protos_pb2.ContainerIdProto: ...
+    @_builtins.property
+    def node_id(self) -> _yarn_protos_pb2.NodeIdProto: ...
+    @_builtins.property
+    def resource(self) -> _yarn_protos_pb2.ResourceProto: ...
+    @_builtins.property
+    def sentences(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def passed(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodePassedProto]: ...
+    @_builtins.property
+    def preemptions(self) -> _containers.RepeatedCompositeFieldContainer[Global___PreemptionReportProto]: ...
+    def __init__(
+        self,
+        *,
+        container_id: _yarn_protos_pb2.ContainerIdProto | None = ...,
+        user: _builtins.str | None = ...,
+        queue: _builtins.str | None = ...,
+        node_id: _yarn_protos_pb2.NodeIdProto | None = ...,
+        resource: _yarn_protos_pb2.ResourceProto | None = ...,
+        state: _builtins.str | None = ...,
+        now_ms: _builtins.int | None = ...,
+        requested_ms: _builtins.int | None = ...,
+        reserved_ms: _builtins.int | None = ...,
+        placed_ms: _builtins.int | None = ...,
+        ended_ms: _builtins.int | None = ...,
+        locality: _builtins.str | None = ...,
+        sentences: _abc.Iterable[_builtins.str] | None = ...,
+        passed: _abc.Iterable[Global___NodePassedProto] | None = ...,
+        preemptions: _abc.Iterable[Global___PreemptionReportProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["container_id", b"container_id", "ended_ms", b"ended_ms", "locality", b"locality", "node_id", b"node_id", "now_ms", b"now_ms", "placed_ms", b"placed_ms", "queue", b"queue", "requested_ms", b"requested_ms", "reserved_ms", b"reserved_ms", "resource", b"resource", "state", b"state", "user", b"user"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["container_id", b"container_id", "ended_ms", b"ended_ms", "locality", b"locality", "node_id", b"node_id", "now_ms", b"now_ms", "passed", b"passed", "placed_ms", b"placed_ms", "preemptions", b"preemptions", "queue", b"queue", "requested_ms", b"requested_ms", "reserved_ms", b"reserved_ms", "resource", b"resource", "sentences", b"sentences", "state", b"state", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ContainerExplanationProto: _TypeAlias = ContainerExplanationProto  # noqa: Y015
+
+@_typing.final
+class NodePassedProto(_message.Message):
+    """A node that refused the container's request before it was placed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    AT_MS_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    message: _builtins.str
+    at_ms: _builtins.int
+    @_builtins.property
+    def node_id(self) -> _yarn_protos_pb2.NodeIdProto: ...
+    def __init__(
+        self,
+        *,
+        node_id: _yarn_protos_pb2.NodeIdProto | None = ...,
+        reason: _builtins.str | None = ...,
+        message: _builtins.str | None = ...,
+        at_ms: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at_ms", b"at_ms", "message", b"message", "node_id", b"node_id", "reason", b"reason"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_ms", b"at_ms", "message", b"message", "node_id", b"node_id", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodePassedProto: _TypeAlias = NodePassedProto  # noqa: Y015
+
+@_typing.final
+class PreemptionReportProto(_message.Message):
+    """What a round of preemption did with the container."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AT_MS_FIELD_NUMBER: _builtins.int
+    STEP_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    SELECTOR_FIELD_NUMBER: _builtins.int
+    SENTENCE_FIELD_NUMBER: _builtins.int
+    VICTIM_FIELD_NUMBER: _builtins.int
+    SERVED_FIELD_NUMBER: _builtins.int
+    NUMBERS_FIELD_NUMBER: _builtins.int
+    at_ms: _builtins.int
+    step: _builtins.str
+    reason: _builtins.str
+    selector: _builtins.str
+    sentence: _builtins.str
+    @_builtins.property
+    def victim(self) -> Global___QueueInRoundProto: ...
+    @_builtins.property
+    def served(self) -> Global___QueueInRoundProto: ...
+    @_builtins.property
+    def numbers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        at_ms: _builtins.int | None = ...,
+        step: _builtins.str | None = ...,
+        reason: _builtins.str | None = ...,
+        selector: _builtins.str | None = ...,
+        sentence: _builtins.str | None = ...,
+        victim: Global___QueueInRoundProto | None = ...,
+        served: Global___QueueInRoundProto | None = ...,
+        numbers: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at_ms", b"at_ms", "reason", b"reason", "selector", b"selector", "sentence", b"sentence", "served", b"served", "step", b"step", "victim", b"victim"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_ms", b"at_ms", "numbers", b"numbers", "reason", b"reason", "selector", b"selector", "sentence", b"sentence", "served", b"served", "step", b"step", "victim", b"victim"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PreemptionReportProto: _TypeAlias = PreemptionReportProto  # noqa: Y015
+
+@_typing.final
+class QueueInRoundProto(_message.Message):
+    """A queue on one partition as a round of preemption saw it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    PARTITION_FIELD_NUMBER: _builtins.int
+    GUARANTEED_FIELD_NUMBER: _builtins.int
+    USED_FIELD_NUMBER: _builtins.int
+    PENDING_FIELD_NUMBER: _builtins.int
+    IDEAL_FIELD_NUMBER: _builtins.int
+    TO_BE_PREEMPTED_FIELD_NUMBER: _builtins.int
+    TO_OBTAIN_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    partition: _builtins.str
+    @_builtins.property
+    def guaranteed(self) -> _yarn_protos_pb2.ResourceProto: ...
+    @_builtins.property
+    def used(self) -> _yarn_protos_pb2.ResourceProto: ...
+    @_builtins.property
+    def pending(self) -> _yarn_protos_pb2.ResourceProto: ...
+    @_builtins.property
+    def ideal(self) -> _yarn_protos_pb2.ResourceProto: ...
+    @_builtins.property
+    def to_be_preempted(self) -> _yarn_protos_pb2.ResourceProto: ...
+    @_builtins.property
+    def to_obtain(self) -> _yarn_protos_pb2.ResourceProto: ...
+    def __init__(
+        self,
+        *,
+        path: _builtins.str | None = ...,
+        partition: _builtins.str | None = ...,
+        guaranteed: _yarn_protos_pb2.ResourceProto | None = ...,
+        used: _yarn_protos_pb2.ResourceProto | None = ...,
+        pending: _yarn_protos_pb2.ResourceProto | None = ...,
+        ideal: _yarn_protos_pb2.ResourceProto | None = ...,
+        to_be_preempted: _yarn_protos_pb2.ResourceProto | None = ...,
+        to_obtain: _yarn_protos_pb2.ResourceProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["guaranteed", b"guaranteed", "ideal", b"ideal", "partition", b"partition", "path", b"path", "pending", b"pending", "to_be_preempted", b"to_be_preempted", "to_obtain", b"to_obtain", "used", b"used"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["guaranteed", b"guaranteed", "ideal", b"ideal", "partition", b"partition", "path", b"path", "pending", b"pending", "to_be_preempted", b"to_be_preempted", "to_obtain", b"to_obtain", "used", b"used"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueueInRoundProto: _TypeAlias = QueueInRoundProto  # noqa: Y015
+
+@_typing.final
 class PackProto(_message.Message):
     """The nodes of a process: `count` of them at one port, with consecutive loopback addresses from that of the first on. They
     are numbered from 0.

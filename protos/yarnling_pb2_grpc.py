@@ -40,6 +40,11 @@ class InspectionProtocolServiceStub:
                 request_serializer=protos_dot_yarnling__pb2.ExplainRequestProto.SerializeToString,
                 response_deserializer=protos_dot_yarnling__pb2.ExplanationProto.FromString,
                 _registered_method=True)
+        self.explainContainer = channel.unary_unary(
+                '/yarnling.InspectionProtocolService/explainContainer',
+                request_serializer=protos_dot_yarnling__pb2.ExplainContainerRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarnling__pb2.ContainerExplanationProto.FromString,
+                _registered_method=True)
 
 
 class InspectionProtocolServiceServicer:
@@ -52,6 +57,12 @@ class InspectionProtocolServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def explainContainer(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_InspectionProtocolServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -59,6 +70,11 @@ def add_InspectionProtocolServiceServicer_to_server(servicer, server):
                     servicer.explain,
                     request_deserializer=protos_dot_yarnling__pb2.ExplainRequestProto.FromString,
                     response_serializer=protos_dot_yarnling__pb2.ExplanationProto.SerializeToString,
+            ),
+            'explainContainer': grpc.unary_unary_rpc_method_handler(
+                    servicer.explainContainer,
+                    request_deserializer=protos_dot_yarnling__pb2.ExplainContainerRequestProto.FromString,
+                    response_serializer=protos_dot_yarnling__pb2.ContainerExplanationProto.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -89,6 +105,33 @@ class InspectionProtocolService:
             '/yarnling.InspectionProtocolService/explain',
             protos_dot_yarnling__pb2.ExplainRequestProto.SerializeToString,
             protos_dot_yarnling__pb2.ExplanationProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def explainContainer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/yarnling.InspectionProtocolService/explainContainer',
+            protos_dot_yarnling__pb2.ExplainContainerRequestProto.SerializeToString,
+            protos_dot_yarnling__pb2.ContainerExplanationProto.FromString,
             options,
             channel_credentials,
             insecure,

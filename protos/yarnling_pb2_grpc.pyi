@@ -17,6 +17,7 @@ class InspectionProtocolServiceStub:
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     explain: _aio.UnaryUnaryMultiCallable[_yarnling_pb2.ExplainRequestProto, _yarnling_pb2.ExplanationProto]
+    explainContainer: _aio.UnaryUnaryMultiCallable[_yarnling_pb2.ExplainContainerRequestProto, _yarnling_pb2.ContainerExplanationProto]
 
 class InspectionProtocolServiceServicer(metaclass=_abc_1.ABCMeta):
     """Queries of the RM's scheduler for which Hadoop has no call. They change nothing."""
@@ -27,6 +28,13 @@ class InspectionProtocolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _yarnling_pb2.ExplainRequestProto,
         context: _aio.ServicerContext[_yarnling_pb2.ExplainRequestProto, _abc.Awaitable[_yarnling_pb2.ExplanationProto]],
     ) -> _abc.Awaitable[_yarnling_pb2.ExplanationProto]: ...
+
+    @_abc_1.abstractmethod
+    def explainContainer(
+        self,
+        request: _yarnling_pb2.ExplainContainerRequestProto,
+        context: _aio.ServicerContext[_yarnling_pb2.ExplainContainerRequestProto, _abc.Awaitable[_yarnling_pb2.ContainerExplanationProto]],
+    ) -> _abc.Awaitable[_yarnling_pb2.ContainerExplanationProto]: ...
 
 def add_InspectionProtocolServiceServicer_to_server(servicer: InspectionProtocolServiceServicer, server: _aio.Server) -> None: ...
 

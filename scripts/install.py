@@ -2,6 +2,9 @@
 
 The script runs on a bare Python 3.11, before anything is installed. A stamp file in the environment records what was
 installed: the hash of pyproject.toml, the checkout and the mode. A development environment also serves for running.
+
+With --compiled a wheel whose scheduler is compiled is installed into .venv-compiled, not editable; this environment
+uses the libraries of the other one. It is built again when a source has changed (docs/design/compiled-core.md).
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MODES = ("run", "dev")
+STAMP = "yarnling-install.json"
+COMPILED = "compiled"
+COMPILED_VENV = ROOT / ".venv-compiled"
 
 # pip ignores the caller's settings of where to install, and prints no advice on upgrading.
 PIP_SILENCED = {
@@ -42,7 +48,13 @@ def main() -> int:
     try:
         venv.mkdir(parents=True, exist_ok=True)
         with locked(venv):
-            install(venv, arguments.mode)
+            if tools := tools_of(venv):
+                install_compiled(venv, tools)
+            elif arguments.mode == COMPILED:
+                install(venv, "dev")
+                install_compiled(COMPILED_VENV, venv)
+            else:
+                install(venv, arguments.mode)
     except (InstallFailed, OSError) as failure:
         print(f"install: {failure}", file=sys.stderr)
         return 1
@@ -55,6 +67,13 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/install", description="Install yarnling for this checkout.")
     parser.add_argument("--run", dest="mode", action="store_const", const="run", help="what running needs")
     parser.add_argument("--dev", dest="mode", action="store_const", const="dev", help="what tests need (default)")
+    parser.add_argument(
+        "--compiled",
+        dest="mode",
+        action="store_const",
+        const=COMPILED,
+        help=f"compile into {COMPILED_VENV.name} as well",
+    )
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv", help=argparse.SUPPRESS)
     parser.set_defaults(mode="dev")
     return parser.parse_args()
@@ -62,7 +81,7 @@ def parse_arguments() -> argparse.Namespace:
 
 def install(venv: Path, mode: str) -> None:
     """Install for the mode, unless the stamp says that this was already done."""
-    stamp = venv / "yarnling-install.json"
+    stamp = venv / STAMP
     wanted = {"project": project_hash(), "checkout": str(ROOT)}
     present = read_stamp(stamp)
     python = venv / "bin" / "python"
@@ -82,8 +101,63 @@ def install(venv: Path, mode: str) -> None:
     say(f"installed yarnling ({mode}) into {venv} in {time.monotonic() - started:.1f} s\n")
 
 
+def install_compiled(venv: Path, tools: Path) -> None:
+    """Build the wheel with the tools of one environment and install it into the other, unless no source has changed."""
+    stamp = venv / STAMP
+    wanted = {"mode": COMPILED, "sources": sources_hash(), "checkout": str(ROOT), "tools": str(tools)}
+    if read_stamp(stamp) == wanted:
+        return
+    started = time.monotonic()
+    stamp.unlink(missing_ok=True)
+    python = tools / "bin" / "python"
+    run([str(python), "-m", "venv", "--without-pip", str(venv)])
+    site_packages = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    own, shared = (run([str(each / "bin" / "python"), "-c", site_packages]).strip() for each in (venv, tools))
+    # Packages of the wheel come first; then the libraries, then what is only in the checkout: tests and benchmarks.
+    Path(own, "yarnling-shared.pth").write_text(f"{shared}\n{ROOT}\n")
+    say("compiling the scheduler ...\n")
+    pip = [str(python), "-m", "pip", "--python", str(venv / "bin" / "python")]
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--force-reinstall", "--quiet"]
+    run([*pip, "install", *options, str(ROOT)], {"HATCH_BUILD_HOOKS_ENABLE": "1"})
+    stamp.write_text(json.dumps(wanted) + "\n")
+    say(f"installed yarnling (compiled) into {venv} in {time.monotonic() - started:.1f} s\n")
+
+
+def tools_of(venv: Path) -> Path | None:
+    """The environment with the tools for a compiled one; None if `venv` is not compiled."""
+    present = read_stamp(venv / STAMP)
+    return Path(present["tools"]) if present.get("mode") == COMPILED else None
+
+
+def run(command: list[str], settings: dict[str, str] = {}) -> str:  # noqa: B006  never changed
+    """The output of a command. Raises InstallFailed with all that it printed if it fails."""
+    environment = {key: value for key, value in os.environ.items() if key not in PIP_DISTURBING}
+    done = subprocess.run(
+        command,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**environment, **PIP_SILENCED, **settings},
+    )
+    if done.returncode != 0:
+        raise InstallFailed(f"{' '.join(command)} failed:\n{done.stdout}")
+    return done.stdout
+
+
 def project_hash() -> str:
     return hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+
+
+def sources_hash() -> str:
+    """The hash of all that goes into a wheel, and of how it is built."""
+    packages = [init.parent for init in ROOT.glob("*/__init__.py")]
+    files = [path for package in packages for path in package.rglob("*") if path.suffix != ".pyc" and path.is_file()]
+    digest = hashlib.sha256()
+    for path in sorted([*files, ROOT / "pyproject.toml", ROOT / "hatch_build.py"]):
+        digest.update(f"{path.relative_to(ROOT)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def read_stamp(stamp: Path) -> dict[str, str]:
@@ -92,7 +166,7 @@ def read_stamp(stamp: Path) -> dict[str, str]:
         content = json.loads(stamp.read_text())
     except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) and content.get("mode") in MODES else {}
+    return content if isinstance(content, dict) and content.get("mode") in (*MODES, COMPILED) else {}
 
 
 def make_environment(venv: Path) -> None:

@@ -7,12 +7,16 @@ A test that asks for `seed` draws from it what it does and when: which node it k
 every run, until there are more runs or another seed:  scripts/test tests/cluster/test_demo_survives.py --runs 20
 (a failure names its seed, and --seed replays it).
 
+The tests of `yarnling` itself run whole clusters, many of them for hours of simulated time. Coverage is measured
+without them: they would take three times as long, and a core's rules are shown by the tests of that core.
+
 A test marked `soak` or `spark` runs only if -m names it:  scripts/test -m soak
 
 YARNLING_JAVA_TESTS=FILE has the number of tests with Java that ran and that were skipped written into FILE.
 """
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -22,6 +26,10 @@ settings.register_profile("steady", deadline=None, derandomize=True, print_blob=
 settings.register_profile("explore", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile("steady")
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell has what it runs in the background (`&`) ignore Ctrl-C, and so would all that the tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("seeds", "what tests draw")
@@ -30,12 +38,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 ONLY_IF_NAMED = ("soak", "spark")
+WHOLE_CLUSTERS = Path(__file__).parent / "yarnling"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("hadoop") is not None:
             item.user_properties.append(("java", True))
+        if WHOLE_CLUSTERS in item.path.parents:
+            item.add_marker("no_cover")
     left_out = [marker for marker in ONLY_IF_NAMED if marker not in config.option.markexpr]
     deselected = [item for item in items if any(item.get_closest_marker(marker) for marker in left_out)]
     if deselected:

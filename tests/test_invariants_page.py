@@ -11,7 +11,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs/design/invariants.md").read_text()
 NUMBERS = [f"I-{number:02}" for number in range(1, 67)]
 CHECKERS = (
+    "rm/core/booking_invariants.py",
     "rm/core/invariants.py",
+    "rm/core/protocol_invariants.py",
+    "rm/core/timing_invariants.py",
     "rm/scheduler/view/invariants.py",
     "rm/scheduler/view/event_invariants.py",
 )

@@ -10,13 +10,16 @@ which looks at our end afterwards.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import os
 import socket
 import struct
 from typing import Protocol
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 """A client's socket is in one of the two; Java's sockets for IPv4 are in the second."""
+ROOT_UID = 0
 TRIES = 2
 """A row can be skipped when other sockets are closed while the table is read."""
 _ESTABLISHED = 1
@@ -33,6 +36,22 @@ class Connection(Protocol):
     def getsockname(self) -> tuple[str, int]: ...
 
     def getsockopt(self, level: int, name: int, length: int, /) -> bytes: ...
+
+
+class Peer:
+    """The process at the other end of a connection. Its user is looked up once, when somebody first asks."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._user_id: asyncio.Future[int | None] | None = None
+
+    async def is_owner_or_root(self) -> bool:
+        """Whether the process belongs to this daemon's user or to root. One that is not found belongs to neither."""
+        if self._user_id is None:
+            # On another thread, because the table of sockets can be long.
+            loop = asyncio.get_running_loop()
+            self._user_id = loop.run_in_executor(None, user_id_of_peer, self._connection)
+        return await asyncio.shield(self._user_id) in (ROOT_UID, os.geteuid())
 
 
 def user_id_of_peer(connection: Connection) -> int | None:

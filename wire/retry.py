@@ -52,10 +52,13 @@ class RetryPolicy(Struct, frozen=True):
         pause_ms = self.interval_ms * (0.5 + draw / 2)
         return None if self._is_over(waited_ms + pause_ms) else pause_ms
 
+    def may_wait(self, waited_ms: float) -> bool:
+        """Whether a caller that has waited for so long may wait on."""
+        return self.max_wait_ms == FOR_EVER or waited_ms <= self.max_wait_ms
+
     def _is_over(self, waited_ms: float) -> bool:
-        if self.max_wait_ms == FOR_EVER:
-            return False
-        return self.max_wait_ms < self.interval_ms or waited_ms > self.max_wait_ms
+        is_single = self.max_wait_ms != FOR_EVER and self.max_wait_ms < self.interval_ms
+        return is_single or not self.may_wait(waited_ms)
 
 
 NO_RETRY = RetryPolicy()

@@ -3,7 +3,8 @@
 A call or a change is one JSON line:
 
     directory/NAME.sock     NAME: ResourceManager, or a node's id; only the directory's owner can connect
-    {"at_ms": ..., "ms": 0.8, "from": "...", "to": NAME, "rpc": "allocate", "request": ..., "reply": ..., "error": null}
+    {"at_ms": ..., "ms": 0.8, "from": "...", "to": NAME, "rpc": "allocate", "request": ..., "reply": ..., "error": null,
+     "request_bytes": 84, "reply_bytes": 120}
     {"at_ms": ..., "of": NAME, "kind": "RMApp", "subject": "application_...", "event": "ATTEMPT_REGISTERED",
      "source": "ACCEPTED", "target": "RUNNING"}
     {"dropped": 12}         this many lines were left out because the watcher is too slow
@@ -157,6 +158,8 @@ def _line(
         "request": to_json(request),
         "reply": None if error is not None else to_json(outcome),
         "error": None if error is None else {"exception": error.java_class, "message": error.message},
+        "request_bytes": 0 if request is None else rpc.request.size(request),
+        "reply_bytes": 0 if error is not None or outcome is None else rpc.reply.size(outcome),
     }
     line = json.dumps(call, separators=(",", ":")).encode()
     if len(line) > LINE_BYTES_MAX:

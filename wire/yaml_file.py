@@ -57,6 +57,8 @@ _WORDS = {
     "list": ("is not a list", "write `- ...`, one line for each item"),
     "tuple": ("is not a list", "write one value, or two: [first, last]"),
     "too_short": ("has {actual_length} items", "write at least {min_length}"),
+    "too_long": ("has {actual_length} items", "write at most {max_length}"),
+    "string_too_long": ("is longer than {max_length} characters", "write a shorter text"),
     "string": ("is not a text", "write one value"),
     "string_too_short": ("is empty", "write a text"),
     "int": ("is not a whole number", "write a whole number"),

@@ -13,7 +13,10 @@ that key's value, numbers are parsed as in Java, later files win unless an earli
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice, takewhile
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -62,7 +65,7 @@ class Configuration:
     `notes`: warnings from composing it, such as overlays refused because of `final`.
     """
 
-    __slots__ = ("_defaults", "_entries", "notes")
+    __slots__ = ("_defaults", "_entries", "_in_order", "notes")
 
     def __init__(
         self,
@@ -74,6 +77,7 @@ class Configuration:
         """`defaults` {key: value} are used only to replace `${key}`; a key that is not set stays so."""
         self._entries: Mapping[str, Entry] = MappingProxyType(dict(entries or {}))
         self._defaults: Mapping[str, str] = MappingProxyType(dict(defaults or {}))
+        self._in_order: list[tuple[str, int]] = []
         self.notes = notes
 
     @classmethod
@@ -106,7 +110,14 @@ class Configuration:
 
     def keys(self, prefix: str = "") -> tuple[str, ...]:
         """The keys that are set and start with `prefix`, in the order they were first set."""
-        return tuple(key for key in self._entries if key.startswith(prefix))
+        if not prefix:
+            return tuple(self._entries)
+        if len(self._in_order) != len(self._entries):
+            # Sorted once: a reader of queues looks up several prefixes for each queue.
+            self._in_order = sorted((key, number) for number, key in enumerate(self._entries))
+        first = bisect_left(self._in_order, (prefix, -1))
+        found = takewhile(lambda entry: entry[0].startswith(prefix), islice(self._in_order, first, None))
+        return tuple(key for key, _ in sorted(found, key=itemgetter(1)))
 
     def entry(self, key: str) -> Entry | None:
         """The key's value as written, with its origin; None if it is not set."""

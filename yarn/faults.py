@@ -41,7 +41,8 @@ class Fault(Struct, frozen=True):
     """One problem of a configuration, with its remedy.
 
     `value` is None if the key is not set. If a file cannot be read at all, `key` is empty as well. `problem` names the
-    bound; `remedy` starts with a verb.
+    bound; `remedy` starts with a verb. `effect`: for a feature of Hadoop that yarnling lacks, what that means for the
+    decisions of a cluster with this configuration; empty otherwise.
     """
 
     key: str
@@ -50,12 +51,14 @@ class Fault(Struct, frozen=True):
     problem: str
     remedy: str
     severity: Severity = Severity.ERROR
+    effect: str = ""
 
     def __str__(self) -> str:
         subject = ""
         if self.key:
             subject = f"{self.key}: " if self.value is None else f"{self.key} = {self.value!r}: "
-        return f"{self.origin}: {subject}{self.problem} ({self.remedy})"
+        effect = f"; {self.effect}" if self.effect else ""
+        return f"{self.origin}: {subject}{self.problem}{effect} ({self.remedy})"
 
 
 class ConfigurationException(YarnException):

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from msgspec import Struct
-
 from yarn.errors import ResourceNotFoundException
 
 MEMORY_MB = "memory-mb"
@@ -168,10 +166,3 @@ def _combine(a: Extra, b: Extra, sign: int) -> Extra:
     for name, amount in b:
         total[name] = total.get(name, 0) + sign * amount
     return tuple(total.items())
-
-
-class ResourceTypeInfo(Struct, frozen=True):
-    """A resource type of the cluster; all are counted. `units`: `Mi` for memory-mb, else as configured."""
-
-    name: str
-    units: str = ""

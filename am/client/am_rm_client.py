@@ -38,6 +38,7 @@ from am.core.am_rm_client_core import (
     UseToken,
 )
 from am.core.am_rm_client_state import AMRMClientState
+from am.core.client_invariants import CheckedAMRMClientCore
 from am.core.events import AllocateFailed, Event, Registered, ShutdownOrdered
 from am.core.invariants import CheckedAMRMClientState
 from am.core.requests import ContainerRequest, RackOf, default_rack_of
@@ -83,7 +84,7 @@ class AMRMClient:
         self.progress = progress
         self._proxy = proxy
         self._state = (CheckedAMRMClientState if check_invariants else AMRMClientState)(rack_of)
-        self._core = AMRMClientCore(
+        self._core = (CheckedAMRMClientCore if check_invariants else AMRMClientCore)(
             self._state,
             heartbeat_interval_ms=heartbeat_interval_ms,
             silence_max_ms=silence_max_ms,

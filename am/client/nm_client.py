@@ -27,7 +27,7 @@ from am.core.container_starts import (
 )
 from wire.channel import Channels
 from wire.protocols.container_management import ContainerManagementProtocol
-from wire.retry import FOR_EVER, NO_RETRY, RetryPolicy
+from wire.retry import NO_RETRY, RetryPolicy
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus, Token
 from yarn.errors import CallOutcomeUnknown, InvalidToken, YarnException
 from yarn.ids import ContainerId, NodeId
@@ -104,7 +104,7 @@ class NMClient:
         """
         if container.token is None:
             raise InvalidToken(f"{container.id} has no container token: only one from ContainersUpdated can be updated")
-        deadline_s = asyncio.get_running_loop().time() + self._retry.max_wait_ms / 1000
+        started_s = asyncio.get_running_loop().time()
         while True:
             try:
                 response = await self._proxy(container.node_id).update_container((container.token,))
@@ -112,7 +112,7 @@ class NMClient:
                 status = await self.status(container.id, container.node_id)
                 if (status.capability, status.execution_type) == (container.resource, container.execution_type):
                     return
-                if self._retry.max_wait_ms != FOR_EVER and asyncio.get_running_loop().time() > deadline_s:
+                if not self._retry.may_wait((asyncio.get_running_loop().time() - started_s) * 1000):
                     raise
                 await asyncio.sleep(self._retry.interval_ms / 1000)
                 continue

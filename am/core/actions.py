@@ -88,3 +88,12 @@ class Application(Protocol):
     def progress(self) -> float:
         """The progress from 0 to 1, which is sent to the RM with each heartbeat."""
         ...
+
+    @property
+    def heeds_heartbeats(self) -> bool:
+        """True if HeartbeatDone may make it do something: it reads the headroom, or the time, or files.
+
+        The progress of an application that heeds no heartbeats changes only with its events. Simulations can leave out
+        its heartbeats that have nothing to say.
+        """
+        ...

@@ -150,6 +150,7 @@ class AMRMClientCore:
         self._interval_ms = heartbeat_interval_ms
         self._silence_max_ms = silence_max_ms
         self._progress = progress
+        self._progress_sent = 0.0
         self._address = RegisterApplicationMasterRequest()
         self._outcome: FinishApplicationMasterRequest | None = None
         self._request: Request | None = None
@@ -178,6 +179,31 @@ class AMRMClientCore:
     def next_deadline_ms(self) -> int | None:
         """When to send Tick; None: only an answer or the application continues it."""
         return self._pause_ends_ms
+
+    # Heartbeats that are left out
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if the next heartbeats would only say that the AM is alive, until the application does something."""
+        return (
+            self.phase is Phase.RUNNING
+            and self._request is None
+            and self._pause_ends_ms is not None
+            and not self.awaits_requests
+            and self._state.has_nothing_to_send
+            and self._progress() == self._progress_sent
+        )
+
+    def pause_heartbeats(self) -> tuple[int, AllocateRequest]:
+        """Send no heartbeats until `resume_heartbeats`; returns the next one, and when it was due. Only if quiet."""
+        assert self._pause_ends_ms is not None, "a heartbeat is due"
+        due_ms, self._pause_ends_ms = self._pause_ends_ms, None
+        return due_ms, self._state.next_quiet_request(self._progress_sent)
+
+    def resume_heartbeats(self, count: int, due_ms: int) -> None:
+        """Be as after `count` heartbeats that were answered with nothing; the next one is due at `due_ms`."""
+        self._state.skip_heartbeats(count)
+        self._pause_ends_ms, self._after_pause = due_ms, self._send_heartbeat
 
     # What the AM does
 
@@ -212,7 +238,8 @@ class AMRMClientCore:
     def _send_heartbeat(self) -> None:
         self.phase = Phase.RUNNING
         self._heartbeat_ms = self._dispatcher.now_ms
-        self._send(self._state.next_request(self._progress()))
+        self._progress_sent = self._progress()
+        self._send(self._state.next_request(self._progress_sent))
 
     def _send_outcome(self) -> None:
         if self._outcome is None:
@@ -352,4 +379,4 @@ class AMRMClientCore:
 
 
 def _nothing() -> None:
-    """There is no pause."""
+    """Do nothing."""

@@ -44,6 +44,7 @@ from yarn.containers import Container, ContainerStatus, ResourceRequest, Token, 
 from yarn.errors import InternalError
 from yarn.ids import ContainerId, NodeId
 from yarn.protocols.master import AllocateRequest, AllocateResponse, NMToken, RegisterApplicationMasterResponse
+from yarn.resource import INT32_MAX
 
 
 class AMRMClientState:
@@ -162,6 +163,20 @@ class AMRMClientState:
         if self._in_flight is None:
             self._in_flight = self._make_request(progress)
         return self._in_flight
+
+    @property
+    def has_nothing_to_send(self) -> bool:
+        """True if the next request would only say that the AM is alive."""
+        unsent = self._table.unsent or self._releases or self._updates or self._blacklist_changes
+        return self._in_flight is None and not unsent
+
+    def next_quiet_request(self, progress: float) -> AllocateRequest:
+        """The next request, if there is nothing to send, without sending it."""
+        return AllocateRequest(response_id=self._response_id, progress=progress)
+
+    def skip_heartbeats(self, count: int) -> None:
+        """Be as after `count` requests with nothing in them, which were answered with nothing."""
+        self._response_id = (self._response_id + count) & INT32_MAX
 
     def handle_reply(self, response: AllocateResponse) -> list[Event]:
         """The events in a reply, in the order of AMRMClientAsync's callbacks, with HeartbeatDone last."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from am.core.actions import Leave, Termination
-from am.core.events import AllocateFailed, ShutdownOrdered
+from am.core.events import AllocateFailed, HeartbeatDone, ShutdownOrdered
 from am.core.invariants import ApplicationAudit
 from yarn.errors import InternalError
 from yarn.machine import Dispatcher, StateChanged
@@ -58,6 +58,11 @@ class ApplicationCore(Generic[EventT, ActionT]):
     def progress(self) -> float:
         """The progress of the application, from 0 to 1."""
         raise NotImplementedError
+
+    @property
+    def heeds_heartbeats(self) -> bool:
+        """True if it has a handler for HeartbeatDone."""
+        return self._dispatcher.handles(HeartbeatDone)
 
     def violations(self) -> Iterable[str]:
         """The invariants of this application that do not hold now, each with its number."""

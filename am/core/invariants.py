@@ -3,7 +3,8 @@
 AMRMClientState
 A-01  the count of a row in the resource request table equals the number of outstanding requests for that row
 A-02  a row with count 0 is kept only until it is sent
-A-03  releases, updates and blacklist changes that are to be sent are also kept for a restart of the RM
+A-03  releases, updates and blacklist changes that are to be sent are also kept for a restart of the RM, and after it
+      the unconfirmed ones are sent again
 A-04  a request in flight is repeated unchanged until its outcome is known
 A-05  the response id grows by one with each reply, and is 0 after a restart of the RM
 A-06  a container is reported as allocated at most once, and never after it was released or reported as completed
@@ -14,11 +15,16 @@ A-08  an NM is queried about exactly the started containers on it that an earlie
 A-09  for each such NM either a query is under way or the next one is planned
 A-10  a query is sent only when none is under way
 
+ContainerStarts
+A-20  a start whose outcome is unknown is sent again or settled only after the NM was asked about it
+
 ApplicationCore
 A-11  a container is launched at most once, after it was allocated and before it completed
 A-12  a container is released or stopped only between its allocation and its completion
 A-13  no more requests are withdrawn than are outstanding
 A-14  Finish or Leave is the last action
+
+A-21 and A-22 are those of AMRMClientCore (am.core.client_invariants).
 
 A-15 to A-19 are invariants of single applications (ApplicationCore.violations): the distributed shell (A-15), a gang
 (A-16), an elastic application (A-17), and a map-reduce job (A-18, A-19).
@@ -31,6 +37,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from am.core.actions import Finish, Launch, Leave, ReleaseContainer, RequestContainer, StopContainer, WithdrawRequest
 from am.core.am_rm_client_state import AMRMClientState
+from am.core.container_starts import (
+    ContainerFound,
+    ContainerStarts,
+    FindFailed,
+    SendStarts,
+    StartAbandoned,
+    StartEffect,
+    StartEvent,
+    StartsAnswered,
+    StartSettled,
+    StartsFailed,
+)
 from am.core.events import ContainersAllocated, ContainersCompleted, ContainersFromPreviousAttempts, Event
 from am.core.reconciliation import (
     NodeAnswered,
@@ -42,8 +60,9 @@ from am.core.reconciliation import (
 )
 from am.core.requests import ContainerRequest, RackOf, RowKey, default_rack_of, row_key
 from yarn.containers import ContainerStatus, UpdateContainerRequest
-from yarn.errors import InternalError
+from yarn.errors import CallOutcomeUnknown, InternalError
 from yarn.ids import ContainerId, NodeId
+from yarn.protocols.container_management import StartContainerRequest
 from yarn.protocols.master import AllocateRequest, AllocateResponse
 
 RESPONSE_ID_MASK = 0x7FFF_FFFF
@@ -112,7 +131,7 @@ class CheckedAMRMClientState(AMRMClientState):
     def handle_not_registered(self) -> None:
         super().handle_not_registered()
         self._sent = None
-        self._check(*([] if self._response_id == 0 else [f"A-05: response id {self._response_id} after a restart"]))
+        self._check(*self._of_restart())
 
     def _check(self, *broken: str) -> None:
         found = [*broken, *self._of_rows(), *self._of_unconfirmed()]
@@ -131,6 +150,16 @@ class CheckedAMRMClientState(AMRMClientState):
         for key in unsent:
             if key not in rows:
                 yield f"A-02: row {key} is to be sent and does not exist"
+
+    def _of_restart(self) -> Iterator[str]:
+        if self._response_id:
+            yield f"A-05: response id {self._response_id} after a restart"
+        for container_id in self._unconfirmed_releases:
+            if container_id not in self._releases:
+                yield f"A-03: the release of {container_id} is not sent again after a restart"
+        for container_id in self._unconfirmed_updates:
+            if container_id not in self._updates:
+                yield f"A-03: the update of {container_id} is not sent again after a restart"
 
     def _of_unconfirmed(self) -> Iterator[str]:
         for container_id in self._releases:
@@ -194,6 +223,42 @@ class CheckedReconciliation(Reconciliation):
                 if effect.node_id in self._under_way:
                     yield f"A-10: {effect.node_id} is queried twice at a time"
                 self._under_way.add(effect.node_id)
+
+
+class CheckedContainerStarts(ContainerStarts):
+    """ContainerStarts that raises InternalError if a start is repeated or settled without a query."""
+
+    def __init__(self, max_wait_ms: int, interval_ms: int) -> None:
+        super().__init__(max_wait_ms, interval_ms)
+        self._unknown: dict[int, StartContainerRequest] = {}
+        self._under_way: list[tuple[int, StartContainerRequest]] = []
+
+    def handle(self, event: StartEvent, now_ms: int) -> list[StartEffect]:
+        match event:
+            case StartsAnswered() | StartsFailed():
+                if isinstance(event, StartsFailed) and isinstance(event.error, CallOutcomeUnknown):
+                    self._unknown.update(self._under_way)
+                self._under_way = []
+            case ContainerFound(number) | FindFailed(number) | StartAbandoned(number):
+                self._unknown.pop(number, None)
+            case _:
+                pass
+        effects = super().handle(event, now_ms)
+        if broken := [problem for effect in effects for problem in self._of_effect(effect)]:
+            raise InternalError(f"invariants broken by {event}: {'; '.join(broken)}")
+        return effects
+
+    def _of_effect(self, effect: StartEffect) -> Iterator[str]:
+        match effect:
+            case SendStarts(requests):
+                self._under_way = [(start.number, start.request) for start in self._sent]
+                if any(request is unknown for request in requests for unknown in self._unknown.values()):
+                    yield "A-20: a start whose outcome is unknown is sent again"
+            case StartSettled(number):
+                if number in self._unknown:
+                    yield f"A-20: start {number} is settled, and its outcome is unknown"
+            case _:
+                pass
 
 
 class ApplicationAudit:

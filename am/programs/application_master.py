@@ -13,7 +13,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from typing import Any, assert_never
 
 from am.client.am_rm_client import AMRMClient
 from am.client.environment import AMEnvironment
@@ -21,7 +21,6 @@ from am.client.nm_client import NMClient
 from am.core.actions import (
     Application,
     ChangeBlacklist,
-    ContainerAction,
     Finish,
     Launch,
     Leave,
@@ -30,18 +29,16 @@ from am.core.actions import (
     StopContainer,
     WithdrawRequest,
 )
-from am.core.events import ContainersCompleted, ContainerStarted, ContainerStartFailed, Event
-from am.core.invariants import CheckedReconciliation
-from am.core.reconciliation import (
-    MarkLost,
-    NodeAnswered,
-    NodeUnreachable,
-    QueryNode,
-    Reconciliation,
-    ReconciliationEffect,
-    ReconciliationEvent,
-    StopOrphan,
+from am.core.application_master import (
+    AbandonLaunch,
+    ApplicationMasterCore,
+    ApplicationMasterEffect,
+    ApplicationMasterEvent,
+    MarkedLost,
 )
+from am.core.events import ContainerStarted, ContainerStartFailed
+from am.core.reconciliation import MarkLost, NodeAnswered, NodeUnreachable, QueryNode, StopOrphan
+from yarn.containers import ContainerStatus
 from yarn.errors import InternalError, YarnException
 from yarn.ids import ContainerId, NodeId
 from yarn.machine import StateChanged, Tick
@@ -49,12 +46,6 @@ from yarn.settings.resourcemanager import NM_EXPIRY_INTERVAL
 from yarn.settings.yarnling import CHECK_INVARIANTS
 
 EXIT_CRASH = 1
-
-ANSWER_TIMEOUT_EXPIRIES = 0.5
-"""How long an NM may take to answer a query, as a fraction of the NM expiry interval.
-
-So an NM that misses two answers has been silent for one expiry interval.
-"""
 
 _logger = logging.getLogger(__name__)
 
@@ -121,11 +112,10 @@ class ApplicationMaster:
         check_invariants: bool = False,
     ) -> None:
         self.has_unregistered = False
-        self._application = application
         self._rm = rm
         self._nms = nms
-        self._events: asyncio.Queue[Event] = asyncio.Queue()
-        self._reconciler = _Reconciler(rm, nms, node_expiry_ms, self._events.put_nowait, check_invariants)
+        self._core = ApplicationMasterCore(application, node_expiry_ms, check_invariants=check_invariants)
+        self._events: asyncio.Queue[ApplicationMasterEvent] = asyncio.Queue()
         self._running: set[asyncio.Task[None]] = set()
         self._launches: dict[ContainerId, asyncio.Task[None]] = {}
         # Wall-clock time that never goes back, so that times in the files of applications are readable.
@@ -136,19 +126,16 @@ class ApplicationMaster:
         """Handle events until the application finishes or leaves. Returns its exit code."""
         async with asyncio.TaskGroup() as tasks:
             self._start_task(tasks, self._read_events())
-            self._start_task(tasks, self._reconciler.run())
             try:
                 while True:
-                    event = await self._events.get()
-                    if isinstance(event, ContainersCompleted):
-                        self._cancel_launches(event)
-                    for action in self._application.handle(event, self._now_ms()):
-                        if isinstance(action, Finish):
-                            return await self._finish(action)
-                        if isinstance(action, Leave):
-                            _logger.error("exiting without unregistering: %s", action.reason)
-                            return action.exit_code
-                        self._carry_out(action, tasks)
+                    event = await self._next_event()
+                    for effect in self._core.handle(event, self._now_ms()):
+                        if isinstance(effect, Finish):
+                            return await self._finish(effect)
+                        if isinstance(effect, Leave):
+                            _logger.error("exiting without unregistering: %s", effect.reason)
+                            return effect.exit_code
+                        self._carry_out(effect, tasks)
             finally:
                 for task in tuple(self._running):
                     task.cancel()
@@ -158,11 +145,16 @@ class ApplicationMaster:
 
     async def _read_events(self) -> None:
         async for event in self._rm.events():
-            self._deliver(event)
+            self._events.put_nowait(event)
 
-    def _deliver(self, event: Event) -> None:
-        self._reconciler.note(event)
-        self._events.put_nowait(event)
+    async def _next_event(self) -> ApplicationMasterEvent:
+        deadline_ms = self._core.next_deadline_ms()
+        wait_s = None if deadline_ms is None else max(0.0, (deadline_ms - self._now_ms()) / 1000)
+        try:
+            async with asyncio.timeout(wait_s):
+                return await self._events.get()
+        except TimeoutError:
+            return Tick()
 
     async def _finish(self, finish: Finish) -> int:
         _logger.info("unregistering status=%s diagnostics=%s", finish.final_status.name, finish.diagnostics)
@@ -170,8 +162,8 @@ class ApplicationMaster:
         self.has_unregistered = True
         return finish.exit_code
 
-    def _carry_out(self, action: ContainerAction | StateChanged, tasks: asyncio.TaskGroup) -> None:
-        match action:
+    def _carry_out(self, effect: ApplicationMasterEffect, tasks: asyncio.TaskGroup) -> None:
+        match effect:
             case RequestContainer(request):
                 self._rm.add_request(request)
             case WithdrawRequest(request):
@@ -182,13 +174,28 @@ class ApplicationMaster:
                 _logger.info("blacklist additions=%s removals=%s", additions, removals)
                 self._rm.change_blacklist(additions, removals)
             case Launch(container):
-                task = self._start_task(tasks, self._launch(action))
+                task = self._start_task(tasks, self._launch(effect))
                 self._launches[container.id] = task
                 task.add_done_callback(lambda _: self._launches.pop(container.id, None))
+            case AbandonLaunch(container_id):
+                if launch := self._launches.get(container_id):
+                    _logger.info("cancelled the start of a container that has ended container=%s", container_id)
+                    launch.cancel()
             case StopContainer(container_id, node_id):
                 self._start_task(tasks, self._stop(container_id, node_id))
+            case QueryNode():
+                self._start_task(tasks, self._query(effect))
+            case StopOrphan(container_id, node_id):
+                _logger.warning("stopping a container that was reported as lost container=%s", container_id)
+                self._start_task(tasks, self._stop(container_id, node_id))
+            case MarkLost(statuses, release):
+                self._mark_lost(statuses, release=release)
             case StateChanged(kind, subject, event, source, target):
                 _logger.info("%s %s: %s -> %s on %s", kind, subject, source, target, event)
+            case Finish() | Leave():
+                raise AssertionError("`run` ends with it")
+            case _:
+                assert_never(effect)
 
     def _start_task(self, tasks: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = tasks.create_task(work)
@@ -196,88 +203,28 @@ class ApplicationMaster:
         task.add_done_callback(self._running.discard)
         return task
 
-    def _cancel_launches(self, completed: ContainersCompleted) -> None:
-        """Cancel the starts of containers that have completed.
-
-        A start without an answer would be repeated, and a restarted NM, which does not know the container, would run it
-        again.
-        """
-        for status in completed.statuses:
-            if launch := self._launches.get(status.container_id):
-                _logger.info("cancelled the start of a container that has ended container=%s", status.container_id)
-                launch.cancel()
-
     async def _launch(self, launch: Launch) -> None:
         container = launch.container
         try:
             await self._nms.start(container, launch.launch_context)
         except YarnException as error:
             _logger.warning("start failed container=%s node=%s: %s", container.id, container.node_id, error)
-            self._deliver(ContainerStartFailed(container.id, str(error)))
+            self._events.put_nowait(ContainerStartFailed(container.id, str(error)))
             return
         _logger.info("started container=%s node=%s", container.id, container.node_id)
-        self._deliver(ContainerStarted(container.id))
+        self._events.put_nowait(ContainerStarted(container.id))
 
     async def _stop(self, container_id: ContainerId, node_id: NodeId) -> None:
         try:
-            await self._nms.stop(container_id, node_id)
-        except YarnException as error:
-            # The RM reports the container's end in any case.
+            async with asyncio.timeout(self._core.answer_timeout_ms / 1000):
+                await self._nms.stop(container_id, node_id)
+        except (YarnException, TimeoutError) as error:
+            # The RM reports the container's end in any case; an orphan is queried again, and stopped again.
             _logger.info("stop failed container=%s node=%s: %s", container_id, node_id, error)
-
-
-class _Reconciler:
-    """Carries out the effects of Reconciliation: it queries NMs while the application runs.
-
-    `deliver` receives the ends that are found. `note` must be called with all other events of the application.
-    """
-
-    def __init__(
-        self, rm: AMRMClient, nms: NMClient, expiry_ms: int, deliver: Callable[[Event], None], check_invariants: bool
-    ) -> None:
-        self._rm = rm
-        self._nms = nms
-        self._deliver = deliver
-        self._core = (CheckedReconciliation if check_invariants else Reconciliation)(expiry_ms)
-        self._timeout_s = expiry_ms * ANSWER_TIMEOUT_EXPIRIES / 1000
-        self._events: asyncio.Queue[ReconciliationEvent] = asyncio.Queue()
-
-    def note(self, event: Event) -> None:
-        """Queue an event for `run`."""
-        self._events.put_nowait(event)
-
-    async def run(self) -> None:
-        """Handle events and deadlines until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            while True:
-                event = await self._next_event()
-                for effect in self._core.handle(event, _monotonic_ms()):
-                    self._carry_out(effect, tasks)
-
-    async def _next_event(self) -> ReconciliationEvent:
-        deadline_ms = self._core.next_deadline_ms()
-        wait_s = None if deadline_ms is None else max(0.0, (deadline_ms - _monotonic_ms()) / 1000)
-        try:
-            async with asyncio.timeout(wait_s):
-                return await self._events.get()
-        except TimeoutError:
-            return Tick()
-
-    def _carry_out(self, effect: ReconciliationEffect, tasks: asyncio.TaskGroup) -> None:
-        match effect:
-            case QueryNode():
-                tasks.create_task(self._query(effect))
-            case StopOrphan():
-                tasks.create_task(self._stop(effect))
-            case MarkLost(statuses, release):
-                for status in statuses:
-                    _logger.warning("container lost container=%s: %s", status.container_id, status.diagnostics)
-                for event in self._rm.mark_lost(statuses, release=release):
-                    self._deliver(event)
 
     async def _query(self, query: QueryNode) -> None:
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(self._core.answer_timeout_ms / 1000):
                 statuses = await self._nms.statuses(query.container_ids, query.node_id)
         except (YarnException, TimeoutError) as error:
             _logger.info("NodeManager did not answer getContainerStatuses node=%s: %s", query.node_id, error)
@@ -285,19 +232,7 @@ class _Reconciler:
         else:
             self._events.put_nowait(NodeAnswered(query.node_id, query.container_ids, statuses))
 
-    async def _stop(self, orphan: StopOrphan) -> None:
-        _logger.warning("stopping a container that was reported as lost container=%s", orphan.container_id)
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                await self._nms.stop(orphan.container_id, orphan.node_id)
-        except (YarnException, TimeoutError) as error:
-            # The container is queried again, and stopped again if it still runs.
-            _logger.info(
-                "stopContainers failed, the container will be queried again container=%s: %s",
-                orphan.container_id,
-                error,
-            )
-
-
-def _monotonic_ms() -> int:
-    return int(asyncio.get_running_loop().time() * 1000)
+    def _mark_lost(self, statuses: tuple[ContainerStatus, ...], *, release: bool) -> None:
+        for status in statuses:
+            _logger.warning("container lost container=%s: %s", status.container_id, status.diagnostics)
+        self._events.put_nowait(MarkedLost(tuple(self._rm.mark_lost(statuses, release=release))))

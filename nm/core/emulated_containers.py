@@ -36,6 +36,8 @@ _CODES = {Signal.TERM: ContainerExitStatus.TERMINATED, Signal.KILL: ContainerExi
 
 RandomOf: TypeAlias = Callable[[str], Draw]
 """A source of random numbers for a seed."""
+LastsOf: TypeAlias = Callable[[LaunchContainer], int | None]
+"""How long a container runs (ms) whose rule leaves that open; None: until a signal, or until its program ends."""
 
 
 class ProgramEnded(Struct, frozen=True):
@@ -88,13 +90,17 @@ class EmulatedContainer:
 
 
 class EmulatedContainers:
-    """The containers of one node, by id: `running`, and those that are being launched."""
+    """The containers of one node, by id: `running`, and those that are being launched.
 
-    def __init__(self, table: EmulationTable, random_of: RandomOf) -> None:
+    `lasts_of` is asked about containers whose rule leaves open how long they run.
+    """
+
+    def __init__(self, table: EmulationTable, random_of: RandomOf, lasts_of: LastsOf | None = None) -> None:
         self.running: dict[ContainerId, EmulatedContainer] = {}
         self._rules = {rule.name: rule for rule in table.rules}
         self._seed = table.seed
         self._random_of = random_of
+        self._lasts_of = lasts_of
         self._pids = PID_FIRST
         self._now_ms = 0
         self._starting: dict[ContainerId, LaunchContainer] = {}
@@ -169,9 +175,12 @@ class EmulatedContainers:
         profile = self._profile(rule, effect)
         container = EmulatedContainer(effect, profile, self._pids, self._now_ms, has_master=rule.registers)
         self.running[effect.container_id] = container
-        if profile.ends_after_ms is not None:
+        lasts_ms = profile.ends_after_ms
+        if lasts_ms is None and self._lasts_of is not None:
+            lasts_ms = self._lasts_of(effect)
+        if lasts_ms is not None:
             container.has_timer = True
-            heapq.heappush(self._ends, (container.started_ms + profile.ends_after_ms, container.pid, container))
+            heapq.heappush(self._ends, (container.started_ms + lasts_ms, container.pid, container))
         self._effects.append(ContainerLaunched(effect.container_id, effect.launch))
         if container.has_master:
             self._effects.append(StartMaster(effect))

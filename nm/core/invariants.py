@@ -7,22 +7,34 @@ N-04  a container whose process was or is being launched has a launch number
 N-05  a container that is DONE holds no cached files
 N-06  a cached file is held only by containers of the node
 I-24  at most one call to the ResourceManager is outstanding: a late answer never starts a second heartbeat loop
+I-33  a container is started only with a token of its own application, of the present RM, that has not expired
 N-08  every call of an AM is answered exactly once, in its own step
+N-10  a container whose process failed or was killed is not reported with exit status 0
 N-09  the launches of a container are numbered 1, 2, 3..., each ordered once
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from nm.core.application import NMApplication
 from nm.core.container import NMContainer, NMContainerState
 from nm.core.effects import Effect, LaunchContainer, SendHeartbeat, SendRegistration
-from nm.core.events import Event, NodeHeartbeatAnswered, NodeHeartbeatFailed, NodeRegistered, RegistrationFailed
+from nm.core.events import (
+    ContainerExited,
+    Event,
+    NodeHeartbeatAnswered,
+    NodeHeartbeatFailed,
+    NodeRegistered,
+    RegistrationFailed,
+    StartContainers,
+)
 from nm.core.resource_cache import ResourceCaches
 from yarn.ids import ApplicationId, ContainerId
 from yarn.machine import Refuse, Reply
+from yarn.protocols.container_management import StartContainersResponse
+from yarn.states import ContainerExitStatus
 
 _S = NMContainerState
 _LAUNCHED = frozenset({_S.SCHEDULED, _S.RUNNING, _S.RELAUNCHING, _S.EXITED_WITH_SUCCESS})
@@ -38,14 +50,16 @@ class NodeAudit:
         containers: dict[ContainerId, NMContainer],
         applications: dict[ApplicationId, NMApplication],
         resources: ResourceCaches,
+        rm_identifier: Callable[[], int],
     ) -> None:
+        self._rm_identifier = rm_identifier
         self._containers = containers
         self._applications = applications
         self._resources = resources
         self._outstanding = 0
         self._launches: dict[ContainerId, int] = {}
 
-    def violations(self, event: Event, effects: Iterable[Effect]) -> list[str]:
+    def violations(self, event: Event, effects: Iterable[Effect], now_ms: int) -> list[str]:
         """The invariants that do not hold after a step, each with its number; empty if all hold."""
         effects = list(effects)
         return [
@@ -55,6 +69,8 @@ class NodeAudit:
             *self._of_calls_to_resource_manager(event, effects),
             *_of_calls(event, effects),
             *self._of_launches(effects),
+            *self._of_starts(event, effects, now_ms),
+            *self._of_exits(event),
         ]
 
     def _of_containers(self) -> Iterator[str]:
@@ -89,6 +105,27 @@ class NodeAudit:
         self._outstanding += sum(isinstance(effect, SendRegistration | SendHeartbeat) for effect in effects)
         if self._outstanding > 1:
             yield f"I-24: {self._outstanding} calls to the ResourceManager are outstanding after {type(event).__name__}"
+
+    def _of_exits(self, event: Event) -> Iterator[str]:
+        if isinstance(event, ContainerExited) and event.exit_code != ContainerExitStatus.SUCCESS:
+            container = self._containers.get(event.container_id)
+            if container is not None and container.launches == event.launch and not container.exit_status:
+                yield f"N-10: {container} exited with {event.exit_code}, and has exit status 0"
+
+    def _of_starts(self, event: Event, effects: list[Effect], now_ms: int) -> Iterator[str]:
+        if not isinstance(event, StartContainers):
+            return
+        replies = [effect.value for effect in effects if isinstance(effect, Reply)]
+        started = {one for reply in replies if isinstance(reply, StartContainersResponse) for one in reply.succeeded}
+        for token in (request.token for request in event.requests):
+            if token.container_id not in started:
+                continue
+            if token.expiry_ms < now_ms:
+                yield f"I-33: {token.container_id} was started {now_ms - token.expiry_ms} ms after its token expired"
+            if token.rm_identifier != self._rm_identifier():
+                yield f"I-33: {token.container_id} was started, and an earlier ResourceManager allocated it"
+            if token.container_id.application_id != event.caller.attempt_id.application_id:
+                yield f"I-33: {token.container_id} was started by {event.caller.attempt_id}"
 
     def _of_launches(self, effects: list[Effect]) -> Iterator[str]:
         for effect in effects:

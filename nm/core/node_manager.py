@@ -37,7 +37,7 @@ from nm.core.container import (
 )
 from nm.core.container_lifecycle import CONTAINER_LIFECYCLE, ContainerEvent
 from nm.core.container_service import ContainerService
-from nm.core.context import NodeContext
+from nm.core.context import EffectDue, NodeContext
 from nm.core.effects import Effect, EndNode, SendUnregistration
 from nm.core.events import (
     ContainerExited,
@@ -70,7 +70,7 @@ from nm.core.settings import CoreSettings, NodeFacts
 from nm.core.status_updater import Conversation, HeartbeatDue, NodeStatusUpdater
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.machine import InvariantsBroken, Tick, Warn, event_name
-from yarn.protocols.tracker import LogAggregationReport, NodeHeartbeatResponse
+from yarn.protocols.tracker import LogAggregationReport, NodeHeartbeatRequest, NodeHeartbeatResponse
 from yarn.states import ContainerExitStatus, LogAggregationStatus, NodeAction
 
 UNREGISTER_TIMEOUT_MS = 500
@@ -83,6 +83,10 @@ class ShrinkCaches(Struct, frozen=True):
 
 class ShutdownTimeout(Struct, frozen=True):
     """The containers of a stopping node did not end in time."""
+
+
+_SILENT_TIMERS = (HeartbeatDue, ShrinkCaches, EffectDue)
+"""Timers that change nothing that a heartbeat reports."""
 
 
 class NodeManagerCore:
@@ -102,8 +106,11 @@ class NodeManagerCore:
         self._failure = ""
         self._finished = False
         self._resync_waits = False
+        self._cleanups_due_ms: list[int] = []
         self._audit = (
-            NodeAudit(self.containers, self.applications, self.context.resources) if settings.check_invariants else None
+            NodeAudit(self.containers, self.applications, self.context.resources, lambda: self.status.rm_identifier)
+            if settings.check_invariants
+            else None
         )
         self._dispatcher = self.context.dispatcher
         self._register_handlers()
@@ -115,14 +122,40 @@ class NodeManagerCore:
 
         Raises InternalError for an illegal transition; do not use the core after that.
         """
+        if type(event) is not Tick and type(event) is not NodeHeartbeatAnswered:
+            self.status.has_news = True
         self._dispatcher.begin(now_ms)
         self._dispatcher.deliver(event)
         self._dispatcher.drain()
         self._maybe_finish()
         effects = self._dispatcher.take_effects()
-        if self._audit is not None and (broken := self._audit.violations(event, effects)):
+        if self._audit is not None and (broken := self._audit.violations(event, effects, now_ms)):
             effects.append(InvariantsBroken(tuple(broken)))
         return effects
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if heartbeats would only repeat the last one, until an event other than a Tick is handled."""
+        timers = self._dispatcher.scheduled()
+        return self.status.is_quiet and all(isinstance(timer, _SILENT_TIMERS) for timer in timers)
+
+    def pause_heartbeats(self) -> NodeHeartbeatRequest:
+        """Send no heartbeats until `resume_heartbeats`; returns what each would contain. Only if quiet.
+
+        Cleaning the caches is left out too, if it would do nothing.
+        """
+        if self.context.resources.is_small:
+            self._cleanups_due_ms = self._dispatcher.cancel(ShrinkCaches)
+        return self.status.pause()
+
+    def resume_heartbeats(self, count: int, due_ms: int, now_ms: int) -> None:
+        """Be as if `count` heartbeats had been sent and answered with nothing; the next one is due at `due_ms`."""
+        interval_ms = self.context.settings.cache_cleanup_interval_ms
+        for cleanup_ms in self._cleanups_due_ms:
+            missed = max(0, -((cleanup_ms - now_ms) // interval_ms))
+            self._dispatcher.send_after(cleanup_ms + missed * interval_ms - self._dispatcher.now_ms, ShrinkCaches())
+        self._cleanups_due_ms = []
+        self.status.resume(count, due_ms)
 
     def next_deadline_ms(self) -> int | None:
         """The time (ms) at which the shell must send a Tick; None if nothing is scheduled."""
@@ -296,6 +329,8 @@ class NodeManagerCore:
     def _heartbeat_answered(self, event: NodeHeartbeatAnswered) -> None:
         response = event.response
         if self.status.answered(response):
+            if event.updates:
+                self.status.has_news = True
             self._follow(response)
             for token in event.updates:
                 self.service.order_update(token)

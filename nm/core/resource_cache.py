@@ -181,8 +181,7 @@ class ResourceCaches:
 
         The size includes all copies in the public cache and the users' caches, also those in use (LocalCacheCleaner).
         """
-        shared = [cache for key, cache in self._caches.items() if key.application_id is None]
-        entries = [(cache, entry) for cache in shared for entry in cache.entries.values() if entry.path is not None]
+        entries = self._shared_entries()
         total_bytes = sum(entry.size_bytes for _, entry in entries)
         for cache, entry in sorted(entries, key=lambda pair: pair[1].last_use_ms):
             if total_bytes <= self._target_bytes:
@@ -191,6 +190,15 @@ class ResourceCaches:
                 del cache.entries[entry.key]
                 total_bytes -= entry.size_bytes
                 self._dispatcher.emit(DeleteResource(entry.path))
+
+    @property
+    def is_small(self) -> bool:
+        """True if `shrink` would delete nothing."""
+        return sum(entry.size_bytes for _, entry in self._shared_entries()) <= self._target_bytes
+
+    def _shared_entries(self) -> list[tuple[ResourceCache, CachedResource]]:
+        shared = [cache for key, cache in self._caches.items() if key.application_id is None]
+        return [(cache, entry) for cache in shared for entry in cache.entries.values() if entry.path is not None]
 
     def _fetch(self, cache_key: CacheKey, cache: ResourceCache, entry: CachedResource, request: _Request) -> None:
         self._fetch_count += 1

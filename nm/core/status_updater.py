@@ -12,6 +12,7 @@ from enum import Enum
 from itertools import takewhile
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from nm.core.application import NMApplication
 from nm.core.container import NMContainer
@@ -29,7 +30,7 @@ from yarn.protocols.tracker import (
     RegisterNodeManagerRequest,
     RegisterNodeManagerResponse,
 )
-from yarn.resource import Resource
+from yarn.resource import INT32_MAX, Resource
 from yarn.states import NodeAction
 
 RM_INVALID_IDENTIFIER = -1
@@ -55,6 +56,7 @@ class HeartbeatDue(Struct, frozen=True):
 class NodeStatusUpdater:
     """What the node has to report to the RM, and the RM's last answer.
 
+    `has_news`: something has happened since the last heartbeat was sent, so the next one may differ from it.
     `rm_identifier` is the start time of the RM whose container tokens are accepted. `resource` is the node's size: the
     configured one until the RM overrides it. `increased`: containers that have grown since the last heartbeat; an
     increase is reported once, and if that heartbeat is lost, the RM rolls the increase back (as in Hadoop).
@@ -84,6 +86,7 @@ class NodeStatusUpdater:
         self._heartbeat_number = 0
         self._heartbeat_wanted = False
         self._missed = False
+        self.has_news = True
         self._pending_completed: dict[ContainerId, ContainerStatus] = {}
         self._to_forget: dict[ContainerId, None] = {}
         self.increased: dict[ContainerId, Container] = {}
@@ -166,6 +169,7 @@ class NodeStatusUpdater:
         self._interval_ms = response.next_heartbeat_ms if response.next_heartbeat_ms > 0 else self._interval_ms
         if response.action is not NodeAction.NORMAL:
             return False
+        self.has_news |= self._changes_heartbeats(response)
         self._forget(response.containers_to_forget)
         if self._missed:
             self._missed = False
@@ -175,6 +179,22 @@ class NodeStatusUpdater:
         self._response_id = response.response_id
         self.resource = response.resource or self.resource
         return True
+
+    def _changes_heartbeats(self, response: NodeHeartbeatResponse) -> bool:
+        """True if the next heartbeat may differ from the last one.
+
+        Usual orders about an ended container do not change it: to kill it, and to forget it, unless its end was
+        reported just now.
+        """
+        if response.is_quiet:
+            return False
+        to_kill = tuple(one for one in response.containers_to_clean_up if self._is_alive(one))
+        to_forget = tuple(one for one in response.containers_to_forget if one in self._pending_completed)
+        return not replace(response, containers_to_clean_up=to_kill, containers_to_forget=to_forget).is_quiet
+
+    def _is_alive(self, container_id: ContainerId) -> bool:
+        container = self._containers.get(container_id)
+        return container is not None and not container.is_done
 
     def failed(self, problem: str) -> None:
         """Handle a failed heartbeat: send the next one after the last known interval, with the same response id."""
@@ -203,28 +223,52 @@ class NodeStatusUpdater:
     def is_recently_stopped(self, container_id: ContainerId) -> bool:
         return container_id in self._recently_stopped
 
+    # Heartbeats that are left out
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if heartbeats would only repeat the last one, until something happens on the node.
+
+        They change nothing on the node either, if their answers contain nothing. An ended container that was reported,
+        and waits until its AM has learnt of its end, is not reported again.
+        """
+        return self.state is Conversation.IDLE and not (
+            self.has_news or self._missed or self._pending_completed or self._to_forget or self._log_reports
+        )
+
+    def pause(self) -> NodeHeartbeatRequest:
+        """Send no heartbeats until `resume`; returns what each would contain. Only right after an answer, if quiet."""
+        self._context.dispatcher.cancel(HeartbeatDue)
+        return self._next_request(())
+
+    def resume(self, count: int, due_ms: int) -> None:
+        """Be as if `count` heartbeats had been sent and answered with nothing; the next one is due at `due_ms`."""
+        self._response_id = (self._response_id + count) & INT32_MAX
+        self._heartbeat_number += count
+        dispatcher = self._context.dispatcher
+        dispatcher.send_after(due_ms - dispatcher.now_ms, HeartbeatDue(self._heartbeat_number))
+
     def _send(self, *, at_once: bool = False) -> None:
         self.state = Conversation.WAITING
         self._heartbeat_number += 1
         self._heartbeat_wanted = False
+        self.has_news = False
         increased = tuple(self.increased.values())
         self.increased.clear()
         self._log_reports_sent = tuple(self._log_reports.values())
-        self._context.dispatcher.emit(
-            SendHeartbeat(
-                NodeHeartbeatRequest(
-                    self.node_id,
-                    self._response_id,
-                    self._container_statuses(),
-                    self.health,
-                    (),
-                    self.containers_utilization,
-                    self.node_utilization,
-                    increased,
-                    log_aggregation_reports=self._log_reports_sent,
-                ),
-                at_once,
-            )
+        self._context.dispatcher.emit(SendHeartbeat(self._next_request(increased), at_once))
+
+    def _next_request(self, increased: tuple[Container, ...]) -> NodeHeartbeatRequest:
+        return NodeHeartbeatRequest(
+            self.node_id,
+            self._response_id,
+            self._container_statuses(),
+            self.health,
+            (),
+            self.containers_utilization,
+            self.node_utilization,
+            increased,
+            log_aggregation_reports=self._log_reports_sent,
         )
 
     def _log_reports_received(self) -> None:
@@ -279,12 +323,12 @@ class NodeStatusUpdater:
     def _forget(self, container_ids: tuple[ContainerId, ...]) -> None:
         """Drop the containers whose end the RM has reported to the AM.
 
-        A container that is not DONE yet is dropped later.
+        A container whose end was not in a heartbeat yet is dropped later.
         """
         self._to_forget.update(dict.fromkeys(container_ids))
         for container_id in list(self._to_forget):
             container = self._containers.get(container_id)
-            if container is None or container.is_done:
+            if container is None or container_id in self._recently_stopped:
                 self._containers.pop(container_id, None)
                 del self._to_forget[container_id]
             self._pending_completed.pop(container_id, None)

@@ -20,7 +20,7 @@ from nm.core.events import (
 )
 from wire.cluster_secret import read_cluster_secret
 from wire.protocols.tracker import ResourceTracker
-from wire.retry import FOR_EVER, RetryPolicy
+from wire.retry import RetryPolicy
 from wire.tokens import ContainerTokenSecretManager, KeyRing
 from yarn.configuration import Configuration
 from yarn.containers import ContainerTokenIdentifier
@@ -135,14 +135,10 @@ class ResourceTrackerCalls:
             self._send(NodeRegistered(response))
 
     async def _heartbeat(self, request: NodeHeartbeatRequest) -> None:
-        container_key, nm_key = self._container_tokens.keys.current, self._nm_keys.current
-        request = replace(
-            request,
-            container_token_key_id=container_key.key_id if container_key else 0,
-            nm_token_key_id=nm_key.key_id if nm_key else 0,
-        )
         try:
-            response = await self._proxy.node_heartbeat(request)
+            response = await self._proxy.node_heartbeat(
+                with_key_ids(request, self._container_tokens.keys, self._nm_keys)
+            )
         except YarnException as error:
             self._send(heartbeat_failed(error))
         else:
@@ -153,6 +149,16 @@ class ResourceTrackerCalls:
     async def _unregister(self) -> None:
         await unregistered_or_timed_out(self._proxy.unregister_node_manager(self._node_id))
         self._send(UnregisterCompleted())
+
+
+def with_key_ids(request: NodeHeartbeatRequest, container_keys: KeyRing, nm_keys: KeyRing) -> NodeHeartbeatRequest:
+    """The request with the ids of the node's current keys; 0 for a key that it does not have yet."""
+    container_key, nm_key = container_keys.current, nm_keys.current
+    return replace(
+        request,
+        container_token_key_id=container_key.key_id if container_key else 0,
+        nm_token_key_id=nm_key.key_id if nm_key else 0,
+    )
 
 
 def accept_keys(
@@ -187,8 +193,7 @@ async def registered_until_answered(register: Callable[[], Awaitable[T]], retry:
         try:
             return await register()
         except CallOutcomeUnknown:
-            waited_ms = (loop.time() - started_s) * 1000
-            if retry.max_wait_ms != FOR_EVER and waited_ms > retry.max_wait_ms:
+            if not retry.may_wait((loop.time() - started_s) * 1000):
                 raise
             await asyncio.sleep(retry.interval_ms / 1000)
 

@@ -19,7 +19,7 @@ from rm.core.lifecycle_events import RMAppAttemptRegistered, RMAppAttemptStatusU
 from rm.core.reports.applications import resource_types
 from rm.core.reports.nodes import node_update_report
 from rm.core.service_context import AMSession, next_response_id
-from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES
+from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES, RMAppAttemptState
 from rm.scheduler.allocate import Allocation
 from rm.scheduler.request_checks import with_trimmed_label
 from yarn.containers import ANY, Container, ResourceRequest, Token
@@ -103,6 +103,33 @@ class ApplicationMasterService:
         session.response = self._exchange(attempt_id, request, session)
         session.response_id = session.response.response_id
         return session.response
+
+    def skip_heartbeat(self, attempt_id: ApplicationAttemptId, now_ms: int) -> bool:
+        """Be as after a heartbeat of the AM that contains nothing new, if the reply contains only the headroom.
+
+        Otherwise returns False, and nothing has changed. For simulations, which leave such heartbeats out.
+        """
+        context = self._context
+        app, session = context.apps.get(attempt_id.application_id), context.sessions.get(attempt_id)
+        attempt = app.attempts.get(attempt_id) if app is not None else None
+        if app is None or attempt is None or session is None or session.response is None:
+            return False
+        if attempt.state is not RMAppAttemptState.RUNNING or app.state in STORED_APP_STATES:
+            return False
+        if app.updated_nodes or not attempt.finished_containers.is_empty:
+            return False
+        headroom = context.scheduler.allocate_nothing(attempt_id, now_ms)
+        if headroom is None:
+            return False
+        context.am_liveness.ping(attempt_id, now_ms)
+        session.response_id = next_response_id(session.response_id)
+        session.response = AllocateResponse(
+            response_id=session.response_id,
+            headroom=headroom,
+            cluster_nodes=context.scheduler.node_count_for(app.queue),
+            application_priority=app.priority,
+        )
+        return True
 
     def finish(self, event: FinishApplicationMaster) -> FinishApplicationMasterResponse:
         """Unregister the AM. The reply is False until the outcome is stored; then the AM calls again."""

@@ -6,6 +6,7 @@ An application owns its attempts. Their transitions are in rm_app_lifecycle and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -332,6 +333,11 @@ class FinishedContainers:
         self._just_finished: Statuses = {}
         self._sent: Statuses = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing is to be reported, and no node waits to be allowed to forget."""
+        return not (self._just_finished or self._sent)
+
     def add(self, node_id: NodeId, status: ContainerStatus) -> None:
         """Add an ended container to the just finished ones."""
         self._just_finished.setdefault(node_id, []).append(status)
@@ -356,6 +362,14 @@ class FinishedContainers:
             self._sent.setdefault(node_id, []).extend(statuses)
         self._just_finished.clear()
         return pulled
+
+    def unacknowledged(self, container_id: ContainerId) -> tuple[NodeId, ContainerStatus] | None:
+        """The node and the status of this container, if an AM has yet to acknowledge it."""
+        for node_id, statuses in chain(self._just_finished.items(), self._sent.items()):
+            for status in statuses:
+                if status.container_id == container_id:
+                    return node_id, status
+        return None
 
     def take_sent(self) -> Pulled:
         """Take the containers that the AM has acknowledged; their nodes may forget them."""

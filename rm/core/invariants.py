@@ -4,10 +4,11 @@ A violation ends the process, so that an event log ends with the step that cause
 decisions cause are logged as warnings, once for as long as they last.
 
 I-12: a headroom is neither negative nor larger than the cluster. I-17: containers are placed on a node only in a step
-that processes a heartbeat of that node. I-21: a reservation that fits is filled when its node is visited. I-36: an
-application has at most one attempt that is not over. I-38: an application gets no further attempt once its failures
+that processes a heartbeat of that node, with asynchronous scheduling only in a walk. I-21: a reservation that fits is
+filled when its node is visited; with asynchronous scheduling a walk is due as long as one fits. I-36: an application
+has at most one attempt that is not over. I-38: an application gets no further attempt once its failures
 have reached the maximum. I-42: an application's queue and priority change only when a client requests it. The other
-numbers are in rm.scheduler.view.invariants and event_invariants.
+numbers are in rm.core.protocol_invariants, and in rm.scheduler.view.invariants and event_invariants.
 """
 
 from __future__ import annotations
@@ -17,15 +18,17 @@ from collections.abc import Iterable, Iterator
 from rm.core.applications import RMApp
 from rm.core.context import RMContext
 from rm.core.effects import Effect
-from rm.core.events import Event, MoveApplication, NodeHeartbeat, UpdateApplicationPriority
+from rm.core.events import Event, MoveApplication, NodeHeartbeat, StateLoaded, UpdateApplicationPriority
+from rm.core.protocol_invariants import ProtocolAudit
 from rm.core.states import FINAL_APP_STATES, FINAL_ATTEMPT_STATES
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.notices import Notice
+from rm.scheduler.placement.walk import NodeWalks
 from rm.scheduler.view.event_invariants import CommitWatch
 from rm.scheduler.view.invariants import BROKEN_BY_HADOOP, violations
 from yarn.containers import ANY
-from yarn.ids import ApplicationId, ContainerId, NodeId
-from yarn.machine import InvariantsBroken, Reply, Warn
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.machine import InvariantsBroken, Reply, Tick, Warn
 from yarn.protocols.master import AllocateResponse
 
 VISITS_IN_VAIN_MAX = 1
@@ -36,6 +39,10 @@ REMEMBERED_MAX = 1000
 that is sent again is checked a second time."""
 
 
+AS_HADOOP_BREAKS_IT = "invariant broken, as Hadoop breaks it where"
+"""How the warning of a violation begins that Hadoop's own decisions may cause."""
+
+
 class RMAudit:
     """The checks of one ResourceManager after each step. Their cost grows with all that the core holds."""
 
@@ -43,6 +50,7 @@ class RMAudit:
         self._scheduler = context.scheduler
         self._watch = CommitWatch(context.scheduler.context, context.scheduler.placement)
         self._steps = _StepAudit(context)
+        self._protocol = ProtocolAudit(context)
         self._warned: frozenset[str] = frozenset()
         self._sent: dict[int, AllocateResponse] = {}
 
@@ -57,11 +65,12 @@ class RMAudit:
             *self._watch.take(),
             *self._faults_of_replies(effects),
             *self._steps.violations(event, effects, booked_on),
+            *self._protocol.violations(event, effects, booked_on),
             *violations(self._scheduler),
         ]
         known = frozenset(_number(text) for text in found) & BROKEN_BY_HADOOP.keys()
         warnings: list[Effect] = [
-            Warn(f"invariant broken, as Hadoop breaks it where {BROKEN_BY_HADOOP[_number(text)]}: {text}")
+            Warn(f"{AS_HADOOP_BREAKS_IT} {BROKEN_BY_HADOOP[_number(text)]}: {text}")
             for text in found
             if _number(text) in known - self._warned
         ]
@@ -104,14 +113,21 @@ class _StepAudit:
         self._context = context
         self._placed: dict[ApplicationId, tuple[str, int]] = {}
         self._in_vain: dict[NodeId, tuple[ContainerId, int]] = {}
+        self._recovered: frozenset[ApplicationAttemptId] = frozenset()
 
     def violations(self, event: Event, effects: Iterable[Effect], booked_on: Iterable[NodeId]) -> Iterator[str]:
         """The violations that the step of `event` caused. `booked_on`: nodes on which the step booked something."""
+        if isinstance(event, StateLoaded):
+            apps = self._context.apps.values()
+            self._recovered = frozenset(attempt_id for app in apps for attempt_id in app.attempts)
         served = event.request.node_id if isinstance(event, NodeHeartbeat) else None
+        walks = self._context.scheduler.walks
         for node_id in booked_on:
-            if node_id != served:
+            if not isinstance(event, Tick) if walks.is_on else node_id != served:
                 yield f"I-17: a container was booked on {node_id} in a step of {type(event).__name__}"
-        if served is not None:
+        if walks.is_on:
+            yield from self._reservations_without_a_walk(walks)
+        elif served is not None:
             yield from self._reservation_in_vain(served, effects)
         yield from self._attempts()
         yield from self._moved(event)
@@ -136,6 +152,14 @@ class _StepAudit:
         if count > VISITS_IN_VAIN_MAX:
             room = f"{reserved.resource} fits in {scheduled.unallocated}"
             yield f"I-21: {reserved.id} waits on {node_id} after {count} visits, although {room}"
+
+    def _reservations_without_a_walk(self, walks: NodeWalks) -> Iterator[str]:
+        """I-21 with asynchronous scheduling: while a reservation fits, a walk is due, unless its node is silent."""
+        if walks.due_ms is not None:
+            return
+        for node in self._context.scheduler.nodes.values():
+            if node.reserved_container is not None and walks.may_visit(node) and self._could_be_filled(node):
+                yield f"I-21: {node.reserved_container.id} waits on {node.node_id} where it fits, and no walk is due"
 
     def _could_be_filled(self, node: SchedulerNode) -> bool:
         """True if the attempt still requests the container, accepts this node, and what it requests now fits.
@@ -164,20 +188,24 @@ class _StepAudit:
 
     def _attempts(self) -> Iterator[str]:
         for app in self._context.apps.values():
-            if app.state in FINAL_APP_STATES or app.submission.unmanaged_am:
+            # The first attempt is alone, and has no failures before it.
+            if len(app.attempts) < 2 or app.state in FINAL_APP_STATES or app.submission.unmanaged_am:
                 continue
             living = [attempt for attempt in app.attempts.values() if attempt.state not in FINAL_ATTEMPT_STATES]
             if len(living) > 1:
                 yield f"I-36: {app} has {len(living)} attempts that are not over"
-            if living and _failures_before(app) >= app.max_attempts:
+            # The maximum may have been lowered before the restart that an attempt survived.
+            if living and living[0].attempt_id not in self._recovered and _failures_before(app) >= app.max_attempts:
                 yield f"I-38: {app} has another attempt after {_failures_before(app)} failures of {app.max_attempts}"
 
     def _moved(self, event: Event) -> Iterator[str]:
         """I-42: queue and priority are those after the last step, unless the event is a call that changes them."""
         changed = event.application_id if isinstance(event, MoveApplication | UpdateApplicationPriority) else None
-        placed = {app_id: (app.queue, app.priority) for app_id, app in self._context.apps.items()}
+        placed, last = {app_id: (app.queue, app.priority) for app_id, app in self._context.apps.items()}, self._placed
+        if placed == last:
+            return
         for app_id, now in placed.items():
-            before = self._placed.get(app_id, now)
+            before = last.get(app_id, now)
             if now != before and app_id != changed:
                 yield f"I-42: {app_id}: queue and priority were {before} and are {now} after {type(event).__name__}"
         self._placed = placed

@@ -30,13 +30,14 @@ class LivenessMonitor(Generic[K]):
     `start_ms`: checks happen at start_ms + k * interval / 3, as if a checker had started then.
     """
 
-    __slots__ = ("_interval_ms", "_pings", "_start_ms", "_step_ms")
+    __slots__ = ("_interval_ms", "_oldest_resumed_ms", "_pings", "_start_ms", "_step_ms")
 
     def __init__(self, interval_ms: int, start_ms: int) -> None:
         self._interval_ms = interval_ms
         self._step_ms = max(1, interval_ms // CHECKS_AN_INTERVAL)
         self._start_ms = start_ms
         self._pings: OrderedDict[K, int] = OrderedDict()
+        self._oldest_resumed_ms: int | None = None
 
     def __contains__(self, key: K) -> bool:
         return key in self._pings
@@ -59,14 +60,31 @@ class LivenessMonitor(Generic[K]):
         """Stop watching `key`; a no-op for a key that is not watched."""
         self._pings.pop(key, None)
 
+    def suspend(self, key: K) -> bool:
+        """Do not watch `key` until it is resumed; False if it is not watched now."""
+        return self._pings.pop(key, None) is not None
+
+    def resume(self, key: K, ping_ms: int) -> None:
+        """Watch `key` again; its last ping was at `ping_ms`, which may be before the last ping of another key."""
+        self._pings[key] = ping_ms
+        self._pings.move_to_end(key)
+        if self._oldest_resumed_ms is None or ping_ms < self._oldest_resumed_ms:
+            self._oldest_resumed_ms = ping_ms
+
     def extend(self, silence_ms: int) -> None:
         """Extend the deadlines of all keys by `silence_ms`."""
+        self._sort()
         for key in self._pings:
             self._pings[key] += silence_ms
 
     def next_deadline_ms(self) -> int | None:
-        """When the next check finds an expired key, unless there are further pings; None if nothing is watched."""
+        """When the next check finds an expired key, unless there are further pings; None if nothing is watched.
+
+        It may be too early after `resume`.
+        """
         for ping_ms in self._pings.values():
+            if self._oldest_resumed_ms is not None:
+                ping_ms = min(ping_ms, self._oldest_resumed_ms)
             checks_before = (ping_ms + self._interval_ms - self._start_ms) // self._step_ms
             return self._start_ms + (checks_before + 1) * self._step_ms
         return None
@@ -75,6 +93,7 @@ class LivenessMonitor(Generic[K]):
         """Remove and return the keys that had expired at the last check up to `now_ms`."""
         check_ms = self._start_ms + (now_ms - self._start_ms) // self._step_ms * self._step_ms
         expired: list[K] = []
+        self._sort()
         for key, ping_ms in self._pings.items():
             if ping_ms + self._interval_ms >= check_ms:
                 break
@@ -82,6 +101,12 @@ class LivenessMonitor(Generic[K]):
         for key in expired:
             del self._pings[key]
         return expired
+
+    def _sort(self) -> None:
+        """Put resumed keys in their places; those with pings of the same ms in the order of their names."""
+        if self._oldest_resumed_ms is not None:
+            self._oldest_resumed_ms = None
+            self._pings = OrderedDict(sorted(self._pings.items(), key=lambda ping: (ping[1], str(ping[0]))))
 
 
 class DeadlineMonitor(Generic[K]):

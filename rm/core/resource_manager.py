@@ -70,6 +70,7 @@ from rm.core.lifecycle_events import (
     RMNodeExpire,
     SchedulerTick,
 )
+from rm.core.quiet_nodes import QuietNodes
 from rm.core.resource_tracker import ResourceTrackerService
 from rm.core.rm_app_attempt_lifecycle import RM_APP_ATTEMPT_LIFECYCLE
 from rm.core.rm_app_lifecycle import RM_APP_LIFECYCLE
@@ -79,8 +80,11 @@ from rm.core.settings import RMSettings
 from rm.core.states import RMAppState
 from rm.scheduler.capacity_scheduler import CapacityScheduler
 from rm.scheduler.model.notices import Notice
+from rm.scheduler.placement.walk import Draw, first_of
 from yarn.configuration import Configuration
+from yarn.ids import ApplicationAttemptId
 from yarn.machine import Tick
+from yarn.states import NodeState
 
 LIFETIME_EXCEEDED = "Application is killed by ResourceManager as it has exceeded the lifetime period."
 
@@ -89,8 +93,9 @@ class ResourceManagerCore:
     """One ResourceManager. `cluster_timestamp` is its start time (ms) and part of every id that it creates.
 
     `user`: the user that the process runs as. `strict`: an event for which a lifecycle has no row raises
-    IllegalTransition; otherwise such an event causes a warning and no change, as in Hadoop. Raises
-    ConfigurationException with all faults of the configuration. Queries read `context` through rm.core.reports; only
+    IllegalTransition; otherwise such an event causes a warning and no change, as in Hadoop. `draw`: random numbers for
+    asynchronous scheduling, the same ones when a log is replayed. Raises ConfigurationException with all faults of the
+    configuration. Queries read `context` through rm.core.reports; only
     the core changes it.
     """
 
@@ -101,12 +106,15 @@ class ResourceManagerCore:
         cluster_timestamp: int,
         user: str | None = None,
         strict: bool = False,
+        draw: Draw = first_of,
     ) -> None:
         settings = RMSettings.of(configuration)
         self.context = context = RMContext(settings, cluster_timestamp=cluster_timestamp, strict=strict)
         self._dispatcher = context.dispatcher
         self._bridge = SchedulerBridge(context)
-        context.scheduler = CapacityScheduler(configuration, cluster_timestamp=cluster_timestamp, notify=self._notify)
+        context.scheduler = CapacityScheduler(
+            configuration, cluster_timestamp=cluster_timestamp, notify=self._notify, draw=draw
+        )
         self._audit = RMAudit(context) if settings.check_invariants else None
         context.application_acls = ApplicationAcls(
             configuration, owner=user, scheduler=context.scheduler, queue_acls=lambda: context.queue_acls
@@ -118,6 +126,7 @@ class ResourceManagerCore:
         self._tracker = ResourceTrackerService(context)
         self._labels = NodeLabelService(context)
         self._nodes_list = NodesListManager(context)
+        self.quiet_nodes = QuietNodes(context)
         self._register_calls()
         self._register_events()
 
@@ -133,10 +142,18 @@ class ResourceManagerCore:
         self._dispatcher.begin(now_ms)
         self._dispatcher.deliver(event)
         self._dispatcher.drain()
+        self.context.scheduler.walks.plan(now_ms)
         effects: list[Effect] = self._dispatcher.take_effects()
         if self._audit is not None:
             effects += self._audit.look_at_step(event, effects)
         return effects
+
+    def skip_am_heartbeat(self, attempt_id: ApplicationAttemptId, now_ms: int) -> bool:
+        """Be as after a heartbeat of this AM without news, if it would be answered with nothing but the headroom.
+
+        Otherwise returns False, and nothing has changed.
+        """
+        return self._masters.skip_heartbeat(attempt_id, now_ms)
 
     def next_deadline_ms(self) -> int | None:
         """When something may expire next: send a Tick then. None: nothing is watched."""
@@ -226,6 +243,10 @@ class ResourceManagerCore:
         node = context.nodes.get(event.node_id)
         if node is not None:
             self._dispatcher.transition(RM_NODE_LIFECYCLE, node, node.machine, event)
+            if context.scheduler.walks.is_on:
+                is_leaving = node.machine.state is NodeState.DECOMMISSIONING
+                context.scheduler.note_leaving(node.node_id, is_leaving=is_leaving)
+            self.quiet_nodes.note(event.node_id)
             if node.machine.state in INACTIVE:
                 del context.nodes[node.node_id]
                 context.inactive_nodes[node.node_id] = node

@@ -14,6 +14,7 @@ from rm.core.events import NodeHeartbeat, RegisterNode, UnregisterNode, UpdateNo
 from rm.core.lifecycle_events import (
     NodeRemoved,
     RMAppAttemptContainerFinished,
+    RMNodeCleanupContainer,
     RMNodeDecommission,
     RMNodeRebooting,
     RMNodeReconnected,
@@ -25,6 +26,7 @@ from rm.core.lifecycle_events import (
 from rm.core.rm_node import RMNode
 from rm.core.service_context import next_response_id
 from rm.core.states import FINAL_APP_STATES
+from rm.scheduler.capacity.booking import LOST_NODE, aborted_status
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import YarnException
 from yarn.ids import NodeId
@@ -153,10 +155,7 @@ class ResourceTrackerService:
             or report.state is not ContainerState.COMPLETE
         ):
             return
-        status = ContainerStatus(
-            report.container_id, report.state, exit_status=report.exit_status, diagnostics=report.diagnostics
-        )
-        self._context.send(RMAppAttemptContainerFinished(attempt.attempt_id, node_id, status))
+        self._context.send(RMAppAttemptContainerFinished(attempt.attempt_id, node_id, _status(report)))
 
     def _note_log_aggregation(self, node_id: NodeId, reports: tuple[LogAggregationReport, ...]) -> None:
         for report in reports:
@@ -182,6 +181,23 @@ class ResourceTrackerService:
         context.nodes[node.node_id] = node
         containers = request.containers if known is None else ()
         context.send(RMNodeStarted(node.node_id, containers, request.running_applications, request.health))
+        if context.settings.work_preserving and not request.health.healthy:
+            for report in containers:
+                self._end_container(node.node_id, report)
+
+    def _end_container(self, node_id: NodeId, report: NMContainerStatus) -> None:
+        """End a container of a node that registers unhealthy, as if the node had only now become so.
+
+        The scheduler does not have the node, so it cannot recover the container. Hadoop does nothing: the container
+        runs, uncounted, until its application ends, and its end is not reported to the AM.
+        """
+        context, container_id = self._context, report.container_id
+        status = _status(report)
+        if report.state is not ContainerState.COMPLETE:
+            context.send(RMNodeCleanupContainer(node_id, container_id))
+            status = aborted_status(container_id, LOST_NODE)
+        if context.scheduler.container(container_id) is None:
+            context.send(RMAppAttemptContainerFinished(container_id.attempt_id, node_id, status))
 
     def _replace(self, node: RMNode, request: RegisterNodeManagerRequest) -> None:
         """Replace a node by a new NM at the same port. The containers of the old NM are lost."""
@@ -198,6 +214,12 @@ class ResourceTrackerService:
             f" the NodeManager. Node capabilities are {capability}; minimums are {settings.minimum_memory_mb}mb and "
             f"{settings.minimum_vcores} vcores"
         )
+
+
+def _status(report: NMContainerStatus) -> ContainerStatus:
+    return ContainerStatus(
+        report.container_id, report.state, exit_status=report.exit_status, diagnostics=report.diagnostics
+    )
 
 
 def _shut_down(diagnostics: str) -> NodeHeartbeatResponse:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from rm.core.service_context import RMServiceContext, next_response_id
+from rm.core.service_context import RESPONSE_ID_MAX, RMServiceContext, next_response_id
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.machine import Machine
@@ -87,7 +87,7 @@ class RMNode:
         All orders are moved into it; it is kept because it may have to be sent again.
         """
         response_id = next_response_id(self.last_response.response_id)
-        if not self._has_orders():
+        if not self.has_orders:
             self.last_response = NodeHeartbeatResponse(response_id, NodeAction.NORMAL, interval_ms)
             return self.last_response
         self.completed -= self.to_forget
@@ -111,7 +111,9 @@ class RMNode:
         self.last_response = response
         return response
 
-    def _has_orders(self) -> bool:
+    @property
+    def has_orders(self) -> bool:
+        """True if the reply to the next heartbeat contains an order."""
         return bool(
             self.to_clean_up
             or self.apps_to_clean_up
@@ -120,6 +122,11 @@ class RMNode:
             or self.to_update
             or self.capability_changed
         )
+
+    def skip_heartbeats(self, count: int, interval_ms: int) -> None:
+        """Be as after `count` heartbeats that changed nothing (see rm.core.quiet_nodes)."""
+        response_id = (self.last_response.response_id + count) & RESPONSE_ID_MAX
+        self.last_response = NodeHeartbeatResponse(response_id, NodeAction.NORMAL, interval_ms)
 
     def reset_response_id(self) -> None:
         """Start again at response id 0, for a new NM process."""

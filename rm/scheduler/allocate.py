@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from rm.scheduler.capacity.booking import RELEASED_BY_AM, aborted_status, complete, update_requests
 from rm.scheduler.capacity.limits import headroom
 from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.model.rm_container import RMContainer, RMContainerReleased
+from rm.scheduler.model.rm_container import RMContainer
+from rm.scheduler.model.rm_container_events import RMContainerReleased
 from rm.scheduler.placement.container_updates import apply_updates, check_updates, pull_refused, pull_updated
 from rm.scheduler.request_checks import ContainerSizes, check_blacklist, check_remembered, check_requests
 from yarn.containers import Container, Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
@@ -29,10 +30,10 @@ class Allocation(Struct, frozen=True):
     the refused updates. `preemption`: the containers to be preempted.
     """
 
-    containers: tuple[Container, ...] = field(default=())
+    containers: tuple[Container, ...] = ()
     headroom: Resource = Resource(0, 0)
-    updated: tuple[UpdatedContainer, ...] = field(default=())
-    update_errors: tuple[UpdateContainerError, ...] = field(default=())
+    updated: tuple[UpdatedContainer, ...] = ()
+    update_errors: tuple[UpdateContainerError, ...] = ()
     preemption: Preemption | None = None
 
 
@@ -85,6 +86,18 @@ class AllocateCalls:
         if demand_changed and not attempt.is_waiting_for_master:
             LeafQueue.of(attempt).active.demand_changed(attempt)
         return Allocation(containers, headroom(attempt), updated, pull_refused(attempt), preemption)
+
+    def allocate_nothing(self, attempt_id: ApplicationAttemptId) -> Resource | None:
+        """The headroom that an allocate call without requests returns; None if it would return more, and do more.
+
+        Looking up the headroom may store the user's limit, as the call would.
+        """
+        attempt = self._applications.attempt_of(attempt_id.application_id)
+        if attempt is None or attempt.attempt_id != attempt_id or attempt.is_stopped:
+            return None
+        if attempt.newly_allocated or attempt.to_preempt or attempt.recovered or attempt.updates.are_waiting:
+            return None
+        return headroom(attempt)
 
     def check_limits(
         self,

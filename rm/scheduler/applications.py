@@ -24,7 +24,8 @@ from rm.scheduler.model.application import ApplicationTable, FiCaSchedulerApp, S
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.notices import ApplicationAccepted, ApplicationRejected, AttemptAdded, QueueMissing
-from rm.scheduler.model.rm_container import RMContainer, RMContainerEnd, RMContainerExpire, RMContainerKill
+from rm.scheduler.model.rm_container import RMContainer
+from rm.scheduler.model.rm_container_events import RMContainerEnd, RMContainerExpire, RMContainerKill
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.placement.container_updates import apply_updates
 from rm.scheduler.queue_tree import QueueTree
@@ -78,7 +79,7 @@ class Applications:
         self._enter(application_id, leaf, user, priority)
 
     def _enter(self, application_id: ApplicationId, leaf: LeafQueue, user: str, priority: int) -> None:
-        leaf.parent.add_application()
+        leaf.count_application()
         self.table.by_id[application_id] = SchedulerApplication(leaf, user, priority)
 
     def remove(self, application_id: ApplicationId) -> None:
@@ -308,7 +309,7 @@ def move(
         check_submission(target, application_id, application.user)
     except AccessControlException as refusal:
         raise YarnException(f"{refusal.java_class}: {refusal.message}") from None
-    target.parent.add_application()
+    target.count_application()
     if attempt is not None:
         _move_containers(attempt, source, target, applications)
         if not attempt.is_stopped:
@@ -316,7 +317,7 @@ def move(
             submit_attempt(target, attempt)
         _hand_over(attempt, source, target)
     source.application_finished()
-    source.parent.finish_application()
+    source.uncount_application()
     application.leaf = target
 
 
@@ -380,7 +381,7 @@ def _leave(leaf: LeafQueue, application_id: ApplicationId, user: str) -> None:
     """Remove the application from its leaf. It no longer counts towards the activity of its user."""
     leaf.users.deactivate_application(user, application_id)
     leaf.application_finished()
-    leaf.parent.finish_application()
+    leaf.uncount_application()
 
 
 def usage_of(attempt: FiCaSchedulerApp, context: SchedulerContext) -> ApplicationResourceUsage:

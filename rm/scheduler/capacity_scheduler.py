@@ -2,7 +2,8 @@
 
 The core calls one method for each of Hadoop's scheduler events and for an AM's allocate call; results are reported
 through `notify`, in order. Each method runs to completion in the caller's step: the scheduler has no event queue. Only
-`node_update` places containers: an allocate call applies requests and returns what was placed since the last one.
+`node_update` places containers, or with asynchronous scheduling `tick`: an allocate call applies requests and returns
+what was placed since the last one.
 
 The work is done by cluster_nodes.py, applications.py, allocate.py, request_checks.py and queue_refresh.py, which use
 model/ (state), capacity/ (shares, limits, booking) and placement/ (which container goes where).
@@ -16,7 +17,7 @@ from rm.scheduler.allocate import AllocateCalls, Allocation
 from rm.scheduler.applications import Applications, usage_of
 from rm.scheduler.cluster_nodes import ClusterNodes
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
-from rm.scheduler.dynamic_queues import paths_to_create
+from rm.scheduler.dynamic_queues import can_create, paths_to_create
 from rm.scheduler.model.application import FiCaSchedulerApp, SchedulerApplication
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
@@ -27,6 +28,7 @@ from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.resource_calculator import DefaultResourceCalculator
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.placement.visit import Placement
+from rm.scheduler.placement.walk import Draw, NodeWalks, first_of
 from rm.scheduler.preemption.monitor import SchedulingMonitor
 from rm.scheduler.queue_policies import Policies
 from rm.scheduler.queue_refresh import QueueRefresh
@@ -43,7 +45,7 @@ from yarn.states import SchedulerResourceTypes
 
 
 class CapacityScheduler:
-    """Hadoop's CapacityScheduler, driven by heartbeats.
+    """Hadoop's CapacityScheduler, driven by heartbeats, or with asynchronous scheduling by walks over all nodes.
 
     `cluster_timestamp` and every `now_ms` are ms of the same clock, which never goes back. As in Hadoop, events of a
     node, application or container that no longer exists are ignored.
@@ -62,12 +64,18 @@ class CapacityScheduler:
         "placement",
         "policies",
         "recovery",
+        "walks",
     )
 
     def __init__(
-        self, configuration: Configuration, *, cluster_timestamp: int, notify: Callable[[Notice], None]
+        self,
+        configuration: Configuration,
+        *,
+        cluster_timestamp: int,
+        notify: Callable[[Notice], None],
+        draw: Draw = first_of,
     ) -> None:
-        """Raises ConfigurationException with every fault of the configuration."""
+        """Raises ConfigurationException with every fault of the configuration. `draw`: see NodeWalks."""
         settings = CapacitySchedulerConfiguration.read(configuration)
         context = self._context = SchedulerContext(settings, notify)
         context.now_ms = cluster_timestamp
@@ -77,7 +85,8 @@ class CapacityScheduler:
         applications = self._applications.table
         self.policies = Policies(context, self._tree, applications)
         self.placement = Placement(context, self._tree.root, applications)
-        self._nodes = ClusterNodes(context, tracker, self._tree, applications, self.placement)
+        self.walks = NodeWalks(context, self.placement, draw)
+        self._nodes = ClusterNodes(context, tracker, self._tree, applications, self.placement, self.walks)
         self._sizes = ContainerSizes(context, tracker, self._tree)
         self._allocate = AllocateCalls(context, applications, self._sizes)
         parallel = self._applications.parallel
@@ -90,12 +99,22 @@ class CapacityScheduler:
     # Time
 
     def next_deadline_ms(self) -> int | None:
-        """When the next round of a policy is due; None = never."""
-        return self.policies.next_deadline_ms()
+        """When the next round of a policy, or the next walk over the nodes, is due; None = never."""
+        round_ms, walk_ms = self.policies.next_deadline_ms(), self.walks.due_ms
+        if round_ms is None or walk_ms is None:
+            return walk_ms if round_ms is None else round_ms
+        return min(round_ms, walk_ms)
 
     def tick(self, now_ms: int) -> None:
-        """Run the rounds of policies that are due."""
+        """Run the rounds of policies that are due, and with asynchronous scheduling the walk that is due."""
         self.policies.tick(now_ms)
+        self.walks.tick(now_ms)
+
+    def note_leaving(self, node_id: NodeId, *, is_leaving: bool) -> None:
+        """A node is being decommissioned, or is not any more: walks skip it."""
+        node = self._context.nodes.get(node_id)
+        if node is not None:
+            self.walks.note_leaving(node, is_leaving=is_leaving)
 
     # Nodes
 
@@ -165,6 +184,11 @@ class CapacityScheduler:
         self._nodes.update(node_id, launched, increased, completed, is_leaving=is_leaving)
         if now_ms >= self._monitor.due_ms:
             self._monitor.run_due()
+
+    @property
+    def round_due_ms(self) -> int:
+        """The first heartbeat at this time, or after it, runs a round of preemption."""
+        return self._monitor.due_ms
 
     def has_master_on(self, node_id: NodeId) -> bool:
         """True if an AM's container is on the node, whether or not the NM has reported it."""
@@ -284,6 +308,11 @@ class CapacityScheduler:
         self._context.now_ms = now_ms
         return self._allocate.allocate(attempt_id, asks, releases, blacklist_additions, blacklist_removals, updates)
 
+    def allocate_nothing(self, attempt_id: ApplicationAttemptId, now_ms: int) -> Resource | None:
+        """The headroom that an allocate call without requests returns; None if it would return more, and do more."""
+        self._context.now_ms = now_ms
+        return self._allocate.allocate_nothing(attempt_id)
+
     def check_updates(
         self, queue: str, updates: Sequence[UpdateContainerRequest]
     ) -> tuple[list[UpdateContainerRequest], list[UpdateContainerError]]:
@@ -376,6 +405,10 @@ class CapacityScheduler:
     def paths_to_create(self, path: str) -> tuple[str, ...]:
         """The paths that a submission to an unknown queue would create, the leaf last; () if it cannot be created."""
         return paths_to_create(path, self._tree)
+
+    def can_create(self, path: str) -> bool:
+        """Whether a submission to an unknown queue creates it."""
+        return can_create(path, self._tree)
 
     # Configuration
 

@@ -10,15 +10,16 @@ from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.node import NodeTracker, SchedulerNode
 from rm.scheduler.model.node_labels import LabelChanges
 from rm.scheduler.model.notices import CleanUpContainer, ContainerUntracked, NodesRemapped, NodeUtilizationChanged
-from rm.scheduler.model.rm_container import (
+from rm.scheduler.model.rm_container import RMContainer
+from rm.scheduler.model.rm_container_events import (
     NMDoneChangeResource,
-    RMContainer,
     RMContainerEnd,
     RMContainerFinished,
     RMContainerKill,
     RMContainerLaunched,
 )
 from rm.scheduler.placement.visit import Placement
+from rm.scheduler.placement.walk import NodeWalks
 from rm.scheduler.queue_tree import QueueTree
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ContainerId, NodeId
@@ -28,7 +29,7 @@ from yarn.resource import Resource
 class ClusterNodes:
     """Handles the events of nodes. `context.nodes` has the present nodes."""
 
-    __slots__ = ("_applications", "_context", "_placement", "_tracker", "_tree")
+    __slots__ = ("_applications", "_context", "_placement", "_tracker", "_tree", "_walks")
 
     def __init__(
         self,
@@ -37,12 +38,14 @@ class ClusterNodes:
         tree: QueueTree,
         applications: ApplicationTable,
         placement: Placement,
+        walks: NodeWalks,
     ) -> None:
         self._context = context
         self._tracker = tracker
         self._tree = tree
         self._applications = applications
         self._placement = placement
+        self._walks = walks
 
     def add(self, node_id: NodeId, rack: str, total: Resource, http_address: str) -> None:
         """Add an empty node."""
@@ -50,6 +53,7 @@ class ClusterNodes:
         name = str(node_id) if context.settings.include_port_in_node_name else node_id.host
         total = context.settings.resource_types.complete(total)
         node = SchedulerNode(node_id, name, rack, total, http_address)
+        node.heard_ms = context.now_ms
         node.partition = context.labels.label_of(node_id)
         context.notify(NodesRemapped(context.labels.activate(node_id, total)))
         self._tracker.add(node)
@@ -124,7 +128,7 @@ class ClusterNodes:
         *,
         is_leaving: bool = False,
     ) -> None:
-        """Process the NM's report, then place containers on the node."""
+        """Process the NM's report, then place containers on the node unless walks do that."""
         context = self._context
         node = context.nodes.get(node_id)
         if launched or increased or completed:
@@ -145,7 +149,9 @@ class ClusterNodes:
             # As in AbstractYarnScheduler.nodeUpdate, the node's size becomes what is in use. This takes effect
             # only after the placement of this heartbeat.
             context.notify(NodeUtilizationChanged(node_id, node.allocated))
-        if node is not None and context.may_place():
+        if node is not None and self._walks.is_on:
+            self._walks.note_heartbeat(node)
+        elif node is not None and context.may_place():
             self._placement.place(node)
 
     def _complete(self, container: RMContainer, status: ContainerStatus, event: type[RMContainerEnd]) -> None:

@@ -40,14 +40,25 @@ def create_queue(path: str, tree: QueueTree) -> CSQueue:
     above = tree.get(path.rpartition(".")[0])
     if isinstance(above, ManagedParentQueue):
         return _make_in(above, path.rpartition(".")[2], tree)
-    missing, parent = missing_parents(path, tree)
-    if path != ".".join((parent.path, *missing, path.rpartition(".")[2])):
-        raise CreationRefused(f"{path} does not begin with root")
+    missing, parent = _parents_of_new(path, tree)
     for name in missing:
         made = _make(name, parent, tree, is_leaf=False)
         assert isinstance(made, ParentQueue)
         parent = made
     return _make(path.rpartition(".")[2], parent, tree, is_leaf=True)
+
+
+def can_create(path: str, tree: QueueTree) -> bool:
+    """Whether a submission to an unknown `path` creates the queue, unless its parent has too many by then."""
+    if "" in path.split(".") or "." not in path:
+        return False
+    if isinstance(tree.get(path.rpartition(".")[0]), ManagedParentQueue):
+        return True
+    try:
+        _, parent = _parents_of_new(path, tree)
+    except CreationRefused:
+        return False
+    return not parent.context.settings.legacy_queue_mode or _has_weights(parent)
 
 
 def paths_to_create(path: str, tree: QueueTree) -> tuple[str, ...]:
@@ -66,6 +77,14 @@ def paths_to_create(path: str, tree: QueueTree) -> tuple[str, ...]:
     depth = path.count(".") + 1
     parts = path.split(".")
     return tuple(".".join(parts[: depth - number]) for number in range(len(missing), -1, -1))
+
+
+def _parents_of_new(path: str, tree: QueueTree) -> tuple[list[str], ParentQueue]:
+    """(names of the parents to create for `path`, highest first; the parent that exists). Raises CreationRefused."""
+    missing, parent = missing_parents(path, tree)
+    if path != ".".join((parent.path, *missing, path.rpartition(".")[2])):
+        raise CreationRefused(f"{path} does not begin with root")
+    return missing, parent
 
 
 def missing_parents(path: str, tree: QueueTree) -> tuple[list[str], ParentQueue]:

@@ -13,12 +13,8 @@ from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.notices import CleanUpContainer
 from rm.scheduler.model.requests import SchedulerKey
-from rm.scheduler.model.rm_container import (
-    RMContainer,
-    RMContainerRecover,
-    RMContainerReleased,
-    RMContainerState,
-)
+from rm.scheduler.model.rm_container import RMContainer, RMContainerState
+from rm.scheduler.model.rm_container_events import RMContainerRecover, RMContainerReleased
 from yarn.containers import Container, NMContainerStatus
 from yarn.ids import NodeId
 from yarn.states import ContainerState

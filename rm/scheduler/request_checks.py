@@ -92,9 +92,16 @@ class ContainerSizes:
         )
 
     def normalized(self, request: ResourceRequest) -> ResourceRequest:
-        """The request with its size in multiples of the minimum, at most the largest container of the cluster."""
-        asked = self._context.settings.resource_types.complete(request.capability)
-        size = self._normalize(asked, self.maximum())
+        """The request with its size in multiples of the minimum, at most the largest container of the cluster.
+
+        The request for an AM is checked only when its application is submitted. If no node is large enough any more, it
+        keeps its size and waits for one. In Hadoop it shrinks, to nothing while all nodes are being decommissioned, and
+        keeps the smaller size in later attempts (CapacityScheduler.allocate changes the application's own request).
+        """
+        asked, largest = self._context.settings.resource_types.complete(request.capability), self.maximum()
+        if not asked.fits_in(largest):
+            largest = self._tracker.configured_maximum
+        size = self._normalize(asked, largest)
         return request if size == request.capability else replace(request, capability=size)
 
     def updated(self, queue: str, size: Resource) -> Resource | None:

@@ -10,10 +10,11 @@ import gc
 import getpass
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from random import Random, getrandbits
 
 from msgspec import Struct
 
@@ -24,11 +25,12 @@ from rm.pack.service import serve_packs
 from rm.shell.admin_service import AdminService
 from rm.shell.configuration_files import host_lists, with_mapping_rules
 from rm.shell.effects import ResourceManagerShell
+from rm.shell.inspection_service import InspectionService
 from rm.shell.master_keys import MasterKeys
 from rm.shell.master_launcher import MasterLauncher
 from rm.shell.response_signer import ResponseSigner
 from rm.shell.servers import Servers, client_authentication
-from rm.shell.services import ClientService, InspectionService, MasterService, TrackerService
+from rm.shell.services import ClientService, MasterService, TrackerService
 from rm.shell.sqlite_store import SQLiteStateStore
 from rm.shell.store_file import StoreDamaged
 from rm.shell.store_writer import StoreWriter
@@ -39,6 +41,7 @@ from wire.core_shell import WallClock
 from wire.daemon import Reload, ReportReady, WebServices, ended_by_signal
 from wire.dispatch import RpcObserver
 from wire.event_log import open_event_log
+from wire.garbage_collection import uncollected
 from wire.hadoop_authentication import ByToken, ByUser
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.protocols.client import ApplicationClientProtocol
@@ -68,6 +71,7 @@ served meanwhile. With Python's defaults it took 5 % of a CPU with ten thousand 
 two seconds."""
 STALLS_PER_EXPIRY = 3
 """A stall of a third of the shortest expiry interval counts: Hadoop's liveness monitors check that often."""
+SEED_BITS = 32
 _logger = logging.getLogger(__name__)
 
 
@@ -77,6 +81,16 @@ class ResourceManagerStart(Struct, frozen=True):
     configuration: Configuration
     cluster_timestamp: int
     user: str
+    seed: int = 0
+
+    def core(self) -> ResourceManagerCore:
+        """A new core with these arguments; `seed` is that of its random numbers."""
+        return ResourceManagerCore(
+            self.configuration,
+            cluster_timestamp=self.cluster_timestamp,
+            user=self.user,
+            draw=Random(self.seed).randrange,
+        )
 
 
 async def serve(
@@ -124,7 +138,8 @@ class ResourceManager:
         self._clock = clock = WallClock()
         self.cluster_timestamp = clock()
         self.addresses: dict[str, str] = {}
-        self.core = ResourceManagerCore(conf, cluster_timestamp=self.cluster_timestamp, user=getpass.getuser())
+        self._start = ResourceManagerStart(conf, self.cluster_timestamp, getpass.getuser(), getrandbits(SEED_BITS))
+        self.core = self._start.core()
         self._conf = conf
         self.keys = MasterKeys(conf)
         self._store_path = _store_path(conf)
@@ -163,9 +178,7 @@ class ResourceManager:
     async def running(self) -> AsyncIterator[None]:
         """Serve while the context is open. If starting fails, everything that was started is stopped."""
         shell = self._shell
-        shell.event_log = open_event_log(
-            self._conf, ROLE, ResourceManagerStart(self._conf, self.cluster_timestamp, getpass.getuser())
-        )
+        shell.event_log = open_event_log(self._conf, ROLE, self._start)
         try:
             async with self._recovered(), Channels() as channels, _background_tasks() as tasks:
                 launcher = MasterLauncher(
@@ -207,7 +220,8 @@ class ResourceManager:
         store = SQLiteStateStore.open(self._store_path, f"{STATE_STORE_FILE.key} = {self._store_path}")
         writer = StoreWriter(store, report=self._shell.send, answer=self._shell.carry_out, fail=self._fail_to_store)
         try:
-            with _uncollected():
+            # Recovered objects stay; visiting them again and again took half of the time.
+            with uncollected():
                 state = store.load()
                 store.raise_epoch()
                 self.keys.recover(store.keys)
@@ -254,6 +268,7 @@ class ResourceManager:
         clients = ClientService(self.core, shell, signer)
         admins = AdminService(self.core, shell, conf, _with_mapping_rules(reload))
         node_tokens = NodeTokenSecretManager(secret)
+        inspections = InspectionService(self.core, self._clock)
         servers, check_client = Servers(conf, observers), client_authentication(conf, secret)
         by_user = ByUser(ClientTokenSecretManager(secret).create())
         servers.add(
@@ -262,7 +277,7 @@ class ResourceManager:
             clients,
             check_client,
             by_user,
-        ).add(InspectionProtocol.rpcs, InspectionService(self.core, self._clock), check_client)
+        ).add(InspectionProtocol.rpcs, inspections, check_client)
         servers.add(
             resourcemanager.SCHEDULER_ADDRESS,
             ApplicationMasterProtocol.rpcs,
@@ -284,18 +299,20 @@ class ResourceManager:
             check_client,
             by_user,
         )
-        self._web = self._make_web(clients, admins)
+        self._web = self._make_web(clients, admins, inspections)
         if self._web is not None:
             shell.state_changed = _both(shell.state_changed, self._web.state_changed)
         return servers
 
-    def _make_web(self, clients: ClientService, admins: AdminService) -> WebServices | None:
+    def _make_web(
+        self, clients: ClientService, admins: AdminService, inspections: InspectionService
+    ) -> WebServices | None:
         """The web services; imported only if they are enabled."""
         if not WEB_ENABLED.of(self._conf):
             return None
         from rm.shell.web.server import ResourceManagerWeb
 
-        return ResourceManagerWeb(self.core, self._conf, self._clock, clients, admins)
+        return ResourceManagerWeb(self.core, self._conf, self._clock, clients, admins, inspections)
 
 
 def _both(
@@ -325,18 +342,6 @@ async def _background_tasks() -> AsyncIterator[asyncio.TaskGroup]:
             failure = error
     if failure is not None:
         raise failure
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without garbage collection: recovered objects stay, and visiting them again and again took half of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _send_change(watch: CallWatch, change: StateChanged) -> None:

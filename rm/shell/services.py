@@ -8,7 +8,6 @@ rm.shell.admin_service.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -32,7 +31,6 @@ from rm.core.events import (
 )
 from rm.core.reports import applications as reports
 from rm.core.reports import nodes as node_reports
-from rm.core.reports.explanations import explanation
 from rm.core.reports.queues import queue_info, queue_user_acls
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.states import RMAppAttemptState
@@ -42,7 +40,6 @@ from wire.bulky_replies import in_parts
 from wire.caller import Caller
 from wire.core_shell import Asks
 from wire.protocols.client import ApplicationClientProtocol
-from wire.protocols.inspection import InspectionProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.protocols.tracker import ResourceTracker
 from wire.rpc import handles
@@ -71,7 +68,6 @@ from yarn.protocols.client import (
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest
-from yarn.protocols.inspection import ExplainRequest, Explanation
 from yarn.protocols.master import (
     AllocateRequest,
     AllocateResponse,
@@ -79,6 +75,7 @@ from yarn.protocols.master import (
     FinishApplicationMasterResponse,
     RegisterApplicationMasterRequest,
     RegisterApplicationMasterResponse,
+    ResourceTypeInfo,
 )
 from yarn.protocols.tracker import (
     NodeHeartbeatRequest,
@@ -87,7 +84,7 @@ from yarn.protocols.tracker import (
     RegisterNodeManagerResponse,
 )
 from yarn.queues import QueueInfo
-from yarn.resource import Resource, ResourceTypeInfo
+from yarn.resource import Resource
 from yarn.states import NodeState
 from yarn.times import format_iso8601, parse_iso8601
 
@@ -165,11 +162,11 @@ class ClientService:
 
     @handles(ApplicationClientProtocol.get_application_report)
     async def get_application_report(self, caller: Caller[None], request: ApplicationId) -> ApplicationReport:
-        return self._with_token(caller, reports.application_report(self._core.context, request, _reader_of(caller)))
+        return self._with_token(caller, reports.application_report(self._core.context, request, reader_of(caller)))
 
     @handles(ApplicationClientProtocol.get_applications)
     async def get_applications(self, caller: Caller[None], request: ApplicationFilter) -> tuple[ApplicationReport, ...]:
-        found = reports.applications(self._core.context, request, _reader_of(caller))
+        found = reports.applications(self._core.context, request, reader_of(caller))
         return await in_parts(self._with_token(caller, report) for report in found)
 
     def _with_token(self, caller: Caller[None], report: ApplicationReport) -> ApplicationReport:
@@ -191,7 +188,7 @@ class ClientService:
 
     @handles(ApplicationClientProtocol.get_queue_info)
     async def get_queue_info(self, caller: Caller[None], request: QueueInfoRequest) -> QueueInfo | None:
-        return queue_info(self._core.context, request, _reader_of(caller))
+        return queue_info(self._core.context, request, reader_of(caller))
 
     @handles(ApplicationClientProtocol.get_queue_user_acls)
     async def get_queue_user_acls(self, caller: Caller[None], request: None) -> tuple[QueueUserAcls, ...]:
@@ -239,21 +236,21 @@ class ClientService:
     async def get_application_attempt_report(
         self, caller: Caller[None], request: ApplicationAttemptId
     ) -> ApplicationAttemptReport:
-        return reports.attempt_report(self._core.context, request, _reader_of(caller))
+        return reports.attempt_report(self._core.context, request, reader_of(caller))
 
     @handles(ApplicationClientProtocol.get_application_attempts)
     async def get_application_attempts(
         self, caller: Caller[None], request: ApplicationId
     ) -> tuple[ApplicationAttemptReport, ...]:
-        return reports.attempt_reports(self._core.context, request, _reader_of(caller))
+        return reports.attempt_reports(self._core.context, request, reader_of(caller))
 
     @handles(ApplicationClientProtocol.get_container_report)
     async def get_container_report(self, caller: Caller[None], request: ContainerId) -> ContainerReport:
-        return reports.container_report(self._core.context, request, _reader_of(caller))
+        return reports.container_report(self._core.context, request, reader_of(caller))
 
     @handles(ApplicationClientProtocol.get_containers)
     async def get_containers(self, caller: Caller[None], request: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
-        return reports.container_reports(self._core.context, request, _reader_of(caller))
+        return reports.container_reports(self._core.context, request, reader_of(caller))
 
 
 class MasterService:
@@ -317,20 +314,6 @@ class TrackerService:
         await self._shell.ask(lambda call: UnregisterNode(call, request))
 
 
-class InspectionService:
-    """InspectionProtocol, served where clients call. `clock`: the core's."""
-
-    def __init__(self, core: ResourceManagerCore, clock: Callable[[], int]) -> None:
-        self._core = core
-        self._clock = clock
-
-    @handles(InspectionProtocol.explain)
-    async def explain(self, caller: Caller[None], request: ExplainRequest) -> Explanation:
-        return explanation(
-            self._core.context, request.application_id, self._clock(), _reader_of(caller), what_if=request.what_if
-        )
-
-
 def _user_of(caller: Caller[None]) -> str:
     if _USER.fullmatch(caller.user) is None:
         raise AccessControlException(
@@ -344,7 +327,7 @@ def _asker(caller: Caller[None]) -> Asker:
     return user, groups_of(user)
 
 
-def _reader_of(caller: Caller[None]) -> Asker:
+def reader_of(caller: Caller[None]) -> Asker:
     """The caller of a query: any name is accepted, but an invalid user name has no groups."""
     return (caller.user, groups_of(caller.user) if _USER.fullmatch(caller.user) else ())
 

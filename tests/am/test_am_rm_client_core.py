@@ -25,6 +25,7 @@ from am.core.am_rm_client_core import (
     UseToken,
 )
 from am.core.am_rm_client_state import AMRMClientState
+from am.core.client_invariants import CheckedAMRMClientCore
 from am.core.events import AllocateFailed, HeartbeatDone, Registered, Resynced, ShutdownOrdered
 from am.core.requests import ContainerRequest
 from tests.am.builders import GB, reply
@@ -33,6 +34,7 @@ from yarn.errors import (
     ApplicationAttemptNotFoundException,
     ApplicationMasterNotRegisteredException,
     CallOutcomeUnknown,
+    InternalError,
     InvalidApplicationMasterRequestException,
     InvalidToken,
     YarnException,
@@ -61,7 +63,7 @@ class Exchange:
 
     def __init__(self) -> None:
         self.state = AMRMClientState()
-        self.core = AMRMClientCore(
+        self.core = CheckedAMRMClientCore(
             self.state, heartbeat_interval_ms=INTERVAL_MS, silence_max_ms=SILENCE_MS, progress=lambda: 0.5
         )
         self.now_ms = 1000
@@ -254,3 +256,52 @@ def test_unregistration_registers_again_with_an_rm_that_has_restarted(am: Exchan
     refusal = YarnException("no")
     am.fail(refusal)
     assert am.effects == [UnregisterFailed(refusal)]
+
+
+def test_heartbeats_can_be_left_out_while_there_is_nothing_to_send(am: Exchange) -> None:
+    am.register()
+    assert not am.core.is_quiet
+    am.wait()
+    assert not am.core.is_quiet
+    am.answer(reply(1))
+    assert am.core.is_quiet
+    due_ms, request = am.core.pause_heartbeats()
+    assert am.core.next_deadline_ms() is None
+    am.core.resume_heartbeats(5, due_ms + 5 * INTERVAL_MS)
+    assert am.core.is_quiet
+    am.wait()
+    assert am.sent == replace(request, response_id=request.response_id + 5)
+    assert not am.core.is_quiet
+
+
+def test_a_request_is_not_left_out(am: Exchange) -> None:
+    am.register()
+    am.wait()
+    am.answer(reply(1))
+    am.state.add_request(ContainerRequest(GB, 1))
+    assert not am.core.is_quiet
+
+
+# Invariants
+
+
+def test_a_heartbeat_after_the_end_of_the_attempt_breaks_an_invariant(
+    am: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def go_on(core: AMRMClientCore, error: YarnException) -> None:
+        core._send_heartbeat()
+
+    am.heartbeat()
+    monkeypatch.setattr(AMRMClientCore, "_allocate_failed", go_on)
+    with pytest.raises(InternalError, match="A-21: AllocateRequest is sent after the end of the attempt"):
+        am.fail(ApplicationAttemptNotFoundException("no such attempt"))
+
+
+def test_an_answer_that_does_not_confirm_the_outcome_and_ends_the_client_breaks_an_invariant(
+    am: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    am.register()
+    am.take(Unregister(OUTCOME))
+    monkeypatch.setattr(AMRMClientCore, "_pause_before_outcome", lambda core: core._end(Unregistered()))
+    with pytest.raises(InternalError, match="A-22: the outcome is not stored"):
+        am.answer(FinishApplicationMasterResponse(is_unregistered=False))

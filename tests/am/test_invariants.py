@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from am.core.actions import Finish, Launch, Leave, ReleaseContainer, RequestContainer, WithdrawRequest
+from am.core.am_rm_client_state import AMRMClientState
 from am.core.events import AllocatedContainer, ContainersAllocated, ContainersCompleted, ContainerStarted, Resynced
 from am.core.invariants import ApplicationAudit, CheckedAMRMClientState, CheckedReconciliation
 from am.core.reconciliation import QueriedNode, QueryNode
@@ -95,6 +96,19 @@ def test_a_response_id_that_does_not_follow_is_reported(response_id: int) -> Non
     state.next_request(0.0)
     with pytest.raises(InternalError, match="A-05"):
         state.handle_reply(reply(response_id))
+
+
+@pytest.mark.parametrize("kind", ["release", "update"])
+def test_what_is_not_sent_again_after_a_restart_is_reported(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = CheckedAMRMClientState()
+    if kind == "release":
+        state.release(TWO)
+    else:
+        state.update(UpdateContainerRequest(TWO, 0, ContainerUpdateType.INCREASE_RESOURCE, GB))
+    state.next_request(0.0)
+    monkeypatch.setattr(AMRMClientState, "handle_not_registered", lambda state: None)
+    with pytest.raises(InternalError, match=f"A-03: the {kind} of {TWO} is not sent again"):
+        state.handle_not_registered()
 
 
 def test_the_response_id_may_wrap_around() -> None:

@@ -19,11 +19,12 @@ from tests.processes import HEARING, running
 from yarnling.chaos.history import Role
 from yarnling.chaos.notes import SCRIPT, Notes
 from yarnling.chaos.plan import KINDS
-from yarnling.chaos.plan_file import find_plan, plan_names
+from yarnling.chaos.plan_file import find_plan, parse_plan, plan_names
 from yarnling.chaos.runner import INTERRUPTED, run_plan
 from yarnling.chaos.schedule import random_plan
 from yarnling.chaos.verdict import Verdict
 from yarnling.cluster.processes import those_that_name
+from yarnling.simulation.runner import simulate
 
 pytestmark = pytest.mark.cluster
 
@@ -72,6 +73,13 @@ def write(directory: Path, text: str) -> Path:
     return path
 
 
+def is_for_processes(name: str) -> bool:
+    return name not in ALWAYS and not find_plan(name).only_simulated
+
+
+OTHERS = [name for name in plan_names() if is_for_processes(name)]
+
+
 @pytest.mark.case("I5")
 @pytest.mark.parametrize("name", ALWAYS)
 async def test_ready_made_plans_pass(name: str) -> None:
@@ -82,7 +90,7 @@ async def test_ready_made_plans_pass(name: str) -> None:
 # I2: nodes, I3: AMs, I4: the ResourceManager, I5: all the rest.
 @pytest.mark.case("I2", "I3", "I4", "I5")
 @pytest.mark.soak
-@pytest.mark.parametrize("name", [name for name in plan_names() if name not in ALWAYS])
+@pytest.mark.parametrize("name", OTHERS)
 def test_all_ready_made_plans_pass(name: str) -> None:
     """Each plan runs in its own process, because some of them mount file systems."""
     result = chaos(name, "--seed", "1", "--json")
@@ -181,12 +189,13 @@ def test_a_schedule_is_printed_and_not_run() -> None:
 
 def test_the_examples_of_the_documentation(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "chaos.md").read_text()
-    (plan,) = re.findall(r"^```yaml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    plan, shrunk = re.findall(r"^```yaml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     (printed,) = re.findall(r"prints\n\n```\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     assert chaos("flap", "--schedule", "--seed", "7").stdout == printed
     assert chaos("kill-node", "--schedule", "--seed", "7").returncode == 0
     result = chaos(str(write(tmp_path, plan)), "--json")
     assert result.returncode == 0, (result.stdout, result.stderr)
+    assert simulate(parse_plan(shrunk, "shrunk", "shrunk"), 1).judgement.verdict is Verdict.PASS
 
 
 def test_the_documentation_lists_every_fault() -> None:

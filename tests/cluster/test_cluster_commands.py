@@ -156,6 +156,11 @@ def test_a_paused_node_is_distinguished_from_a_running_one(
     assert "nm-2 is not paused (pause-node 2 does that)" in refused(yarnling, "resume-node", "2")
 
 
+def test_without_proxies_a_node_cannot_be_partitioned(yarnling: Yarnling) -> None:
+    for verb in ("partition-node", "heal-node"):
+        assert "its connections are direct" in refused(yarnling, verb, "1")
+
+
 def test_a_killed_node_is_started_again(yarnling: Yarnling, client: BlockingClient, up: dict[str, Any]) -> None:
     assert "nm-1 is running (kill-node 1 or remove-node 1 first)" in refused(yarnling, "restart-node", "1")
     killed = done(yarnling, "kill-node", "1")

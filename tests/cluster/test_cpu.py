@@ -38,10 +38,8 @@ HELD = {
 STRICT = {**HELD, f"{CGROUPS}.strict-resource-usage": "true"}
 
 SPIN = """\
-import os, pathlib, sys, time
-go, cpu, seconds = pathlib.Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-if cpu >= 0:
-    os.sched_setaffinity(0, {cpu})
+import pathlib, sys, time
+go, seconds = pathlib.Path(sys.argv[1]), float(sys.argv[2])
 while not go.exists():
     time.sleep(0.01)
 start, used = time.monotonic(), time.process_time()
@@ -49,7 +47,16 @@ while time.monotonic() < start + seconds:
     pass
 print((time.process_time() - used) / (time.monotonic() - start))
 """
-"""Spins for some seconds once `go` exists, on one CPU if it is given, and prints the share of a CPU that it got."""
+"""Spins for some seconds once `go` exists, and prints the share of a CPU that it got."""
+
+SPIN_UNTIL = """\
+import os, pathlib, sys
+stop, cpu = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+os.sched_setaffinity(0, {cpu})
+while not stop.exists():
+    pass
+"""
+"""Spins on one CPU until `stop` exists."""
 
 
 @pytest.fixture
@@ -65,11 +72,11 @@ def cgroups() -> Iterator[CpuCgroups]:
     Path(opened.directory).rmdir()
 
 
-@pytest.fixture
-def spin(tmp_path: Path) -> str:
-    script = tmp_path / "spin.py"
-    script.write_text(SPIN)
-    return f"exec {shlex.quote(sys.executable)} {shlex.quote(str(script))} {shlex.quote(str(tmp_path / 'go'))}"
+def python(script: str, *arguments: object, folder: Path) -> str:
+    """The shell command that runs the Python script in place of the shell."""
+    path = folder / "script.py"
+    path.write_text(script)
+    return f"exec {shlex.join([sys.executable, str(path), *map(str, arguments)])}"
 
 
 def cgroups_of(container_id: ContainerId) -> set[str]:
@@ -90,18 +97,23 @@ def kernel_share(cgroups: CpuCgroups, container_id: ContainerId) -> float:
     return int(quota) / int(period)
 
 
+def cpu_seconds(container_id: ContainerId) -> float:
+    return sum(sum(process.cpu_times()[:2]) for process in processes_of(container_id))
+
+
 def share_of(client: BlockingClient, container_id: ContainerId) -> float:
     logs = client.logs(container_id.application_id)
     (text,) = [log.text() for log in logs if (log.container_id, log.name) == (container_id, "stdout")]
     return float(text)
 
 
-def test_with_strict_usage_a_container_is_limited_to_its_vcores(cgroups: CpuCgroups, spin: str, tmp_path: Path) -> None:
+def test_with_strict_usage_a_container_is_limited_to_its_vcores(cgroups: CpuCgroups, tmp_path: Path) -> None:
     """One vcore of eight is an eighth of the machine's cores, however idle they are."""
     cores = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
+    spin = python(SPIN, tmp_path / "go", 3, folder=tmp_path)
     with LocalCluster(1, memory_mb=2048, vcores=8, settings=STRICT, fast=True) as cluster:
         client = cluster.client
-        report = client.start(shell(f"{spin} -1 3", 1, resource=Resource(128, 1)))
+        report = client.start(shell(spin, 1, resource=Resource(128, 1)))
         (task,) = wait_tasks(client, report, 1)
         eventually(lambda: cgroups_of(task.container_id) == {f"/{HIERARCHY}/{task.container_id}"})
         assert kernel_share(cgroups, task.container_id) == pytest.approx(cores / 8, rel=0.001)
@@ -112,17 +124,29 @@ def test_with_strict_usage_a_container_is_limited_to_its_vcores(cgroups: CpuCgro
 
 
 @pytest.mark.usefixtures("cgroups")
-def test_without_strict_usage_vcores_are_weights(spin: str, tmp_path: Path) -> None:
-    """Two containers on the same CPU share it one to four."""
+def test_without_strict_usage_vcores_are_weights(tmp_path: Path) -> None:
+    """Two containers on the same CPU share it one to four.
+
+    What they got is read while both spin, and until it is enough to tell: other work on the machine takes time
+    from both, and the shares stay as they are.
+    """
     (cpu, *_) = os.sched_getaffinity(0)
+    spin = python(SPIN_UNTIL, tmp_path / "stop", cpu, folder=tmp_path)
     with LocalCluster(1, memory_mb=2048, vcores=8, settings=HELD, fast=True) as cluster:
         client = cluster.client
-        both = [client.start(shell(f"{spin} {cpu} 3", 1, resource=Resource(128, vcores))) for vcores in (1, 4)]
+        both = [client.start(shell(spin, 1, resource=Resource(128, vcores))) for vcores in (1, 4)]
         tasks = [wait_tasks(client, report, 1)[0].container_id for report in both]
-        (tmp_path / "go").touch()
+        eventually(lambda: all(cpu_seconds(task) > 0.1 for task in tasks))
+        before = [cpu_seconds(task) for task in tasks]
+
+        def used() -> list[float]:
+            return [cpu_seconds(task) - earlier for task, earlier in zip(tasks, before, strict=True)]
+
+        eventually(lambda: sum(used()) > 2)
+        one, four = used()
+        (tmp_path / "stop").touch()
         for report in both:
             client.wait(report.application_id, timeout_s=60)
-        one, four = [share_of(client, task) for task in tasks]
         assert 2.5 < four / one < 6.0
 
 

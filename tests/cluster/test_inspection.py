@@ -59,6 +59,20 @@ def test_explain_names_the_refusal_with_amounts(waiting: ApplicationId, yarnling
     assert sum(alike["count"] for alike in verdict["nodes"]) == 2
 
 
+def test_a_container_is_explained_by_its_id(waiting: ApplicationId, yarnling: Yarnling) -> None:
+    container = f"{str(waiting).replace('application', 'container')}_01_000001"
+    found = json.loads(yarnling("explain", container, "--json").stdout)
+    assert (found["container_id"], found["state"], found["locality"]) == (container, "RUNNING", "OFF_SWITCH")
+    shown = yarnling("explain", container)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.startswith(f"{container} of ")
+    assert "it was placed on 127.0.0." in shown.stdout
+    never = yarnling("explain", f"{container[:-6]}999999")
+    assert (never.returncode, never.stdout) == (1, "")
+    assert "doesn't exist in RM: it is neither live nor reserved nor one of the last" in never.stderr
+    assert yarnling("explain", "container_1").returncode == 2
+
+
 def test_without_an_id_all_waiting_applications_are_explained(waiting: ApplicationId, yarnling: Yarnling) -> None:
     printed = json.loads(yarnling("explain", "--json").stdout)
     assert [explanation["application_id"] for explanation in printed] == [str(waiting)]

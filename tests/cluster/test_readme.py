@@ -58,15 +58,37 @@ def test_the_first_program_is_short_and_imports_the_package_alone() -> None:
     assert [line for line in lines if "import" in line] == ["from yarnling import LocalCluster"]
 
 
-def test_the_commands_run(name: str) -> None:
-    (commands,) = blocks("sh")
-    lines = commands.splitlines()
-    assert len(lines) >= 5
+TOUR, WAITING, SIMULATIONS = blocks("sh")
+INSTALLED = "scripts/install --run && . .venv/bin/activate"
+"""The tests run in such an environment already."""
+
+
+@pytest.mark.parametrize("commands", [TOUR, WAITING], ids=["tour", "waiting"])
+def test_the_commands_run(name: str, commands: str) -> None:
+    lines = [line for line in commands.splitlines() if line != INSTALLED]
+    assert len(lines) >= 3
     for line in lines:
         program, *arguments = shlex.split(line, comments=True)
         assert program == "yarnling"
         done = python("-m", "yarnling", *arguments, YARNLING_NAME=name)
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+
+
+def test_the_simulations_run(tmp_path: Path) -> None:
+    """With a minute instead of the day."""
+    reports = set()
+    for line in SIMULATIONS.splitlines():
+        program, *arguments = shlex.split(line, comments=True)
+        assert program == "yarnling"
+        if "-o" in arguments:
+            arguments[arguments.index("-o") + 1] = str(tmp_path / arguments[arguments.index("-o") + 1])
+            arguments[arguments.index("--until") + 1] = "1m"
+        done = python("-m", "yarnling", *arguments)
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    for name in re.findall(r"`(out/\w+/\w+\.html)`", README):
+        assert "<svg" in (tmp_path / name).read_text()
+        reports.add(name)
+    assert reports == {"out/day/report.html", "out/change/compare.html"}
 
 
 def test_the_scripts_exist() -> None:

@@ -12,7 +12,6 @@ import pytest
 import pytest_asyncio
 
 from rm.core.events import StateLoaded
-from rm.core.resource_manager import ResourceManagerCore
 from rm.core.stored_state import RMState
 from tests.am.programs.mapreduce.test_on_cluster import MAPS, books, counting, gate, three_maps_done
 from tests.am.programs.on_cluster import Cluster, counts_in, plain_counts
@@ -168,7 +167,7 @@ async def test_each_start_of_the_resource_manager_can_be_replayed(tmp_path: Path
 def replayed(log: Path) -> RMState:
     """The state that the ResourceManager loaded. Checks that a replay of its events gives the recorded effects."""
     start, steps = read_event_log(log)
-    core = ResourceManagerCore(start.configuration, cluster_timestamp=start.cluster_timestamp, user=start.user)
+    core = start.core()
     states = []
     for step in steps:
         states += [step.event.state] if isinstance(step.event, StateLoaded) else []

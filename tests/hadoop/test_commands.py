@@ -74,15 +74,21 @@ def names(client_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 class Hadoop:
     """One JVM for all commands (java/commands/Commands.java)."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
         self._process = process
+        self._log = log
 
     def run(self, words: list[str]) -> Printed:
         assert self._process.stdin
         assert self._process.stdout
-        self._process.stdin.write("\t".join(words) + "\n")
-        self._process.stdin.flush()
-        status, out, _ = self._process.stdout.readline().split()
+        try:
+            self._process.stdin.write("\t".join(words) + "\n")
+            self._process.stdin.flush()
+            status, out, _ = self._process.stdout.readline().split()
+        except (BrokenPipeError, ValueError):
+            raise AssertionError(
+                f"the JVM ended with status {self._process.wait(60)} at {words}:\n{self._log.read_text()[-4000:]}"
+            ) from None
         return Printed(int(status), "" if out == "=" else base64.b64decode(out).decode())
 
 
@@ -98,7 +104,7 @@ def hadoop(names: dict[str, str], client_jars: Path, tmp_path_factory: pytest.Te
         (work / "log").open("w") as log,
         subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=log, text=True, env=environment) as process,
     ):
-        yield Hadoop(process)
+        yield Hadoop(process, work / "log")
         process.stdin.close()  # type: ignore[union-attr]
 
 

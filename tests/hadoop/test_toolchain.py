@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,14 @@ from tests.hadoop import toolchain
 
 
 @pytest.fixture(autouse=True)
-def _not_remembered() -> None:
+def _not_remembered() -> Iterator[None]:
+    """Nor by the tests that follow: they would run this Java, which only prints its version."""
+    _forget()
+    yield
+    _forget()
+
+
+def _forget() -> None:
     toolchain.java.cache_clear()
     toolchain.jars.cache_clear()
 

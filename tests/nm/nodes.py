@@ -9,11 +9,14 @@ from msgspec import structs
 from nm.core import NodeManagerCore
 from nm.core.effects import Effect, SendHeartbeat, SendRegistration
 from nm.core.events import (
+    ContainerExited,
+    ContainerLaunched,
     Event,
     NodeHeartbeatAnswered,
     NodeRegistered,
     Start,
     StartContainers,
+    StopContainers,
     VerifiedStart,
 )
 from nm.core.settings import CoreSettings, NodeFacts
@@ -116,3 +119,18 @@ class Node:
 
     def state(self, number: int) -> str:
         return self.core.containers[container_id(number)].machine.state.name
+
+
+def launched(node: Node, number: int, launch: ContainerLaunchContext | None = None) -> Node:
+    node.start(number, launch=launch)
+    node.step(ContainerLaunched(container_id(number), 1))
+    return node
+
+
+def stop(node: Node, number: int) -> None:
+    node.calls += 1
+    node.step(StopContainers(node.calls, nm_token(), (container_id(number),)))
+
+
+def exited(number: int, code: int, launch: int = 1) -> ContainerExited:
+    return ContainerExited(container_id(number), launch, code)

@@ -33,8 +33,8 @@ def node() -> Node:
 
 
 def found(node: Node, effects: object = ()) -> list[str]:
-    audit = NodeAudit(node.core.containers, node.core.applications, node.core.context.resources)
-    return [text.split(":")[0] for text in audit.violations(Tick(), effects)]  # type: ignore[arg-type]
+    audit = NodeAudit(node.core.containers, node.core.applications, node.core.context.resources, lambda: 1)
+    return [text.split(":")[0] for text in audit.violations(Tick(), effects, 0)]  # type: ignore[arg-type]
 
 
 def container(node: Node) -> NMContainer:
@@ -73,13 +73,13 @@ def test_cached_files_that_are_not_released_are_reported(node: Node, monkeypatch
 
 
 def test_a_second_heartbeat_before_the_answer_to_the_first_is_reported(node: Node) -> None:
-    audit = NodeAudit({}, {}, node.core.context.resources)
+    audit = NodeAudit({}, {}, node.core.context.resources, lambda: 1)
     beat = SendHeartbeat(None)  # type: ignore[arg-type]
     answer = NodeHeartbeatAnswered(NodeHeartbeatResponse(1, NodeAction.NORMAL))
-    assert audit.violations(Start(), [SendRegistration(None)]) == []  # type: ignore[arg-type]
-    assert audit.violations(answer, [beat]) == []
-    assert audit.violations(answer, [beat]) == []
-    assert audit.violations(Tick(), [beat]) == ["I-24: 2 calls to the ResourceManager are outstanding after Tick"]
+    assert audit.violations(Start(), [SendRegistration(None)], 0) == []  # type: ignore[arg-type]
+    assert audit.violations(answer, [beat], 0) == []
+    assert audit.violations(answer, [beat], 0) == []
+    assert audit.violations(Tick(), [beat], 0) == ["I-24: 2 calls to the ResourceManager are outstanding after Tick"]
 
 
 def test_a_call_that_is_answered_twice_or_not_at_all_is_reported(node: Node) -> None:
@@ -87,11 +87,11 @@ def test_a_call_that_is_answered_twice_or_not_at_all_is_reported(node: Node) -> 
 
 
 def test_a_launch_that_is_ordered_twice_is_reported(node: Node) -> None:
-    audit = NodeAudit(node.core.containers, node.core.applications, node.core.context.resources)
+    audit = NodeAudit(node.core.containers, node.core.applications, node.core.context.resources, lambda: 1)
     launch = LaunchContainer(container_id(1), 1, "alice", (), {}, {}, "", Resource(1, 1))
     again = structs.replace(launch, launch=2)
-    assert audit.violations(Tick(), [launch, again]) == []
-    assert [text.split(":")[0] for text in audit.violations(Tick(), [again])] == ["N-09"]
+    assert audit.violations(Tick(), [launch, again], 0) == []
+    assert [text.split(":")[0] for text in audit.violations(Tick(), [again], 0)] == ["N-09"]
 
 
 async def test_a_daemon_logs_a_broken_invariant_and_stops(caplog: pytest.LogCaptureFixture) -> None:

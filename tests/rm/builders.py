@@ -29,6 +29,7 @@ from rm.core.events import (
     SubmitApplication,
 )
 from rm.core.resource_manager import ResourceManagerCore
+from rm.scheduler.placement.walk import Draw, first_of
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.containers import ANY, Container, ContainerStatus, ResourceRequest
@@ -99,9 +100,16 @@ class NM:
 class RM:
     """A core under test, with its node managers and AMs. `effects`: all of the last step."""
 
-    def __init__(self, conf: Mapping[str, str] | None = None, *, user: str | None = None, strict: bool = True) -> None:
+    def __init__(
+        self,
+        conf: Mapping[str, str] | None = None,
+        *,
+        user: str | None = None,
+        strict: bool = True,
+        draw: Draw = first_of,
+    ) -> None:
         configuration = Configuration.of({CHECK_INVARIANTS.key: "true", **ONE_QUEUE, **(conf or {})})
-        self.core = ResourceManagerCore(configuration, cluster_timestamp=START_MS, user=user, strict=strict)
+        self.core = ResourceManagerCore(configuration, cluster_timestamp=START_MS, user=user, strict=strict, draw=draw)
         self.now_ms = START_MS
         self.effects: list[Effect] = []
         self.log: list[tuple[int, Event, list[Effect]]] = []

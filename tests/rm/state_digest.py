@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from rm.core.resource_manager import ResourceManagerCore
+from tests.compiled import attribute_names
 
 NOT_STATE = frozenset(
     {
@@ -57,7 +58,7 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, (list, tuple)) or hasattr(value, "popleft"):
         for number, part in enumerate(value):
             yield f"({number})", part
-    names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    names = [name for kind in type(value).__mro__ for name in attribute_names(kind)]
     for name in (*dict.fromkeys(names), *getattr(value, "__dict__", ())):
         if name not in NOT_STATE and hasattr(value, name) and not name.startswith("__"):
             yield name, getattr(value, name)

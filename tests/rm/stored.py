@@ -16,6 +16,7 @@ from rm.core.stored_state import (
 from tests.rm.builders import RM
 from yarn.containers import NMContainerStatus
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.nodes import NodeHealth
 from yarn.protocols.tracker import RegisterNodeManagerRequest
 from yarn.resource import Resource
 from yarn.settings.resourcemanager import RECOVERY_ENABLED, WORK_PRESERVING_RECOVERY_ENABLED
@@ -109,7 +110,12 @@ class StoredRM(RM):
         return rm
 
     def comes_back(
-        self, host: str = "n1", ended: Mapping[ContainerId, int] | None = None, size: Resource | None = None
+        self,
+        host: str = "n1",
+        ended: Mapping[ContainerId, int] | None = None,
+        size: Resource | None = None,
+        *,
+        healthy: bool = True,
     ) -> None:
         """Register a node again with its running containers and those that `ended` {container: exit status}."""
         nm = self.nodes[host]
@@ -123,5 +129,6 @@ class StoredRM(RM):
         ]
         apps = tuple(dict.fromkeys(c.application_id for c in (*nm.running, *ended)))
         nm.response_id = 0
-        request = RegisterNodeManagerRequest(nm.node_id, 8042, nm.resource, "", tuple(reports), apps)
+        health = NodeHealth(healthy=healthy)
+        request = RegisterNodeManagerRequest(nm.node_id, 8042, nm.resource, "", tuple(reports), apps, health=health)
         self.send(RegisterNode(self.call(), request, "/default-rack"))

@@ -21,8 +21,8 @@ from yarn.protocols.master import (
     AllocateRequest,
     FinishApplicationMasterRequest,
     RegisterApplicationMasterRequest,
+    ResourceTypeInfo,
 )
-from yarn.resource import ResourceTypeInfo
 from yarn.states import FinalApplicationStatus, SchedulerResourceTypes
 
 RESPONSE_ID_MAX = 0x7FFFFFFF
@@ -247,6 +247,17 @@ def test_a_completed_container_is_reported_once_and_then_forgotten_by_its_node(r
     assert ends(rm, app) == []
     assert rm.beat().containers_to_forget == (container.id,)
     assert rm.beat().containers_to_forget == ()
+
+
+def test_a_node_that_reports_the_end_of_another_ones_container_may_forget_it(rm: RM, app: ApplicationId) -> None:
+    """The scheduler does not know the container any more; only its own node has to keep the end (I-30)."""
+    rm.node("n2")
+    container = rm.get(app, 1)[0]
+    rm.beat(ended=[done(container.id)])
+    rm.beat("n2", ended=[done(container.id)])
+    assert rm.beat("n2").containers_to_forget == (container.id,)
+    assert rm.beat().containers_to_forget == ()
+    assert ends(rm, app) == [(container.id, 0)]
 
 
 def test_a_completion_reported_twice_by_the_node_reaches_the_am_once(rm: RM, app: ApplicationId) -> None:

@@ -66,6 +66,7 @@ CALLS = pytest.mark.parametrize(
     [
         (CLIENT, ApplicationClientProtocol.get_new_application),
         (CLIENT, InspectionProtocol.explain),
+        (CLIENT, InspectionProtocol.explain_container),
         (ADMIN, ResourceManagerAdministrationProtocol.refresh_queues),
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,

@@ -21,7 +21,8 @@ from yarn.protocols.client import (
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest
-from yarn.resource import Resource, ResourceTypeInfo
+from yarn.protocols.master import ResourceTypeInfo
+from yarn.resource import Resource
 from yarn.states import ApplicationAccessType, LogAggregationStatus, NodeState, QueueACL, SignalContainerCommand
 from yarn.times import format_iso8601, parse_iso8601
 

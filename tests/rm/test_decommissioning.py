@@ -125,6 +125,22 @@ def test_a_decommissioning_node_gets_no_new_containers(rm: RM) -> None:
     assert rm.core.scheduler.container(task.id) is not None
 
 
+def test_an_am_that_waits_while_all_nodes_leave_starts_when_one_stays() -> None:
+    """In Hadoop its request shrinks to nothing, and waits for ever: CapacityScheduler.allocate caps it by the nodes."""
+    rm = RM({"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": "0"})
+    rm.node("n1")
+    rm.wait(BEAT_MS)
+    app = rm.submit()
+    am = rm.run_am(app)
+    exclude_gracefully(rm, "n1", timeout_s=-1)
+    rm.beat("n1", [done(am.id, 1)])
+    assert rm.core.scheduler.maximum_allocation() == Resource(0, 0)
+    refresh(rm)
+    rm.beat("n1")
+    assert rm.attempt_id(app).attempt == 2
+    assert rm.attempt_state(app) in ("ALLOCATED", "ALLOCATED_SAVING", "LAUNCHED")
+
+
 def test_ams_are_notified_of_a_decommissioning_node(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app, "n2")

@@ -178,9 +178,10 @@ async def played(directory: Path, *, over_hadoop: bool) -> tuple[str, str]:
 def _masked(text: str, hidden: dict[str, str]) -> str:
     for value, name in hidden.items():
         text = text.replace(value, name)
-    # Tokens contain times and ids of keys.
+    # Tokens contain times and ids of keys; a key's id is any number, a short one too.
     text = re.sub(r'"[A-Za-z0-9+/]{40,}={0,2}"', '"TOKEN"', text)
     text = re.sub(r'(_seconds)": \d+', r'\1": "TIME"', text)
+    text = re.sub(r'(_key_id)": \d+', r'\1": "KEY"', text)
     return re.sub(r"\b\d{8,}\b", "NUMBER", text)
 
 

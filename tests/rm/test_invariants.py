@@ -14,6 +14,7 @@ from rm.core.resource_manager import ResourceManagerCore
 from rm.core.states import RMAppAttemptState
 from rm.scheduler.placement.visit import Placement
 from rm.shell import daemon
+from tests.compiled import only_interpreted
 from tests.rm.builders import ONE_QUEUE, RM, START_MS, done, resource_request
 from tests.rm.served_cluster import SOON_S, configuration
 from wire.cluster_secret import read_client_token
@@ -66,6 +67,7 @@ def test_nothing_is_allocated_on_a_node_without_a_heartbeat(rm: RM, app: Applica
     assert broken_by(rm) == ["I-17"]
 
 
+@only_interpreted
 def test_a_reservation_that_fits_is_filled_by_the_second_visit(
     rm: RM, app: ApplicationId, monkeypatch: pytest.MonkeyPatch
 ) -> None:

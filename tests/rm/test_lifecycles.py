@@ -20,10 +20,12 @@ from rm.core.rm_node import RMNode
 from rm.core.rm_node_lifecycle import RM_NODE_LIFECYCLE
 from rm.core.settings import RMSettings
 from rm.core.states import RMAppAttemptState, RMAppState
+from rm.scheduler.model.ended_containers import EndedContainers
 from rm.scheduler.model.notices import Notice
 from rm.scheduler.model.requests import SchedulerKey
 from rm.scheduler.model.rm_container import LIFECYCLE as RM_CONTAINER_LIFECYCLE
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
+from tests.compiled import attribute_names
 from tests.rm.builders import RM, done
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
@@ -65,7 +67,7 @@ def made(event: type) -> Any:
 
 def fields(subject: object) -> dict[str, str]:
     """What the subject holds, without its machine."""
-    names = getattr(subject, "__slots__", None) or vars(subject)
+    names = attribute_names(type(subject)) or vars(subject)
     return {name: repr(getattr(subject, name)) for name in names if name not in ("machine", "_machine")}
 
 
@@ -173,6 +175,8 @@ def test_a_completed_container_is_freed_at_once() -> None:
         rm.allocate(app)
         rm.beat()
         rm.log.clear()
+        # Kept for explanations, up to a number.
+        rm.core.scheduler.context.ended = EndedContainers()
         assert not [each for each in gc.get_objects() if isinstance(each, RMContainer) and id(each) in places]
     finally:
         gc.enable()

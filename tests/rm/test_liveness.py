@@ -116,3 +116,24 @@ def test_a_deadline_can_be_replaced_and_removed() -> None:
     assert lifetimes.expire(11_999) == []
     assert lifetimes.expire(12_000) == ["a"]
     assert lifetimes.next_deadline_ms() is None
+
+
+def test_a_suspended_key_does_not_expire_and_takes_its_place_again() -> None:
+    watched = monitor("n1", "n2", "n3")
+    assert watched.suspend("n1")
+    assert not watched.suspend("n9")
+    watched.ping("n1", 500)
+    watched.ping("n2", 15_000)
+    watched.ping("n3", 12_000)
+    watched.resume("n1", 11_000)
+    assert watched.next_deadline_ms() == 50_000
+    assert watched.expire(50_000) == ["n1", "n3", "n2"]
+
+
+def test_only_suspended_keys_leave_no_deadline() -> None:
+    watched = monitor("n1")
+    watched.suspend("n1")
+    assert watched.next_deadline_ms() is None
+    assert watched.expire(10**9) == []
+    watched.resume("n1", 10**9)
+    assert watched.expire(10**9 + 2 * INTERVAL_MS) == ["n1"]

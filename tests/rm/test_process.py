@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from rm.core.resource_manager import ResourceManagerCore
 from rm.shell.daemon import GC_THRESHOLDS, STORE_FAILED, ResourceManagerStart
 from rm.shell.sqlite_store import SQLiteStateStore
 from tests.processes import running_in_loop
@@ -201,7 +200,7 @@ async def test_the_event_log_replays_into_the_same_effects(tmp_path: Path) -> No
         os.kill(rm.process.pid, signal.SIGKILL)
     start, steps = read_event_log(log)
     assert isinstance(start, ResourceManagerStart)
-    core = ResourceManagerCore(start.configuration, cluster_timestamp=start.cluster_timestamp, user=start.user)
+    core = start.core()
     kinds = set()
     for step in steps:
         kinds.add(type(step.event).__name__)

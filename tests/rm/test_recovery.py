@@ -250,6 +250,21 @@ def test_recovered_applications_are_exempt_from_submission_limits() -> None:
     assert list(again.core.scheduler.applications) == apps
 
 
+def test_an_attempt_goes_on_under_a_maximum_that_was_lowered(rm: StoredRM) -> None:
+    """As in Hadoop, the maximum counts when an attempt fails, not when one is recovered (I-38)."""
+    rm.node("n1")
+    app = rm.submit()
+    am = rm.run_am(app)
+    rm.beat(ended=[done(am.id, 1)])
+    rm.run_am(app)
+    again = rm.restart({**NO_SETTLING, "yarn.resourcemanager.am.max-attempts": "1"})
+    again.comes_back("n1")
+    again.register(app)
+    assert (again.attempt_id(app).attempt, again.state(app)) == (2, "RUNNING")
+    again.beat(ended=[done(next(iter(again.nodes["n1"].running)), 1)])
+    assert again.state(app) == "FAILED"
+
+
 def test_a_dynamic_queue_is_created_again() -> None:
     rm = StoredRM({**NO_SETTLING, **ON_DEMAND})
     rm.node("n1")

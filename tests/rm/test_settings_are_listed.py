@@ -9,8 +9,8 @@ from rm.core.access_control import QueueAcls
 from rm.core.administration import ConfiguredQueues
 from rm.core.placement_rules.mapping import MappingPlacement
 from rm.core.resource_manager import ResourceManagerCore
-from rm.scheduler.config.checks import unsupported_keys
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
+from rm.scheduler.config.unsupported import FEATURES
 from rm.shell.configuration_files import with_mapping_rules
 from yarn.configuration import Configuration, Entry
 from yarn.faults import OVERRIDE, ConfigurationException
@@ -54,20 +54,20 @@ def conf() -> Recording:
     return Recording({f"{PREFIX}root.{name}": value for name, value in TREE.items()} | OTHERS)
 
 
-def is_refused_when_asked_for(key: str) -> bool:
-    """Keys that are read only to refuse what is not supported."""
-    return any(key.endswith(name) for name in unsupported_keys())
+def is_only_warned_of(key: str) -> bool:
+    """Keys that are read only to report what is not supported."""
+    return key in FEATURES
 
 
 def test_every_setting_that_is_read_is_listed(conf: Recording) -> None:
     ResourceManagerCore(conf, cluster_timestamp=1)
     assert len(conf.asked) > 50
-    unlisted = [key for key in conf.asked if setting_of(key) is None and not is_refused_when_asked_for(key)]
+    unlisted = [key for key in conf.asked if setting_of(key) is None and not is_only_warned_of(key)]
     assert unlisted == []
 
 
 def test_every_listed_setting_is_read(conf: Recording) -> None:
-    """Except for the scheduler's class, which is checked but not read."""
+    """Except for the scheduler's class and the source of labels, which are checked but not read."""
     CapacitySchedulerConfiguration.read(conf)
     MappingPlacement(conf, ConfiguredQueues({}))
     QueueAcls(conf, CapacitySchedulerConfiguration.read(conf).queues)
@@ -75,7 +75,8 @@ def test_every_listed_setting_is_read(conf: Recording) -> None:
     listed = {setting for setting in vars(scheduler).values() if isinstance(setting, Setting)}
     listed |= set(scheduler.QUEUE_SETTINGS)
     asked = {setting_of(key) for key in conf.asked}
-    assert {s.key for s in listed - asked} == {scheduler.SCHEDULER_CLASS.key}
+    unread = {scheduler.SCHEDULER_CLASS.key, scheduler.NODE_LABELS_CONFIGURATION_TYPE.key}
+    assert {s.key for s in listed - asked} == unread
 
 
 def test_the_defaults_are_those_listed(conf: Recording) -> None:
@@ -111,9 +112,10 @@ def test_the_file_that_hadoop_ships_is_accepted() -> None:
         ("multi-node-placement-enabled", "true"),
     ],
 )
-def test_unsupported_settings_are_refused_by_name(name: str, value: str) -> None:
+def test_a_strict_configuration_refuses_unsupported_settings_by_name(name: str, value: str) -> None:
     tree = {"root.queues": "default", "root.default.capacity": "100"}
-    conf = Configuration.of({f"{PREFIX}{key}": text for key, text in {**tree, name: value}.items()}, "x.xml")
+    values = {f"{PREFIX}{key}": text for key, text in {**tree, name: value}.items()}
+    conf = Configuration.of({**values, "yarn.yarnling.strict": "true"}, "x.xml")
     with pytest.raises(ConfigurationException) as refusal:
         CapacitySchedulerConfiguration.read(conf)
     (fault,) = refusal.value.faults

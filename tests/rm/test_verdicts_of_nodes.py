@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from rm.core.events import Allocate, RefreshNodes
 from rm.core.host_lists import HostLists
+from rm.scheduler.model.refusals import Reason
 from tests.rm.builders import RM, resource_request
 from tests.rm.test_verdicts import AMS, CAPACITY, TWO_QUEUES, explain, running, start, verdict
 from yarn.configuration import OVERRIDE, Entry
@@ -107,19 +108,22 @@ def test_a_reservation_of_another_application() -> None:
     )
 
 
-# Order of applications
+# Refusals
 
 
-def test_an_earlier_application_whose_request_does_not_fit_stops_its_queue() -> None:
+def test_what_the_leaf_refused_at_the_last_heartbeat_is_not_called_the_next_heartbeat() -> None:
+    """The present amounts would allow a container, but the queue had nothing left when the node was visited."""
     rm = start()
-    first = running(rm)
-    rm.get(first, 5)
-    second, third = running(rm, user="ben"), rm.submit("eve")
-    rm.allocate(second, asks=[resource_request(1, 2048)])
-    rm.beat("n1")
-    found = verdict(rm, third)
+    app = running(rm)
+    rm.allocate(app, asks=[resource_request(1)])
+    assert verdict(rm, app).cause == "NEXT_HEARTBEAT"
+    leaf, node_id = rm.core.scheduler.attempt_of(app).leaf, rm.nodes["n1"].node_id
+    leaf.refusals.note(node_id, Reason.QUEUE_MAXIMUM, rm.now_ms, Resource(8192, 1), Resource(8192, 8))
+    found = verdict(rm, app)
     assert found.cause == "REFUSED"
-    assert found.sentence.startswith("waits because queue root.default serves an earlier application first")
+    assert found.sentence == (
+        "waits because n1 refused it at its last heartbeat: Queue hits max-capacity limit (8192 of 8192 MB in use)"
+    )
 
 
 # Labels

@@ -182,3 +182,15 @@ def test_a_queue_above_its_guarantee_gets_nothing_back() -> None:
     rm, greedy, _ = preempting()
     rm.allocate(greedy, asks=[resource_request(1)])
     assert what_if(rm, greedy).notes[-1].startswith("preemption gives nothing: queue root.b is not below its guarantee")
+
+
+def test_two_limits_at_once_are_lifted_by_no_single_change() -> None:
+    """The user is at its limit, and the cluster is full of another user's containers."""
+    rm = start({**TWO_QUEUES, f"{CAPACITY}root.b.user-limit-factor": "1.25"})
+    app = running(rm, "b")
+    rm.get(app, 5)
+    running(rm, "a", "ben")
+    rm.allocate(app, asks=[resource_request(1, 2048)])
+    found = what_if(rm, app)
+    assert found.changes == ()
+    assert found.notes[0] == "no single change that was tried would get it a container"

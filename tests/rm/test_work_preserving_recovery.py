@@ -11,7 +11,7 @@ import pytest
 
 from rm.core.events import NodeHeartbeat, RegisterNode
 from rm.core.reports.applications import application_report
-from tests.rm.builders import done, resource_request
+from tests.rm.builders import NM, done, resource_request
 from tests.rm.stored import StoredRM
 from yarn.containers import Container, NMContainerStatus
 from yarn.errors import ApplicationMasterNotRegisteredException
@@ -185,6 +185,41 @@ def test_orphaned_containers_are_killed(job: Job) -> None:
     assert replies["n2"].applications_to_clean_up == (other,)
     assert replies["n2"].containers_to_clean_up == (stray.id,)
     assert used(rm) == (3072, 3072, 3072)
+
+
+def test_a_node_that_returns_unhealthy_loses_its_containers(job: Job) -> None:
+    """As one that becomes unhealthy does. Hadoop forgets them: they would run, uncounted, beside a later attempt."""
+    rm = job.restart()
+    rm.comes_back("n1")
+    rm.comes_back("n2", healthy=False, ended={job.tasks[0].id: 3})
+    rm.register(job.app)
+    ends = {status.container_id: status.exit_status for status in rm.allocate(job.app).completed}
+    assert ends == {job.tasks[0].id: 3, job.tasks[1].id: -100}
+    assert used(rm) == (1024, 1024, 1024)
+    assert rm.beat("n2", healthy=False).containers_to_clean_up == (job.tasks[1].id,)
+    rm.beat("n2", healthy=True)
+    rm.beat("n2", ended=[done(job.tasks[1].id, -106)])
+    assert rm.allocate(job.app).completed == ()
+
+
+def test_an_am_on_a_node_that_returns_unhealthy_is_retried(job: Job) -> None:
+    rm = job.restart()
+    rm.comes_back("n1", healthy=False)
+    assert rm.attempt_id(job.app).attempt == 2
+    assert rm.beat("n1", healthy=False).containers_to_clean_up == (job.am.id,)
+
+
+def test_an_unhealthy_node_cannot_end_a_container_that_runs_on_another(job: Job) -> None:
+    rm = job.restart()
+    rm.comes_back("n1")
+    rm.comes_back("n2")
+    stranger = rm.nodes["n3"] = NM(NodeId("n3", 45454), Resource(8192, 8))
+    stranger.running[job.am.id] = None
+    rm.comes_back("n3", healthy=False, ended={job.tasks[0].id: 3})
+    assert rm.beat("n3", healthy=False).containers_to_clean_up == (job.am.id,)
+    rm.register(job.app)
+    assert rm.allocate(job.app).completed == ()
+    assert (rm.attempt_id(job.app).attempt, used(rm)) == (1, (3072, 3072, 3072))
 
 
 def test_a_container_released_before_its_node_returns_is_killed_when_it_does(job: Job) -> None:

@@ -155,8 +155,8 @@ def test_an_enabled_feature_that_is_not_supported_is_a_warning() -> None:
     conf = conf_of(yarn__timeline_service__enabled="true", yarn__resourcemanager__recovery__enabled="false")
     (fault,) = check_settings(conf)
     assert str(fault) == (
-        "yarn-site.xml: yarn.timeline-service.enabled = 'true': has no effect: there is no timeline service"
-        " (set it to false)"
+        "yarn-site.xml: yarn.timeline-service.enabled = 'true': has no effect: there is no timeline service; "
+        "no decision of the scheduler depends on it (set it to false, or remove it)"
     )
     assert fault.severity is Severity.WARNING
 
@@ -262,13 +262,14 @@ def test_a_pattern_of_hadoop_keys_matches_any_name() -> None:
     assert "yarn.scheduler.capacity.root.a.accessible-node-labels" not in keys
 
 
-def test_unknown_auxiliary_services_are_refused_all_at_once_with_the_remedy() -> None:
+def test_unknown_auxiliary_services_are_reported_all_at_once_with_effect_and_remedy() -> None:
     conf = Configuration.of({"yarn.nodemanager.aux-services": "mapreduce_shuffle, spark_shuffle,timeline_collector"})
     faults = {fault.value: fault for fault in check_settings(conf)}
     assert faults.keys() == {"spark_shuffle", "timeline_collector"}
     assert "spark.dynamicAllocation.shuffleTracking.enabled=true" in faults["spark_shuffle"].remedy
     assert faults["timeline_collector"].remedy == "remove it from the list"
-    assert all(fault.severity is Severity.ERROR for fault in faults.values())
+    assert all(fault.severity is Severity.WARNING for fault in faults.values())
+    assert "refused when they start" in faults["spark_shuffle"].effect
 
 
 @pytest.mark.parametrize("value", ["", "mapreduce_shuffle", " mapreduce_shuffle , "])
@@ -284,10 +285,46 @@ def test_faults_of_log_aggregation_are_reported_only_if_it_is_on() -> None:
     }
     assert check_settings(Configuration.of(values)) == []
     faults = check_settings(Configuration.of({**values, "yarn.log-aggregation-enable": "true"}))
-    assert [fault.key for fault in faults] == list(values)
+    assert sorted(fault.key for fault in faults) == sorted(values)
     assert check_settings(Configuration.of({"yarn.log-aggregation-enable": "true"})) == []
 
 
-def test_compression_of_aggregated_logs_is_refused() -> None:
+def test_compression_of_aggregated_logs_is_a_warning() -> None:
     (fault,) = check_settings(Configuration.of({"yarn.nodemanager.log-aggregation.compression-type": "gz"}))
-    assert (fault.problem, fault.remedy) == ("is not supported", "write none")
+    assert (fault.problem, fault.severity) == ("aggregated logs are not compressed", Severity.WARNING)
+
+
+UNSUPPORTED = {
+    "yarn.resourcemanager.ha.enabled": "true",
+    "yarn.nodemanager.recovery.enabled": "true",
+    "yarn.resourcemanager.reservation-system.enable": "true",
+    "yarn.resourcemanager.placement-constraints.handler": "scheduler",
+    "yarn.resourcemanager.opportunistic-container-allocation.enabled": "true",
+    "yarn.resourcemanager.resource-profiles.enabled": "true",
+    "yarn.federation.enabled": "true",
+    "yarn.authorization-provider": "org.apache.ranger.authorization.yarn.authorizer.RangerYarnAuthorizer",
+    "yarn.scheduler.configuration.store.class": "zk",
+    "yarn.node-labels.configuration-type": "distributed",
+}
+
+
+@pytest.mark.parametrize("key", UNSUPPORTED)
+def test_what_yarnling_does_not_do_is_a_warning_with_its_effect(key: str) -> None:
+    (fault,) = check_settings(Configuration.of({key: UNSUPPORTED[key]}))
+    assert (fault.key, fault.value, fault.severity) == (key, UNSUPPORTED[key], Severity.WARNING)
+    assert fault.effect
+    assert fault.remedy
+
+
+@pytest.mark.parametrize("key", UNSUPPORTED)
+def test_a_strict_configuration_refuses_what_yarnling_does_not_do(key: str) -> None:
+    (fault,) = check_settings(Configuration.of({key: UNSUPPORTED[key], "yarn.yarnling.strict": "true"}))
+    assert (fault.key, fault.severity) == (key, Severity.ERROR)
+
+
+@pytest.mark.parametrize("store", ["ZKRMStateStore", "LeveldbRMStateStore"])
+def test_another_state_store_matters_only_with_recovery(store: str) -> None:
+    values = {"yarn.resourcemanager.store.class": f"x.{store}", "yarn.yarnling.state-store-file": "/s"}
+    assert check_settings(Configuration.of(values)) == []
+    faults = check_settings(Configuration.of({**values, "yarn.resourcemanager.recovery.enabled": "true"}))
+    assert [fault.key for fault in faults] == ["yarn.resourcemanager.store.class"] * (store == "ZKRMStateStore")

@@ -27,7 +27,7 @@ def test_listed_queue_names_can_be_submitted_to() -> None:
 
 
 METHODS = ["report", "wait", "kill", "move", "update_priority", "update_lifetime", "explain", "attempts", "logs"]
-METHODS += ["attempt", "fail_attempt", "containers", "container", "signal_container"]
+METHODS += ["explain_container", "attempt", "fail_attempt", "containers", "container", "signal_container"]
 FURTHER: dict[str, tuple[Any, ...]] = {
     "move": ("q",),
     "update_priority": (1,),

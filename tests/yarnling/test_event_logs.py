@@ -11,7 +11,6 @@ import pytest
 from am.programs.distributed_shell.client import parse
 from nm.core import NodeManagerCore
 from nm.shell.node_manager import NodeCoreStart as NodeStart
-from rm.core.resource_manager import ResourceManagerCore
 from rm.shell.daemon import ResourceManagerStart
 from wire.event_log import Step, read_event_log
 from wire.json_records import to_json
@@ -28,7 +27,7 @@ class Core(Protocol):
 def core_of(start: object) -> Core:
     """A core like the one whose log begins with `start`."""
     if isinstance(start, ResourceManagerStart):
-        return ResourceManagerCore(start.configuration, cluster_timestamp=start.cluster_timestamp, user=start.user)
+        return start.core()
     assert isinstance(start, NodeStart)
     return NodeManagerCore(start.node_id, start.facts, start.settings)
 

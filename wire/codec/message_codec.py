@@ -27,6 +27,15 @@ class MessageCodec(Struct, Generic[T], frozen=True):
         self.write(record, proto)
         return proto.SerializeToString()
 
+    def size(self, record: T) -> int:
+        """How many bytes the message has; 0 if the record cannot be encoded."""
+        proto = self.proto()
+        try:
+            self.write(record, proto)
+        except ValueError:
+            return 0
+        return proto.ByteSize()
+
     def decode(self, data: bytes) -> T:
         """Decode a record. Raises InvalidArgumentException, naming the field, if `data` is not a valid message."""
         # The type is Any because the type stubs lack FindInitializationErrors.

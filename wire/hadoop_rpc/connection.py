@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import secrets
 from collections.abc import Callable, Mapping
 
@@ -22,7 +21,7 @@ from wire.hadoop_authentication import ByUser, HadoopAuthentication
 from wire.hadoop_rpc.framing import failure, success
 from wire.hadoop_rpc.running_calls import RunningCalls
 from wire.hadoop_rpc.session import Call, Closed, Refused, Send, Session
-from wire.local_peer import user_id_of_peer
+from wire.local_peer import Peer
 from yarn.containers import Token
 from yarn.errors import RemoteError, YarnException
 
@@ -66,7 +65,7 @@ class HadoopConnection(asyncio.Protocol):
         self._left = left
         self._session = Session(service.authentication, secrets.token_urlsafe(NONCE_BYTES))
         self._loop = asyncio.get_running_loop()
-        self._user_id: asyncio.Future[int | None] | None = None
+        self._process = Peer(transport.get_extra_info("socket"))
         self._unanswered = 0
         self._is_over = False
         self._readers_turn: asyncio.Future[None] | None = None
@@ -170,9 +169,7 @@ class HadoopConnection(asyncio.Protocol):
         authentication = self._service.authentication
         if not isinstance(authentication, ByUser):
             return self._session.token
-        assert self._user_id is not None, "it is looked up when the connection opens"
-        user_id = await asyncio.shield(self._user_id)
-        return authentication.own_token if user_id in (0, os.geteuid()) else None
+        return authentication.own_token if await self._process.is_owner_or_root() else None
 
     async def deliver(self, data: bytes) -> None:
         """Send bytes; returns when the client has read all but the last of them.
@@ -198,13 +195,9 @@ class HadoopConnection(asyncio.Protocol):
     # Beginning and end
 
     def _opened(self) -> None:
-        """The handshake is complete: look up whose process calls, if that counts, and watch for an idle connection."""
+        """The handshake is complete: watch for an idle connection."""
         self._timer.cancel()
         self._watch_idle()
-        if isinstance(self._service.authentication, ByUser):
-            # In a thread: the kernel's table is long on a machine with thousands of connections.
-            ours = self._transport.get_extra_info("socket")
-            self._user_id = self._loop.run_in_executor(None, user_id_of_peer, ours)
 
     def _watch_idle(self) -> None:
         idle_s = self._service.limits.idle_ms / 1000

@@ -68,8 +68,9 @@ from yarn.protocols.client import (
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest
+from yarn.protocols.master import ResourceTypeInfo
 from yarn.queues import QueueInfo
-from yarn.resource import Resource, ResourceTypeInfo
+from yarn.resource import Resource
 from yarn.states import NodeState, QueueACL
 
 TIMEOUTS_MAX = 8

@@ -1,4 +1,4 @@
-"""InspectionProtocol, yarnling's own: explains why an application waits. Served beside ApplicationClientProtocol."""
+"""InspectionProtocol, yarnling's own: explanations of applications and containers, beside ApplicationClientProtocol."""
 
 from __future__ import annotations
 
@@ -16,8 +16,16 @@ from wire.codec.basic import (
 )
 from wire.codec.fields import int32, member, members, number, required, text, texts
 from wire.codec.message_codec import MessageCodec
+from wire.protocols.container_inspection import (
+    read_container_explanation,
+    read_container_request,
+    write_container_explanation,
+    write_container_request,
+)
 from wire.rpc import Proxy, Rpc
 from yarn.protocols.inspection import (
+    ContainerExplanation,
+    ExplainContainerRequest,
     ExplainRequest,
     Explanation,
     NodesAlike,
@@ -178,3 +186,11 @@ class InspectionProtocol(Proxy):
         bulky=True,
     )
     """Returns why the application does not have what it requests."""
+
+    explain_container: Rpc[ExplainContainerRequest, ContainerExplanation] = Rpc(
+        "explainContainer",
+        MessageCodec(pb.ExplainContainerRequestProto, write_container_request, read_container_request),
+        MessageCodec(pb.ContainerExplanationProto, write_container_explanation, read_container_explanation),
+        reads=True,
+    )
+    """Returns why a container is on its node, and why it was preempted."""

@@ -46,9 +46,9 @@ from yarn.protocols.master import (
     NMToken,
     RegisterApplicationMasterRequest,
     RegisterApplicationMasterResponse,
+    ResourceTypeInfo,
     UpdatedContainer,
 )
-from yarn.resource import ResourceTypeInfo
 from yarn.states import FinalApplicationStatus, SchedulerResourceTypes
 
 ASKS_MAX = 100_000

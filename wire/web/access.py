@@ -12,21 +12,19 @@ from __future__ import annotations
 import asyncio
 import getpass
 import ipaddress
-import os
 from collections.abc import Iterable
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Scope
 
-from wire.local_peer import Connection, user_id_of_peer
+from wire.local_peer import Peer
 from yarn.configuration import Configuration
 from yarn.settings.yarnling import OPEN_TO_LOCAL_USERS
 
 BODY_BYTES_MAX = 4 * 1024 * 1024
 """gRPC's own limit for messages."""
 BODY_TIMEOUT_S = 20.0
-ROOT_UID = 0
 PEER = "peer"
 """The entry of a connection's ASGI state that contains its Peer."""
 READING = frozenset({"GET", "HEAD"})
@@ -42,29 +40,12 @@ class AccessRefused(Exception):
         self.text = text
 
 
-class Peer:
-    """The process at the other end of a connection. Its user is looked up once, with the first request."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._user_id: asyncio.Future[int | None] | None = None
-
-    async def user_id(self) -> int | None:
-        """The id of the user; None if the process is not found."""
-        if self._user_id is None:
-            # On another thread, because the table of sockets can be long.
-            loop = asyncio.get_running_loop()
-            self._user_id = loop.run_in_executor(None, user_id_of_peer, self._connection)
-        return await asyncio.shield(self._user_id)
-
-
 class AccessCheck:
     """The check of each request. `hosts`: names under which the daemon is reached, besides loopback addresses."""
 
     def __init__(self, conf: Configuration, hosts: Iterable[str]) -> None:
         self._is_open = OPEN_TO_LOCAL_USERS.of(conf)
         self._hosts = frozenset(host.strip("[]").lower() for host in (*hosts, "localhost"))
-        self._owner = os.getuid()
 
     async def check(self, scope: Scope) -> None:
         """Raises AccessRefused."""
@@ -81,12 +62,13 @@ class AccessCheck:
             raise AccessRefused(403, f"Host {host[:100]!r}: must be a loopback address or name of this daemon")
 
     async def _check_peer(self, scope: Scope) -> None:
-        client, peer = scope["client"], scope["state"][PEER]
+        client = scope["client"]
+        peer: Peer = scope["state"][PEER]
         if client is None or not _is_loopback(client[0]):
             raise AccessRefused(403, "only processes on this machine may call")
         if self._is_open:
             return
-        if await peer.user_id() not in (self._owner, ROOT_UID):
+        if not await peer.is_owner_or_root():
             raise AccessRefused(
                 403,
                 f"only {getpass.getuser()} and root may call this daemon "

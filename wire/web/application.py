@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Itera
 
 from msgspec import Struct
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -39,6 +39,7 @@ TEXT_UTF8, HTML_UTF8 = "text/plain;charset=utf-8", "text/html;charset=utf-8"
 
 STATIC_USER = "dr.who"
 """Who a caller is who names no user (hadoop.http.staticuser.user)."""
+NO_CACHE = {"cache-control": "no-cache", "x-content-type-options": "nosniff"}
 RANGES_MAX = 32
 """Media types in an Accept header that are looked at."""
 ANSWER_TIMEOUT_S = 60.0
@@ -68,6 +69,7 @@ class TextAnswer(Struct, frozen=True):
     content_type: str = TEXT_UTF8
     status: int = 200
     location: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 class ListAnswer(Struct, frozen=True):
@@ -87,7 +89,13 @@ class StreamAnswer(Struct, frozen=True):
     close: Callable[[], None]
 
 
-AnyAnswer = Answer | BulkyAnswer | TextAnswer | ListAnswer | StreamAnswer
+class EventStream(Struct, frozen=True):
+    """Server-sent events; at its end, or when a connection breaks, a browser asks again by itself."""
+
+    events: AsyncIterator[bytes]
+
+
+AnyAnswer = Answer | BulkyAnswer | TextAnswer | ListAnswer | StreamAnswer | EventStream
 Handler = Callable[[WebRequest], Awaitable[AnyAnswer]]
 
 
@@ -154,9 +162,12 @@ class WebApplication:
 
     async def _written(self, answer: AnyAnswer, accepted: str) -> Response:
         if isinstance(answer, TextAnswer):
-            return _text(answer.text, answer.content_type, answer.status, answer.location)
+            return _text(answer.text, answer.content_type, answer.status, answer.location, answer.headers)
         if isinstance(answer, StreamAnswer):
             return _Stream(answer)
+        if isinstance(answer, EventStream):
+            # Starlette notices a reader that has gone, and closes the iterator.
+            return StreamingResponse(answer.events, headers=NO_CACHE, media_type="text/event-stream")
         if isinstance(answer, ListAnswer):
             async with self._building:
                 return await _written_in_parts(answer, accepted)
@@ -274,8 +285,14 @@ def _refusal(error: WebException, accepted: str | None) -> Response:
     return _text(json_text(document), JSON_UTF8, error.status)
 
 
-def _text(text: str | bytes, content_type: str, status: int = 200, location: str | None = None) -> Response:
-    headers = {"content-type": content_type, "x-content-type-options": "nosniff"}
+def _text(
+    text: str | bytes,
+    content_type: str,
+    status: int = 200,
+    location: str | None = None,
+    more: tuple[tuple[str, str], ...] = (),
+) -> Response:
+    headers = {"content-type": content_type, "x-content-type-options": "nosniff", **dict(more)}
     if location is not None:
         headers["location"] = location
     return Response(text.encode("utf-8", "replace") if isinstance(text, str) else text, status, headers)

@@ -16,7 +16,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from wire.address import Address, resolve
-from wire.web.access import PEER, Peer
+from wire.local_peer import Peer
+from wire.web.access import PEER
 from yarn.errors import YarnException
 
 CONNECTIONS_MAX = 64

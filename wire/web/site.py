@@ -13,12 +13,14 @@ ANYTHING = (HTML, JSON, XML, TEXT, "application/openmetrics-text")
 """Media types of pages whose content does not depend on the Accept header."""
 
 
-def site_rows(title: str, page: str, rest: Iterable[Row], beans: Callable[[], Iterable[Bean]]) -> Iterator[Row]:
-    """The routes; `page` is the path of the index, to which / leads, `rest` the routes that it lists."""
+def site_rows(
+    title: str, home: str, index_page: str, rest: Iterable[Row], beans: Callable[[], Iterable[Bean]]
+) -> Iterator[Row]:
+    """The routes; / leads to `home`; the page at `index_page` lists the routes `rest`."""
     text = _index(title, [f"{row.method} {row.path}" for row in rest if row.path.startswith("/ws/")])
 
     async def redirect(request: WebRequest) -> TextAnswer:
-        return TextAnswer("", status=302, location=f"{request.url.rstrip('/')}{page}")
+        return TextAnswer("", status=302, location=f"{request.url.rstrip('/')}{home}")
 
     async def index(request: WebRequest) -> TextAnswer:
         return TextAnswer(text, HTML_UTF8)
@@ -33,7 +35,7 @@ def site_rows(title: str, page: str, rest: Iterable[Row], beans: Callable[[], It
         return await prometheus_answer(beans)
 
     yield Row("GET", "/", redirect, ANYTHING)
-    yield Row("GET", page, index, ANYTHING)
+    yield Row("GET", index_page, index, ANYTHING)
     yield Row("GET", "/jmx", jmx, ANYTHING)
     yield Row("GET", "/metrics", metrics, ANYTHING)
     yield Row("GET", "/prom", metrics, ANYTHING)

@@ -117,6 +117,17 @@ class Dispatcher(Generic[Effect]):
         self._timer_count += 1
         heapq.heappush(self._timers, (self.now_ms + delay_ms, self._timer_count, event))
 
+    def scheduled(self) -> list[object]:
+        """The events of `send_after` that are still to come, in no particular order."""
+        return [event for _, _, event in self._timers]
+
+    def cancel(self, kind: type) -> list[int]:
+        """Never deliver the events of this class that `send_after` has scheduled; returns when they were due."""
+        cancelled = [time_ms for time_ms, _, event in self._timers if type(event) is kind]
+        self._timers = [timer for timer in self._timers if type(timer[2]) is not kind]
+        heapq.heapify(self._timers)
+        return cancelled
+
     def transition(
         self, lifecycle: Lifecycle[Subject, State], subject: Subject, machine: Machine[State], event: object
     ) -> None:

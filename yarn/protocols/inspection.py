@@ -1,4 +1,4 @@
-"""InspectionProtocol, yarnling's own: explains why an application does not have what it requests."""
+"""InspectionProtocol, yarnling's own: explains why an application waits, and what happened to a container."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from yarn.ids import ApplicationId, NodeId
+from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource
 from yarn.states import YarnApplicationState
 
@@ -121,3 +121,79 @@ class Explanation(Struct, frozen=True):
     obstacles: tuple[ObstacleReport, ...] = ()
     verdicts: tuple[VerdictReport, ...] = ()
     counted_types: tuple[str, ...] = ()
+
+
+class ExplainContainerRequest(Struct, frozen=True):
+    """Explain why a container is where it is, and why it was preempted."""
+
+    container_id: ContainerId
+
+
+class NodePassed(Struct, frozen=True):
+    """A node that refused the container's request before it was placed. `reason`, `message`: as in ObstacleReport."""
+
+    node_id: NodeId
+    reason: str
+    message: str
+    at_ms: int
+
+
+class QueueInRound(Struct, frozen=True):
+    """A queue on one partition ("" without a label) as a round of preemption saw it.
+
+    `ideal`: what the queue should have had. `to_be_preempted`: what it had above that. `to_obtain`: how much of it the
+    round was to take. The three are zero if the selector does not compute them.
+    """
+
+    path: str
+    partition: str
+    guaranteed: Resource
+    used: Resource
+    pending: Resource
+    ideal: Resource
+    to_be_preempted: Resource
+    to_obtain: Resource
+
+
+class PreemptionReport(Struct, frozen=True):
+    """What a round of preemption did with the container.
+
+    `step`: "requested" (from its AM), "killed", or "killable" (with lazy preemption). `selector`: the name of Hadoop's
+    class. `victim`: the container's queue; `served`: the queue that was to get the resources, if it is another one and
+    there is a single one. `numbers`: both in words.
+    """
+
+    at_ms: int
+    step: str
+    reason: str
+    selector: str
+    sentence: str
+    victim: QueueInRound
+    served: QueueInRound | None
+    numbers: tuple[str, ...]
+
+
+class ContainerExplanation(Struct, frozen=True):
+    """Why a container is on its node, what it waits for if it is only reserved, and why it was preempted.
+
+    `state`: a constant of rm.scheduler.model.rm_container. Times are of the ResourceManager's clock, as `now_ms`; None
+    if it is not known or did not happen. `locality`: NODE_LOCAL, RACK_LOCAL or OFF_SWITCH; "" if not known.
+    `sentences`: what happened, in order, in words. `passed`: nodes that refused the request before,
+    the last first; noted only if it names places.
+    """
+
+    container_id: ContainerId
+    user: str
+    queue: str
+    node_id: NodeId
+    resource: Resource
+    state: str
+    now_ms: int
+    requested_ms: int | None
+    reserved_ms: int | None
+    placed_ms: int | None
+    ended_ms: int | None
+    locality: str
+    sentences: tuple[str, ...]
+    passed: tuple[NodePassed, ...] = ()
+    preemptions: tuple[PreemptionReport, ...] = ()

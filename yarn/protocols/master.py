@@ -15,13 +15,20 @@ from yarn.containers import (
 )
 from yarn.ids import ContainerId, NodeId
 from yarn.nodes import NodeReport
-from yarn.resource import Resource, ResourceTypeInfo
+from yarn.resource import Resource
 from yarn.states import (
     ApplicationAccessType,
     ContainerUpdateType,
     FinalApplicationStatus,
     SchedulerResourceTypes,
 )
+
+
+class ResourceTypeInfo(Struct, frozen=True):
+    """A resource type of the cluster; all are counted. `units`: `Mi` for memory-mb, else as configured."""
+
+    name: str
+    units: str = ""
 
 
 class NMToken(Struct, frozen=True):

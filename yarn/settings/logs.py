@@ -42,7 +42,7 @@ COMPRESSION_TYPE = ChoiceSetting(
     "yarn.nodemanager.log-aggregation.compression-type",
     "none",
     "how aggregated logs are compressed",
-    choices=("none",),
+    choices=("none", "lzo", "gz"),
 )
 
 

@@ -10,6 +10,7 @@ from yarn.configuration import Configuration, find_variable
 from yarn.faults import DEFAULT, Fault, Severity
 from yarn.settings import logs, nodemanager, preemption, resourcemanager, scheduler, shuffle, yarnling
 from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting, key_pattern
+from yarn.settings.unsupported import check_unsupported
 
 _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
     value
@@ -24,16 +25,6 @@ BY_KEY: Final[dict[str, Setting[Any]]] = {setting.key: setting for setting in _W
 
 
 _PATTERNS: Final = tuple((re.compile(key_pattern(key)), BY_KEY[key]) for key in BY_KEY if "<" in key)
-
-_SWITCHES = {
-    "yarn.resourcemanager.ha.enabled": "there is one ResourceManager; failover is not supported yet",
-    "yarn.nodemanager.recovery.enabled": "recovery of containers is not supported yet; they are killed",
-    "yarn.timeline-service.enabled": "there is no timeline service",
-    "yarn.nodemanager.container-log-monitor.enable": "the size of container logs is not monitored",
-}
-_WITHOUT_SPARK_SHUFFLE = (
-    "remove it from the list; Spark needs none with spark.dynamicAllocation.shuffleTracking.enabled=true"
-)
 
 
 def setting_of(key: str) -> Setting[Any] | None:
@@ -63,11 +54,10 @@ def check_settings(conf: Configuration) -> list[Fault]:
         _check_node,
         _check_recovery,
         _check_access,
-        _check_auxiliary_services,
         _check_log_aggregation,
     ):
         faults += check(sound)
-    return [*faults, *_check_absent(conf), *_unbound(conf)]
+    return [*faults, *check_unsupported(conf), *_unbound(conf)]
 
 
 def with_further(faults: list[Fault], further: Iterable[Fault]) -> list[Fault]:
@@ -201,55 +191,23 @@ def _check_access(sound: _Sound) -> list[Fault]:
 
 
 def _check_recovery(sound: _Sound) -> list[Fault]:
-    """The faults of recovery: the state store is not supported, or no file is configured for it.
-
-    yarnling's own store replaces Hadoop's stores on local disks.
-    """
+    """A fault if no file is configured for the state store."""
     conf = sound.conf
     if not resourcemanager.RECOVERY_ENABLED.of(conf):
         return []
-    faults = []
-    store = resourcemanager.STORE_CLASS
-    name = store.of(conf).rpartition(".")[2]
-    if name not in (resourcemanager.SQLITE_STORE, "FileSystemRMStateStore", "LeveldbRMStateStore"):
-        problem = "is not a supported state store: yarnling has its own, in a single file"
-        remedy = f"write {resourcemanager.SQLITE_STORE}, or remove it"
-        faults.append(Fault(store.key, store.text(conf), conf.origin(store.key), problem, remedy))
-    if not conf.get_trimmed(yarnling.STATE_STORE_FILE.key):
-        problem = f"is not set, although {resourcemanager.RECOVERY_ENABLED.key} is true"
-        faults.append(Fault(yarnling.STATE_STORE_FILE.key, None, DEFAULT, problem, "name a file on a local disk"))
-    return faults
-
-
-def _check_auxiliary_services(sound: _Sound) -> list[Fault]:
-    """A fault for each auxiliary service that is not supported.
-
-    The node does not start then, because a job that needs the service would fail on it.
-    """
-    setting, conf = nodemanager.AUX_SERVICES, sound.conf
-    return [
-        Fault(
-            setting.key,
-            name,
-            conf.origin(setting.key),
-            f"is not a supported auxiliary service: yarnling has {nodemanager.MAPREDUCE_SHUFFLE}",
-            _WITHOUT_SPARK_SHUFFLE if "spark" in name else "remove it from the list",
-        )
-        for name in setting.of(conf)
-        if name != nodemanager.MAPREDUCE_SHUFFLE
-    ]
+    if conf.get_trimmed(yarnling.STATE_STORE_FILE.key):
+        return []
+    problem = f"is not set, although {resourcemanager.RECOVERY_ENABLED.key} is true"
+    return [Fault(yarnling.STATE_STORE_FILE.key, None, DEFAULT, problem, "name a file on a local disk")]
 
 
 def _check_log_aggregation(sound: _Sound) -> list[Fault]:
-    """The faults of log aggregation: yarnling writes aggregated logs as TFiles into a local directory only."""
+    """The faults of log aggregation: yarnling writes aggregated logs into a local directory only."""
     conf = sound.conf
     if not logs.AGGREGATION_ENABLED.of(conf):
         return []
     faults = []
-    formats, directory = logs.FILE_FORMATS, logs.remote_log_dir(conf)
-    if formats.of(conf)[:1] != (logs.TFILE,):
-        problem = f"yarnling writes {logs.TFILE} only, the format of Hadoop's default"
-        faults.append(Fault(formats.key, formats.text(conf), conf.origin(formats.key), problem, "write TFile first"))
+    directory = logs.remote_log_dir(conf)
     if not directory.startswith("/"):
         setting = logs.REMOTE_APP_LOG_DIR
         problem = "is not a local directory: an absolute path or a file: URI"
@@ -259,15 +217,3 @@ def _check_log_aggregation(sound: _Sound) -> list[Fault]:
         problem = "has a slash, but is part of a name"
         faults.append(Fault(setting.key, setting.text(conf), conf.origin(setting.key), problem, "remove the slash"))
     return faults
-
-
-def _check_absent(conf: Configuration) -> list[Fault]:
-    """Warn of each feature of Hadoop that is enabled but not supported.
-
-    Features of the scheduler are refused instead (rm.scheduler.config.checks), because queues would behave differently.
-    """
-    switched = [(key, reason, "set it to false") for key, reason in _SWITCHES.items() if conf.get_bool(key, False)]
-    return [
-        Fault(key, conf.get(key), conf.origin(key), f"has no effect: {reason}", remedy, Severity.WARNING)
-        for key, reason, remedy in switched
-    ]

@@ -17,7 +17,7 @@ from yarn.configuration import Configuration
 from yarn.faults import Fault, Origin, Severity
 from yarn.settings import scheduler
 from yarn.settings.kinds import Setting, key_pattern
-from yarn.settings.registry import BY_KEY, check_settings, setting_of, with_further
+from yarn.settings.registry import BY_KEY, check_settings, setting_of
 
 NEAREST_CUTOFF = 0.8
 """The similarity (0..1, by difflib) from which on a known key is suggested. Less similar suggestions were mostly
@@ -80,8 +80,8 @@ class HadoopKeys:
         return key in self.plain or any(pattern.fullmatch(key) for pattern in self._patterns)
 
 
-def describe(conf: Configuration, hadoop: HadoopKeys, faults: Iterable[Fault] = ()) -> ConfigurationReport:
-    """The report on a configuration. `faults`: those of other checks (queues), added to those of the settings."""
+def describe(conf: Configuration, hadoop: HadoopKeys, faults: Iterable[Fault] | None = None) -> ConfigurationReport:
+    """The report on a configuration. `faults`: those of all checks; None: those of the settings."""
     read: list[KeyRead] = []
     ignored: list[KeyIgnored] = []
     unknown: list[KeyUnknown] = []
@@ -99,7 +99,7 @@ def describe(conf: Configuration, hadoop: HadoopKeys, faults: Iterable[Fault] = 
         for setting in BY_KEY.values()
         if setting.key not in conf
     ]
-    found = [*with_further(check_settings(conf), faults), *conf.notes]
+    found = [*(check_settings(conf) if faults is None else faults), *conf.notes]
     found.sort(key=lambda fault: fault.severity is not Severity.ERROR)
     return ConfigurationReport(tuple(read), tuple(defaulted), tuple(ignored), tuple(unknown), tuple(found))
 

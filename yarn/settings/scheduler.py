@@ -88,7 +88,10 @@ AM_ON_NON_EXCLUSIVE_LABELS = BoolSetting(
 )
 NODE_LABELS_ENABLED = BoolSetting("yarn.node-labels.enabled", "false", "whether nodes can be given labels")
 NODE_LABELS_CONFIGURATION_TYPE = ChoiceSetting(
-    "yarn.node-labels.configuration-type", "centralized", "who assigns labels to nodes", choices=("centralized",)
+    "yarn.node-labels.configuration-type",
+    "centralized",
+    "who assigns labels to nodes",
+    choices=("centralized", "delegated-centralized", "distributed"),
 )
 MONITOR_ENABLE = BoolSetting(
     "yarn.resourcemanager.scheduler.monitor.enable", "false", "whether scheduling monitors, such as preemption, run"
@@ -190,6 +193,32 @@ MAXIMUM_OFFSWITCH_ASSIGNMENTS = IntSetting(
     "off-switch containers that a heartbeat may allocate",
     minimum=1,
     lenient=True,
+)
+SCHEDULE_ASYNCHRONOUSLY = BoolSetting(
+    f"{PREFIX}schedule-asynchronously.enable",
+    "false",
+    "whether containers are placed by walks over all nodes instead of by node heartbeats",
+)
+ASYNCHRONOUS_INTERVAL = IntSetting(
+    f"{PREFIX}schedule-asynchronously.scheduling-interval-ms",
+    "5",
+    "time between two walks over all nodes",
+    unit="ms",
+    minimum=1,
+    long=True,
+    lenient=True,
+)
+ASYNCHRONOUS_THREADS = IntSetting(
+    f"{PREFIX}schedule-asynchronously.maximum-threads",
+    "1",
+    "walks over all nodes per interval",
+    minimum=1,
+    lenient=True,
+)
+SKIP_NODE_MULTIPLIER = IntSetting(
+    "yarn.scheduler.skip.node.multiplier",
+    "2",
+    "heartbeat intervals of silence after which a walk skips a node",
 )
 RESERVATIONS_CONTINUE_LOOKING = BoolSetting(
     f"{PREFIX}reservations-continue-look-all-nodes",

@@ -41,6 +41,16 @@ WATCH_DIR = TextSetting(
     None,
     "directory in which each daemon has a socket that reports the calls it receives (`yarnling watch`)",
 )
+CONTROL_SOCKET = TextSetting(
+    "yarn.yarnling.control-socket",
+    None,
+    "socket of the cluster's supervisor: with it, pages can kill and pause nodes (`yarnling up` sets it)",
+)
+NETWORK_FAULTS = BoolSetting(
+    "yarn.yarnling.network-faults",
+    "false",
+    "whether nodes can be partitioned: connections go through proxies (`yarnling up --network-faults`)",
+)
 PACK_MAX = 4096
 PACK = IntSetting(
     "yarn.yarnling.pack",
@@ -53,6 +63,11 @@ WEB_ENABLED = BoolSetting(
     "yarn.yarnling.web.enabled",
     "false",
     "whether the RM and the NMs serve Hadoop's REST API, JMX and metrics over HTTP (`yarnling up`: true)",
+)
+STRICT = BoolSetting(
+    "yarn.yarnling.strict",
+    "false",
+    "whether a configuration that requests what yarnling does not do is refused, not warned of",
 )
 CHECK_INVARIANTS = BoolSetting(
     "yarn.yarnling.check-invariants",

@@ -69,12 +69,13 @@ def check_acknowledged(history: History, expect: Expectations) -> Checked:
     """Every acknowledged application is still known at the end. (check_drained checks that it has ended.)
 
     An application that may fail may also be refused: with a full state store, the ResourceManager accepts no new ones.
+    After a fault that took the state store away, the applications before it are unknown.
     """
     acknowledged = [one for one in history.submissions if one.acknowledged_s is not None]
     wrong = []
     for one in acknowledged:
         outcome = _outcome(history, one)
-        if outcome is None or outcome.state is None:
+        if (outcome is None or outcome.state is None) and not history.is_forgotten(one):
             wrong.append(
                 f"{one.application_id} ({one.program.value} of {one.user}) was accepted but is unknown at the end"
             )
@@ -201,6 +202,8 @@ def check_service_size(history: History, expect: Expectations) -> Checked:
     for one in services:
         spans = history.spans_of(one.application_id, Role.CONTAINER)
         for index, new in enumerate(spans):
+            if _was_started_late(expect, new, history.hidden(new.node)):
+                continue
             beside = [span for span in spans[:index] if span.last_s > new.start_s]
             lasting = [
                 span for span in beside if span.last_s > _deadline(expect, new.start_s, history.hidden(span.node))
@@ -292,6 +295,16 @@ def _deadline(expect: Expectations, superseded_s: float, excused: Iterable[tuple
         if from_s <= deadline_s and to_s >= superseded_s:
             deadline_s = max(deadline_s, to_s + expect.fence)
     return deadline_s
+
+
+def _was_started_late(expect: Expectations, span: ProcessSpan, excused: Iterable[tuple[float, float]]) -> bool:
+    """True if a node started the container while a fault hid it, or soon after, and then ended it in time.
+
+    A NodeManager that was paused first carries out the calls that arrived meanwhile. Only then does it learn that the
+    container is no longer wanted.
+    """
+    is_late = any(from_s <= span.start_s <= to_s + expect.fence for from_s, to_s in excused)
+    return is_late and span.last_s <= _deadline(expect, span.start_s, excused)
 
 
 def _beyond(

@@ -156,6 +156,11 @@ class History:
         isolated = [self._span(one) for one in self.injected if not one.skipped and one.isolates_master(master)]
         return sorted([*isolated, *self.hidden(master.node)])
 
+    def is_forgotten(self, one: SubmittedApplication) -> bool:
+        """True if the ResourceManager lost its state after it had acknowledged the application."""
+        losses = [fault for fault in self.injected if fault.injection.kind.forgets and not fault.skipped]
+        return any(one.acknowledged_s is not None and one.acknowledged_s <= self.end_of(fault) for fault in losses)
+
     def changes_of(self, subject: str) -> Iterator[Change]:
         return (change for change in self.changes if change.subject == subject)
 

@@ -6,7 +6,7 @@ is injected. The classes also define the grammar of plan files: their fields are
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Annotated
 
@@ -14,10 +14,14 @@ from msgspec import Struct, field
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from wire.yaml_file import PAIR, Section, refusal
+from yarn.errors import YarnException
 
 NODES_MAX = 100
 TIMES_MAX = 1000
+SEED_MAX = 1 << 32
 SECONDS_MAX = 3600.0
+DRIFT_MAX = 0.5
+"""The largest drift of a clock. Real ones drift by less than a thousandth."""
 
 FENCE_S = 5.0
 """How many seconds superseded work may still run on a reachable node: two heartbeats, a kill, a pause before a retry.
@@ -79,6 +83,7 @@ class FaultKind(Struct, frozen=True):
     `hides_node`: while the fault lasts, the ResourceManager cannot stop containers on the node (on any node, if the
     scope is RM). `isolates_master`: while it lasts, an ApplicationMaster cannot learn that its application has ended,
     and the ResourceManager waits for the AM. `parameters`: what a plan may set in addition to time and target.
+    `forgets`: the ResourceManager loses the applications that it knew. `only_simulated`: why processes cannot have it.
     """
 
     name: str
@@ -89,11 +94,100 @@ class FaultKind(Struct, frozen=True):
     isolates_master: bool = False
     parameters: tuple[str, ...] = ()
     has_end: bool = True
+    forgets: bool = False
+    only_simulated: str = ""
 
 
 def _partition(name: str, about: str, *, hides_node: bool = False, isolates_master: bool = False) -> FaultKind:
     scope = Scope.CLIENTS if name == "partition-clients" else Scope.NODE
     return FaultKind(name, about, scope, True, hides_node, isolates_master, ("lost", "how"))
+
+
+def _simulated_kinds() -> Iterator[FaultKind]:
+    """Faults that only the simulation has."""
+    disk = "it would need a disk that can be slowed down or emptied below a running process"
+    yield FaultKind(
+        "lose-store",
+        "SIGKILL to the ResourceManager; restarted without its state store: all applications are forgotten",
+        Scope.RM,
+        hides_node=True,
+        forgets=True,
+        only_simulated=disk,
+    )
+    yield FaultKind(
+        "kill-rm-at-write",
+        "SIGKILL to the ResourceManager before or after its `nth` write to the state store from then on; restarted",
+        Scope.RM,
+        hides_node=True,
+        parameters=("write", "nth"),
+        only_simulated="a process cannot be killed at an exact write",
+    )
+    yield FaultKind(
+        "slow-store",
+        "each write to the state store takes `delay` seconds",
+        Scope.RM,
+        parameters=("delay",),
+        only_simulated=disk,
+    )
+    yield FaultKind(
+        "lose-node-disk",
+        "SIGKILL to a NodeManager and its containers; restarted with empty directories",
+        Scope.NODE,
+        hides_node=True,
+        only_simulated=disk,
+    )
+    yield FaultKind(
+        "late-heartbeat",
+        "a NodeManager is killed and restarted; then a heartbeat of the killed one reaches the ResourceManager",
+        Scope.NODE,
+        hides_node=True,
+        only_simulated="a call of a process that was killed cannot be held back",
+    )
+    yield FaultKind(
+        "wrong-clock",
+        "a machine's clock is wrong by `ahead` seconds from a restart of its NodeManager on",
+        Scope.NODE,
+        hides_node=True,
+        parameters=("ahead",),
+        only_simulated="all processes have the clock of this machine",
+    )
+    yield FaultKind(
+        "drifting-clock",
+        "a machine's clock gains the share `drift` of the time, or loses it",
+        Scope.NODE,
+        parameters=("drift",),
+        only_simulated="all processes have the clock of this machine",
+    )
+    yield FaultKind(
+        "fail-container",
+        "a container other than an ApplicationMaster ends with `exit`",
+        Scope.CONTAINER,
+        parameters=("exit",),
+        has_end=False,
+        only_simulated="nobody can choose how a running process exits",
+    )
+    yield FaultKind(
+        "exceed-memory",
+        "a container other than an ApplicationMaster is found above its memory limit",
+        Scope.CONTAINER,
+        has_end=False,
+        only_simulated="the containers of plans use little memory",
+    )
+    yield FaultKind(
+        "roll-keys",
+        "new keys for all tokens; those before them stay valid",
+        Scope.RM,
+        has_end=False,
+        only_simulated="no call makes a ResourceManager roll its keys",
+    )
+    yield FaultKind(
+        "refresh-queues",
+        "refreshQueues with a good or a bad file",
+        Scope.RM,
+        parameters=("file",),
+        has_end=False,
+        only_simulated="the configuration of a plan's cluster is not a file",
+    )
 
 
 KINDS: Mapping[str, FaultKind] = {
@@ -157,6 +251,7 @@ KINDS: Mapping[str, FaultKind] = {
             hides_node=True,
             parameters=("delay", "loss", "kilobytes", "breaks"),
         ),
+        *_simulated_kinds(),
     )
 }
 
@@ -206,8 +301,9 @@ class WorkPlan(Section):
 class FaultPlan(Struct, frozen=True):
     """A fault that is injected `times` times.
 
-    `node` is a number, "any", "all", "half" or "rack-N"; `count` is the number of nodes for "any". `options` are the
-    parameters of this kind of fault. `optional`: the fault is skipped if it has no target.
+    `node` is a number or several ("1, 3"), "any", "all", "half" or "rack-N"; `count` is the number of nodes for "any".
+    `options` are the parameters of this kind of fault. `optional`: the fault is skipped if it has no target. `pick`
+    selects the AM or container: a fraction from 0 to 1 of those that run at that time; None is drawn from the seed.
     """
 
     kind: FaultKind
@@ -219,6 +315,7 @@ class FaultPlan(Struct, frozen=True):
     count: int = 1
     options: Mapping[str, object] = field(default_factory=dict)
     optional: bool = False
+    pick: float | None = None
 
 
 class Expectations(Section):
@@ -243,7 +340,7 @@ class Plan(Struct, frozen=True):
     """A chaos plan. All faults are over after `lasts` seconds.
 
     Times count from when the first container runs. If not `awaits_work`, they count from the first submission, so
-    faults may happen before any container exists.
+    faults may happen before any container exists. `seed` is used if the command line has none.
     """
 
     name: str
@@ -254,10 +351,22 @@ class Plan(Struct, frozen=True):
     lasts: float
     expect: Expectations = Expectations()
     awaits_work: bool = True
+    seed: int | None = None
 
     @property
     def needs_network(self) -> bool:
         return self.cluster.network or any(fault.kind.needs_network for fault in self.faults)
+
+    @property
+    def only_simulated(self) -> bool:
+        return any(fault.kind.only_simulated for fault in self.faults)
+
+    def check_processes_have_it(self) -> None:
+        """Raises YarnException if a fault of the plan can only be simulated."""
+        kinds = {fault.kind.name: fault.kind for fault in self.faults if fault.kind.only_simulated}
+        if kinds:
+            reasons = "; ".join(f"{kind.name}: {kind.only_simulated}" for kind in kinds.values())
+            raise YarnException(f"only `yarnling simulate` has these faults: {reasons}")
 
     def has(self, kind: str) -> bool:
         return any(fault.kind.name == kind for fault in self.faults)

@@ -5,19 +5,22 @@ The ready-made plans are in plans/, one for each kind of fault.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import repeat
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainValidator, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, field_validator
 
 from wire import yaml_file
 from wire.yaml_file import Probability, Section, choose_from, refusal, sections
 from yarn.errors import YarnException
 from yarnling.chaos.plan import (
+    DRIFT_MAX,
     KINDS,
     NODES_MAX,
     SECONDS_MAX,
+    SEED_MAX,
     ClusterPlan,
     Expectations,
     FaultKind,
@@ -68,6 +71,10 @@ def _kind(written: object) -> FaultKind:
     return KINDS[str(written)]
 
 
+def _joined(nodes: object) -> object:
+    return ", ".join(map(str, nodes)) if isinstance(nodes, list) else nodes
+
+
 class _Fault(Section):
     """A fault. The validation context contains the valid parts of the plan around it."""
 
@@ -76,9 +83,10 @@ class _Fault(Section):
     lasts: Range = Field((2.0, 2.0), alias="for")
     times: Times = 1
     every: Range = (1.0, 1.0)
-    node: str = "any"
+    node: Annotated[str, BeforeValidator(_joined)] = "any"
     count: Times = 1
     optional: bool = False
+    pick: Probability | None = None
     # Parameters that only some kinds of faults have
     containers: bool = True
     timeout: Annotated[int, Field(ge=0, le=3600)] = 30
@@ -88,6 +96,12 @@ class _Fault(Section):
     loss: Probability = 0.0
     breaks: Probability = 0.0
     kilobytes: Annotated[float, Field(ge=0, le=1_000_000)] = 0.0
+    write: Literal["before", "after"] = "before"
+    nth: Times = 1
+    ahead: Annotated[float, Field(ge=-SECONDS_MAX, le=SECONDS_MAX, allow_inf_nan=False)] = SECONDS_MAX
+    drift: Annotated[float, Field(ge=-DRIFT_MAX, le=DRIFT_MAX, allow_inf_nan=False)] = 0.1
+    exit: Annotated[int, Field(ge=0, le=255)] = 1
+    file: Literal["good", "bad"] = "good"
 
     @field_validator("at")
     @classmethod
@@ -103,7 +117,9 @@ class _Fault(Section):
         cluster = info.context.get("cluster", ClusterPlan(nodes=NODES_MAX))
         racks = [f"rack-{number}" for number in range(1, cluster.racks + 1)] if cluster.racks > 1 else []
         choices = ["any", "all", "half", *racks]
-        if node not in choices and not (node.isdecimal() and 1 <= int(node) <= cluster.nodes):
+        numbers = [number.strip() for number in node.split(",")]
+        are_nodes = all(number.isdecimal() and 1 <= int(number) <= cluster.nodes for number in numbers)
+        if node not in choices and not (are_nodes and len(set(numbers)) == len(numbers)):
             raise refusal("is not a valid node", f"write {', '.join(choices)}, or 1 to {cluster.nodes}")
         return node
 
@@ -117,7 +133,18 @@ class _Fault(Section):
             )
         return count
 
-    @field_validator("containers", "timeout", "lost", "how", "delay", "loss", "breaks", "kilobytes")
+    @field_validator("pick")
+    @classmethod
+    def _check_pick(cls, pick: float | None, info: ValidationInfo) -> float | None:
+        kind = info.data.get("fault")
+        if pick is not None and kind and kind.scope not in (Scope.MASTER, Scope.CONTAINER):
+            raise refusal(f"selects an ApplicationMaster or a container, not a target of {kind.name}", "remove it")
+        return pick
+
+    @field_validator(
+        *("containers", "timeout", "lost", "how", "delay", "loss", "breaks", "kilobytes"),
+        *("write", "nth", "ahead", "drift", "exit", "file"),
+    )
     @classmethod
     def _check_parameter(cls, value: object, info: ValidationInfo) -> object:
         kind = info.data.get("fault")
@@ -130,7 +157,15 @@ class _Fault(Section):
         kind, options = self.fault, {name: getattr(self, name) for name in self.fault.parameters}
         lasts = self.lasts if kind.has_end else (0.0, 0.0)
         node = self.node if kind.scope is Scope.NODE else ""
-        return FaultPlan(kind, self.at, lasts, self.times, self.every, node, self.count, options, self.optional)
+        return FaultPlan(
+            kind, self.at, lasts, self.times, self.every, node, self.count, options, self.optional, self.pick
+        )
+
+
+PARAMETER_DEFAULTS: Mapping[str, object] = {
+    name: _Fault.model_fields[name].default for kind in KINDS.values() for name in kind.parameters
+}
+"""{parameter of some kinds of faults: its value if a plan does not set it}"""
 
 
 class _Plan(Section):
@@ -143,6 +178,7 @@ class _Plan(Section):
     faults: Annotated[list[_Fault], sections(_Fault, lambda _, plan: repeat(plan))] = Field(default_factory=list)
     begins: Literal["with the work", "at once"] = "with the work"
     expect: Expectations = Expectations()
+    seed: Annotated[int, Field(ge=0, le=SEED_MAX)] | None = None
 
     def record(self, name: str) -> Plan:
         return Plan(
@@ -154,4 +190,5 @@ class _Plan(Section):
             self.lasts,
             self.expect,
             awaits_work=self.begins == "with the work",
+            seed=self.seed,
         )

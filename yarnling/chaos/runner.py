@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import shutil
+import time
 from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
@@ -31,6 +32,7 @@ from yarnling.chaos.workload import Workload
 from yarnling.cluster.client import Client
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.network import Network, SamePorts
+from yarnling.timeline.fault_file import write_faults
 
 END_S = 5.0
 """How many seconds processes, sockets and files may remain after the cluster has stopped; a cluster promises two."""
@@ -55,6 +57,9 @@ SETTINGS = {
     resourcemanager.AM_MAX_ATTEMPTS.key: "30",
     scheduler.MINIMUM_ALLOCATION_MB.key: "128",
     f"{scheduler.PREFIX}maximum-am-resource-percent": "0.9",
+    # If a node and the ResourceManager fail between an allocation and its start, nobody knows of the container, and its
+    # AM tries to reach the node for as long as this (Hadoop's default is three minutes, longer than a run may drain).
+    resourcemanager.NM_CLIENT_CONNECT_MAX_WAIT.key: "30000",
     yarnling.CHECK_INVARIANTS.key: "true",
 }
 DISK_SETTINGS = {nodemanager.MAX_DISK_UTILIZATION_PERCENTAGE.key: "90.0"}
@@ -103,9 +108,15 @@ async def run_plan(
     is_kept = keep is not None or judgement.verdict
     if is_kept:
         keep_directory(directory)
+        write_faults(directory, history, _wall_ms)
     else:
         shutil.rmtree(directory)
     return Run(plan, seed, injections, history, judgement, directory if is_kept else None)
+
+
+def _wall_ms(at_s: float) -> int:
+    """A time of the history on the clock of the event logs."""
+    return round(1000 * (time.time() - now_s() + at_s))
 
 
 class _Running:

@@ -24,8 +24,13 @@ RANDOM_LASTS_S = (8.0, 8.0, 14.0)
 ApplicationMaster has expired."""
 INJECTIONS_MAX = 4
 """The limit on injections of one kind in one random run."""
-RANDOM_KINDS = tuple(name for name in KINDS if name not in ("full-disk", "full-store"))
-"""The kinds of faults in random plans: all except those that need to mount a file system, which takes privileges."""
+RANDOM_KINDS = tuple(
+    name for name, kind in KINDS.items() if name not in ("full-disk", "full-store") and not kind.only_simulated
+)
+"""The kinds of faults in random plans: all that processes have, except those that need to mount a file system, which
+takes privileges."""
+SIMULATED_KINDS = tuple(name for name in KINDS if name not in RANDOM_KINDS)
+"""The other kinds, which are in random plans for the simulation, each with a probability of a quarter."""
 _RANDOM_OPTIONS: dict[str, tuple[object, ...]] = {
     "containers": (True, True, False),
     "timeout": (0, 5, 30),
@@ -35,7 +40,15 @@ _RANDOM_OPTIONS: dict[str, tuple[object, ...]] = {
     "loss": (0.0, 0.05, 0.3),
     "kilobytes": (0.0, 0.0, 50.0),
     "breaks": (0.0, 0.0, 0.02),
+    "write": ("before", "after"),
+    "nth": (1, 2, 5),
+    "ahead": (3600.0, -3600.0),
+    "drift": (0.3, 0.01, -0.3),
+    "exit": (0, 1, 137, 255),
+    "file": ("good", "bad"),
 }
+PICK_DIGITS = 6
+"""The digits of a `pick` in plans that are written."""
 _DEFAULT_OPTIONS = (0.0, True, "both", "silent")
 
 
@@ -92,7 +105,9 @@ def _injection(
     options = {
         name: draw.uniform(*value) if isinstance(value, tuple) else value for name, value in fault.options.items()
     }
-    return FaultInjection(0, fault.kind, at_ms, until_ms, nodes, draw.random(), options, fault.optional)
+    drawn = draw.random()
+    pick = drawn if fault.pick is None else fault.pick
+    return FaultInjection(0, fault.kind, at_ms, until_ms, nodes, pick, options, fault.optional)
 
 
 def _targets(fault: FaultPlan, cluster: ClusterPlan, draw: random.Random) -> list[tuple[int, ...]]:
@@ -112,15 +127,51 @@ def _targets(fault: FaultPlan, cluster: ClusterPlan, draw: random.Random) -> lis
     if fault.node.startswith("rack-"):
         rack = int(fault.node.removeprefix("rack-"))
         return [tuple(number for number in everyone if (number - 1) % cluster.racks + 1 == rack)]
-    return [(int(fault.node),)]
+    return [tuple(sorted(map(int, fault.node.split(","))))]
+
+
+def pinned(plan: Plan, seed: int) -> Plan:
+    """The plan with what a seed draws written out: one fault for each injection, with its time, target and options.
+
+    Its schedule is the same with every seed. The seed itself is kept in the plan, because it also decides the rest of a
+    simulated run.
+    """
+    return replace(plan, faults=tuple(map(_pinned, schedule(plan, seed))), seed=seed)
+
+
+def _pinned(injection: FaultInjection) -> FaultPlan:
+    kind, at_s = injection.kind, injection.at_ms / 1000
+    lasts_s = 0.0 if injection.until_ms is None else (injection.until_ms - injection.at_ms) / 1000
+    return FaultPlan(
+        kind=kind,
+        at=(at_s, at_s),
+        lasts=(lasts_s, lasts_s),
+        node=", ".join(map(str, injection.nodes)),
+        options=injection.options,
+        optional=injection.optional,
+        pick=round(injection.pick, PICK_DIGITS) if kind.scope in (Scope.MASTER, Scope.CONTAINER) else None,
+    )
 
 
 def _ms(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def random_plan(seed: int) -> Plan:
-    """The random plan of a seed. `schedule` must then be called with the same seed."""
+def random_plan(seed: int, *, all_faults: bool = False) -> Plan:
+    """The random plan of a seed. `schedule` must then be called with the same seed.
+
+    With `all_faults` it also has faults that processes do not have, or only with privileges.
+    """
+    plan = _random_plan(seed)
+    if not all_faults:
+        return plan
+    draw = random.Random(f"all faults {seed}")
+    kinds = [name for name in SIMULATED_KINDS if draw.random() < 0.25] or [draw.choice(SIMULATED_KINDS)]
+    more = tuple(_random_fault(name, plan.lasts, draw) for name in kinds)
+    return replace(plan, about=f"{plan.about}, {', '.join(kinds)}", faults=(*plan.faults, *more))
+
+
+def _random_plan(seed: int) -> Plan:
     draw = random.Random(f"plan {seed}")
     kinds = [name for name in RANDOM_KINDS if draw.random() < 0.5] or [draw.choice(RANDOM_KINDS)]
     # Every third run has no proxies: they are between the processes and could themselves hide a bug.

@@ -14,18 +14,22 @@ from typing import Annotated, NoReturn
 import typer
 
 from yarn.errors import YarnException
-from yarnling.cli import cluster_parts
+from yarnling.cli import cluster_parts, timeline_verbs, workload_verbs
 from yarnling.cli.arguments import (
     DEFAULT_NAME,
     Application,
+    Conf,
+    Define,
     Json,
     Name,
     OptionalName,
+    Strict,
     UsageException,
     complete_applications,
     reading_arguments,
 )
 from yarnling.cli.hadoop import verbs as hadoop_verbs
+from yarnling.cli.simulate_verbs import simulate_app
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -41,17 +45,16 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 cluster_parts.add_to(app)
+workload_verbs.add_to(app)
 hadoop_verbs.add_to(app)
 submit_app = typer.Typer(
     no_args_is_help=True,
     epilog="Example: yarnling submit distributed-shell -shell_command date -num_containers 2",
 )
 app.add_typer(submit_app, name="submit")
+app.add_typer(simulate_app, name="simulate")
+timeline_verbs.add_to(app)
 
-Define = Annotated[list[str], typer.Option("--define", "-D", metavar="KEY=VALUE", help="Set a configuration key.")]
-Conf = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Directory with Hadoop's *-site.xml files, or one such file.")
-]
 User = Annotated[str, typer.Option(metavar="USER", help="Submit as this user (default: you).")]
 
 
@@ -90,6 +93,13 @@ def _make_output_safe() -> None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  it stays open as stdout does
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _strictness(*, strict: bool) -> dict[str, str]:
+    """{key: value} for the option --strict."""
+    from yarn.settings.yarnling import STRICT
+
+    return {STRICT.key: "true"} if strict else {}
 
 
 @app.command(epilog="Example: yarnling up --nodes 4 --fast --detach")
@@ -142,11 +152,18 @@ def up(
         ),
     ] = False,
     web: Annotated[
-        bool, typer.Option("--web/--no-web", help="Serve Hadoop's REST API, JMX and metrics over HTTP.")
+        bool, typer.Option("--web/--no-web", help="Serve web pages, Hadoop's REST API, JMX and metrics.")
     ] = True,
+    network_faults: Annotated[
+        bool,
+        typer.Option(
+            "--network-faults", help="Connect all processes through proxies, for `partition-node` and `heal-node`."
+        ),
+    ] = False,
     detach: Annotated[
         bool, typer.Option("--detach", help="Return when the cluster is ready; stop it with `down`.")
     ] = False,
+    strict: Strict = False,
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
 ) -> None:
@@ -161,6 +178,7 @@ def up(
         raise typer.BadParameter("--hadoop-classpath needs --hadoop: only Hadoop's own programs use these jars")
     with reading_arguments():
         settings = definitions([*([RECOVERY] if recovery else []), *define])
+        settings |= _strictness(strict=strict)
         settings_for(hadoop, hadoop_classpath)
     options = UpOptions(
         name=name,
@@ -178,6 +196,7 @@ def up(
         hadoop=hadoop,
         hadoop_classpath=hadoop_classpath,
         web=web,
+        network_faults=network_faults,
     )
     if detach:
         run_detached(options, as_json=as_json)
@@ -218,10 +237,10 @@ def status(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
 
 @app.command()
 def explain(
-    application: Annotated[
+    subject: Annotated[
         str | None,
         typer.Argument(
-            metavar="APPLICATION_ID",
+            metavar="APPLICATION_ID|CONTAINER_ID",
             help="Default: all applications that are waiting.",
             autocompletion=complete_applications,
         ),
@@ -232,11 +251,17 @@ def explain(
 ) -> None:
     """Explain why an application is waiting for its next container, and with an id what would get it one.
 
-    The changes of the cluster that would help are tried on a copy of the scheduler.
+    The changes of the cluster that would help are tried on a copy of the scheduler. With the id of a container: why it
+    is on its node, what its reservation waits for, or why it was preempted.
     """
+    if subject is not None and subject.startswith("container_"):
+        from yarnling.cli.explain_container import show_container
+
+        show_container(name, subject, user, as_json=as_json)
+        return
     from yarnling.cli.explain import show
 
-    show(name, application, user, as_json=as_json)
+    show(name, subject, user, as_json=as_json)
 
 
 @app.command(epilog="Example: yarnling watch --rpc 'allocate' --app application_1700000000000_0001")
@@ -308,23 +333,50 @@ def chaos(
     raise typer.Exit(verb.run(options))
 
 
-@app.command(epilog="Example: yarnling simulate kill-node --seed 7 --hash (yarnling chaos --list shows the plans)")
-def simulate(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan file, or the name of a ready-made plan.")] = "",
-    is_random: Annotated[bool, typer.Option("--random", help="Draw a plan from the seed.")] = False,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of the run (default: random).")] = None,
-    runs: Annotated[int, typer.Option(metavar="N", help="Number of runs, each with the next seed.", min=1)] = 1,
-    hashed: Annotated[
-        bool, typer.Option("--hash", help="Print the SHA-256 of every event and effect as the last line.")
-    ] = False,
-    no_encode: Annotated[bool, typer.Option("--no-encode", help="Faster: do not turn messages into bytes.")] = False,
+@app.command(
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    epilog="Example: yarnling lesson 6 --user-limit-factor 2 --answer",
+)
+def lesson(
+    context: typer.Context,
+    which: Annotated[str, typer.Argument(metavar="N", help="Number or name of a lesson (default: list them).")] = "",
+    answer: Annotated[bool, typer.Option("--answer", help="Print the answer to the question.")] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write the lesson with its diagram as a page (HTML)."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run a chaos plan in virtual time: the same seed is the same run. Exit status: 0 pass, 1 fail, 3 cannot tell."""
-    from yarnling.cli import simulate as verb
+    """Run a lesson on YARN in virtual time. Each has a number to change, as an option; the list names it."""
+    from yarnling.cli import lesson as verb
 
-    options = verb.SimulateOptions(plan, is_random, seed, runs, hashed, not no_encode, as_json)
-    raise typer.Exit(verb.run(options))
+    if which and page is not None:
+        verb.write_page(which, context.args, page)
+    elif which:
+        verb.show(which, context.args, answered=answer, as_json=as_json)
+    else:
+        verb.show_list(as_json=as_json)
+
+
+@app.command(epilog="Example: yarnling quiz placement --seed 7 (yarnling quiz --list shows the topics)")
+def quiz(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="A topic (default: list them).")] = "",
+    list_topics: Annotated[bool, typer.Option("--list", help="List the topics.")] = False,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Seed of the question (default: random).", min=0)
+    ] = None,
+    answer: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="Your answer (default: read from standard input).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Answer a question about a cluster whose state is drawn from the seed. Exit status: 0 right, 1 wrong."""
+    from yarnling.cli import quiz as verb
+
+    if list_topics or not topic:
+        verb.show_topics(as_json=as_json)
+    else:
+        raise typer.Exit(verb.ask(topic, seed, answer, as_json=as_json))
 
 
 @app.command(epilog="Example: yarnling config --conf /etc/hadoop/conf --all")
@@ -335,12 +387,19 @@ def config(
     every: Annotated[
         bool, typer.Option("--all", help="Also show keys that are not set and have their default.")
     ] = False,
+    strict: Strict = False,
     as_json: Json = False,
 ) -> None:
     """Show for each configuration key whether it is read, defaulted, ignored or unknown, and where it was set."""
     from yarnling.cli.config import report
 
-    report(conf, define, name, every=every, as_json=as_json)
+    report(
+        conf,
+        [*define, *(f"{key}={value}" for key, value in _strictness(strict=strict).items())],
+        name,
+        every=every,
+        as_json=as_json,
+    )
 
 
 @app.command(epilog="Example: yarnling logs application_1700000000000_0001 --file stdout")

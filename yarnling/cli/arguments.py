@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -108,6 +109,13 @@ OptionalName = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Define = Annotated[list[str], typer.Option("--define", "-D", metavar="KEY=VALUE", help="Set a configuration key.")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse a configuration that requests what yarnling does not do.")
+]
+Conf = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Directory with Hadoop's *-site.xml files, or one such file.")
+]
 Application = Annotated[str, typer.Argument(metavar="APPLICATION_ID", autocompletion=complete_applications)]
 Node = Annotated[
     str,

@@ -16,16 +16,18 @@ from rich.text import Text
 from yarn.errors import YarnException
 from yarnling.chaos.notes import now_s
 from yarnling.chaos.phases import Report, ReportKind
-from yarnling.chaos.plan import Plan
+from yarnling.chaos.plan import SEED_MAX, Plan
 from yarnling.chaos.plan_file import find_plan, plan_names
+from yarnling.chaos.plan_text import plan_text
 from yarnling.chaos.runner import INTERRUPTED, Run, run_plan
-from yarnling.chaos.schedule import random_plan, schedule
+from yarnling.chaos.schedule import pinned, random_plan, schedule
 from yarnling.chaos.verdict import Verdict
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import in_line, notices, print_error, print_indented, print_json, terminal
 from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
 
-SEED_MAX = 1 << 32
+SIMULATED_RUNS = 100
+"""How many seeds a failing run suggests to try in virtual time."""
 _STYLES: dict[ReportKind, str] = {"fault": "red", "recovered": "green", "problem": "yellow", "phase": "bold"}
 _MARKS: dict[ReportKind, str] = {"fault": "x", "recovered": "+", "problem": "?", "phase": "-"}
 
@@ -46,12 +48,13 @@ def list_plans(*, as_json: bool) -> None:
     """Print the ready-made plans with their descriptions."""
     plans = [find_plan(name) for name in plan_names()]
     if as_json:
-        print_json([{"name": plan.name, "about": plan.about} for plan in plans])
+        print_json([{"name": plan.name, "about": plan.about, "only_simulated": plan.only_simulated} for plan in plans])
         return
     console = terminal()
     widest = max(len(plan.name) for plan in plans)
     for plan in plans:
-        print_indented(console, Text.assemble((f"{plan.name:<{widest}}", "bold"), "  ", in_line(plan.about)))
+        mark = " (yarnling simulate only)" if plan.only_simulated else ""
+        print_indented(console, Text.assemble((f"{plan.name:<{widest}}", "bold"), "  ", in_line(plan.about), mark))
 
 
 def run(options: ChaosOptions) -> int:
@@ -63,7 +66,7 @@ def run(options: ChaosOptions) -> int:
         if bool(options.plan) == options.is_random:
             raise YarnException("give a plan or --random (yarnling chaos --list shows the ready-made plans)")
         if options.plan:
-            find_plan(options.plan)
+            find_plan(options.plan).check_processes_have_it()
     try:
         return _run(options)
     except YarnException as error:
@@ -72,7 +75,10 @@ def run(options: ChaosOptions) -> int:
 
 
 def _run(options: ChaosOptions) -> int:
-    first = random.randrange(SEED_MAX) if options.seed is None else options.seed
+    seed = options.seed
+    if seed is None and options.plan:
+        seed = find_plan(options.plan).seed
+    first = random.randrange(SEED_MAX) if seed is None else seed
     console = notices() if options.as_json else terminal()
     runs: list[Run] = []
     for seed in range(first, first + options.runs):
@@ -144,6 +150,15 @@ def _print_summary(run: Run, options: ChaosOptions, console: Console) -> None:
     print_summary(run, _command(run, options), console, is_only=options.runs == 1)
     if run.directory is not None:
         console.print(f"Logs, events and notes: {run.directory}", soft_wrap=True)
+    if run.judgement.verdict is Verdict.FAIL and run.directory is not None:
+        console.print(f"Try it in virtual time: {_simulation(run, run.directory)}", soft_wrap=True)
+
+
+def _simulation(run: Run, directory: Path) -> str:
+    """The command that runs the same faults in virtual time with many seeds, for the rest is up to chance."""
+    plan_file = directory / "plan.yaml"
+    plan_file.write_text(plan_text(pinned(run.plan, run.seed)))
+    return f"yarnling simulate {shlex.quote(str(plan_file))} --runs {SIMULATED_RUNS} --shrink"
 
 
 def _command(run: Run, options: ChaosOptions) -> str:

@@ -26,6 +26,8 @@ def add_to(app: typer.Typer) -> None:
         ("kill-node", _kill_node),
         ("pause-node", _pause_node),
         ("resume-node", _resume_node),
+        ("partition-node", _partition_node),
+        ("heal-node", _heal_node),
         ("kill-rm", _kill_rm),
         ("restart-rm", _restart_rm),
         ("kill-master", _kill_master),
@@ -92,6 +94,16 @@ def _pause_node(node: Node, name: Name = DEFAULT_NAME, as_json: Json = False) ->
 def _resume_node(node: Node, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     """Resume a paused NodeManager."""
     _request(name, as_json, command="resume-node", node=node)
+
+
+def _partition_node(node: Node, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
+    """Cut a node off from all other processes, in a cluster of `up --network-faults`; its containers keep running."""
+    _request(name, as_json, command="partition-node", node=node)
+
+
+def _heal_node(node: Node, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
+    """Connect a partitioned node again."""
+    _request(name, as_json, command="heal-node", node=node)
 
 
 def _kill_rm(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:

@@ -19,14 +19,16 @@ from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
-from rm.scheduler.config.configuration import check_scheduler
 from wire.hadoop_xml import hadoop_keys, read_configuration
+from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Severity, refuse_if_faulty
-from yarn.settings.report import ConfigurationReport, HadoopKeys, describe
+from yarn.settings.folding import folded, general_key
+from yarn.settings.report import ConfigurationReport, HadoopKeys, KeyUnknown, describe
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import in_line, notices, print_indented, print_json, terminal
-from yarnling.cluster.configuration import definitions, replaced, with_defaults
+from yarnling.cluster.configuration import definitions, replaced, with_defaults, with_remote_logs
 from yarnling.cluster.state import find_cluster
+from yarnling.cluster.warnings import configuration_faults
 
 _TITLES = {
     "read": "Read",
@@ -54,7 +56,7 @@ def report(conf: Path | None, define: list[str], name: str | None, *, every: boo
     with reading_arguments():
         defined = definitions(define)
     configuration = with_defaults(read_configuration(conf, defined))
-    found = describe(configuration, HadoopKeys(hadoop_keys()), check_scheduler(configuration))
+    found = _described(configuration, defined)
     console = terminal()
     if as_json:
         print_json(found)
@@ -78,7 +80,7 @@ def print_key_notices(conf: str | None, settings: Mapping[str, str]) -> None:
         return
     given = read_configuration(None if conf is None else Path(conf), settings)
     configuration = with_defaults(given)
-    found = describe(configuration, HadoopKeys(hadoop_keys()), check_scheduler(configuration))
+    found = _described(configuration, settings)
     refuse_if_faulty(found.faults)
     console = notices()
     read = sum(key.key in given for key in found.read)
@@ -87,11 +89,26 @@ def print_key_notices(conf: str | None, settings: Mapping[str, str]) -> None:
     console.print(in_line(f"Configuration: {counts}{where}"))
     if own := replaced(configuration, settings):
         console.print(in_line(f"Set by the cluster itself (override with -D): {', '.join(own)}"))
-    for key in found.unknown:
+    for key, count in _unknown_kinds(found):
         nearest = f", perhaps {key.nearest}" if key.nearest else ""
-        console.print(in_line(f"unknown: {key.origin}: {key.key} = {key.value!r}{nearest}"))
-    for fault in found.faults:
-        console.print(in_line(f"warning: {fault}"))
+        more = f" (and {count - 1} more of this kind)" if count > 1 else ""
+        console.print(in_line(f"unknown: {key.origin}: {key.key} = {key.value!r}{nearest}{more}"))
+    for kind in folded(found.faults):
+        console.print(in_line(f"warning: {kind}"))
+
+
+def _described(configuration: Configuration, settings: Mapping[str, str]) -> ConfigurationReport:
+    """The report, with the faults for which a cluster would refuse the configuration; it has its own place for logs."""
+    faults = configuration_faults(with_remote_logs(configuration, settings, Path("/")))
+    return describe(configuration, HadoopKeys(hadoop_keys()), faults)
+
+
+def _unknown_kinds(found: ConfigurationReport) -> list[tuple[KeyUnknown, int]]:
+    """(the first unknown key of each kind, how many there are): a key of many queues is reported once."""
+    kinds: dict[str, list[KeyUnknown]] = {}
+    for key in found.unknown:
+        kinds.setdefault(general_key(key.key), []).append(key)
+    return [(of_kind[0], len(of_kind)) for of_kind in kinds.values()]
 
 
 def _rows(found: ConfigurationReport, *, every: bool) -> Iterator[_Row]:
@@ -137,6 +154,5 @@ def _print_row(row: _Row, console: Console) -> None:
 
 
 def _print_warnings(found: ConfigurationReport) -> None:
-    for fault in found.faults:
-        if fault.severity is Severity.WARNING:
-            notices().print(Text.assemble(("warning:", "yellow"), f" {in_line(str(fault))}"))
+    for kind in folded(fault for fault in found.faults if fault.severity is Severity.WARNING):
+        notices().print(Text.assemble(("warning:", "yellow"), f" {in_line(str(kind))}"))

@@ -7,24 +7,19 @@ direction) are escaped. The output of containers is printed unchanged, as `cat` 
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from enum import Enum
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from msgspec import Struct
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from wire.plain_json import plain
 from yarn.errors import YarnException
-from yarn.records import shown_fields
-from yarn.resource import Resource
 
 PIPE_WIDTH = 1_000_000
 """The line width that rich uses for output in a pipe: longer than any line, so that no line is wrapped."""
@@ -186,31 +181,6 @@ def print_json(value: object) -> None:
     """Print `value` as indented JSON. Raises TypeError for a value that `plain` cannot convert."""
     sys.stdout.write(f"{json.dumps(plain(value), indent=2)}\n")
     sys.stdout.flush()
-
-
-def plain(value: object) -> Any:
-    """Convert `value` for JSON: records to objects, enums to names, ids to text, resources to {type: amount}."""
-    if isinstance(value, Enum):
-        return value.name
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, Resource):
-        return value.amounts()
-    if isinstance(value, Struct):
-        return {name: plain(getattr(value, name)) for name in shown_fields(type(value))}
-    if isinstance(value, YarnException):
-        return {"exception": value.java_class, "message": value.message}
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return str(value)
-    if isinstance(value, frozenset | set):
-        return sorted(plain(entry) for entry in value)
-    if isinstance(value, tuple | list):
-        return [plain(entry) for entry in value]
-    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 # Errors

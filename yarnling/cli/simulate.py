@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-import logging
 import random
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 from rich.text import Text
 
 from yarn.errors import YarnException
-from yarnling.chaos.plan import Plan
+from yarnling.chaos.plan import SEED_MAX, Plan
 from yarnling.chaos.plan_file import find_plan
 from yarnling.chaos.schedule import random_plan
 from yarnling.chaos.verdict import Verdict
 from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.chaos import SEED_MAX
 from yarnling.cli.output import notices, print_json, terminal
 from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
-from yarnling.simulation.runner import Options, SimulatedRun, check_modelled, simulate
+from yarnling.cli.shrink import shrink_run
+from yarnling.simulation.planted.bug import PlantedBug, Planting, planted
+from yarnling.simulation.planted.catalogue import GROUPS, find_bug
+from yarnling.simulation.runner import Options, SimulatedRun, simulate
+from yarnling.simulation.silent_logs import without_logs
+from yarnling.simulation.trace_file import TraceFile
 
 
 class SimulateOptions(Struct, frozen=True):
-    """`plan`: a file or the name of a ready-made plan; "" with `is_random`. `hashed`: print the hash of the trace."""
+    """`plan`: a file or the name of a ready-made plan; "" with `is_random`. `hashed`: print the hash of the trace.
+
+    `planted_bug`: the name of the bug that is planted for the runs, or "".
+    """
 
     plan: str
     is_random: bool
@@ -35,20 +43,38 @@ class SimulateOptions(Struct, frozen=True):
     hashed: bool
     encode: bool
     as_json: bool
+    shrink_into: Path | None = None
+    """Where to write the shrunk plan of the first run that fails; None does not shrink."""
+    all_faults: bool = False
+    """Random plans also have the faults that processes do not have."""
+    planted_bug: str = ""
+    trace: Path | None = None
+    """Where to write what happens in the run."""
+
+
+def list_planted_bugs(*, as_json: bool) -> int:
+    """Print the names of all planted bugs, with what each breaks."""
+    if as_json:
+        print_json({group: {bug.name: bug.breaks for bug in bugs} for group, bugs in GROUPS.items()})
+        return 0
+    for group, bugs in GROUPS.items():
+        table = Table(group, "what it breaks", box=None)
+        for bug in bugs:
+            table.add_row(bug.name, bug.breaks)
+        terminal().print(table)
+    return 0
 
 
 def run(options: SimulateOptions) -> int:
-    """Run the plan with one seed after another; the worst verdict.
-
-    A plan with something that is not modelled is a wrong argument: nothing is run.
-    """
-    first = random.randrange(SEED_MAX) if options.seed is None else options.seed
+    """Run the plan with one seed after another; the worst verdict."""
     with reading_arguments():
         if bool(options.plan) == options.is_random:
             raise YarnException("give a plan or --random (yarnling chaos --list shows the ready-made plans)")
+        if options.trace is not None and options.runs > 1:
+            raise YarnException(f"--trace writes one run to its file: use --runs 1, not {options.runs}")
+        first = _first_seed(options)
         plans = [(seed, _plan(options, seed)) for seed in range(first, first + options.runs)]
-        for _, plan in plans:
-            check_modelled(plan)
+        bug = find_bug(options.planted_bug) if options.planted_bug else None
     runs: list[SimulatedRun] = []
     console = notices() if options.as_json else terminal()
     with _progress(notices(), is_shown=options.runs > 1 and notices().is_terminal) as progress:
@@ -56,28 +82,56 @@ def run(options: SimulateOptions) -> int:
         for seed, plan in plans:
             if options.runs == 1:
                 console.print(Text(title(plan, seed), "bold"))
-            with _quiet():
-                one = simulate(plan, seed, Options(encode=options.encode, traced=options.hashed))
+            with without_logs(), _planted(bug) as planting:
+                one = _simulated(plan, seed, options)
+            if planting is not None and not planting.count:
+                notices().print(f"seed {seed}: the code of the planted bug {options.planted_bug} did not run")
             runs.append(one)
             if not options.as_json:
                 print_summary(one, _command(one, options), console, is_only=options.runs == 1)
             progress.advance(task)
-    return _report(runs, options, console)
+    status = _report(runs, options, console)
+    if options.shrink_into is not None:
+        with without_logs(), _planted(bug):
+            _shrink_first(runs, options, console)
+    return status
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the log lines of the real services and applications, which would be mixed with the report."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(before)
+def _planted(bug: PlantedBug | None) -> AbstractContextManager[Planting | None]:
+    return planted(bug) if bug is not None else nullcontext()
+
+
+def _shrink_first(runs: list[SimulatedRun], options: SimulateOptions, console: Console) -> None:
+    failed = next((one for one in runs if one.judgement.verdict is Verdict.FAIL), None)
+    if failed is None or options.shrink_into is None:
+        return
+    shrink_run(failed, replace(_run_options(options), traced=False), options.shrink_into, console)
+
+
+def _simulated(plan: Plan, seed: int, options: SimulateOptions) -> SimulatedRun:
+    if options.trace is None:
+        return simulate(plan, seed, _run_options(options))
+    with TraceFile(options.trace, title(plan, seed)) as file:
+        watched = replace(_run_options(options), traced=True, line=file.line, observe=file.observe)
+        one = simulate(plan, seed, watched)
+        file.end(one.history)
+    return one
+
+
+def _run_options(options: SimulateOptions) -> Options:
+    return Options(encode=options.encode, traced=options.hashed)
+
+
+def _first_seed(options: SimulateOptions) -> int:
+    """The seed of the command line, that of the plan, or one at random."""
+    seed = options.seed
+    if seed is None and options.plan:
+        seed = find_plan(options.plan).seed
+    return random.randrange(SEED_MAX) if seed is None else seed
 
 
 def _plan(options: SimulateOptions, seed: int) -> Plan:
-    return random_plan(seed) if options.is_random else find_plan(options.plan)
+    return random_plan(seed, all_faults=options.all_faults) if options.is_random else find_plan(options.plan)
 
 
 def _report(runs: list[SimulatedRun], options: SimulateOptions, console: Console) -> int:
@@ -102,8 +156,9 @@ def _plain(one: SimulatedRun, options: SimulateOptions) -> dict[str, object]:
 
 def _command(one: SimulatedRun, options: SimulateOptions) -> str:
     """The command that replays exactly this run."""
-    plan = shlex.quote(options.plan) if options.plan else "--random"
-    return f"yarnling simulate {plan} --seed {one.seed}{'' if options.encode else ' --no-encode'}"
+    plan = shlex.quote(options.plan) if options.plan else f"--random{' --all-faults' if options.all_faults else ''}"
+    bug = f" --planted-bug {options.planted_bug}" if options.planted_bug else ""
+    return f"yarnling simulate {plan} --seed {one.seed}{'' if options.encode else ' --no-encode'}{bug}"
 
 
 def _progress(console: Console, *, is_shown: bool) -> Progress:

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct, field
 from rich.console import Group, RenderableType
 
+from wire.plain_json import plain
 from yarn.applications import ApplicationReport
 from yarn.nodes import DEFAULT_RACK, NodeReport
 from yarn.queues import QueueInfo
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.cli.connection import ResourceManagerDown, connect
-from yarnling.cli.output import Listing, cell, in_line, plain, print_json, terminal
+from yarnling.cli.output import Listing, cell, in_line, print_json, terminal
 from yarnling.cluster.client import Client
 from yarnling.cluster.nodes import complaints
 from yarnling.cluster.state import ClusterState, NodeEntry, find_cluster, read_state

@@ -12,6 +12,7 @@ from msgspec import Struct
 from rich.live import Live
 from rich.text import Text
 
+from wire.plain_json import plain
 from yarn.containers import ANY
 from yarn.errors import YarnException
 from yarn.nodes import NodeReport
@@ -20,7 +21,7 @@ from yarn.queues import QueueInfo
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.cli.connection import connect
 from yarnling.cli.explain import amounts, waiting
-from yarnling.cli.output import GAP, in_line, plain, print_json, shown, terminal
+from yarnling.cli.output import GAP, in_line, print_json, shown, terminal
 from yarnling.cli.status import ClusterView, queue_tree, snapshot_or_problem
 from yarnling.cluster.client import Client
 from yarnling.cluster.state import NoCluster

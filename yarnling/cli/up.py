@@ -131,7 +131,7 @@ def _print_web_address(console: Console, addresses: Mapping[str, str]) -> None:
     """Where the ResourceManager's web services are, if they are on."""
     address = addresses.get(WEBAPP_ADDRESS.key)
     if address is not None:
-        console.print(f"REST API, JMX and metrics: http://{address}/cluster", soft_wrap=True)
+        console.print(f"Web pages, REST API, JMX and metrics: http://{address}/cluster", soft_wrap=True)
 
 
 def _print_hadoop_clients(options: UpOptions, console: Console) -> None:

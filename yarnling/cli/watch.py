@@ -19,29 +19,20 @@ from rich.text import Text
 
 from wire.hadoop_xml import load_configuration
 from wire.json_records import from_json
+from wire.plain_json import plain
 from wire.watching import calls_of, sockets
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.settings.yarnling import WATCH_DIR
-from yarnling.cli.output import in_line, notices, plain, terminal
+from yarnling.cli.output import in_line, notices, terminal
 from yarnling.cluster.state import ClusterState, find_cluster
+from yarnling.timeline.heartbeats import Heartbeats
 
 RESCAN_S = 0.3
 """How often, in seconds, to look for new daemons and to check whether the cluster is still up."""
 LISTED_MAX = 3
 """How many entries of a list are shown; longer lists are shown as the number of their entries."""
 TEXT_MAX = 40
-
-HEARTBEATS = frozenset({"nodeHeartbeat", "packHeartbeat", "allocate"})
-# Fields of heartbeats that always change: measurements and counters. Changes of these alone do not make a heartbeat
-# worth showing.
-_MEASURED = {"response_id", "response_ids", "nodes", "node_id", "next_heartbeat_ms", "headroom", "reported_ms"}
-_MEASURED |= {"containers_utilization", "node_utilization", "container_token_key_id", "nm_token_key_id"}
-# Fields that describe a state: they are worth showing if they changed. All other fields are worth showing unless they
-# are empty.
-_STATE = {"containers", "health", "keep_alive_applications", "action", "progress", "cluster_nodes", "tracking_url"}
-_STATE |= {"application_priority"}
-_NOTHING: tuple[object, ...] = (None, "", [], {}, False, 0)
 
 Call = TypedDict(
     "Call",
@@ -54,6 +45,8 @@ Call = TypedDict(
         "request": object,
         "reply": object,
         "error": dict[str, str] | None,
+        "request_bytes": int,
+        "reply_bytes": int,
         "left_out_bytes": NotRequired[int],
     },
 )
@@ -117,38 +110,6 @@ def watch(name: str, wanted: Filter, count: int | None, *, as_json: bool) -> Non
         asyncio.run(_watch(state, directory, _Viewer(wanted, count, _Printer(as_json=as_json))))
     except KeyboardInterrupt:
         return
-
-
-class Heartbeats:
-    """Remembers each caller's last heartbeat, to recognise heartbeats without news."""
-
-    def __init__(self) -> None:
-        self._last: dict[tuple[str, str], object] = {}
-
-    def is_quiet(self, call: Call) -> bool:
-        """True for a heartbeat with the same content as the caller's last one.
-
-        Call this once for each call, in order.
-        """
-        records = [record for record in (call["request"], call["reply"]) if isinstance(record, dict)]
-        if call["rpc"] not in HEARTBEATS or call["error"] is not None or len(records) < 2:
-            return False
-        contents = [{key: entry for key, entry in record.items() if key not in _MEASURED} for record in records]
-        states = [
-            {key: _without_measurements(entry) for key, entry in record.items() if key in _STATE} for record in contents
-        ]
-        caller = (call["from"], call["rpc"])
-        is_same, self._last[caller] = self._last.get(caller) == states, states
-        return is_same and all(
-            entry in _NOTHING for record in contents for key, entry in record.items() if key not in _STATE
-        )
-
-
-def _without_measurements(value: object) -> object:
-    """`value` without the fields that contain measurements, at any depth."""
-    if isinstance(value, dict):
-        return {key: _without_measurements(entry) for key, entry in value.items() if key not in _MEASURED}
-    return value
 
 
 class _Viewer:

@@ -141,6 +141,7 @@ class _ClientMethods:
     update_lifetime = Remote(Client.update_lifetime)
     fail_attempt = Remote(Client.fail_attempt)
     explain = Remote(Client.explain)
+    explain_container = Remote(Client.explain_container)
     attempts = Remote(Client.attempts)
     attempt = Remote(Client.attempt)
     container = Remote(Client.container)
@@ -173,6 +174,7 @@ class _ClusterMethods:
     run = Remote(RunningCluster.run)
     submit = Remote(RunningCluster.submit)
     explain = Remote(RunningCluster.explain)
+    explain_container = Remote(RunningCluster.explain_container)
     add_nodes = Remote(RunningCluster.add_nodes)
     remove_node = Remote(RunningCluster.remove_node)
     decommission_node = Remote(RunningCluster.decommission_node)
@@ -212,6 +214,10 @@ class _ClusterView(_ClusterMethods, View[RunningCluster]):
         return self.original.configuration
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.original.warnings
+
+    @property
     def addresses(self) -> dict[str, str]:
         return self.original.addresses
 
@@ -233,6 +239,9 @@ class _ClusterView(_ClusterMethods, View[RunningCluster]):
 
     def resume_node(self, number: int) -> None:
         self.original.resume_node(number)
+
+    def has_network_fault(self, number: int) -> bool:
+        return self.original.has_network_fault(number)
 
     def _client_of(self, user: str) -> Client:
         return self.portal.call(_client_of, self.original, user)

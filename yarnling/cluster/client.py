@@ -43,7 +43,7 @@ from yarn.protocols.client import (
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest
-from yarn.protocols.inspection import ExplainRequest, Explanation
+from yarn.protocols.inspection import ContainerExplanation, ExplainContainerRequest, ExplainRequest, Explanation
 from yarn.queues import QueueInfo
 from yarn.settings import resourcemanager
 from yarn.states import (
@@ -236,6 +236,13 @@ class Client:
         takes the ResourceManager some time.
         """
         return await self._inspection.explain(ExplainRequest(as_id(ApplicationId, app_id), what_if))
+
+    async def explain_container(self, container_id: ContainerId | str) -> ContainerExplanation:
+        """Explain why a container is on its node, what a reservation waits for, and why a container was preempted.
+
+        Containers that have ended are explained as long as they are among the last of the ResourceManager.
+        """
+        return await self._inspection.explain_container(ExplainContainerRequest(as_id(ContainerId, container_id)))
 
     async def attempts(self, app_id: ApplicationId | str) -> tuple[ApplicationAttemptReport, ...]:
         return await self._rm.get_application_attempts(as_id(ApplicationId, app_id))

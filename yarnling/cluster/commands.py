@@ -47,6 +47,8 @@ class ClusterCommands:
             "pause-node": self._pause_node,
             "resume-node": self._resume_node,
             "restart-node": self._restart_node,
+            "partition-node": self._partition_node,
+            "heal-node": self._heal_node,
             "kill-rm": self._kill_rm,
             "restart-rm": self._restart_rm,
             "kill-master": self._kill_master,
@@ -117,11 +119,7 @@ class ClusterCommands:
             if _is_paused(node):
                 raise InvalidArgumentException(f"{node.name} is already paused (resume-node {node.place.number})")
             self._cluster.pause_node(node.place.number)
-        after_s = resourcemanager.NM_EXPIRY_INTERVAL.of(self._cluster.configuration) / 1000
-        return _answer(
-            f"{node.name} is paused; the ResourceManager will declare it LOST after {after_s:g} s without a heartbeat.",
-            **_facts(node),
-        )
+        return _answer(f"{node.name} is paused; {self._until_lost()}.", **_facts(node))
 
     async def _resume_node(self, arguments: _Arguments, report: Report) -> Answer:
         node = self._living(arguments)
@@ -130,6 +128,32 @@ class ClusterCommands:
                 raise InvalidArgumentException(f"{node.name} is not paused (pause-node {node.place.number} does that)")
             self._cluster.resume_node(node.place.number)
         return _answer(f"{node.name} is running again.", **_facts(node))
+
+    async def _partition_node(self, arguments: _Arguments, report: Report) -> Answer:
+        node = self._living(arguments)
+        number = node.place.number
+        with self._exclusively(node.name, "partition-node"):
+            if self._cluster.has_network_fault(number):
+                raise InvalidArgumentException(f"{node.name} is already partitioned (heal-node {number})")
+            await self._cluster.partition_node(number)
+        return _answer(
+            f"{node.name} is cut off from all other processes; {self._until_lost()}. "
+            f"Connect it again: heal-node {number}.",
+            **_facts(node),
+        )
+
+    async def _heal_node(self, arguments: _Arguments, report: Report) -> Answer:
+        node = self._node(arguments)
+        number = node.place.number
+        with self._exclusively(node.name, "heal-node"):
+            if not self._cluster.has_network_fault(number):
+                raise InvalidArgumentException(f"{node.name} is not partitioned (partition-node {number} does that)")
+            await self._cluster.heal_node(number)
+        return _answer(f"{node.name} is connected again.", **_facts(node))
+
+    def _until_lost(self) -> str:
+        after_s = resourcemanager.NM_EXPIRY_INTERVAL.of(self._cluster.configuration) / 1000
+        return f"the ResourceManager will declare it LOST after {after_s:g} s without a heartbeat"
 
     async def _restart_node(self, arguments: _Arguments, report: Report) -> Answer:
         node = self._node(arguments)

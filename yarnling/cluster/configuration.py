@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from rm.scheduler.config.configuration import check_scheduler
 from wire.hadoop_xml import hadoop_keys, read_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
-from yarn.settings import check_settings, logs, nodemanager, resourcemanager, with_further, yarnling
+from yarn.settings import logs, nodemanager, resourcemanager, yarnling
 from yarn.settings.kinds import AddressSetting
 from yarn.settings.registry import setting_of
 from yarn.settings.report import HadoopKeys, KeyUnknown, describe
 from yarnling.cluster.directory import REMOTE_LOGS, STATE_STORE, ClusterDirectory, NodePlace
+from yarnling.cluster.warnings import configuration_faults
 
 ORIGIN = "LocalCluster"
 """The origin of values that the cluster chooses itself."""
@@ -90,7 +90,7 @@ def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[
     # The directory is not known yet, but what the files say must not be checked: it may be in HDFS.
     conf = with_remote_logs(conf, settings, Path("/"))
     conf = conf.overridden({key: value for key, value in sizes.items() if key not in settings}, ORIGIN)
-    refuse_if_faulty([*with_further(check_settings(conf), check_scheduler(conf)), *_emulation_faults(conf)])
+    refuse_if_faulty([*configuration_faults(conf), *_emulation_faults(conf)])
     return conf
 
 

@@ -39,6 +39,11 @@ class ContainerLog(Struct, frozen=True):
         return self.path.name
 
     @property
+    def log_dir(self) -> Path:
+        """The log directory of the node, which has a directory for each application."""
+        return self.path.parents[2]
+
+    @property
     def size(self) -> int:
         """Its length in bytes now; it may grow."""
         return self.path.stat().st_size

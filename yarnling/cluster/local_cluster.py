@@ -51,7 +51,8 @@ class ClusterOptions(Struct, frozen=True):
     `routes`: other routes between the processes; not with `pack`. `hadoop_classpath`: with `hadoop=True`, where AMs of
     MapReduce and other programs find Hadoop's jars, for example "/opt/hadoop/*"; Spark and Flink bring their own.
     `web_port`: the first port tried for the web services (yarn.yarnling.web.enabled); 0: any free one. `name` is the
-    cluster's name in the error that another cluster reports if the directory is in use.
+    cluster's name in the error that another cluster reports if the directory is in use. `log_warnings`: log the
+    configuration's warnings, which are also in the cluster's `warnings`.
     """
 
     racks: int = 1
@@ -65,6 +66,7 @@ class ClusterOptions(Struct, frozen=True):
     hadoop_classpath: str | None = None
     web_port: int = 0
     name: str = ""
+    log_warnings: bool = True
 
 
 class LocalCluster(RunningCluster):
@@ -171,6 +173,9 @@ class LocalCluster(RunningCluster):
     async def _start(self) -> None:
         path = self._options.directory
         self._daemons.open(None if path is None else Path(path), discard_state=self._options.discard_state)
+        if self._options.log_warnings:
+            for sentence in self.warnings:
+                _logger.warning("configuration: %s", sentence)
         if self._options.network_faults:
             self._add_network()
         await self._daemons.start_rm()

@@ -130,6 +130,10 @@ class Network:
         for name in names:
             self.links[name].inject(key, fault)
 
+    def has_fault(self, key: int) -> bool:
+        """True if a fault was injected with this key and not removed."""
+        return any(link.has_fault(key) for link in self.links.values())
+
     def remove(self, key: int) -> None:
         for link in self.links.values():
             link.remove(key)
@@ -198,6 +202,9 @@ class Link:
         self._apply()
         if fault.reset:
             self.reset_connections()
+
+    def has_fault(self, key: int) -> bool:
+        return key in self._faults
 
     def remove(self, key: int) -> None:
         """Remove a fault; a no-op if the link does not have it."""

@@ -15,7 +15,7 @@ from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId, ContainerId, as_id
 from yarn.java.values import INT_MAX
 from yarn.nodes import NodeReport
-from yarn.protocols.inspection import Explanation
+from yarn.protocols.inspection import ContainerExplanation, Explanation
 from yarn.settings import resourcemanager, scaled
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.cluster import conditions, hadoop_clients
@@ -30,6 +30,7 @@ from yarnling.cluster.network import Network, NetworkFault
 from yarnling.cluster.nodes import ExcludedHosts, Node, Report, decommission
 from yarnling.cluster.processes import kill
 from yarnling.cluster.unmanaged_am import NAME, UnmanagedAM, unmanaged_am
+from yarnling.cluster.warnings import configuration_warnings
 
 T = TypeVar("T")
 
@@ -77,6 +78,10 @@ class RunningCluster:
         explanations = [await self.client.explain(app_id) for app_id in live]
         return tuple(explanation for explanation in explanations if explanation.asks)
 
+    async def explain_container(self, container_id: ContainerId | str) -> ContainerExplanation:
+        """Explain why a container is on its node, or was preempted; see `Client.explain_container`."""
+        return await self.client.explain_container(container_id)
+
     def unmanaged_am(
         self, queue: str = "default", *, name: str = NAME, user: str = ""
     ) -> AbstractAsyncContextManager[UnmanagedAM]:
@@ -116,6 +121,11 @@ class RunningCluster:
     def configuration(self) -> Configuration:
         """The configuration that all daemons share; `fast` has been applied to its intervals."""
         return scaled(self._daemons.configuration)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What yarnling does not do of what the configuration requests, and what is probably a mistake in it."""
+        return configuration_warnings(self._daemons.configuration)
 
     @property
     def hadoop_environment(self) -> dict[str, str]:
@@ -239,6 +249,10 @@ class RunningCluster:
         """Undo `partition_node` and `slow_node`; a no-op for a node without such a fault."""
         self._network_of(number).remove(number)
 
+    def has_network_fault(self, number: int) -> bool:
+        """True after `partition_node` or `slow_node`, until `heal_node`. Raises InvalidArgumentException like them."""
+        return self._network_of(number).has_fault(number)
+
     async def restart_node(self, number: int) -> Node:
         """Start a NodeManager that has ended, on the same host and directories."""
         node = self.node(number)
@@ -338,6 +352,6 @@ class RunningCluster:
         if self._network is None:
             raise InvalidArgumentException(
                 f"{node.name}: its connections are direct, so network faults cannot be injected "
-                "(start the cluster with options=ClusterOptions(network_faults=True))"
+                "(start the cluster with options=ClusterOptions(network_faults=True), or yarnling up --network-faults)"
             )
         return self._network

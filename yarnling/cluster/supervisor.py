@@ -75,6 +75,7 @@ class UpOptions(Struct, frozen=True):
     hadoop: bool = False
     hadoop_classpath: str | None = None
     web: bool = True
+    network_faults: bool = False
 
     def cluster(self) -> LocalCluster:
         return LocalCluster(
@@ -82,7 +83,12 @@ class UpOptions(Struct, frozen=True):
             memory_mb=self.memory_mb,
             vcores=self.vcores,
             conf=self.conf,
-            settings={yarnling.WEB_ENABLED.key: "true" if self.web else "false"} | self.settings,
+            settings={
+                yarnling.WEB_ENABLED.key: "true" if self.web else "false",
+                yarnling.CONTROL_SOCKET.key: str(control_path(self.name)),
+                yarnling.NETWORK_FAULTS.key: "true" if self.network_faults else "false",
+                **self.settings,
+            },
             fast=self.fast,
             hadoop=self.hadoop,
             options=ClusterOptions(
@@ -94,6 +100,8 @@ class UpOptions(Struct, frozen=True):
                 name=self.name,
                 emulated=False if self.emulated is None else self.emulated,
                 hadoop_classpath=self.hadoop_classpath,
+                log_warnings=False,
+                network_faults=self.network_faults,
             ),
         )
 

@@ -1,20 +1,15 @@
-"""An ApplicationMaster's process in a simulation: a real application, with the cores of the real clients.
-
-It connects them as am.programs.application_master does: events of the RM and the NMs go to Reconciliation and to the
-application, and the application's actions to AMRMClientCore and ContainerStarts.
-"""
+"""An ApplicationMaster's process in a simulation: the cores of a real AM and of its clients for the RM and the NMs."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias, assert_never
+from typing import Protocol, TypeAlias, assert_never
 
 from msgspec import Struct
 
 from am.core.actions import (
-    Action,
     Application,
     ChangeBlacklist,
     Finish,
@@ -44,6 +39,14 @@ from am.core.am_rm_client_core import (
     UseToken,
 )
 from am.core.am_rm_client_state import AMRMClientState
+from am.core.application_master import (
+    AbandonLaunch,
+    ApplicationMasterCore,
+    ApplicationMasterEffect,
+    ApplicationMasterEvent,
+    MarkedLost,
+)
+from am.core.client_invariants import CheckedAMRMClientCore
 from am.core.container_starts import (
     ContainerFound,
     ContainerStarts,
@@ -58,19 +61,10 @@ from am.core.container_starts import (
     StartsFailed,
     StartWanted,
 )
-from am.core.events import ContainersCompleted, ContainerStarted, ContainerStartFailed, Event
-from am.core.invariants import CheckedAMRMClientState, CheckedReconciliation
-from am.core.reconciliation import (
-    MarkLost,
-    NodeAnswered,
-    NodeUnreachable,
-    QueryNode,
-    Reconciliation,
-    ReconciliationEffect,
-    ReconciliationEvent,
-    StopOrphan,
-)
-from am.programs.application_master import ANSWER_TIMEOUT_EXPIRIES, EXIT_CRASH
+from am.core.events import ContainerStarted, ContainerStartFailed, HeartbeatDone
+from am.core.invariants import CheckedAMRMClientState, CheckedContainerStarts
+from am.core.reconciliation import MarkLost, NodeAnswered, NodeUnreachable, QueryNode, StopOrphan
+from am.programs.application_master import EXIT_CRASH
 from nm.core.effects import LaunchContainer
 from wire.credentials import Credentials
 from wire.protocols.container_management import ContainerManagementProtocol
@@ -80,7 +74,7 @@ from wire.topology import Topology
 from yarn.configuration import Configuration
 from yarn.containers import AMRM_KIND, Token
 from yarn.errors import InvalidToken, YarnException
-from yarn.ids import ContainerId, NodeId
+from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
 from yarn.machine import StateChanged, Tick, Warn
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
@@ -92,6 +86,7 @@ from yarn.protocols.master import (
     FinishApplicationMasterRequest,
     RegisterApplicationMasterRequest,
 )
+from yarn.resource import NONE
 from yarn.settings.resourcemanager import (
     AM_HEARTBEAT_INTERVAL,
     CONNECT_MAX_WAIT,
@@ -101,7 +96,7 @@ from yarn.settings.resourcemanager import (
 )
 from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarnling.simulation.engine import Engine, Rank
-from yarnling.simulation.network import Endpoint, Network
+from yarnling.simulation.network import Endpoint, Network, UnderWay
 from yarnling.simulation.process import Alarm, Process
 from yarnling.simulation.trace import Trace
 
@@ -134,6 +129,16 @@ class AMSettings(Struct, frozen=True):
         )
 
 
+class QuietHeartbeats(Protocol):
+    """Leaves out heartbeats that would change nothing."""
+
+    def leave_out(self, am: ApplicationMasterProcess) -> None:
+        """Its heartbeats are quiet: leave out the next ones, if that changes nothing."""
+
+    def resume(self, am: ApplicationMasterProcess) -> None:
+        """Something is about to happen to the AM: it sends its heartbeats again."""
+
+
 class ApplicationMasterProcess(Process):
     """One attempt's AM in its container on machine `number`. `ended` gets its exit code, unless it is killed."""
 
@@ -151,8 +156,9 @@ class ApplicationMasterProcess(Process):
         node_link: NodeLink,
         ended: Callable[[int], None],
         trace: Trace | None,
+        lane: int = 0,
     ) -> None:
-        super().__init__(engine, f"am {launch.container_id}", number)
+        super().__init__(engine, f"am {launch.container_id}", number, lane)
         self._network = network
         self._launch_effect = launch
         self._make_application = make_application
@@ -162,14 +168,15 @@ class ApplicationMasterProcess(Process):
         self._node_link = node_link
         self._ended = ended
         self._trace = trace
-        self._token: Token | None = None
-        self._is_over = False
+        self.token: Token | None = None
         self._exit_code = EXIT_CRASH
         self._client_events: deque[ClientEvent] = deque()
         self._is_in_client = False
         self._starts: dict[NodeId, tuple[ContainerStarts, Alarm]] = {}
         self._launches: dict[int, tuple[ContainerId, NodeId]] = {}
         self._numbers = 0
+        self.quiet_heartbeats: QuietHeartbeats | None = None
+        self._under_way: UnderWay | None = None
         self.boot()
         self.after(START_MS, Rank.CONTAINER, self._main)
 
@@ -177,51 +184,83 @@ class ApplicationMasterProcess(Process):
         """The container has ended."""
         self.exit()
 
+    # Heartbeats that are left out (yarnling.simulation.quiet_am_heartbeats)
+
+    @property
+    def scheduler_link(self) -> str:
+        return f"scheduler-{self.number}"
+
+    @property
+    def attempt_id(self) -> ApplicationAttemptId:
+        return self._launch_effect.container_id.attempt_id
+
+    def pause(self) -> None:
+        self._resume()
+        super().pause()
+
+    def _maybe_leave_out(self) -> None:
+        quiet = self.quiet_heartbeats
+        if quiet is not None and self.is_up and not self._heeds_heartbeats and self._client.is_quiet:
+            quiet.leave_out(self)
+
+    def _resume(self) -> None:
+        if self.quiet_heartbeats is not None:
+            self.quiet_heartbeats.resume(self)
+
+    def pause_heartbeats(self) -> tuple[int, AllocateRequest]:
+        """Send no heartbeats; returns when the next one was due, and what it would have been."""
+        return self._client.pause_heartbeats()
+
+    def resume_heartbeats(self, count: int, due_ms: int, under_way: UnderWay | None) -> None:
+        """Be as after `count` quiet heartbeats; the next one is due at `due_ms`, or is `under_way` since then."""
+        self._client.resume_heartbeats(count, due_ms)
+        if under_way is not None:
+            self._under_way = under_way
+            for effect in self._client.handle(Tick(), due_ms):
+                self._carry_out_call(effect)
+            self._under_way = None
+        self._client_alarm.set()
+
     def _main(self) -> None:
-        self._token = Credentials.from_bytes(self._launch_effect.tokens).token_of_kind(AMRM_KIND)
-        self._application = self._make_application()
+        self.token = Credentials.from_bytes(self._launch_effect.tokens).token_of_kind(AMRM_KIND)
+        application = self._make_application()
+        self._heeds_heartbeats = application.heeds_heartbeats
         is_checked = self._settings.check_invariants
         self._state = (CheckedAMRMClientState if is_checked else AMRMClientState)(self._topology.rack_of)
-        self._client = AMRMClientCore(
+        self._client = (CheckedAMRMClientCore if is_checked else AMRMClientCore)(
             self._state,
             heartbeat_interval_ms=self._settings.heartbeat_interval_ms,
             silence_max_ms=self._settings.silence_max_ms,
-            progress=self._application.progress,
+            progress=application.progress,
         )
         self._client_alarm = Alarm(self, self._client.next_deadline_ms, lambda: self._to_client(Tick()))
-        kind = CheckedReconciliation if is_checked else Reconciliation
-        self._reconciliation = kind(self._settings.node_expiry_ms)
-        self._reconciliation_alarm = Alarm(
-            self, self._reconciliation.next_deadline_ms, lambda: self._to_reconciliation(Tick())
-        )
+        self._core = ApplicationMasterCore(application, self._settings.node_expiry_ms, check_invariants=is_checked)
+        self._alarm = Alarm(self, self._core.next_deadline_ms, lambda: self._handle(Tick()))
         self._to_client(Register(RegisterApplicationMasterRequest(self.name)))
 
     def _end(self, exit_code: int) -> None:
-        self._is_over = True
         self.exit()
         self._ended(exit_code)
 
     # The application
 
-    def _deliver(self, event: Event) -> None:
-        """An event of the RM or of an NM."""
-        self._to_reconciliation(event)
-        self._to_application(event)
+    def _handle(self, event: ApplicationMasterEvent) -> None:
+        """An event of the RM or of an NM, an answer to a query, or a deadline."""
+        self._resume()
+        effects = self._core.handle(event, self.engine.now_ms)
+        if self._trace is not None:
+            self._trace.note(self.engine.now_ms, self.name, event, effects)
+        self._alarm.set()
+        for effect in effects:
+            self._carry_out(effect)
         self._handle_client_events()
 
-    def _to_application(self, event: Event) -> None:
-        if self._is_over:
-            return
-        if isinstance(event, ContainersCompleted):
-            self._abandon_launches({status.container_id for status in event.statuses})
-        actions = self._application.handle(event, self.engine.now_ms)
-        if self._trace is not None:
-            self._trace.note(self.engine.now_ms, self.name, event, actions)
-        for action in actions:
-            self._carry_out(action)
+    def wake(self) -> None:
+        """Have the application look at the time, as it does at heartbeats."""
+        self._handle(HeartbeatDone(NONE, 0))
 
-    def _carry_out(self, action: Action) -> None:
-        match action:
+    def _carry_out(self, effect: ApplicationMasterEffect) -> None:
+        match effect:
             case RequestContainer(request):
                 self._state.add_request(request)
                 if self._client.awaits_requests:
@@ -233,18 +272,24 @@ class ApplicationMasterProcess(Process):
             case ChangeBlacklist(additions, removals):
                 self._state.change_blacklist(additions, removals)
             case Launch():
-                self._launch(action)
-            case StopContainer(container_id, node_id):
+                self._launch(effect)
+            case AbandonLaunch(container_id):
+                self._abandon_launch(container_id)
+            case StopContainer(container_id, node_id) | StopOrphan(container_id, node_id):
                 self._stop(container_id, node_id)
+            case QueryNode():
+                self._query(effect)
+            case MarkLost(statuses, release):
+                self._handle(MarkedLost(tuple(self._state.mark_lost(statuses, release=release))))
             case Finish(final_status, diagnostics, exit_code):
-                self._is_over, self._exit_code = True, exit_code
+                self._exit_code = exit_code
                 self._client_events.append(Unregister(FinishApplicationMasterRequest(final_status, diagnostics)))
             case Leave(_, exit_code):
                 self._end(exit_code)
             case StateChanged():
                 pass
             case _:
-                assert_never(action)
+                assert_never(effect)
 
     # The RM (am.client.am_rm_client)
 
@@ -270,9 +315,9 @@ class ApplicationMasterProcess(Process):
             case SendCall(call, request):
                 self._call(call, request)
             case UseToken(token):
-                self._token = token
+                self.token = token
             case Deliver(event):
-                self._deliver(event)
+                self._handle(event)
             case RegistrationFailed() | UnregisterFailed():
                 self._end(EXIT_CRASH)
             case Unregistered():
@@ -288,14 +333,16 @@ class ApplicationMasterProcess(Process):
                 self._to_client(CallFailed(call, outcome))
             else:
                 self._to_client(CallAnswered(call, outcome))
+                self._maybe_leave_out()
 
         send = partial(
             self._network.call,
             self,
-            f"scheduler-{self.number}",
+            self.scheduler_link,
             self._resource_manager,
-            token=self._token,
+            token=self.token,
             retry=self._settings.rm_retry,
+            under_way=self._under_way,
         )
         match request:
             case RegisterApplicationMasterRequest():
@@ -316,24 +363,24 @@ class ApplicationMasterProcess(Process):
             problem = InvalidToken(f"{container.id} has no container token")
         if problem is not None or container.token is None:
             failed = ContainerStartFailed(container.id, str(problem))
-            self.after(0, Rank.TIMER, partial(self._deliver, failed))
+            self.after(0, Rank.TIMER, partial(self._handle, failed))
             return
         self._numbers += 1
         self._launches[self._numbers] = (container.id, container.node_id)
         request = StartContainerRequest(launch.launch_context, container.token)
         self._to_starts(container.node_id, StartWanted(self._numbers, container.id, request))
 
-    def _abandon_launches(self, ended: set[ContainerId]) -> None:
-        """An unanswered start would be repeated, and a restarted NM, which does not know of it, would run it."""
-        for number, (container_id, node_id) in list(self._launches.items()):
-            if container_id in ended:
+    def _abandon_launch(self, container_id: ContainerId) -> None:
+        for number, (launched, node_id) in list(self._launches.items()):
+            if launched == container_id:
                 del self._launches[number]
                 self._to_starts(node_id, StartAbandoned(number))
 
     def _to_starts(self, node_id: NodeId, event: StartEvent) -> None:
         if node_id not in self._starts:
             retry = self._settings.nm_retry
-            core = ContainerStarts(retry.max_wait_ms, retry.interval_ms)
+            make = CheckedContainerStarts if self._settings.check_invariants else ContainerStarts
+            core = make(retry.max_wait_ms, retry.interval_ms)
             ring = partial(self._to_starts, node_id, Tick())
             self._starts[node_id] = (core, Alarm(self, core.next_deadline_ms, ring))
         core, alarm = self._starts[node_id]
@@ -352,7 +399,7 @@ class ApplicationMasterProcess(Process):
                 launched = self._launches.pop(number, None)
                 if launched is not None:
                     event = ContainerStarted(launched[0])
-                    self._deliver(event if error is None else ContainerStartFailed(launched[0], str(error)))
+                    self._handle(event if error is None else ContainerStartFailed(launched[0], str(error)))
             case _:
                 assert_never(effect)
 
@@ -395,35 +442,13 @@ class ApplicationMasterProcess(Process):
             retry=self._settings.nm_retry,
         )
 
-    # Reconciliation
-
-    def _to_reconciliation(self, event: ReconciliationEvent) -> None:
-        effects = self._reconciliation.handle(event, self.engine.now_ms)
-        self._reconciliation_alarm.set()
-        for effect in effects:
-            self._carry_out_query(effect)
-
-    def _carry_out_query(self, effect: ReconciliationEffect) -> None:
-        match effect:
-            case QueryNode():
-                self._query(effect)
-            case StopOrphan(container_id, node_id):
-                self._stop(container_id, node_id)
-            case MarkLost(statuses, release):
-                # Not to Reconciliation: it keeps watching what was given up.
-                for event in self._state.mark_lost(statuses, release=release):
-                    self._to_application(event)
-                self._handle_client_events()
-            case _:
-                assert_never(effect)
-
     def _query(self, query: QueryNode) -> None:
         is_over: list[bool] = []
 
         def over(event: NodeAnswered | NodeUnreachable) -> None:
             if not is_over:
                 is_over.append(True)
-                self._to_reconciliation(event)
+                self._handle(event)
 
         def done(outcome: GetContainerStatusesResponse | YarnException) -> None:
             if isinstance(outcome, YarnException):
@@ -431,6 +456,5 @@ class ApplicationMasterProcess(Process):
             else:
                 over(NodeAnswered(query.node_id, query.container_ids, outcome.statuses))
 
-        timeout_ms = round(self._settings.node_expiry_ms * ANSWER_TIMEOUT_EXPIRIES)
-        self.after(timeout_ms, Rank.TIMER, partial(over, NodeUnreachable(query.node_id)))
+        self.after(self._core.answer_timeout_ms, Rank.TIMER, partial(over, NodeUnreachable(query.node_id)))
         self._to_node(query.node_id)(ContainerManagementProtocol.get_container_statuses, query.container_ids, done)

@@ -1,10 +1,11 @@
-"""The client of a simulated run: submits the work of a plan, and kills at the end what never ends by itself.
+"""The clients of a simulated run: they submit applications, and those of a plan kill at the end what never ends.
 
-It calls as yarnling.chaos.workload does: without an answer, the same submission is sent again.
+They call as yarnling.chaos.workload does: without an answer, the same submission is sent again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from msgspec.structs import replace
@@ -32,47 +33,86 @@ USER = "yarn"
 """Who submits what a plan names no user for."""
 
 
-class Client(Process):
+ContextOf = Callable[[ApplicationId], ApplicationSubmissionContext]
+Submitted = Callable[[ApplicationId, YarnException | None], None]
+"""Called with the answer to a submission: None, or why it was refused."""
+
+
+class Submitter(Process):
     """The clients of all users. `unfinished`: submissions that are not answered yet."""
 
-    def __init__(self, cluster: SimulatedCluster, history: History) -> None:
+    def __init__(self, cluster: SimulatedCluster) -> None:
         super().__init__(cluster.engine, "client", NUMBER)
         self.unfinished = 0
-        self._cluster = cluster
-        self._history = history
-        self._retry = RetryPolicy.read(cluster.conf)
+        self.cluster = cluster
+        self.retry = RetryPolicy.read(cluster.conf)
         self.boot()
+
+    def submit_after(self, delay_ms: int, user: str, context_of: ContextOf, done: Submitted) -> None:
+        """Submit an application `delay_ms` from now; `context_of` makes its description once it has an id."""
+        self.unfinished += 1
+        self.after(delay_ms, Rank.CLIENT, partial(self._submit, user, context_of, done))
+
+    def _submit(self, user: str, context_of: ContextOf, submitted: Submitted) -> None:
+        def done(outcome: GetNewApplicationResponse | YarnException) -> None:
+            if isinstance(outcome, GetNewApplicationResponse):
+                self._send(context_of(outcome.application_id), user, submitted)
+            else:
+                self.after(RETRY_MS, Rank.CLIENT, partial(self._submit, user, context_of, submitted))
+
+        self.cluster.network.call(
+            self,
+            "clients",
+            self.cluster.rm.served,
+            ApplicationClientProtocol.get_new_application,
+            None,
+            done,
+            user=user,
+            token=self.cluster.client_token,
+            retry=self.retry,
+        )
+
+    def _send(self, context: ApplicationSubmissionContext, user: str, submitted: Submitted) -> None:
+        def done(outcome: YarnException | None) -> None:
+            if isinstance(outcome, ServerUnavailable):
+                self.after(RETRY_MS, Rank.CLIENT, partial(self._send, context, user, submitted))
+                return
+            self.unfinished -= 1
+            submitted(context.application_id, outcome)
+
+        self.cluster.network.call(
+            self,
+            "clients",
+            self.cluster.rm.served,
+            ApplicationClientProtocol.submit_application,
+            context,
+            done,
+            user=user,
+            token=self.cluster.client_token,
+            retry=self.retry,
+        )
+
+
+class Client(Submitter):
+    """The clients of a plan."""
+
+    def __init__(self, cluster: SimulatedCluster, history: History) -> None:
+        super().__init__(cluster)
+        self._history = history
+        self._positions: dict[ApplicationId, int] = {}
 
     def submit_all(self, works: tuple[WorkPlan, ...]) -> None:
         """Submit the applications of all entries, each at its time."""
         for number, work in enumerate(works):
             for index in range(work.applications):
-                self.unfinished += 1
                 at_ms = round(1000 * (work.at + index * work.every))
                 user = work.users[index % len(work.users)] or USER
-                self.after(at_ms, Rank.CLIENT, partial(self._submit, number, work, user, self.engine.now_ms + at_ms))
+                self.submit_after(at_ms, user, partial(self._described, number, work, user), self._answered)
 
-    def _submit(self, number: int, work: WorkPlan, user: str, started_ms: int) -> None:
-        def done(outcome: GetNewApplicationResponse | YarnException) -> None:
-            if isinstance(outcome, GetNewApplicationResponse):
-                self._submit_as(outcome.application_id, number, work, user)
-            else:
-                self.after(RETRY_MS, Rank.CLIENT, partial(self._submit, number, work, user, started_ms))
-
-        self._cluster.network.call(
-            self,
-            "clients",
-            self._cluster.rm.served,
-            ApplicationClientProtocol.get_new_application,
-            None,
-            done,
-            user=user,
-            token=self._cluster.client_token,
-            retry=self._retry,
-        )
-
-    def _submit_as(self, application_id: ApplicationId, number: int, work: WorkPlan, user: str) -> None:
-        cluster = self._cluster
+    def _described(
+        self, number: int, work: WorkPlan, user: str, application_id: ApplicationId
+    ) -> ApplicationSubmissionContext:
+        cluster = self.cluster
         cluster.works[application_id] = RunningWork.make(number, work, application_id, cluster.directory)
         submitted = SubmittedApplication(
             application_id,
@@ -83,8 +123,9 @@ class Client(Process):
             may_fail=work.may_fail,
             keep_containers=work.keep_containers,
         )
+        self._positions[application_id] = len(self._history.submissions)
         self._history.submissions.append(submitted)
-        context = ApplicationSubmissionContext(
+        return ApplicationSubmissionContext(
             application_id,
             ContainerLaunchContext((AM_RULE,)),
             SIZE,
@@ -92,31 +133,14 @@ class Client(Process):
             max_app_attempts=work.attempts,
             keep_containers_across_attempts=work.keep_containers,
         )
-        self._send(len(self._history.submissions) - 1, context, user)
 
-    def _send(self, index: int, context: ApplicationSubmissionContext, user: str) -> None:
-        def done(outcome: YarnException | None) -> None:
-            submitted = self._history.submissions[index]
-            if isinstance(outcome, ServerUnavailable):
-                self.after(RETRY_MS, Rank.CLIENT, partial(self._send, index, context, user))
-                return
-            self.unfinished -= 1
-            if isinstance(outcome, YarnException):
-                self._history.submissions[index] = replace(submitted, refusal=outcome.message)
-            else:
-                self._history.submissions[index] = replace(submitted, acknowledged_s=self.engine.elapsed_s)
-
-        self._cluster.network.call(
-            self,
-            "clients",
-            self._cluster.rm.served,
-            ApplicationClientProtocol.submit_application,
-            context,
-            done,
-            user=user,
-            token=self._cluster.client_token,
-            retry=self._retry,
-        )
+    def _answered(self, application_id: ApplicationId, refusal: YarnException | None) -> None:
+        index = self._positions[application_id]
+        submitted = self._history.submissions[index]
+        if refusal is None:
+            self._history.submissions[index] = replace(submitted, acknowledged_s=self.engine.elapsed_s)
+        else:
+            self._history.submissions[index] = replace(submitted, refusal=refusal.message)
 
     def kill(self, application_id: ApplicationId, user: str) -> None:
         """Kill an application; repeated until it is killed."""
@@ -125,14 +149,14 @@ class Client(Process):
             if not (isinstance(outcome, KillApplicationResponse) and outcome.is_kill_completed):
                 self.after(RETRY_MS, Rank.CLIENT, partial(self.kill, application_id, user))
 
-        self._cluster.network.call(
+        self.cluster.network.call(
             self,
             "clients",
-            self._cluster.rm.served,
+            self.cluster.rm.served,
             ApplicationClientProtocol.force_kill_application,
             KillApplicationRequest(application_id, "Killed at the end of the chaos run."),
             done,
             user=user,
-            token=self._cluster.client_token,
-            retry=self._retry,
+            token=self.cluster.client_token,
+            retry=self.retry,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from am.core.actions import Application
 from nm.core.effects import LaunchContainer
 from nm.core.emulation import EmulationTable
 from nm.core.settings import NodeFacts, core_settings
+from rm.core.effects import Preempted
 from rm.core.events import RefreshNodes
 from rm.core.host_lists import HostLists
 from rm.core.reports.applications import application_state
@@ -25,15 +27,18 @@ from yarn.settings import nodemanager, resourcemanager
 from yarn.states import DecommissionType
 from yarnling.chaos.history import History, Role
 from yarnling.simulation.application_master import AMSettings, ApplicationMasterProcess
+from yarnling.simulation.conditions import USUAL, Conditions
 from yarnling.simulation.engine import Action, Engine, Rank
 from yarnling.simulation.machine import Machine, Program
 from yarnling.simulation.mapreduce import TASK_RULE, SimulatedTask
-from yarnling.simulation.network import USUAL, Conditions, Endpoint, Network
+from yarnling.simulation.network import Endpoint, Network
 from yarnling.simulation.process import run
+from yarnling.simulation.quiet_heartbeats import QuietHeartbeats, leave_out_quiet
 from yarnling.simulation.recorder import Recorder
 from yarnling.simulation.resource_manager import ResourceManagerProcess
 from yarnling.simulation.trace import Trace
 from yarnling.simulation.workload import AM_RULE, WORKER_RULE, RunningWork, Worker
+from yarnling.workload.model import WorkloadNode
 
 DAEMON_START_MS = 300
 """From the start of a daemon's process to its first step."""
@@ -45,7 +50,13 @@ class ClusterShape(Struct, frozen=True):
     nodes: int
     racks: int = 1
     resource: Resource = Resource(8192, 8)
-    same_ports: bool = True
+
+    def machines(self) -> tuple[WorkloadNode, ...]:
+        """The machines, each with its host, its size and its rack."""
+        return tuple(
+            WorkloadNode(f"n{number:05}", self.resource, f"/rack-{(number - 1) % self.racks + 1}")
+            for number in range(1, self.nodes + 1)
+        )
 
 
 class InvariantBroken(Exception):
@@ -53,19 +64,24 @@ class InvariantBroken(Exception):
 
 
 class SimulatedCluster:
-    """The hosts of one run. Nothing has started until `start`. `directory`: for the files of map-reduce jobs."""
+    """The hosts of one run. Nothing has started until `start`. `directory`: for the files of map-reduce jobs.
+
+    `all_heartbeats`: False leaves out those that would change nothing, and needs steady `conditions`.
+    """
 
     def __init__(
         self,
         engine: Engine,
         conf: Configuration,
-        shape: ClusterShape,
+        machines: Sequence[WorkloadNode],
         table: EmulationTable,
         history: History,
         *,
         directory: Path,
+        same_ports: bool = True,
         conditions: Conditions = USUAL,
         encode: bool = True,
+        all_heartbeats: bool = True,
         trace: Trace | None = None,
     ) -> None:
         self.engine = engine
@@ -76,13 +92,13 @@ class SimulatedCluster:
         self.works: dict[ApplicationId, RunningWork] = {}
         self.masters: dict[ContainerId, ApplicationMasterProcess] = {}
         self.leaving: set[int] = set()
+        self._masters_started = 0
         self._trace = trace
-        self._am_settings = AMSettings.read(conf)
+        self.am_settings = AMSettings.read(conf)
         secret = engine.stream("secret of the cluster").randbytes(SECRET_BYTES)
         self.client_token = ClientTokenSecretManager(secret).create()
-        hosts = {number: f"n{number:05}" for number in range(1, shape.nodes + 1)}
-        self._topology = Topology({host: f"/rack-{(number - 1) % shape.racks + 1}" for number, host in hosts.items()})
-        self._numbers = {host: number for number, host in hosts.items()}
+        self._topology = Topology({machine.host: machine.rack for machine in machines})
+        self._numbers = {machine.host: number for number, machine in enumerate(machines, 1)}
         self.rm = ResourceManagerProcess(
             engine,
             self.network,
@@ -90,21 +106,22 @@ class SimulatedCluster:
             cluster_secret=secret,
             topology=self._topology,
             node_link=self.node_link,
-            changed=self._changed,
+            changed=self.changed,
+            preempted=self.preempted,
             broken=partial(self._broken, "rm"),
             trace=trace,
         )
-        facts = NodeFacts(shape.resource, shape.resource)
         retry = RetryPolicy.read(conf, nodemanager.NM_CONNECT_MAX_WAIT, nodemanager.NM_CONNECT_RETRY_INTERVAL)
+        settings = core_settings(conf, 0, table)
         self.machines = [
             Machine(
                 engine,
                 self.network,
                 number,
-                host=host,
-                facts=facts,
-                settings=core_settings(conf, 0, table),
-                same_ports=shape.same_ports,
+                host=machine.host,
+                facts=NodeFacts(machine.resource, machine.resource),
+                settings=settings,
+                same_ports=same_ports,
                 resource_manager=self.rm.served,
                 cluster_secret=secret,
                 retry=retry,
@@ -113,8 +130,16 @@ class SimulatedCluster:
                 broken=partial(self._broken, f"nm-{number}"),
                 trace=trace,
             )
-            for number, host in hosts.items()
+            for number, machine in enumerate(machines, 1)
         ]
+        self.quiet_heartbeats: QuietHeartbeats | None = None
+        if not all_heartbeats:
+            self.quiet_heartbeats = leave_out_quiet(
+                self.network,
+                self.rm,
+                [machine.nm for machine in self.machines],
+                conf,
+            )
 
     def machine(self, number: int) -> Machine:
         return self.machines[number - 1]
@@ -122,6 +147,10 @@ class SimulatedCluster:
     def start(self) -> None:
         """Start the ResourceManager, and then the NodeManagers, spread over one heartbeat interval."""
         self.start_rm()
+        self.start_machines()
+
+    def start_machines(self) -> None:
+        """Start the NodeManagers, spread over one heartbeat interval."""
         interval_ms = resourcemanager.NM_HEARTBEAT_INTERVAL.of(self.conf)
         for index, machine in enumerate(self.machines):
             delay_ms = DAEMON_START_MS + index * interval_ms // len(self.machines)
@@ -189,7 +218,7 @@ class SimulatedCluster:
         running = self.works[container_id.application_id]
         if launch.emulation == AM_RULE:
             self.recorder.started(container_id, Role.MASTER, machine.number)
-            return self._start_master(machine, launch, running)
+            return self.start_master(machine, launch)
         if launch.emulation == WORKER_RULE:
             task_ms = round(running.work.seconds * 1000)
             return Worker(self.engine, self.recorder, running.spool, container_id, machine.number, task_ms)
@@ -203,29 +232,43 @@ class SimulatedCluster:
         self.masters.pop(container_id, None)
         self.recorder.ended(container_id, exit_code)
 
-    def application(self, running: RunningWork, attempt_id: ApplicationAttemptId) -> Application:
+    def lasts_ms(self, launch: LaunchContainer) -> int | None:
+        """The AMs, services and workers of plans run until they end themselves, or are stopped."""
+        return None
+
+    def application(self, attempt_id: ApplicationAttemptId) -> Application:
         """The program of an AM that starts now."""
-        check_invariants = self._am_settings.check_invariants
+        running = self.works[attempt_id.application_id]
+        check_invariants = self.am_settings.check_invariants
         return running.application(attempt_id, self.engine.now_ms, check_invariants=check_invariants)
 
-    def _start_master(self, machine: Machine, launch: LaunchContainer, running: RunningWork) -> Program:
+    def start_master(self, machine: Machine, launch: LaunchContainer) -> Program:
+        """Start the AM in its container."""
+        self._masters_started += 1
         master = ApplicationMasterProcess(
             self.engine,
             self.network,
             machine.number,
             launch,
-            partial(self.application, running, launch.container_id.attempt_id),
-            settings=self._am_settings,
+            partial(self.application, launch.container_id.attempt_id),
+            settings=self.am_settings,
             topology=self._topology,
             resource_manager=self.rm.served,
             node_link=self.node_link,
             ended=partial(machine.program_ended, launch.container_id, launch.launch),
             trace=self._trace,
+            lane=self._masters_started,
         )
+        if self.quiet_heartbeats is not None:
+            master.quiet_heartbeats = self.quiet_heartbeats.of_masters
         self.masters[launch.container_id] = master
         return master
 
-    def _changed(self, change: StateChanged) -> None:
+    def preempted(self, preemption: Preempted) -> None:
+        """The ResourceManager wants a container back, or kills it."""
+
+    def changed(self, change: StateChanged) -> None:
+        """A state change of the ResourceManager's."""
         subject = change.subject
         match change.kind:
             case "RMNode":

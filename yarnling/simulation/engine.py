@@ -3,8 +3,9 @@
     engine.at(engine.now_ms + 5, Rank.TIMER, host, action)
     engine.run(until_ms)
 
-What happens in one millisecond happens by rank, then by the number of the host that it happens to, then in the order in
-which it was planned. So the order is a rule of the model, and not of the order in which the engine's callers plan.
+What happens in one millisecond happens by rank, then by the number of the host that it happens to, then by the lane of
+the process on that host, then in the order in which it was planned. So the order is a rule of the model, and not of the
+order in which the engine's callers plan.
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ START_MS = 1_700_000_000_000
 """The wall-clock time at which every simulation starts."""
 EVENTS_PER_MS_MAX = 1_000_000
 """More events in one millisecond are a loop: something plans itself again and again for the same time."""
-_HOSTS_MAX = 1 << 24
+_HOSTS_MAX = _LANES_MAX = 1 << 24
 
 Action = Callable[[], None]
+
+
+def _place(rank: int, host: int, lane: int) -> int:
+    return (rank * _HOSTS_MAX + host) * _LANES_MAX + lane
 
 
 class Rank(IntEnum):
@@ -36,10 +41,16 @@ class Rank(IntEnum):
     """A container's process starts or ends."""
     TIMER = 3
     """A deadline of a core."""
-    MESSAGE = 4
-    """A message arrives."""
-    CLIENT = 5
+    HEARTBEAT = 4
+    """A NodeManager's call to the ResourceManager arrives, or its reply."""
+    MESSAGE = 5
+    """Any other message arrives."""
+    CLIENT = 6
     """A client or the run itself looks at the cluster."""
+
+
+_END = _place(len(Rank), 0, 0)
+"""After all events of a millisecond."""
 
 
 class Engine:
@@ -52,23 +63,28 @@ class Engine:
         self._planned: list[tuple[int, int, int, Action]] = []
         self._count = 0
         self._in_this_ms = 0
+        self._place = 0
 
     def stream(self, purpose: str) -> random.Random:
         """The random numbers for one purpose: using more of one does not change another."""
         return random.Random(f"{self._seed}/{purpose}")
 
-    def at(self, time_ms: int, rank: Rank, host: int, action: Action) -> None:
+    def at(self, time_ms: int, rank: Rank, host: int, action: Action, *, lane: int = 0) -> None:
         """Do `action` at `time_ms`, which is not before now."""
         assert time_ms >= self.now_ms, f"{time_ms} is {self.now_ms - time_ms} ms ago"
         self._count += 1
-        heapq.heappush(self._planned, (time_ms, rank * _HOSTS_MAX + host, self._count, action))
+        heapq.heappush(self._planned, (time_ms, _place(rank, host, lane), self._count, action))
+
+    def is_over(self, time_ms: int, rank: Rank, host: int, lane: int = 0) -> bool:
+        """True if an event planned for then would have happened before the one that happens now."""
+        return (time_ms, _place(rank, host, lane)) < (self.now_ms, self._place)
 
     def run(self, until_ms: int) -> None:
         """Do everything that is planned up to and including `until_ms`; then it is that time."""
         planned, happen = self._planned, self._happen
         while planned and planned[0][0] <= until_ms:
             happen()
-        self.now_ms = until_ms
+        self.now_ms, self._place = until_ms, _END
 
     def advance(self, until_ms: int | None, is_over: Callable[[], bool]) -> bool:
         """The same until `is_over`, at most until then; without a limit, False if nothing is planned any more."""
@@ -76,14 +92,14 @@ class Engine:
             if not self._planned or (until_ms is not None and self._planned[0][0] > until_ms):
                 if until_ms is None:
                     return False
-                self.now_ms = until_ms
+                self.now_ms, self._place = until_ms, _END
                 return True
             self._happen()
         return True
 
     def _happen(self) -> None:
         """Do what is planned next."""
-        time_ms, _, _, action = heapq.heappop(self._planned)
+        time_ms, self._place, _, action = heapq.heappop(self._planned)
         if time_ms != self.now_ms:
             self.now_ms, self._in_this_ms = time_ms, 0
         self._in_this_ms += 1

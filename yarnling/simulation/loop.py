@@ -24,6 +24,7 @@ from wire.errors import sent_error
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from yarn.errors import InternalError, YarnException
+from yarnling.simulation.call_observer import Unobserved
 from yarnling.simulation.engine import Engine
 from yarnling.simulation.network import Attempt, Endpoint, Network
 from yarnling.simulation.process import Process
@@ -100,17 +101,25 @@ class _VirtualChannel(Channel):
         """The reply's bytes. Raises the server's error, or ServerUnavailable."""
         rpc = _ROWS[path]
         outcome: asyncio.Future[Message | YarnException] = asyncio.get_running_loop().create_future()
+        observer = self._network.observer
+        # Only an observer needs the records; the proxy encodes and decodes its own.
+        is_observed = not isinstance(observer, Unobserved)
+        request_record = rpc.request.decode(request) if is_observed else None
+        number = observer.called(self._process.name, self._link, rpc, request_record)
 
         def answered(reply: Message | YarnException) -> None:
+            if is_observed:
+                observer.over(number, reply.content(encoded=True) if isinstance(reply, Message) else reply)
             if not outcome.done():
                 outcome.set_result(reply)
 
         message = Message(rpc, request, metadata)
         where, link = f"{rpc.name} over {self._link}", self._network.link(self._link)
         timeout_ms = round(1000 * timeout_s)
-        Attempt(self._network, self._process, link, message, where, answered, timeout_ms=timeout_ms).start(
-            self._endpoint
+        attempt = Attempt(
+            self._network, self._process, link, message, where, answered, number=number, timeout_ms=timeout_ms
         )
+        attempt.start(self._endpoint)
         reply = await outcome
         if isinstance(reply, YarnException):
             raise reply

@@ -19,11 +19,20 @@ from nm.core.emulated_containers import (
     ProgramEnded,
     StartMaster,
 )
-from nm.core.events import ContainerExited, ContainerLaunched, ContainerSignalled, Event, LaunchCancelled, ShutDown
+from nm.core.events import (
+    ContainerExited,
+    ContainerLaunched,
+    ContainerSignalled,
+    Event,
+    HealthChecked,
+    LaunchCancelled,
+    ShutDown,
+)
 from nm.core.settings import CoreSettings, NodeFacts
 from wire.retry import RetryPolicy
 from yarn.ids import ContainerId, NodeId
 from yarn.machine import Tick
+from yarn.nodes import NodeHealth
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.network import Endpoint, Network
 from yarnling.simulation.node_manager import NodeManagerProcess
@@ -32,6 +41,8 @@ from yarnling.simulation.trace import Trace
 
 PORT_FIRST = 20_000
 """The port of a node's first NodeManager; without `same_ports` each start takes the next one."""
+
+DISK_FULL = "1/1 local-dirs have errors: the disk is full"
 
 
 class Program(Protocol):
@@ -49,6 +60,9 @@ class ContainerWatch(Protocol):
 
     def ended(self, container_id: ContainerId, exit_code: int | None) -> None:
         """It has ended; without an exit code, its machine failed."""
+
+    def lasts_ms(self, launch: LaunchContainer) -> int | None:
+        """How long a container runs whose rule leaves that open; None: until it is stopped, or its program ends."""
 
 
 class Machine:
@@ -76,15 +90,18 @@ class Machine:
         self.number = number
         self.host = host
         self.is_exit_expected = False
+        self.remembers_from_ms = 0
+        self._is_disk_full = False
         self.programs: dict[ContainerId, Program] = {}
         self._facts = facts
+        self.size = facts.resource
         self._settings = settings
         self._same_ports = same_ports
         self._watch = watch
         self._crashed = crashed
         self._started_before: dict[ContainerId, None] = {}
         # The kernel of the machine: it is never paused, and ends only when the machine fails.
-        self._kernel = Process(engine, f"machine-{number}", number)
+        self.kernel = Process(engine, f"machine-{number}", number)
         self.nm = NodeManagerProcess(
             engine,
             network,
@@ -102,9 +119,11 @@ class Machine:
     def _boot(self) -> None:
         table = self._settings.emulation
         assert table is not None, "simulated containers follow a table"
-        self._kernel.boot()
-        self.containers = EmulatedContainers(table, lambda seed: self.engine.stream(f"container {seed}").random)
-        self._alarm = Alarm(self._kernel, self.containers.next_deadline_ms, lambda: self._handle(Tick()))
+        self.kernel.boot()
+        self.containers = EmulatedContainers(
+            table, lambda seed: self.engine.stream(f"container {seed}").random, self._watch.lasts_ms
+        )
+        self._alarm = Alarm(self.kernel, self.containers.next_deadline_ms, lambda: self._handle(Tick()))
 
     # The NodeManager
 
@@ -115,10 +134,28 @@ class Machine:
         """
         self.is_exit_expected = False
         if empty_disk:
-            self._started_before.clear()
+            self.lose_disk()
         self.kill_containers()
         port = PORT_FIRST if self._same_ports else PORT_FIRST + self.nm.starts
         self.nm.start(NodeId(self.host, port), self._facts, self._settings, tuple(self._started_before))
+        if self._is_disk_full:
+            self.fill_disk(is_full=True)
+
+    def forget_starts(self) -> None:
+        """From now on the NodeManager may have forgotten which containers it started."""
+        self.remembers_from_ms = self.engine.now_ms
+
+    def lose_disk(self) -> None:
+        """The next NodeManager does not know which containers ran before it."""
+        self.forget_starts()
+        self._started_before.clear()
+
+    def fill_disk(self, *, is_full: bool) -> None:
+        """The NodeManager notices at once that its disk is full, or has room again."""
+        self._is_disk_full = is_full
+        report = DISK_FULL if is_full else ""
+        health = NodeHealth(not is_full, report, self.engine.now_ms)
+        self.nm.deliver(self.nm.starts, partial(self.nm.step, HealthChecked(health)))
 
     def kill(self, *, containers: bool) -> None:
         """The NodeManager ends without a word, and with `containers` everything else on the machine."""
@@ -127,7 +164,7 @@ class Machine:
         if containers:
             for container_id in list(self.containers.running):
                 self._program_over(container_id, None)
-            self._kernel.exit()
+            self.kernel.exit()
             self._boot()
 
     def stop(self) -> None:
@@ -146,7 +183,7 @@ class Machine:
 
     def program_ended(self, container_id: ContainerId, launch: int, exit_code: int) -> None:
         """The program in a container has ended by itself."""
-        self._kernel.after(0, Rank.CONTAINER, partial(self._handle, ProgramEnded(container_id, launch, exit_code)))
+        self.kernel.after(0, Rank.CONTAINER, partial(self._handle, ProgramEnded(container_id, launch, exit_code)))
 
     def _nm_ended(self, failure: str) -> None:
         if not self.is_exit_expected:

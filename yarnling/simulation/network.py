@@ -11,8 +11,9 @@ connection stay in order in each direction; those of different connections overt
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -23,11 +24,15 @@ from wire.rpc import Rpc
 from yarn.containers import Token
 from yarn.errors import CallOutcomeUnknown, ServerUnavailable, YarnException
 from yarnling.cluster.network import RETRANSMIT_S, NetworkFault
+from yarnling.simulation.call_observer import CallObserver, Unobserved
+from yarnling.simulation.conditions import Conditions
 from yarnling.simulation.engine import Action, Engine, Rank
 from yarnling.simulation.process import Process
 from yarnling.simulation.server import Message, Server
 
 RETRANSMIT_MS = round(RETRANSMIT_S * 1000)
+TRACKER_LINK = "tracker-"
+"""How the names of the links begin over which NodeManagers call the ResourceManager."""
 DUPLICATE_AFTER_MS_MAX = 50
 """How much later a duplicate may arrive."""
 
@@ -40,19 +45,11 @@ Endpoint = Callable[[], Served | None]
 Done = Callable[[Reply | YarnException], None]
 
 
-class Conditions(Struct, frozen=True):
-    """The network without any fault: each message takes `delay_ms` and up to `jitter_ms` more.
+class UnderWay(Struct, frozen=True):
+    """A call that was made before now, while nobody looked: its request, or its `reply`, was sent at `sent_ms`."""
 
-    `breaks`, `duplicates`: the probability that a message breaks its connection, or that a request arrives twice.
-    """
-
-    delay_ms: int = 1
-    jitter_ms: int = 1
-    breaks: float = 0.0
-    duplicates: float = 0.0
-
-
-USUAL = Conditions()
+    sent_ms: int
+    reply: Message | None = None
 
 
 class Direction:
@@ -68,10 +65,12 @@ class Direction:
 
 
 class Link:
-    """The connections over one link, and its faults."""
+    """The connections over one link, and its faults. `before_fault` is called before the link gets a fault."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, before_fault: Callable[[Link], None]) -> None:
         self.name = name
+        self._before_fault = before_fault
+        self.carries_heartbeats = name.startswith(TRACKER_LINK)
         self.requests, self.replies = Direction(), Direction()
         self.refuses = False
         self.connections: dict[Connection, None] = {}
@@ -79,10 +78,16 @@ class Link:
 
     def inject(self, key: int, fault: NetworkFault) -> None:
         """Add a fault to those already on the link, until `remove(key)`."""
+        self._before_fault(self)
         self._faults[key] = fault
         self._apply()
         if fault.reset:
             self.reset_connections()
+
+    @property
+    def is_clear(self) -> bool:
+        """True without any fault."""
+        return not self._faults
 
     def remove(self, key: int) -> None:
         """Remove a fault; what it held back passes, or is discarded with its connection if the fault forgets it."""
@@ -130,14 +135,18 @@ class Connection:
         self.process_starts = self.process.starts
         self.calls: dict[Attempt, None] = {}
         self.is_open = True
+        self.rank = Rank.HEARTBEAT if link.carries_heartbeats else Rank.MESSAGE
         self._free_at_ms = {True: 0, False: 0}
         self._watch_ms: int | None = None
         link.connections[self] = None
         source.on_exit(self.close)
         self.process.on_exit(self._server_exited)
 
-    def send(self, action: Action, size: int, *, is_request: bool) -> None:
-        """Do `action` when a message of that size has arrived, after those before it in this direction."""
+    def send(self, action: Action, size: int, *, is_request: bool, sent_ms: int | None = None) -> None:
+        """Do `action` when a message of that size has arrived, after those before it in this direction.
+
+        `sent_ms`: when it was sent, if that was before now.
+        """
         network, direction = self.network, self.link.requests if is_request else self.link.replies
         engine, draw = network.engine, network.draw
         delay_ms = network.conditions.delay_ms + direction.delay_ms
@@ -145,13 +154,14 @@ class Connection:
             delay_ms += int(draw() * (network.conditions.jitter_ms + 1))
         if direction.loss and draw() < direction.loss:
             delay_ms += RETRANSMIT_MS
-        at_ms = max(engine.now_ms + delay_ms, self._free_at_ms[is_request])
+        at_ms = max((engine.now_ms if sent_ms is None else sent_ms) + delay_ms, self._free_at_ms[is_request])
         self._free_at_ms[is_request] = at_ms + (round(1000 * size / direction.rate) if direction.rate else 0)
         breaks = max(network.conditions.breaks, direction.breaks)
         if breaks and draw() < breaks:
             action = self.reset
-        host = self.source.number if is_request else self.process.number
-        engine.at(at_ms, Rank.MESSAGE, host, partial(self._arrive, direction, action))
+        # A reply to a heartbeat is ordered by its node too: so it has its place whenever it is sent.
+        sender = self.source if is_request or self.rank is Rank.HEARTBEAT else self.process
+        engine.at(at_ms, self.rank, sender.number, partial(self._arrive, direction, action), lane=sender.lane)
 
     def _arrive(self, direction: Direction, action: Action) -> None:
         if not self.is_open:
@@ -209,7 +219,18 @@ class Connection:
 class Attempt:
     """One attempt at a call."""
 
-    __slots__ = ("_answered", "_link", "_message", "_network", "_source", "_starts", "deadline_ms", "is_over", "where")
+    __slots__ = (
+        "_answered",
+        "_link",
+        "_message",
+        "_network",
+        "_source",
+        "_starts",
+        "deadline_ms",
+        "is_over",
+        "number",
+        "where",
+    )
 
     def __init__(
         self,
@@ -220,9 +241,11 @@ class Attempt:
         where: str,
         answered: Callable[[Message | YarnException], None],
         *,
+        number: int,
         timeout_ms: int,
     ) -> None:
         self.where = where
+        self.number = number
         self.is_over = False
         self.deadline_ms = network.engine.now_ms + timeout_ms
         self._network = network
@@ -240,6 +263,16 @@ class Attempt:
         wait_ms = max(0, min(CONNECT_TIMEOUT_MS, self.deadline_ms - self._network.engine.now_ms))
         self._source.after(wait_ms, Rank.MESSAGE, self._not_connected)
         self._source.after(self._network.conditions.delay_ms, Rank.MESSAGE, partial(self._connect, endpoint))
+
+    def resume(self, connection: Connection, under_way: UnderWay) -> None:
+        """Be under way already on this connection."""
+        if under_way.reply is None:
+            self._send(connection, under_way.sent_ms)
+        else:
+            self._message.is_unsent = False
+            connection.watch(self)
+            answer = partial(self.answer, connection, under_way.reply)
+            connection.send(answer, under_way.reply.size, is_request=False, sent_ms=under_way.sent_ms)
 
     def fail(self, error: YarnException) -> None:
         if not self.is_over:
@@ -273,29 +306,45 @@ class Attempt:
             known = self._network.connection(self._source, link, endpoint)
             self._send(known or self._network.connect(self._source, link, served))
 
-    def _send(self, connection: Connection) -> None:
+    def _send(self, connection: Connection, sent_ms: int | None = None) -> None:
         self._message.is_unsent = False
         connection.watch(self)
+        self._network.observer.sent(self.number, connection.process.name)
         arrived = partial(self._arrived, connection, is_duplicate=False)
-        connection.send(arrived, self._message.size, is_request=True)
+        connection.send(arrived, self._message.size, is_request=True, sent_ms=sent_ms)
 
     def _arrived(self, connection: Connection, *, is_duplicate: bool) -> None:
         network, process = self._network, connection.process
-        process.deliver(
-            connection.process_starts,
-            lambda: connection.server.answer(
-                self._message, lambda reply: self._reply(connection, reply, is_duplicate=is_duplicate)
-            ),
-        )
+        process.deliver(connection.process_starts, partial(self._serve, connection, is_duplicate=is_duplicate))
         duplicates = network.conditions.duplicates
         if not is_duplicate and duplicates and network.draw() < duplicates:
             later_ms = network.engine.now_ms + 1 + int(network.draw() * DUPLICATE_AFTER_MS_MAX)
             again = partial(self._arrived, connection, is_duplicate=True)
             network.engine.at(later_ms, Rank.MESSAGE, self._source.number, again)
 
+    def _serve(self, connection: Connection, *, is_duplicate: bool) -> None:
+        self._network.observer.arrived(self.number)
+        connection.server.answer(self._message, partial(self._reply, connection, is_duplicate=is_duplicate))
+
     def _reply(self, connection: Connection, reply: Message, *, is_duplicate: bool) -> None:
         if connection.is_open and not is_duplicate:
+            self._network.observer.replied(self.number)
             connection.send(partial(self.answer, connection, reply), reply.size, is_request=False)
+
+
+class Carried(Struct, frozen=True):
+    """A call that was answered without an error."""
+
+    endpoint: Endpoint
+    made: tuple[Rpc[Any, Any]]
+    request: object
+    reply: object
+    user: str
+    token: Token | None
+
+    def method(self) -> Rpc[Any, Any]:
+        """What was called. `made` is a tuple, because an Rpc in a class is a method of a proxy."""
+        return self.made[0]
 
 
 class Network:
@@ -305,8 +354,12 @@ class Network:
         self.engine = engine
         self.conditions = conditions
         self.encode = encode
+        self.observer: CallObserver = Unobserved()
         self.draw = engine.stream("network").random
-        self._retry_draw = engine.stream("retries").random
+        self.retry_draw = engine.stream("retries").random
+        self.before_fault: Callable[[Link], None] = lambda _: None
+        self.tap: Callable[[Carried], None] | None = None
+        """Gets each call that was answered without an error."""
         self._links: dict[str, Link] = {}
         self._connections: dict[tuple[Process, str], Connection] = {}
 
@@ -314,8 +367,11 @@ class Network:
         """The link of that name: `tracker-k`, `scheduler-k`, `node-k` or `clients`."""
         link = self._links.get(name)
         if link is None:
-            link = self._links[name] = Link(name)
+            link = self._links[name] = Link(name, self._before_fault)
         return link
+
+    def _before_fault(self, link: Link) -> None:
+        self.before_fault(link)
 
     def recover(self) -> None:
         """Remove all faults from all links."""
@@ -348,25 +404,78 @@ class Network:
         token: Token | None = None,
         retry: RetryPolicy = NO_RETRY,
         timeout_s: float | None = None,
+        under_way: UnderWay | None = None,
     ) -> None:
-        """Call a server; `done` gets the reply or the error, unless `source` exits before. As wire.rpc.Proxy.call."""
-        timeout_ms = round(1000 * (rpc.timeout_s if timeout_s is None else timeout_s))
-        started_ms = self.engine.now_ms
-        where = f"{rpc.name} over {link}"
+        """Call a server; `done` gets the reply or the error, unless `source` exits before. As wire.rpc.Proxy.call.
+
+        `under_way`: the call was made before, over the connection that there is.
+        """
         payload: object = rpc.request.encode(request) if self.encode else request
-        metadata = caller_metadata(user, token) if self.encode else ()
+        call = _Call(
+            network=self,
+            source=source,
+            link=self.link(link),
+            endpoint=endpoint,
+            request=request,
+            message=Message(rpc, payload, caller_metadata(user, token) if self.encode else (), user, token),
+            done=done,
+            retry=retry,
+            started_ms=self.engine.now_ms,
+            timeout_ms=round(1000 * (rpc.timeout_s if timeout_s is None else timeout_s)),
+        )
+        call.make(under_way)
 
-        def attempt() -> None:
-            message = Message(rpc, payload, metadata, user, token)
-            Attempt(self, source, self.link(link), message, where, answered, timeout_ms=timeout_ms).start(endpoint)
 
-        def answered(outcome: Message | YarnException) -> None:
-            if isinstance(outcome, ServerUnavailable):
-                waited_ms = self.engine.now_ms - started_ms
-                pause_ms = retry.pause_ms(outcome, waited_ms, self._retry_draw(), reads=rpc.reads)
-                if pause_ms is not None:
-                    source.after(round(pause_ms), Rank.MESSAGE, attempt)
-                    return
-            done(outcome.content(self.encode) if isinstance(outcome, Message) else outcome)
+@dataclass(slots=True)
+class _Call:
+    """A call until its caller has the outcome.
 
-        attempt()
+    `message`: what each attempt sends a copy of. The call keeps no reference to its attempts, which refer to it: a
+    cycle for each call would have to be collected.
+    """
+
+    network: Network
+    source: Process
+    link: Link
+    endpoint: Endpoint
+    request: object
+    message: Message
+    done: Done[Any]
+    retry: RetryPolicy
+    started_ms: int
+    timeout_ms: int
+
+    def make(self, under_way: UnderWay | None = None) -> None:
+        """Make one attempt."""
+        network, source, link, rpc = self.network, self.source, self.link, self.message.rpc
+        number = network.observer.called(source.name, link.name, rpc, self.request)
+        attempt = Attempt(
+            network,
+            source,
+            link,
+            self.message.repeated(),
+            f"{rpc.name} over {link.name}",
+            partial(self._answered, number),
+            number=number,
+            timeout_ms=self.timeout_ms,
+        )
+        known = network.connection(source, link, self.endpoint) if under_way is not None else None
+        if under_way is not None and known is not None:
+            attempt.resume(known, under_way)
+        else:
+            attempt.start(self.endpoint)
+
+    def _answered(self, number: int, answer: Message | YarnException) -> None:
+        network = self.network
+        outcome = answer.content(network.encode) if isinstance(answer, Message) else answer
+        network.observer.over(number, outcome)
+        if isinstance(answer, ServerUnavailable):
+            waited_ms = network.engine.now_ms - self.started_ms
+            pause_ms = self.retry.pause_ms(answer, waited_ms, network.retry_draw(), reads=self.message.rpc.reads)
+            if pause_ms is not None:
+                self.source.after(round(pause_ms), Rank.MESSAGE, self.make)
+                return
+        if network.tap is not None and not isinstance(outcome, YarnException):
+            sent = self.message
+            network.tap(Carried(self.endpoint, (sent.rpc,), self.request, outcome, sent.user, sent.token))
+        self.done(outcome)

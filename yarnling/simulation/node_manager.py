@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import assert_never
-
-from msgspec.structs import replace
+from typing import Protocol, assert_never
 
 from nm.core import NodeManagerCore
 from nm.core.effects import (
@@ -40,12 +38,19 @@ from nm.core.events import (
     UnregisterCompleted,
 )
 from nm.core.settings import CoreSettings, NodeFacts
-from nm.shell.resource_tracker import UNREGISTER_TIMEOUT_S, accept_keys, heartbeat_failed, verified_updates
+from nm.shell.resource_tracker import (
+    UNREGISTER_TIMEOUT_S,
+    accept_keys,
+    heartbeat_failed,
+    verified_updates,
+    with_key_ids,
+)
 from nm.shell.services import ContainerManagementService
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.tracker import ResourceTracker
-from wire.retry import FOR_EVER, RetryPolicy
+from wire.retry import RetryPolicy
 from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager, NodeTokenSecretManager
+from yarn.containers import Token
 from yarn.errors import CallOutcomeUnknown, YarnException
 from yarn.ids import ContainerId, NodeId
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
@@ -56,13 +61,23 @@ from yarn.protocols.tracker import (
     RegisterNodeManagerResponse,
 )
 from yarnling.simulation.engine import Engine, Rank
-from yarnling.simulation.network import Endpoint, Network, Served
+from yarnling.simulation.network import TRACKER_LINK, Endpoint, Network, Served, UnderWay
 from yarnling.simulation.process import CoreHost
 from yarnling.simulation.server import Server
 from yarnling.simulation.trace import Trace
 
 FETCH_MS = 5
 """How long a file of a container takes to be copied."""
+
+
+class QuietHeartbeats(Protocol):
+    """Leaves out heartbeats that would change nothing."""
+
+    def leave_out(self, nm: NodeManagerProcess) -> None:
+        """The core's heartbeats are quiet: leave out the next ones, if that changes nothing."""
+
+    def resume(self, nm: NodeManagerProcess) -> None:
+        """Something is about to happen to the NodeManager: it sends its heartbeats again."""
 
 
 class NodeManagerProcess(CoreHost[Event, Effect]):
@@ -87,12 +102,15 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
     ) -> None:
         super().__init__(engine, f"nm-{number}", number, tick=Tick(), trace=trace, broken=broken)
         self.node_id = NodeId("", 0)
+        self.last_heartbeat: NodeHeartbeatRequest | None = None
         self._network = network
         self._resource_manager = resource_manager
         self._tokens = NodeTokenSecretManager(cluster_secret)
         self._retry = retry
         self._launch = launch
         self._ended = ended
+        self.quiet_heartbeats: QuietHeartbeats | None = None
+        self._under_way: UnderWay | None = None
 
     def start(
         self, node_id: NodeId, facts: NodeFacts, settings: CoreSettings, before: tuple[ContainerId, ...] = ()
@@ -100,7 +118,7 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
         """Start it under this id. `before`: the containers that an earlier one over the same directories started."""
         self.boot()
         self.node_id = node_id
-        self._token = self._tokens.create(node_id)
+        self.token = self._tokens.create(node_id)
         self._container_tokens = ContainerTokenSecretManager(KeyRing())
         self._nm_keys = KeyRing()
         self._service = ContainerManagementService(self._container_tokens, NMTokenSecretManager(self._nm_keys))
@@ -112,12 +130,55 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
         self._conversation = 0
         self.step(Start(before))
 
+    def token_of(self, node_id: NodeId) -> Token:
+        """The token of a NodeManager with this id."""
+        return self._tokens.create(node_id)
+
     def served(self, node_id: NodeId) -> Served | None:
         """Who answers at that id: nobody, once the NodeManager has another port."""
         return (self, self._server) if self.is_up and self.node_id == node_id else None
 
+    # Heartbeats that are left out (yarnling.simulation.quiet_heartbeats)
+
+    def step(self, event: Event) -> None:
+        # Ticks are for other timers: that of the heartbeats is stopped while they are left out.
+        if self.quiet_heartbeats is not None and type(event) is not Tick:
+            self.quiet_heartbeats.resume(self)
+        super().step(event)
+
+    def exit(self) -> None:
+        if self.quiet_heartbeats is not None:
+            self.quiet_heartbeats.resume(self)
+        super().exit()
+
+    def pause(self) -> None:
+        if self.quiet_heartbeats is not None:
+            self.quiet_heartbeats.resume(self)
+        super().pause()
+
+    @property
+    def tracker_link(self) -> str:
+        return f"{TRACKER_LINK}{self.number}"
+
+    def pause_heartbeats(self) -> NodeHeartbeatRequest:
+        """Send no heartbeats; returns what each would contain. The ids of its keys tell that it needs no others."""
+        return with_key_ids(self.core.pause_heartbeats(), self._container_tokens.keys, self._nm_keys)
+
+    def resume_heartbeats(self, count: int, due_ms: int, under_way: UnderWay | None) -> None:
+        """Be as after `count` quiet heartbeats; the next one is due at `due_ms`, or is `under_way` since then."""
+        self.core.resume_heartbeats(count, due_ms, self.engine.now_ms)
+        if under_way is None:
+            self._alarm.set()
+            return
+        self._under_way = under_way
+        self.step_at(Tick(), max(due_ms, self.core.context.dispatcher.now_ms))
+        self._under_way = None
+
     def carry_out(self, effect: Effect) -> None:
         match effect:
+            case StateChanged() | Warn():
+                # First, as most effects are changes of states.
+                pass
             case SendHeartbeat(request, _):
                 self._send_heartbeat(request)
             case SendRegistration(request):
@@ -154,8 +215,6 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
             case InitAuxiliaryService() | StopAuxiliaryServices():
                 # Output of maps is where it was made, without a service.
                 pass
-            case StateChanged() | Warn():
-                pass
             case _:
                 assert_never(effect)
 
@@ -176,7 +235,7 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
             if isinstance(outcome, RegisterNodeManagerResponse):
                 accept_keys(outcome, self._container_tokens.keys, self._nm_keys)
                 self.step(NodeRegistered(outcome))
-            elif isinstance(outcome, CallOutcomeUnknown) and self._may_wait(self.engine.now_ms - started_ms):
+            elif isinstance(outcome, CallOutcomeUnknown) and self._retry.may_wait(self.engine.now_ms - started_ms):
                 again = partial(self._register_again, conversation, request, started_ms)
                 self.after(self._retry.interval_ms, Rank.TIMER, again)
             else:
@@ -184,12 +243,12 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
 
         self._network.call(
             self,
-            f"tracker-{self.number}",
+            self.tracker_link,
             self._resource_manager,
             ResourceTracker.register_node_manager,
             request,
             done,
-            token=self._token,
+            token=self.token,
             retry=self._retry,
         )
 
@@ -197,25 +256,18 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
         if conversation == self._conversation:
             self._register(request, started_ms)
 
-    def _may_wait(self, waited_ms: int) -> bool:
-        return self._retry.max_wait_ms == FOR_EVER or waited_ms <= self._retry.max_wait_ms
-
     def _send_heartbeat(self, request: NodeHeartbeatRequest) -> None:
-        container_key, nm_key = self._container_tokens.keys.current, self._nm_keys.current
-        request = replace(
-            request,
-            container_token_key_id=container_key.key_id if container_key else 0,
-            nm_token_key_id=nm_key.key_id if nm_key else 0,
-        )
+        self.last_heartbeat = request
         self._network.call(
             self,
-            f"tracker-{self.number}",
+            self.tracker_link,
             self._resource_manager,
             ResourceTracker.node_heartbeat,
-            request,
+            with_key_ids(request, self._container_tokens.keys, self._nm_keys),
             partial(self._heartbeat_done, self._next_conversation()),
-            token=self._token,
+            token=self.token,
             retry=self._retry,
+            under_way=self._under_way,
         )
 
     def _heartbeat_done(self, conversation: int, outcome: NodeHeartbeatResponse | YarnException) -> None:
@@ -227,6 +279,8 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
             accept_keys(outcome, self._container_tokens.keys, self._nm_keys)
             updates = verified_updates(outcome, self._container_tokens, self.node_id)
             self.step(NodeHeartbeatAnswered(outcome, updates))
+            if self.quiet_heartbeats is not None and self.core.is_quiet:
+                self.quiet_heartbeats.leave_out(self)
 
     def _unregister(self) -> None:
         """Unregister in place of a call that is still waiting for its answer."""
@@ -239,12 +293,12 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
 
         self._network.call(
             self,
-            f"tracker-{self.number}",
+            self.tracker_link,
             self._resource_manager,
             ResourceTracker.unregister_node_manager,
             self.node_id,
             over,
-            token=self._token,
+            token=self.token,
             retry=self._retry,
         )
         self.after(round(UNREGISTER_TIMEOUT_S * 1000), Rank.TIMER, partial(over, None))

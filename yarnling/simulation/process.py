@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 from wire.core_shell import Core
 from yarn.errors import InternalError, YarnException
 from yarnling.simulation.engine import Action, Engine, Rank
+from yarnling.simulation.machine_clock import MachineClock
 from yarnling.simulation.trace import Trace
 
 Event = TypeVar("Event")
@@ -25,12 +26,13 @@ Effect = TypeVar("Effect")
 
 
 class Process:
-    """One process. `starts` counts how often it was started; `number` is its place among hosts."""
+    """One process. `starts` counts how often it was started; `number` is the host's, `lane` its own on that host."""
 
-    def __init__(self, engine: Engine, name: str, number: int) -> None:
+    def __init__(self, engine: Engine, name: str, number: int, lane: int = 0) -> None:
         self.engine = engine
         self.name = name
         self.number = number
+        self.lane = lane
         self.is_up = False
         self.is_paused = False
         self.starts = 0
@@ -89,7 +91,9 @@ class Process:
     def after(self, delay_ms: int, rank: Rank, action: Action) -> None:
         """Do `action` in this start of the process, `delay_ms` from now."""
         engine = self.engine
-        engine.at(engine.now_ms + delay_ms, rank, self.number, partial(self.deliver, self.starts, action))
+        engine.at(
+            engine.now_ms + delay_ms, rank, self.number, partial(self.deliver, self.starts, action), lane=self.lane
+        )
 
 
 class Alarm:
@@ -159,18 +163,14 @@ class Answer:
 
 def run(coroutine: Coroutine[Answer, None, object], done: Callable[[object], None]) -> None:
     """Run a coroutine that awaits only Answers; `done` gets its result, or the YarnException that it raised."""
-
-    def advance() -> None:
-        try:
-            awaited = coroutine.send(None)
-        except StopIteration as stop:
-            done(stop.value)
-        except YarnException as error:
-            done(error)
-        else:
-            awaited.then(advance)
-
-    advance()
+    try:
+        awaited = coroutine.send(None)
+    except StopIteration as stop:
+        done(stop.value)
+    except YarnException as error:
+        done(error)
+    else:
+        awaited.then(partial(run, coroutine, done))
 
 
 class CoreHost(Process, ABC, Generic[Event, Effect]):
@@ -184,6 +184,9 @@ class CoreHost(Process, ABC, Generic[Event, Effect]):
     ) -> None:
         super().__init__(engine, name, number)
         self.broken = broken
+        self.clock_ahead_ms = 0
+        """By how much the clock of this machine is wrong, from the next start on."""
+        self._clock = MachineClock()
         self._tick = tick
         self._trace = trace
         self._calls = 0
@@ -196,7 +199,18 @@ class CoreHost(Process, ABC, Generic[Event, Effect]):
         """Use this core, in a process that has just started."""
         self._core = core
         self._waiting.clear()
-        self._alarm = Alarm(self, core.next_deadline_ms, lambda: self.step(self._tick))
+        self._clock.set_ahead(self.clock_ahead_ms, self.engine.now_ms)
+        self._alarm = Alarm(self, self._next_deadline_ms, lambda: self.step(self._tick))
+
+    def _next_deadline_ms(self) -> int | None:
+        deadline_ms = self._core.next_deadline_ms()
+        return None if deadline_ms is None else self._clock.true_ms(deadline_ms)
+
+    def set_drift(self, drift_ppm: int) -> None:
+        """Let the clock of the machine gain so many parts per million from now on."""
+        self._clock.set_drift(drift_ppm, self.engine.now_ms)
+        if self.is_up:
+            self._alarm.set()
 
     @abstractmethod
     def carry_out(self, effect: Effect) -> None:
@@ -215,12 +229,15 @@ class CoreHost(Process, ABC, Generic[Event, Effect]):
 
     def step(self, event: Event) -> None:
         """The core handles the event, and its effects are carried out."""
+        self.step_at(event, self.engine.now_ms)
+
+    def step_at(self, event: Event, now_ms: int) -> None:
+        """The same for an event of that time, which may have passed."""
         if self._within:
             raise InternalError(f"{self.name}: {event} was sent from within a step")
         self._within = True
-        now_ms = self.engine.now_ms
         try:
-            effects = self._core.handle(event, now_ms)
+            effects = self._core.handle(event, self._clock.shown_ms(now_ms))
             if self._trace is not None:
                 self._trace.note(now_ms, self.name, event, effects)
             self.carry_out_step(event, effects)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from random import Random
-from typing import TypeAlias, assert_never
+from typing import Protocol, TypeAlias, assert_never
 
 from rm.core.am_launcher import (
     AMLauncher,
@@ -28,7 +28,15 @@ from rm.core.effects import (
     SaveAttempt,
     SaveNodeLabels,
 )
-from rm.core.events import AMLaunched, AMLaunchFailed, Event, HostListsRead, ProcessStalled, StateLoaded
+from rm.core.events import (
+    AMLaunched,
+    AMLaunchFailed,
+    Event,
+    HostListsRead,
+    ProcessStalled,
+    RefreshQueues,
+    StateLoaded,
+)
 from rm.core.host_lists import HostLists
 from rm.core.resource_manager import ResourceManagerCore
 from rm.shell.daemon import STALLS_PER_EXPIRY
@@ -44,9 +52,16 @@ from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.protocols.tracker import ResourceTracker
 from wire.retry import NO_RETRY
-from wire.tokens import SECRET_BYTES, NodeTokenSecretManager
+from wire.tokens import (
+    SECRET_BYTES,
+    AMRMTokenSecretManager,
+    ContainerTokenSecretManager,
+    NMTokenSecretManager,
+    NodeTokenSecretManager,
+)
 from wire.topology import Topology
 from yarn.configuration import Configuration
+from yarn.containers import Token
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, NodeId
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
@@ -54,12 +69,15 @@ from yarn.protocols.container_management import StartContainersResponse
 from yarn.protocols.tracker import MasterKey
 from yarn.resource import INT32_MAX
 from yarn.settings import resourcemanager
-from yarnling.simulation.engine import Engine
+from yarn.settings.yarnling import CHECK_INVARIANTS
+from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.network import Endpoint, Network, Served
-from yarnling.simulation.process import CoreHost
+from yarnling.simulation.node_reports import NodeReportAudit
+from yarnling.simulation.process import CoreHost, run
 from yarnling.simulation.server import Server
 from yarnling.simulation.state_store import StateStore, StoreWriter
 from yarnling.simulation.trace import Trace
+from yarnling.simulation.warnings import unexpected
 
 NUMBER = 0
 """The number of the ResourceManager among hosts; nodes are numbered from 1."""
@@ -68,8 +86,19 @@ NodeLink: TypeAlias = Callable[[NodeId], tuple[str, Endpoint]]
 """The link to the NodeManager of that id, and who answers there."""
 
 
+class QuietHeartbeats(Protocol):
+    """Leaves out heartbeats that would change nothing."""
+
+    def look(self) -> None:
+        """The core has taken a step: some nodes' next heartbeats may change something now."""
+
+    def resume_all(self) -> None:
+        """All NodeManagers send their heartbeats again."""
+
+
 class ResourceManagerProcess(CoreHost[Event, Effect]):
-    """One ResourceManager. `excluded`: the hosts that its exclude file lists. `changed` gets each state change.
+    """One ResourceManager. `excluded`: the hosts that its exclude file lists. `changed` gets each state change,
+    `preempted` each decision of preemption.
 
     `store`: its disk, None without recovery.
     """
@@ -84,22 +113,28 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         topology: Topology,
         node_link: NodeLink,
         changed: Callable[[StateChanged], None],
+        preempted: Callable[[Preempted], None],
         broken: Callable[[str], None],
         trace: Trace | None,
     ) -> None:
         super().__init__(engine, "rm", NUMBER, tick=Tick(), trace=trace, broken=broken)
         self.excluded: tuple[str, ...] = ()
+        self.after_step: Callable[[], None] = _nothing
+        """Called after each step of the core."""
         self._network = network
         self._conf = conf
         self._secret = cluster_secret
         self._topology = topology
         self._node_link = node_link
         self._changed = changed
+        self._preempted = preempted
         self.store = StateStore() if resourcemanager.RECOVERY_ENABLED.of(conf) else None
         self._writer: StoreWriter | None = None
         self._keys_drawn = engine.stream("keys of the ResourceManager")
+        self._walks_drawn = engine.stream("walks of asynchronous scheduling")
         self._store_drawn = engine.stream("state store")
         expiries = (resourcemanager.NM_EXPIRY_INTERVAL, resourcemanager.AM_EXPIRY_INTERVAL)
+        self.quiet_heartbeats: QuietHeartbeats | None = None
         self._stall_ms = min(setting.of(conf) for setting in expiries) // STALLS_PER_EXPIRY
 
     def start(self, *, empty_disk: bool = False) -> None:
@@ -110,7 +145,10 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         conf = self._conf
         started_ms = self.engine.now_ms
         self._keys = MasterKeys(conf, partial(drawn_key, self._keys_drawn))
-        self.core = ResourceManagerCore(conf, cluster_timestamp=started_ms, user="yarn")
+        self.core = ResourceManagerCore(
+            conf, cluster_timestamp=started_ms, user="yarn", draw=Random(self._walks_drawn.getrandbits(32)).randrange
+        )
+        self._node_reports = NodeReportAudit(self.core.context) if CHECK_INVARIANTS.of(conf) else None
         self.run_core(self.core)
         self._signer = ResponseSigner(
             self._keys,
@@ -130,15 +168,60 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         """Who answers at the ResourceManager's addresses."""
         return (self, self._server) if self.is_up else None
 
+    def is_token_of(self, attempt_id: ApplicationAttemptId, token: Token | None) -> bool:
+        """True if the token is the attempt's."""
+        try:
+            return self._keys.masters.check(token).attempt_id == attempt_id
+        except YarnException:
+            return False
+
     def _recover(self) -> None:
         if self.store is None:
             return
-        state, managers = self.store.load(), (self._keys.masters, self._keys.nodes, self._keys.containers)
+        state, managers = self.store.load(), self._managers()
         self._keys.recover(lambda kind: self.store.keys.get(kind, ()) if self.store is not None else ())
         for manager in managers:
             self.store.keys[manager.kind] = manager.keys.accepted()
+        if any(manager.keys.next is not None for manager in managers):
+            self._activate_later()
         self._writer = StoreWriter(self.store, self, self._store_drawn, report=self.step, answer=self._answer)
         self.step(StateLoaded(state))
+
+    # Administration
+
+    def roll_keys(self) -> None:
+        """Make the next key of each kind of token, unless there is one (rm.shell.master_keys)."""
+        for manager in self._managers():
+            if manager.keys.next is None:
+                manager.keys.roll(drawn_key(self._keys_drawn))
+        self._keep_keys()
+        self._activate_later()
+
+    def _activate_later(self) -> None:
+        self.after(round(self._stall_ms * STALLS_PER_EXPIRY * 1.5), Rank.TIMER, self._activate_keys)
+
+    def _activate_keys(self) -> None:
+        for manager in self._managers():
+            manager.keys.activate_next()
+        self._keep_keys()
+
+    def _keep_keys(self) -> None:
+        if self.store is not None:
+            for manager in self._managers():
+                self.store.keys[manager.kind] = manager.keys.accepted()
+
+    def _managers(self) -> tuple[AMRMTokenSecretManager, NMTokenSecretManager, ContainerTokenSecretManager]:
+        return self._keys.masters, self._keys.nodes, self._keys.containers
+
+    def refresh_queues(self, conf: Configuration, done: Callable[[object], None]) -> None:
+        """Read the queues again; a configuration that is accepted is also that of the next start."""
+
+        def answered(outcome: object) -> None:
+            if not isinstance(outcome, YarnException):
+                self._conf = conf
+            done(outcome)
+
+        self.deliver(self.starts, lambda: run(self.ask(lambda call: RefreshQueues(call, conf)), answered))
 
     def _make_server(self) -> Server:
         server, node_tokens, keys = (
@@ -174,6 +257,18 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
             self.refuse(event.call, problem)
         else:
             super().step(event)
+            if self.quiet_heartbeats is not None:
+                self.quiet_heartbeats.look()
+
+    def exit(self) -> None:
+        if self.quiet_heartbeats is not None:
+            self.quiet_heartbeats.resume_all()
+        super().exit()
+
+    def pause(self) -> None:
+        if self.quiet_heartbeats is not None:
+            self.quiet_heartbeats.resume_all()
+        super().pause()
 
     # Effects
 
@@ -182,6 +277,10 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         super().carry_out_step(event, step.now)
         if self._writer is not None and (step.to_store or step.answers):
             self._writer.put(step.to_store, step.answers)
+        if self._node_reports is not None:
+            for violation in self._node_reports.violations(event, effects):
+                self.broken(violation)
+        self.after_step()
 
     def carry_out(self, effect: Effect) -> None:
         match effect:
@@ -198,8 +297,11 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
                     self.broken(violation)
             case SaveApplication() | SaveAttempt() | RemoveApplication() | SaveNodeLabels():
                 raise AssertionError(f"{effect} must be carried out with its whole step")
-            case Warn() | Preempted():
-                pass
+            case Preempted():
+                self._preempted(effect)
+            case Warn(text):
+                if unexpected_violation := unexpected(text):
+                    self.broken(unexpected_violation)
             case _:
                 assert_never(effect)
 
@@ -261,6 +363,10 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
             retry=NO_RETRY,
             timeout_s=CALL_TIMEOUT_S,
         )
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 def drawn_key(draw: Random) -> MasterKey:

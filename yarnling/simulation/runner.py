@@ -6,7 +6,7 @@ undone, and the cluster must recover and drain: all nodes run, all applications 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,13 +14,14 @@ from tempfile import TemporaryDirectory
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nm.core.emulation import EmulationTable
+from nm.core.emulation import EmulationTable, Rule
 from rm.core.reports.applications import application_state, final_status
 from rm.core.rm_node import RMNode
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
 from yarn.settings import scaled
 from yarn.settings.pace import FAST_TIME_FACTOR
+from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.chaos.faults import POLL_S as TARGET_POLL_S
 from yarnling.chaos.faults import TARGET_WAIT_S, NoTarget
@@ -32,13 +33,15 @@ from yarnling.chaos.runner import SETTINGS
 from yarnling.chaos.schedule import FaultInjection, schedule
 from yarnling.chaos.verdict import Judgement, judge
 from yarnling.cluster.configuration import composed, node_sizes
-from yarnling.simulation import faults, workload
+from yarnling.simulation import cross_checks, workload
 from yarnling.simulation.client import Client
 from yarnling.simulation.cluster import ClusterShape, InvariantBroken, SimulatedCluster
+from yarnling.simulation.conditions import USUAL, Conditions
 from yarnling.simulation.engine import Engine, Rank
-from yarnling.simulation.faults import ACTIONS, FaultAction, Target
+from yarnling.simulation.fault_action import FaultAction, Target
+from yarnling.simulation.faults import ACTIONS
+from yarnling.simulation.intruder import Intruder
 from yarnling.simulation.machine import running_containers
-from yarnling.simulation.network import USUAL, Conditions
 from yarnling.simulation.trace import Line, Trace
 
 START_WAIT_S = 60.0
@@ -46,12 +49,22 @@ START_WAIT_S = 60.0
 
 
 class Options(Struct, frozen=True):
-    """`encode`: messages become bytes on their way. `traced`: hash every step; `line` gets the text of each."""
+    """`encode`: messages become bytes on their way. `traced`: hash every step; `line` gets the text of each.
+
+    `observe` gets the cluster and its trace before the run.
+    `intruder`: somebody tries what nobody may do (yarnling.simulation.intruder).
+    `rules`: what containers do that the plan does not have, but somebody may submit.
+    `checked`: False checks no invariants, for a run that is only repeated.
+    """
 
     encode: bool = True
     traced: bool = False
     line: Line | None = None
     conditions: Conditions = USUAL
+    observe: Callable[[SimulatedCluster, Trace], None] | None = None
+    intruder: bool = True
+    rules: tuple[Rule, ...] = ()
+    checked: bool = True
 
 
 DEFAULTS = Options()
@@ -70,25 +83,21 @@ class SimulatedRun(Struct, frozen=True):
     virtual_s: float
 
 
-def check_modelled(plan: Plan) -> None:
-    """Raises YarnException if a fault of the plan is not modelled."""
-    faults.check_modelled(plan)
-
-
 def simulate(plan: Plan, seed: int, options: Options = DEFAULTS) -> SimulatedRun:
-    """Run a plan once. Raises YarnException if it is not modelled, or if its settings are not valid."""
-    check_modelled(plan)
+    """Run a plan once. Raises YarnException if its settings are not valid."""
     with TemporaryDirectory(prefix="yarnling-simulation-") as directory:
         return _simulate(plan, seed, options, Path(directory))
 
 
 def _simulate(plan: Plan, seed: int, options: Options, directory: Path) -> SimulatedRun:
     trace = Trace(options.line) if options.traced else None
-    running = _Running(plan, seed, options, trace, directory)
+    running = PlanRun(plan, seed, options, trace, directory)
+    if options.observe is not None and trace is not None:
+        options.observe(running.cluster, trace)
     history = running.history
     try:
         running.go()
-    except _TimeOver as over:
+    except TimeOver as over:
         history.problem = str(over)
     except InvariantBroken as broken:
         history.crashed.append(f"an invariant is broken: {broken}")
@@ -110,12 +119,12 @@ def _simulate(plan: Plan, seed: int, options: Options, directory: Path) -> Simul
     )
 
 
-class _TimeOver(Exception):
+class TimeOver(Exception):
     """A phase has lasted too long."""
 
 
-class _Running:
-    """A run in progress."""
+class PlanRun:
+    """A run in progress. `go` drives its engine; `phases` leaves that to the caller."""
 
     def __init__(self, plan: Plan, seed: int, options: Options, trace: Trace | None, directory: Path) -> None:
         self.plan = plan
@@ -123,56 +132,82 @@ class _Running:
         self.history = History()
         self.engine = Engine(seed)
         settings = {**SETTINGS, **plan.cluster.settings}
+        if not options.checked:
+            settings[CHECK_INVARIANTS.key] = "false"
         conf = scaled(
             composed(None, settings, node_sizes(plan.cluster.memory_mb, plan.cluster.vcores)), FAST_TIME_FACTOR
         )
-        table: EmulationTable = workload.emulation_table(plan.work, seed)
+        planned: EmulationTable = workload.emulation_table(plan.work, seed)
+        table = replace(planned, rules=(*planned.rules, *options.rules))
         shape = ClusterShape(
             plan.cluster.nodes,
             plan.cluster.racks,
             Resource(plan.cluster.memory_mb, plan.cluster.vcores),
-            plan.cluster.same_ports,
         )
         self.cluster = SimulatedCluster(
             self.engine,
             conf,
-            shape,
+            shape.machines(),
             table,
             self.history,
             directory=directory,
+            same_ports=plan.cluster.same_ports,
             conditions=options.conditions,
             encode=options.encode,
             trace=trace,
         )
+        if CHECK_INVARIANTS.of(conf):
+            self.cluster.rm.after_step = self._compare_hosts
+        self._intruder = Intruder(self.cluster, self._caught) if options.intruder else None
         self.client = Client(self.cluster, self.history)
         self._target = Target(self.cluster)
         self._faults_over = 0
 
     def go(self) -> None:
         """Everything. Raises what a core raises."""
+        for until_ms in self.phases():
+            self.engine.run(until_ms)
+
+    def phases(self) -> Iterator[int]:
+        """Everything: before it goes on, the engine must have run until the time that is yielded."""
         self.cluster.start()
-        if not self._until(lambda: self._missing_nodes() == [], START_WAIT_S):
-            raise _TimeOver(f"the cluster did not start within {START_WAIT_S:g} s: {'; '.join(self._missing_nodes())}")
-        self._inject_faults()
-        self._recover()
-        self._drain()
+        if not (yield from self._until(lambda: self._missing_nodes() == [], START_WAIT_S)):
+            raise TimeOver(f"the cluster did not start within {START_WAIT_S:g} s: {'; '.join(self._missing_nodes())}")
+        if self._intruder is not None:
+            self._intruder.start()
+        yield from self._inject_faults()
+        yield from self._recover()
+        yield from self._drain()
+        if self._intruder is not None:
+            self._intruder.send_old_heartbeats()
+
+    def _caught(self, violation: str) -> None:
+        raise InvariantBroken(violation)
+
+    def _compare_hosts(self) -> None:
+        for violation in (*cross_checks.over_committed(self.cluster), *cross_checks.running_twice(self.cluster)):
+            raise InvariantBroken(violation)
 
     # Phases
 
-    def _inject_faults(self) -> None:
+    def _inject_faults(self) -> Iterator[int]:
         """Submit the work and inject the faults; returns when all faults are over and all submissions answered."""
         history, most_s = self.history, self.plan.lasts + self.plan.expect.heal
         history.started_s = began_s = self.engine.elapsed_s
         self.client.submit_all(self.plan.work)
         if self.plan.awaits_work:
             running = partial(self.cluster.recorder.running, Role.CONTAINER, Role.TASK)
-            self._until(lambda: bool(running()), most_s)
+            yield from self._until(lambda: bool(running()), most_s)
             history.started_s = self.engine.elapsed_s
         for injection in self.injections:
             at_ms = self.engine.now_ms + injection.at_ms
             self.engine.at(at_ms, Rank.FAULT, injection.number, partial(self._begin, injection))
         left_s = most_s - (self.engine.elapsed_s - began_s)
-        if not self._until(lambda: self._faults_over == len(self.injections) and not self.client.unfinished, left_s):
+
+        def is_over() -> bool:
+            return self._faults_over == len(self.injections) and not self.client.unfinished
+
+        if not (yield from self._until(is_over, left_s)):
             history.not_recovered.append(f"a fault or a submission is still not over after {most_s:g} s")
 
     def _begin(self, injection: FaultInjection) -> None:
@@ -210,7 +245,7 @@ class _Running:
         injected[index] = replace(injected[index], recovered_s=self.engine.elapsed_s)
         self._faults_over += 1
 
-    def _recover(self) -> None:
+    def _recover(self) -> Iterator[int]:
         """Undo what is left of the faults, and wait until all daemons run."""
         cluster, most_s = self.cluster, self.plan.expect.heal
         cluster.network.recover()
@@ -229,20 +264,20 @@ class _Running:
                         cluster.start_node(machine.number)
             return not missing
 
-        if not self._until(all_run, most_s):
+        if not (yield from self._until(all_run, most_s)):
             self.history.not_recovered += [f"not within {most_s:g} s", *self._missing_nodes()]
         self.history.recovered_s = self.engine.elapsed_s
 
-    def _drain(self) -> None:
+    def _drain(self) -> Iterator[int]:
         """Kill the services once the last fencing window is over; wait for all applications to end."""
         history, most_s = self.history, self.plan.expect.drain
         hiding = [one for one in history.injected if one.injection.kind.hides_node and not one.skipped]
         last_s = max((one.recovered_s for one in hiding if one.recovered_s is not None), default=0.0)
-        self._run_for(max(0.0, last_s + self.plan.expect.fence + FRESH_S - self.engine.elapsed_s))
+        yield self._after(max(0.0, last_s + self.plan.expect.fence + FRESH_S - self.engine.elapsed_s))
         for one in history.submissions:
             if one.acknowledged_s is not None and one.program is WorkProgram.SERVICE:
                 self.client.kill(one.application_id, one.user)
-        if self._until(lambda: self._all_ended() and not self._still_used(), most_s):
+        if (yield from self._until(lambda: self._all_ended() and not self._still_used(), most_s)):
             history.drained_s = self.engine.elapsed_s
         else:
             history.not_drained += [*self._still_used(), f"not within {most_s:g} s"]
@@ -285,9 +320,9 @@ class _Running:
         apps = self.cluster.rm.core.context.apps
         for one in self.history.submissions:
             app = apps.get(one.application_id)
-            if one.acknowledged_s is not None and (
-                app is None or application_state(app) not in FINAL_APPLICATION_STATES
-            ):
+            if one.acknowledged_s is None or (app is None and self.history.is_forgotten(one)):
+                continue
+            if app is None or application_state(app) not in FINAL_APPLICATION_STATES:
                 return False
         return True
 
@@ -298,18 +333,19 @@ class _Running:
         for node in scheduler.context.nodes.values():
             if not node.allocated.is_none():
                 lines.append(f"{node.node_id} has {node.allocated} in use")
+        lines += cross_checks.kept_by_nodes(self.cluster)
         return lines
 
     # Time
 
-    def _until(self, is_reached: Callable[[], bool], most_s: float) -> bool:
+    def _until(self, is_reached: Callable[[], bool], most_s: float) -> Generator[int, None, bool]:
         """Let time pass until a condition holds, at most so long; whether it holds."""
         deadline_s = self.engine.elapsed_s + most_s
         while not is_reached():
             if self.engine.elapsed_s >= deadline_s:
                 return False
-            self._run_for(POLL_S)
+            yield self._after(POLL_S)
         return True
 
-    def _run_for(self, seconds: float) -> None:
-        self.engine.run(self.engine.now_ms + round(seconds * 1000))
+    def _after(self, seconds: float) -> int:
+        return self.engine.now_ms + round(seconds * 1000)

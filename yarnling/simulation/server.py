@@ -46,6 +46,10 @@ class Message:
         self.error = error
         self.is_unsent = True
 
+    def repeated(self) -> Message:
+        """The same request, for another attempt."""
+        return Message(self.rpc, self.payload, self.metadata, self.user, self.token)
+
     @property
     def size(self) -> int:
         """Bytes; 0 for a record."""

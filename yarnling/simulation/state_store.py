@@ -34,10 +34,16 @@ WRITE_MS = (1, 5)
 
 
 class StateStore:
-    """What is durable. While it `is_full` nothing can be written."""
+    """What is durable. While it `is_full` nothing can be written; a write takes `delay_ms` longer.
+
+    `at_write` is called before each write. It returns None, or has killed the process and returns whether that write is
+    on the disk.
+    """
 
     def __init__(self) -> None:
         self.is_full = False
+        self.delay_ms = 0
+        self.at_write: Callable[[], bool | None] | None = None
         self.keys: dict[str, tuple[MasterKey, ...]] = {}
         self._epoch = 0
         self._applications: dict[ApplicationId, ApplicationStateData] = {}
@@ -110,10 +116,12 @@ class StoreWriter:
 
     def _write(self) -> None:
         self._writing, self._next = self._next, []
-        self._process.after(self._draw.randint(*WRITE_MS), Rank.DISK, self._written)
+        self._process.after(self._draw.randint(*WRITE_MS) + self._store.delay_ms, Rank.DISK, self._written)
 
     def _written(self) -> None:
         """The transaction is over. On a full disk it is tried again, without new applications: these are refused."""
+        if self._is_killed_at_write():
+            return
         if self._store.is_full and any(effects for effects, _ in self._writing):
             self.problem = StoreUnavailable("the state store cannot be written: No space left on device")
             steps = [self._without_new_application(*step, self.problem) for step in self._writing]
@@ -134,6 +142,17 @@ class StoreWriter:
         self._writing = []
         if self._next:
             self._write()
+
+    def _is_killed_at_write(self) -> bool:
+        if self._store.at_write is None or not any(effects for effects, _ in self._writing):
+            return False
+        writing, self._writing = self._writing, []
+        is_on_disk = self._store.at_write()
+        if is_on_disk is None:
+            self._writing = writing
+        elif is_on_disk and not self._store.is_full:
+            self._store.write([effect for effects, _ in writing for effect in effects])
+        return is_on_disk is not None
 
     def _try_again(self) -> None:
         self._writing, self._next = [*self._writing, *self._next], []

@@ -14,15 +14,18 @@ from typing import TypeAlias
 from wire.json_records import to_json
 
 Line: TypeAlias = Callable[[str], None]
+Stepped: TypeAlias = Callable[[int, str, object, Sequence[object]], None]
+"""Gets the time, the host, the event and the effects of each step."""
 
 
 class Trace:
-    """Hashes the steps of all cores, in order. `line` gets each step's text, if it is wanted."""
+    """Hashes the steps of all cores, in order. `line` gets the text of each step, and `stepped` the step, if wanted."""
 
     def __init__(self, line: Line | None = None) -> None:
         self.steps = 0
         self._hash = hashlib.sha256()
         self._line = line
+        self.stepped: Stepped | None = None
 
     def note(self, now_ms: int, host: str, event: object, effects: Sequence[object]) -> None:
         """One step of the core on `host`."""
@@ -33,6 +36,8 @@ class Trace:
         self._hash.update(b"\n")
         if self._line is not None:
             self._line(text)
+        if self.stepped is not None:
+            self.stepped(now_ms, host, event, effects)
 
     def hexdigest(self) -> str:
         """The SHA-256 of all steps so far."""

@@ -47,6 +47,10 @@ class ElasticApplicationMaster:
         self._spool.requeue_all()
         self._core = Elastic(plan, launch_context_of, spool.count(), check_invariants=check_invariants)
 
+    @property
+    def heeds_heartbeats(self) -> bool:
+        return True
+
     def progress(self) -> float:
         return self._core.progress()
 

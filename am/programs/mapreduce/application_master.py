@@ -112,6 +112,10 @@ class MRAppMaster:
             len(recovered.tasks),
         )
 
+    @property
+    def heeds_heartbeats(self) -> bool:
+        return True
+
     def progress(self) -> float:
         return 1.0 if self._is_complete else self._core.progress()
 

@@ -93,7 +93,7 @@ class JobFiles:
         write_record(self._reports / str(attempt_id), report)
 
     def read_report(self, attempt_id: TaskAttemptId) -> TaskReport | None:
-        """The report that the task left; None if there is no report, or if it cannot be read."""
+        """The report that the task wrote; None if the file is missing or cannot be read."""
         try:
             report = read_record(self._reports / str(attempt_id))
         except InvalidArgumentException:

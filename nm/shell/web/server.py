@@ -26,6 +26,7 @@ from wire.web.application import (
 )
 from wire.web.document import Document
 from wire.web.errors import PlainRefusal, WebException, bad_request, number_format
+from wire.web.pages import daemon_page_rows
 from wire.web.records import parse_long
 from wire.web.request import WebRequest
 from wire.web.server import WebServer
@@ -39,6 +40,21 @@ from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
 BASE = "/ws/v1/node"
 PAGE = "/node"
 """Where Hadoop has its web pages."""
+PAGES = tuple(
+    f"{PAGE}{path}"
+    for path in (
+        "",
+        "/node",
+        "/allApplications",
+        "/allContainers",
+        "/application/{id}",
+        "/container/{id}",
+        "/containerlogs/{id}",
+        "/containerlogs/{id}/{user}",
+        "/containerlogs/{id}/{user}/{file}",
+    )
+)
+"""The paths of the pages, as in Hadoop."""
 _CONTENT_TYPES = {"text": "text/plain", "octet-stream": "application/octet-stream"}
 _NOT_STARTED = (NMContainerState.NEW, NMContainerState.LOCALIZING, NMContainerState.SCHEDULED)
 UNKNOWN_CONTAINER = (
@@ -72,7 +88,8 @@ class NodeManagerWeb:
             beans.state_changed(change)
 
         manager.shell.state_changed = note
-        rows = [*rest, *site_rows(f"NodeManager {manager.node_id}", PAGE, rest, beans)]
+        site = site_rows(f"NodeManager {manager.node_id}", PAGE, f"{PAGE}/paths", rest, beans)
+        rows = [*rest, *daemon_page_rows("NodeManager", "nm", PAGE, PAGES), *site]
         await self._server.start(WebApplication(rows, AccessCheck(self._conf, [self._address.host])))
 
     async def stop(self) -> None:

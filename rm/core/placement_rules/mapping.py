@@ -143,9 +143,12 @@ REJECTED = "Application submission have been rejected by a mapping rule. Please 
 
 
 class MappingPlacement:
-    """The rules of a configuration. Each call applies them to the queues that exist then."""
+    """The rules of a configuration. Each call applies them to the queues that exist then.
 
-    __slots__ = ("_overrides", "_queues", "_rules")
+    `warnings`: what is accepted but probably a mistake, or not supported.
+    """
+
+    __slots__ = ("_overrides", "_queues", "_rules", "warnings")
 
     def __init__(self, configuration: Configuration, queues: Queues) -> None:
         """Raises ConfigurationException for rules that are not valid, or that can never place an application."""
@@ -162,6 +165,7 @@ class MappingPlacement:
                     Fault(key, rule.target, configuration.origin(key), str(problem), "name an existing leaf queue")
                 )
         refuse_if_faulty(faults)
+        self.warnings = tuple(faults)
 
     def place(self, *, user: str, groups: tuple[str, ...], application: str, queue: str) -> str | None:
         """The full path that the rules choose; None to keep the submitted `queue`. Raises YarnException to reject."""

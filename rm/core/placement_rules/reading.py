@@ -24,6 +24,7 @@ from rm.core.placement_rules.rules import (
 from yarn.configuration import Configuration
 from yarn.faults import Fault
 from yarn.settings import scheduler
+from yarn.settings.unsupported import unsupported
 
 MAPPINGS = scheduler.QUEUE_MAPPINGS.key
 OVERRIDE = scheduler.QUEUE_MAPPINGS_OVERRIDE.key
@@ -70,9 +71,10 @@ def read_rules(configuration: Configuration, faults: list[Fault]) -> tuple[Mappi
         note(PLACEMENT_RULES, "Invalid PlacementRule inputs which contains duplicate rule strings", "list each once")
     for name in names:
         if name not in _KNOWN_RULES:
-            note(
-                PLACEMENT_RULES, f"the placement rule {name} is not supported", f"name {' and '.join(_KNOWN_RULES[:2])}"
-            )
+            problem = f"the placement rule {name} is not supported"
+            effect = "applications that it would place keep the queue of their submission, or that of the other rules"
+            remedy = f"name {' and '.join(_KNOWN_RULES[:2])}"
+            faults.append(unsupported(configuration, PLACEMENT_RULES, problem, effect, remedy))
     kind = configuration.get_trimmed(FORMAT, "legacy")
     if kind == "legacy":
         return _read_lists(configuration, note)

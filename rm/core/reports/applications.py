@@ -32,7 +32,8 @@ from yarn.errors import (
     ContainerNotFoundException,
 )
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarn.resource import MEMORY_MB, VCORES, Resource, ResourceTypeInfo
+from yarn.protocols.master import ResourceTypeInfo
+from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarn.states import (
     ApplicationsRequestScope,
     ContainerState,

@@ -50,7 +50,7 @@ def queue_user_acls(context: RMContext, user: str, groups: tuple[str, ...]) -> t
             queue.path,
             frozenset(acl for acl in QueueACL if context.queue_acls.has_access(queue.path, acl, user, groups)),
         )
-        for queue in _with_all_below(root)
+        for queue in with_all_below(root)
     )
 
 
@@ -154,15 +154,16 @@ def _states(context: RMContext, paths: frozenset[str]) -> Counter[YarnApplicatio
     return Counter(reports.application_state(app) for app in context.apps.values() if app.queue in paths)
 
 
-def _with_all_below(queue: CSQueue) -> Iterable[CSQueue]:
+def with_all_below(queue: CSQueue) -> Iterable[CSQueue]:
+    """The queue, and all queues below it, in the order of the tree."""
     yield queue
     if isinstance(queue, ParentQueue):
         for child in queue.children:
-            yield from _with_all_below(child)
+            yield from with_all_below(child)
 
 
 def leaves_of(queue: CSQueue) -> Iterable[LeafQueue]:
-    return (below for below in _with_all_below(queue) if isinstance(below, LeafQueue))
+    return (below for below in with_all_below(queue) if isinstance(below, LeafQueue))
 
 
 def requested_containers(attempt: FiCaSchedulerApp) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from rm.core.context import RMContext
+from rm.core.reports.turns import comes_first, meanwhile
 from rm.core.rm_node import RMNode
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
@@ -35,6 +36,8 @@ _REASONS = {
 }
 """{cause: the scheduler's refusal with the same settings}."""
 
+_UNSET = frozenset({Cause.NEXT_HEARTBEAT, Cause.OTHERS_FIRST})
+"""Causes whose sentence does not name the settings."""
 _ABOUT_NODES = frozenset(
     {
         Cause.NO_NODE,
@@ -109,14 +112,17 @@ class _Words:
             Cause.AM_ON_SHARED_LABEL: lambda _: "its AM may not run on idle nodes of another label",
             Cause.LOCALITY_DELAY: self._locality_delay,
             Cause.REFUSED: self._refused,
+            Cause.OTHERS_FIRST: self._others_first,
             Cause.NEXT_HEARTBEAT: self._next_heartbeat,
         }
 
     def report(self, verdict: Verdict) -> VerdictReport:
         settings = self._settings(verdict)
         sentence = f"waits because {self._sentences[verdict.cause](verdict)}"
-        if settings and verdict.cause is not Cause.NEXT_HEARTBEAT:
+        if settings and verdict.cause not in _UNSET:
             sentence += f" ({self._short(verdict, settings)})"
+        if verdict.overtaking is not None:
+            sentence += f"; {meanwhile(verdict.overtaking)}"
         return VerdictReport(
             verdict.key.priority,
             verdict.key.allocation_request_id,
@@ -130,6 +136,9 @@ class _Words:
 
     def _settings(self, verdict: Verdict) -> tuple[SettingInForce, ...]:
         finding, reason = verdict.finding, _REASONS.get(verdict.cause)
+        order = None if finding.ahead is None else finding.ahead.precedence
+        if order is not None:
+            return self._remedies.of_order(order, verdict.partition)
         if finding.refusal is not None:
             return self._remedies.of(finding.refusal, self._leaf, verdict.partition)
         if reason is None:
@@ -229,12 +238,17 @@ class _Words:
     def _refused(self, verdict: Verdict) -> str:
         refusal = verdict.finding.refusal
         assert refusal is not None
-        if refusal.reason is Reason.QUEUE_HEADROOM and refusal.key is None:
-            return (
-                f"queue {self._leaf.path} serves an earlier application first, whose request is larger than what is "
-                "left to the queue"
-            )
-        return f"{_host(verdict.node_id)} refused it at its last heartbeat: {refusal.reason.value}"
+        why = refusal.reason.value
+        if refusal.reason is Reason.QUEUE_MAXIMUM and refusal.asked is not None and refusal.bound is not None:
+            why += f" ({compared(refusal.asked, refusal.bound, self._counted)} in use)"
+        return f"{_host(verdict.node_id)} refused it at its last heartbeat: {why}"
+
+    def _others_first(self, verdict: Verdict) -> str:
+        finding = verdict.finding
+        assert finding.ahead is not None
+        order, app = finding.ahead.precedence, str(finding.ahead.application_id)
+        whose = "its request" if order is None or order.first == app else f"the request of {app}"
+        return f"{comes_first(finding.ahead)}, and what is left is kept for {whose}: {self._lacking(finding, 'left')}"
 
     def _next_heartbeat(self, verdict: Verdict) -> str:
         return f"containers are placed only at heartbeats of nodes; {_host(verdict.node_id)} has enough free capacity"
@@ -268,6 +282,8 @@ class _Words:
                 return f"user {self._attempt.user} holds {self._compared(finding)}"
             case Cause.NODE_STATE:
                 return next((node.state.name for node in self._down if node.node_id == node_id), "not running")
+            case Cause.OTHERS_FIRST if finding.ahead is not None:
+                return f"kept for {finding.ahead.application_id}: {self._lacking(finding, 'left')}"
             case Cause.REFUSED:
                 return finding.refusal.reason.value if finding.refusal is not None else "refused"
             case _:

@@ -16,6 +16,7 @@ from rm.scheduler.view.verdict import Verdict
 from yarn.ids import ContainerId
 from yarn.protocols.inspection import VerdictReport
 
+NOTHING_HELPS = "no single change that was tried would get it a container"
 UNTRIED = "further changes were not tried: copying the scheduler so often would take too long"
 
 
@@ -50,6 +51,8 @@ class _Trials:
         notes = report.notes if outlook is None or not outlook.note else (*report.notes, outlook.note)
         if self._budget.left < 0:
             notes = (*notes, UNTRIED)
+        elif not changes:
+            notes = (NOTHING_HELPS, *notes)
         return replace(report, changes=tuple(changes), notes=notes)
 
 

@@ -34,7 +34,7 @@ def check_submission(leaf: LeafQueue, application_id: ApplicationId, user: str) 
         leaf.users.get_or_add(user)
     else:
         _check_application_limits(leaf, application_id, user)
-    for parent in leaf.parent.and_parents():
+    for parent in leaf.parents():
         check_state(parent, application_id)
 
 

@@ -21,7 +21,8 @@ from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.node_labels import LabelChanges
 from rm.scheduler.model.queue import ParentQueue
 from rm.scheduler.model.requests import Change, DemandChange, NodeType, PendingChanged, RequestTerms, SchedulerKey
-from rm.scheduler.model.rm_container import RMContainer, RMContainerEnd, RMContainerKill, RMContainerState
+from rm.scheduler.model.rm_container import RMContainer, RMContainerState
+from rm.scheduler.model.rm_container_events import RMContainerEnd, RMContainerKill
 from yarn.containers import ContainerStatus, ResourceRequest
 from yarn.ids import ContainerId
 from yarn.resource import Resource
@@ -217,6 +218,7 @@ def complete_in_queue(
     if removed:
         leaf.active.usage_changed(application)
         unbook(leaf, application, container, node.partition, container.container.resource)
+        context.ended.add(container, context.now_ms)
     if context.health is not None:
         is_preempted = status.exit_status == ContainerExitStatus.PREEMPTED
         context.health.note_end(leaf.path, node.node_id, container.id, is_preempted=is_preempted)

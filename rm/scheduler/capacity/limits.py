@@ -11,6 +11,9 @@ proposal (rm.scheduler.placement.commit) checks again, with the container includ
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from rm.scheduler.model.application import FiCaSchedulerApp, HeadroomProvider
 from rm.scheduler.model.context import RESPECT, SchedulingMode
 from rm.scheduler.model.leaf_queue import LeafQueue
@@ -20,6 +23,8 @@ from rm.scheduler.model.usage import NO_LABEL, ResourceLimits
 from rm.scheduler.model.users import User, UsersManager
 from yarn.java.hash_order import hash_order, string_hash
 from yarn.resource import Resource, componentwise_min
+
+_LimitOfUser: TypeAlias = Callable[[UsersManager, str, str, SchedulingMode], Resource]
 
 # Queues
 
@@ -74,10 +79,13 @@ def available_to_children(parent: ParentQueue, limits: ResourceLimits, partition
 
 
 def limits_of_child(child: CSQueue, available: Resource, partition: str) -> ResourceLimits:
+    return ResourceLimits(limit_of_child(child, available, partition), child.context.none)
+
+
+def limit_of_child(child: CSQueue, available: Resource, partition: str) -> Resource:
     """The child's limit: what it uses plus what is available."""
     context = child.context
-    limit = context.calculator.round_down(available + child.usage.used(partition), context.minimum_allocation)
-    return ResourceLimits(limit, context.none)
+    return context.calculator.round_down(available + child.usage.used(partition), context.minimum_allocation)
 
 
 def set_current_limit(leaf: LeafQueue, limit: Resource) -> None:
@@ -220,13 +228,20 @@ def _compute_limit(users: UsersManager, partition: str, mode: SchedulingMode, *,
 def headroom(application: FiCaSchedulerApp) -> Resource:
     """What the application could still get; zero until a first visit has considered it."""
     provider = application.headroom_provider
-    return _provided(provider) if provider is not None else application.leaf.context.none
+    return _provided(provider, limit_of) if provider is not None else application.leaf.context.none
 
 
-def _provided(provider: HeadroomProvider) -> Resource:
+def present_headroom(application: FiCaSchedulerApp) -> Resource:
+    """What `headroom` would return now, without storing anything: for reports."""
+    provider = application.headroom_provider
+    return _provided(provider, present_limit) if provider is not None else application.leaf.context.none
+
+
+def _provided(provider: HeadroomProvider, limit_of_user: _LimitOfUser) -> Resource:
     """The sum over all partitions that the attempt ever requested.
 
-    Looking up a user's limit stores it, so the order of the partitions matters: it is that of Java's set.
+    Looking up a user's limit with `limit_of` stores it, so the order of the partitions matters: it is that of Java's
+    set.
     """
     leaf, application = provider.leaf, provider.application
     assert isinstance(leaf, LeafQueue)
@@ -234,7 +249,7 @@ def _provided(provider: HeadroomProvider) -> Resource:
     partitions = hash_order(requested, string_hash) if requested else (NO_LABEL,)
     total: Resource | None = None
     for partition in partitions:
-        limit = limit_of(leaf.users, application.user, partition, RESPECT)
+        limit = limit_of_user(leaf.users, application.user, partition, RESPECT)
         part = _headroom_on(leaf, provider.user, limit, partition)
         total = part if total is None else total + part
     assert total is not None

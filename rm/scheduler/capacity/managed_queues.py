@@ -88,7 +88,7 @@ class AutoCreatedLeafQueue(LeafQueue):
         """Set the leaf's share to zero until it is entitled again, after a configuration change
         (updateCapacitiesToZero).
         """
-        above, own = self.parent.capacities, self.capacities.default
+        above, own = self.maker.capacities, self.capacities.default
         for partition in list(above.partitions()):
             share = self.capacities.booked(partition)
             share.capacity = share.absolute_capacity = 0.0

@@ -50,7 +50,7 @@ class ParallelApplications:
             self._running[application.user] = running
         else:
             self._running.pop(application.user, None)
-        for parent in LeafQueue.of(application).parent.and_parents():
+        for parent in application.leaf.parents():
             parent.runnable_count -= 1
         self._start_after(application)
 
@@ -70,7 +70,7 @@ class ParallelApplications:
 
     def _count(self, application: FiCaSchedulerApp) -> None:
         self._running[application.user] = self._running.get(application.user, 0) + 1
-        for parent in LeafQueue.of(application).parent.and_parents():
+        for parent in application.leaf.parents():
             parent.runnable_count += 1
 
     def _start_after(self, application: FiCaSchedulerApp) -> None:

@@ -15,7 +15,8 @@ import math
 
 from rm.scheduler.capacity.effective_capacity import update_absolute_capacities
 from rm.scheduler.config.configured_capacity import NO_VECTOR, CapacityEntry, CapacityUnit, CapacityVector
-from rm.scheduler.model.queue import CapacityWarning, CSQueue, ParentQueue, QueueUpdateWarning
+from rm.scheduler.model.capacity_warning import CapacityWarning, QueueUpdateWarning
+from rm.scheduler.model.queue import CSQueue, ParentQueue
 from yarn.java.binary32 import f32, java_quotient, truncated
 from yarn.java.hash_order import hash_order, string_hash
 from yarn.resource import MEMORY_MB

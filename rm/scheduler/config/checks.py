@@ -1,4 +1,4 @@
-"""Checks that concern several queues, and refuses what this scheduler does not support.
+"""Checks that concern several queues.
 
 Siblings must write their capacities in one notation and must not get more than their parent has. Hadoop checks this
 whenever a parent gets its children (AbstractParentQueue.setChildQueues): at start, and at a refresh also against the
@@ -14,10 +14,10 @@ from enum import Enum
 from msgspec import Struct
 
 from rm.scheduler.config.configured_capacity import CapacityUnit, ConfiguredCapacity
-from rm.scheduler.config.monitors import refuse_unknown_policies
 from rm.scheduler.config.queue_configuration import QueueConfiguration
 from rm.scheduler.config.reader import Reader
 from rm.scheduler.model.resource_calculator import ResourceCalculator
+from yarn.faults import Severity
 from yarn.java.binary32 import f32, shortest
 from yarn.resource import Resource
 from yarn.settings import scheduler
@@ -30,17 +30,6 @@ CAPACITY_SUM_PRECISION = f32(0.0005)
 
 _LABELS_OR_TEMPLATE = re.compile(r"\.(accessible-node-labels|leaf-queue-template|auto-queue-creation-v2)(\.|$)")
 """Words of keys after which everything belongs to the queue that is named before them."""
-
-_UNSUPPORTED_FLAGS = {
-    PREFIX + "schedule-asynchronously.enable": "asynchronous scheduling is not supported: node heartbeats drive it",
-    PREFIX + "multi-node-placement-enabled": "placement over several nodes is not supported",
-    "yarn.resourcemanager.resource-profiles.enabled": "resource profiles are not supported",
-}
-_UNSUPPORTED_TEXTS = {PREFIX + "workflow-priority-mappings": "workflow priorities are not supported yet"}
-_ONLY_VALUES = {
-    scheduler.NODE_LABELS_CONFIGURATION_TYPE.key: ("centralized", "only an administrator can assign labels to nodes"),
-}
-"""{key: (the only supported value, why others are refused)}."""
 
 
 class CapacityComparator(Struct, frozen=True):
@@ -82,25 +71,6 @@ def check_tree(reader: Reader, queues: dict[str, QueueConfiguration], comparator
         key = queue_key(ROOT, "queues")
         problem = "Queue configuration missing child queue names for root"
         reader.fault(key, problem, f"name the queues below root in {key}")
-
-
-def refuse_unsupported(reader: Reader) -> None:
-    """Add a fault for each feature that is requested but not supported."""
-    for key, problem in _UNSUPPORTED_FLAGS.items():
-        if reader.flag(key, False):
-            reader.fault(key, problem, "set it to false")
-    refuse_unknown_policies(reader)
-    for key, problem in _UNSUPPORTED_TEXTS.items():
-        if reader.text(key):
-            reader.fault(key, problem, "remove it")
-    for key, (only, problem) in _ONLY_VALUES.items():
-        if reader.text(key, only) != only:
-            reader.fault(key, problem, f"set it to {only}")
-
-
-def unsupported_keys() -> tuple[str, ...]:
-    """The keys that are read only to refuse what they request."""
-    return (*_UNSUPPORTED_FLAGS, *_UNSUPPORTED_TEXTS, *_ONLY_VALUES)
 
 
 def _check_vectors(reader: Reader, queue: QueueConfiguration) -> None:
@@ -285,7 +255,7 @@ def _check_sum(
         if partition in child.capacities:
             total = f32(total + child.capacities[partition].capacity)
     problem = _sum_problem(parent, parent.capacities[partition].capacity, total, must_match=must_match)
-    faulty = {fault.key for fault in reader.faults}
+    faulty = {fault.key for fault in reader.faults if fault.severity is Severity.ERROR}
     keys = {child.name: capacity_key(child.path, partition) for child in children}
     if problem is None or faulty & set(keys.values()):
         return

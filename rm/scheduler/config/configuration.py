@@ -1,7 +1,8 @@
 """Reads yarn-site.xml and capacity-scheduler.xml into one typed record, completely checked.
 
 `CapacitySchedulerConfiguration.read` raises ConfigurationException with every fault, in Hadoop's words, with the value,
-the bound and the remedy. Features that Hadoop supports and this scheduler does not are refused by name.
+the bound and the remedy. Features that Hadoop supports and this scheduler does not are warnings that say what this
+means, or refused by name if the configuration is strict.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from rm.scheduler.config.checks import CapacityComparator, check_tree, refuse_unsupported
+from rm.scheduler.config.checks import CapacityComparator, check_tree
 from rm.scheduler.config.monitors import (
     IDLE_QUEUE_POLICY,
     QUEUE_MANAGEMENT_POLICY,
@@ -22,6 +23,7 @@ from rm.scheduler.config.queue_configuration import QueueConfiguration
 from rm.scheduler.config.queue_reader import QueueReader
 from rm.scheduler.config.queue_templates import QueueTemplate, configuration_of_leaf
 from rm.scheduler.config.reader import Reader
+from rm.scheduler.config.unsupported import check_unsupported
 from rm.scheduler.model.resource_calculator import (
     DefaultResourceCalculator,
     DominantResourceCalculator,
@@ -31,7 +33,7 @@ from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.java.hash_order import hash_order, string_hash
 from yarn.resource import INT32_MAX, INT64_MAX, MEMORY_MB, VCORES, Resource, ResourceTypes
-from yarn.settings import scheduler
+from yarn.settings import resourcemanager, scheduler
 from yarn.settings.scheduler import PREFIX, ROOT, queue_key
 
 QUEUE_DEPTH_MAX = 64
@@ -43,6 +45,18 @@ DOMINANT_CALCULATOR = "DominantResourceCalculator"
 _USER = PREFIX + "user."
 _MAX_PARALLEL = ".max-parallel-apps"
 _TYPES = scheduler.RESOURCE_TYPES.key
+
+
+class AsynchronousSettings(Struct, frozen=True):
+    """Settings of asynchronous scheduling: containers are placed by walks over all nodes, not by heartbeats.
+
+    `threads`: the walks of one interval. Nodes that were silent for longer than `skip_after_ms` are skipped.
+    """
+
+    enabled: bool
+    interval_ms: int
+    threads: int
+    skip_after_ms: int
 
 
 class CapacitySchedulerConfiguration(Struct, frozen=True):
@@ -73,6 +87,7 @@ class CapacitySchedulerConfiguration(Struct, frozen=True):
     include_port_in_node_name: bool
     auto_update_containers: bool
     opportunistic_containers: bool
+    asynchronous: AsynchronousSettings
     settle_ms: int
     default_user_max_parallel_apps: int
     users_max_parallel_apps: dict[str, int]
@@ -124,7 +139,7 @@ class CapacitySchedulerConfiguration(Struct, frozen=True):
         _read_dynamic_queues(reader, dynamic_queues, types, maximum, queues)
         calculator = _calculator(reader, types)
         check_tree(reader, queues, comparator or _before_the_first_node(calculator, types))
-        refuse_unsupported(reader)
+        check_unsupported(reader)
         settings = CapacitySchedulerConfiguration(
             calculator=calculator,
             resource_types=types,
@@ -144,6 +159,7 @@ class CapacitySchedulerConfiguration(Struct, frozen=True):
             include_port_in_node_name=reader.value(scheduler.INCLUDE_PORT_IN_NODE_NAME),
             opportunistic_containers=reader.value(scheduler.OPPORTUNISTIC_CONTAINERS),
             auto_update_containers=reader.value(scheduler.AUTO_UPDATE_CONTAINERS),
+            asynchronous=_asynchronous(reader),
             settle_ms=reader.value(scheduler.SCHEDULING_WAIT),
             default_user_max_parallel_apps=reader.value(scheduler.USER_MAX_PARALLEL_APPS),
             preemption=read_preemption(reader),
@@ -265,6 +281,17 @@ def _check_allocations(reader: Reader, minimum: Resource, maximum: Resource) -> 
             )
     if maximum.vcores > INT32_MAX:
         reader.fault(scheduler.MAXIMUM_ALLOCATION_VCORES.key, f"above the maximum, {INT32_MAX}", "lower it")
+
+
+def _asynchronous(reader: Reader) -> AsynchronousSettings:
+    """The settings of asynchronous scheduling. An interval of 0 becomes 1 ms, no thread becomes one."""
+    heartbeat_ms = reader.value(resourcemanager.NM_HEARTBEAT_INTERVAL)
+    return AsynchronousSettings(
+        enabled=reader.value(scheduler.SCHEDULE_ASYNCHRONOUSLY),
+        interval_ms=max(1, reader.value(scheduler.ASYNCHRONOUS_INTERVAL)),
+        threads=max(1, reader.value(scheduler.ASYNCHRONOUS_THREADS)),
+        skip_after_ms=reader.value(scheduler.SKIP_NODE_MULTIPLIER) * heartbeat_ms,
+    )
 
 
 def _users_max_parallel_apps(reader: Reader) -> dict[str, int]:

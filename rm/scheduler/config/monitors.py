@@ -73,14 +73,10 @@ def runs(reader: Reader, policy: str) -> bool:
     return policy in _named(reader) and reader.value(scheduler.MONITOR_ENABLE)
 
 
-def refuse_unknown_policies(reader: Reader) -> None:
-    """Add an error to the reader's faults for each policy that is listed in the configuration but not supported."""
-    if not reader.value(scheduler.MONITOR_ENABLE):
-        return
-    for policy in _named(reader):
-        if policy not in (IDLE_QUEUE_POLICY, QUEUE_MANAGEMENT_POLICY, PREEMPTION_POLICY):
-            remedy = f"name {PREEMPTION_POLICY}, {IDLE_QUEUE_POLICY}, {QUEUE_MANAGEMENT_POLICY}, or nothing"
-            reader.fault(scheduler.MONITOR_POLICIES.key, f"the policy {policy} is not supported", remedy)
+def unsupported_policies(reader: Reader) -> list[str]:
+    """The policies that would run in Hadoop and that do not exist here."""
+    supported = (IDLE_QUEUE_POLICY, QUEUE_MANAGEMENT_POLICY, PREEMPTION_POLICY)
+    return [policy for policy in _named(reader) if policy not in supported and reader.value(scheduler.MONITOR_ENABLE)]
 
 
 def read_preemption(reader: Reader) -> PreemptionSettings:

@@ -76,8 +76,10 @@ class QueueReader:
         queue = self._read(path, parent, creation, labels, is_leaf=is_leaf and not is_plan)
         if is_plan:
             children = (queue.name + PLAN_DEFAULT,)
-        managed = self._managed(queue) if makes_leaves else None
-        return replace(queue, children=children, is_plan=is_plan, managed=managed)
+        if not makes_leaves:
+            return replace(queue, children=children, is_plan=is_plan)
+        creation = replace(creation, enabled=False)
+        return replace(queue, children=children, is_plan=is_plan, managed=self._managed(queue), creation=creation)
 
     def read_auto_created(self, path: str, parent: QueueConfiguration) -> QueueConfiguration:
         """A leaf created by a managed parent. The reader's configuration includes the parent's template."""
@@ -227,7 +229,7 @@ class QueueReader:
         capacity = CapacityReader(reader, template, prefix, self._types, label=NO_LABEL, legacy=self._legacy).read(
             is_root=False, above=None, maximum_am_percent=0.0
         )
-        self._refuse_unsupported(queue)
+        self._check_managed(queue)
         if not queue.capacities[NO_LABEL].is_absolute and not capacity.minimum.is_none():
             reader.fault(
                 prefix + "capacity",
@@ -240,22 +242,29 @@ class QueueReader:
             capacity=capacity,
         )
 
-    def _refuse_unsupported(self, queue: QueueConfiguration) -> None:
+    def _check_managed(self, queue: QueueConfiguration) -> None:
+        """Add a fault for each feature of a managed parent that is requested but not supported."""
         reader, path = self._reader, queue.path
         key = queue_key(path, MANAGED_CREATION + "enabled")
         if not self._legacy:
-            reader.fault(key, "managed parents are not supported without legacy queue mode", "set it to false")
+            problem = "managed parents are not supported without legacy queue mode"
+            effect = "its leaves get their shares by the rules of legacy queue mode"
+            reader.unsupported(key, problem, effect, "use auto-queue-creation-v2.enabled instead")
         if queue.creation.enabled:
-            problem = "a parent can create queues in one way only"
-            reader.fault(key, problem, "set this key or auto-queue-creation-v2.enabled to false")
+            problem = "a parent creates queues in one way only"
+            effect = "it creates leaves as a managed parent, and no further levels (Hadoop's ResourceManager exits)"
+            reader.unsupported(key, problem, effect, "set this key or auto-queue-creation-v2.enabled to false")
         for name in (path, path + "." + LEAF_TEMPLATE[:-1]):
             for label in configured_labels(reader, name):
                 labelled = queue_key(name, f"accessible-node-labels.{label}.capacity")
-                reader.fault(labelled, "capacities on node labels are not supported for managed parents", "remove it")
+                problem = "capacities on node labels are not supported for managed parents"
+                effect = "created leaves have no guarantee on the label and do not get its nodes"
+                reader.unsupported(labelled, problem, effect, "remove it")
         policy = queue_key(path, MANAGED_CREATION + "management-policy")
         if reader.text(policy, DEFAULT_MANAGEMENT_POLICY) != DEFAULT_MANAGEMENT_POLICY:
             problem = "not a supported policy for managed parents"
-            reader.fault(policy, problem, f"write {DEFAULT_MANAGEMENT_POLICY}, or remove it")
+            effect = "its leaves get guarantees by Hadoop's own policy"
+            reader.unsupported(policy, problem, effect, f"write {DEFAULT_MANAGEMENT_POLICY}, or remove it")
 
     def _maximum_allocation(self, path: str, parent: QueueConfiguration | None) -> Resource:
         """The largest container of the queue: the parent's value unless set, at most the scheduler's."""

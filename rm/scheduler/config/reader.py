@@ -9,6 +9,7 @@ from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Fault, Severity
 from yarn.java.values import split_at_commas
 from yarn.settings.kinds import Setting
+from yarn.settings.unsupported import unsupported
 
 _T = TypeVar("_T")
 
@@ -71,6 +72,10 @@ class Reader:
         """Add a warning: the value is accepted but is probably a mistake."""
         value, origin = self.configuration.get(key), self.configuration.origin(key)
         self.faults.append(Fault(key, value, origin, problem, remedy, Severity.WARNING))
+
+    def unsupported(self, key: str, problem: str, effect: str, remedy: str) -> None:
+        """Add the fault of a feature that is requested but not supported: an error if the configuration is strict."""
+        self.faults.append(unsupported(self.configuration, key, problem, effect, remedy))
 
     def has_fault(self, key: str) -> bool:
         """True if a fault of the key was added."""

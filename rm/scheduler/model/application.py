@@ -13,7 +13,8 @@ from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.refusals import Refusals
 from rm.scheduler.model.requests import AppSchedulingInfo, SchedulerKey, key_hash
-from rm.scheduler.model.rm_container import RMContainer, RMContainerAcquired
+from rm.scheduler.model.rm_container import RMContainer
+from rm.scheduler.model.rm_container_events import RMContainerAcquired
 from rm.scheduler.model.usage import NO_LABEL, ResourceUsage
 from rm.scheduler.model.users import User
 from yarn.containers import ANY, UNDEFINED_PRIORITY, Container, Preemption, ResourceRequest, UpdateContainerError
@@ -21,19 +22,6 @@ from yarn.ids import EPOCH_BITS, ApplicationAttemptId, ApplicationId, ContainerI
 from yarn.java.binary32 import ceiled
 from yarn.java.hash_order import container_hash, hash_order, node_hash
 from yarn.resource import Resource
-
-
-class HeadroomProvider(NamedTuple):
-    """The leaf, user entry and attempt from which a headroom is computed (CapacityHeadroomProvider).
-
-    It is captured when a node visit considers the attempt, and kept until the next such visit. After a move, or after
-    the user's entry was dropped and created again, the headroom is therefore still computed from the old ones.
-    """
-
-    user: User
-    leaf: CSQueue
-    application: FiCaSchedulerApp
-
 
 Place: TypeAlias = tuple[tuple[int, ...], NodeId]
 """The size that a container is to grow by, and its node."""
@@ -67,6 +55,12 @@ class ContainerUpdates:
         self.demoted: dict[ContainerId, RMContainer] = {}
         self.to_release: list[RMContainer] = []
         self.refused: list[UpdateContainerError] = []
+
+    @property
+    def are_waiting(self) -> bool:
+        """True if the AM's next call returns updates, or releases temporary containers."""
+        done = self.increased or self.decreased or self.promoted or self.demoted
+        return bool(done or self.to_release or self.refused)
 
 
 class FiCaSchedulerApp:
@@ -294,12 +288,16 @@ class FiCaSchedulerApp:
         """Count a visit for a key that requests no label; returns the count."""
         missed = self.missed_non_partitioned[key] = self.missed_non_partitioned.get(key, 0) + 1
         self._context.change_count += 1
+        if self._context.repeated is not None and missed > self._context.node_count:
+            self._context.note_repeated(self.missed_non_partitioned, key)
         return missed
 
     def count_opportunity(self, key: SchedulerKey) -> None:
-        """A node was offered to the key (addSchedulingOpportunity)."""
-        self.opportunities[key] = self.opportunities.get(key, 0) + 1
+        """A node was offered to the key (addSchedulingOpportunity). No delay is longer than the number of nodes."""
+        count = self.opportunities[key] = self.opportunities.get(key, 0) + 1
         self._context.change_count += 1
+        if self._context.repeated is not None and count > self._context.node_count:
+            self._context.note_repeated(self.opportunities, key)
 
     def capture_headroom(self, user: User) -> None:
         """From now on compute the headroom from the attempt's present leaf and this user entry."""
@@ -354,6 +352,18 @@ class FiCaSchedulerApp:
             if fits_in(amount, by_node[node_id].resource):
                 return by_node[node_id]
         return None
+
+
+class HeadroomProvider(NamedTuple):
+    """The leaf, user entry and attempt from which a headroom is computed (CapacityHeadroomProvider).
+
+    It is captured when a node visit considers the attempt, and kept until the next such visit. After a move, or after
+    the user's entry was dropped and created again, the headroom is therefore still computed from the old ones.
+    """
+
+    user: User
+    leaf: CSQueue
+    application: FiCaSchedulerApp
 
 
 class SchedulerApplication:

@@ -171,7 +171,7 @@ class FairOrderingPolicy(FifoOrderingPolicy):
         attempt_id = application.attempt_id
         app = attempt_id.application_id
         wanted_mb = application.ordered_used_mb + application.ordered_pending_mb
-        magnitude: float = application.ordered_used_mb
+        magnitude = float(application.ordered_used_mb)
         if self._by_size and magnitude != 0 and (weight := log1p(wanted_mb) / log(2)) != 0:
             magnitude /= weight
         return (

@@ -7,15 +7,18 @@ from enum import Enum
 
 from rm.scheduler.config.checks import CapacityComparator
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration, make_calculator
+from rm.scheduler.model.ended_containers import EndedContainers
 from rm.scheduler.model.health import SchedulerHealth
 from rm.scheduler.model.killable import KillableContainers
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.node_labels import NodeLabels
 from rm.scheduler.model.notices import Notice
+from rm.scheduler.model.requests import SchedulerKey
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.usage import ResourceUsage
 from yarn.ids import ContainerId, NodeId
 from yarn.java.hash_order import hash_order, node_hash
+from yarn.resource import Resource
 
 
 class SchedulingMode(Enum):
@@ -32,16 +35,17 @@ IGNORE = SchedulingMode.IGNORE_PARTITION_EXCLUSIVITY
 class SchedulerContext:
     """State shared by the queues, users and applications of one scheduler.
 
-    `nodes_peak`: the largest number of `nodes` so far. `cluster_resource`: the sum of `nodes`. `partition_resource(p)`:
-    the sum of one partition, from `labels`; a node that is removed is subtracted there before its containers are ended.
-    `root_usage`: the root queue's usage. `calculator` and `minimum_allocation` never change; `settings` are those of
-    the last start or refresh. `started_in_legacy_mode`: the queue mode at the start, which some computations keep after
+    `nodes_peak`: the largest number of `nodes` so far. `cluster_resource`: the sum of `nodes`. `root_usage`: the root
+    queue's usage. `calculator` and `minimum_allocation` never change; `settings` are those of the last start or
+    refresh. `started_in_legacy_mode`: the queue mode at the start, which some computations keep after
     a refresh to the other mode (CapacitySchedulerQueueCapacityHandler.isLegacyQueueMode). `killables`: containers to
     kill as soon as another queue needs their resources. `temporaries`: temporary containers whose update is done, until
     they are released.
 
     `change_count` counts every change that could affect a node visit. If it stays the same during a visit, the visit
-    placed nothing and changed nothing (rm.scheduler.placement.memo relies on that).
+    placed nothing and changed nothing (rm.scheduler.placement.memo relies on that). `repeated`, only with asynchronous
+    scheduling: the counts that the present walk has raised without an effect, because they are high enough already,
+    each as {key: count} and the key; `repeated_count`: how many there ever were.
 
     `epoch` is the number of ResourceManagers that recovered from one store; it is part of container ids. If
     `placing_from_ms` is set, nothing is placed until that time has passed: see `may_place`.
@@ -49,13 +53,14 @@ class SchedulerContext:
     `pending_miscounted`: an AM requested a negative number of containers, or more vcores than 32 bits hold. From then
     on the pending amounts are wrong, as in Hadoop.
 
-    `health`: None unless reports need it.
+    `health`: None unless reports need it. `ended`: the last containers that ended, for explanations.
     """
 
     __slots__ = (
         "calculator",
         "change_count",
         "cluster_resource",
+        "ended",
         "epoch",
         "health",
         "killables",
@@ -66,10 +71,11 @@ class SchedulerContext:
         "none",
         "notify",
         "now_ms",
-        "partition_resource",
         "pending_miscounted",
         "placing_from_ms",
         "releases_remembered_until_ms",
+        "repeated",
+        "repeated_count",
         "root_usage",
         "settings",
         "started_in_legacy_mode",
@@ -88,20 +94,37 @@ class SchedulerContext:
         self.nodes_peak = 0
         self.now_ms = 0
         self.epoch = 0
+        self.ended = EndedContainers()
         self.health: SchedulerHealth | None = None
         self.placing_from_ms: int | None = None
         self.releases_remembered_until_ms = 0
         self.change_count = 0
+        self.repeated: list[tuple[dict[SchedulerKey, int], SchedulerKey]] | None = None
+        self.repeated_count = 0
         self.pending_miscounted = False
         self.root_usage = ResourceUsage(self.none)
         self.killables = KillableContainers(self.none)
         self.temporaries: dict[ContainerId, RMContainer] = {}
         self.labels = NodeLabels(self.none, enabled=settings.node_labels_enabled)
-        self.partition_resource = self.labels.resource_of
+
+    def partition_resource(self, partition: str) -> Resource:
+        """The sum of the partition's nodes; one that is removed is subtracted before its containers are ended."""
+        return self.labels.resource_of(partition)
 
     def note_change(self) -> None:
         """Count a change that could affect a node visit."""
         self.change_count += 1
+
+    def note_repeated(self, counts: dict[SchedulerKey, int], key: SchedulerKey) -> None:
+        """The last change raised a count that is high enough already: no decision depends on that."""
+        assert self.repeated is not None
+        self.repeated.append((counts, key))
+        self.repeated_count += 1
+
+    @property
+    def progress(self) -> int:
+        """The number of changes on which a decision may depend."""
+        return self.change_count - self.repeated_count
 
     def may_place(self) -> bool:
         """False while a restarted RM waits for nodes and AMs (isSchedulerReadyForAllocatingContainers)."""

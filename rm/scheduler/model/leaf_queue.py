@@ -51,8 +51,6 @@ class LeafQueue(CSQueue):
         "users",
     )
 
-    parent: ParentQueue
-
     def __init__(self, configuration: QueueConfiguration, parent: ParentQueue, context: SchedulerContext) -> None:
         super().__init__(configuration, parent, context)
         self.shape = QueueShape(self.capacities)
@@ -100,6 +98,17 @@ class LeafQueue(CSQueue):
     def am_limit(self, partition: str) -> Resource:
         """The most that all AMs together may use, as last computed."""
         return self.usage.am_limit(partition)
+
+    def count_application(self) -> None:
+        """Count an application in all queues above."""
+        for queue in self.parents():
+            queue.application_count += 1
+
+    def uncount_application(self) -> None:
+        """Subtract an application from all queues above; a draining one may stop."""
+        for queue in self.parents():
+            queue.application_count -= 1
+            queue.application_finished()
 
     def label_partitions(self) -> list[str]:
         """The partitions with an AM limit: NO_LABEL and those of the accessible labels.

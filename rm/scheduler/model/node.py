@@ -18,7 +18,9 @@ class SchedulerNode:
 
     `name`: its name in resource requests, host or host:port. `reserved_container` is RESERVED and not in `containers`.
     `is_running`: the node may get containers. `killable`: containers that are killed as soon as another queue needs
-    their resources; until then they stay in `containers`.
+    their resources; until then they stay in `containers`. `heard_ms`: the time of the last heartbeat, `is_leaving`: it
+    is being decommissioned; both only for asynchronous scheduling. `watch`: the node adds its id to it whenever more
+    may fit on the node than before.
     """
 
     __slots__ = (
@@ -27,7 +29,9 @@ class SchedulerNode:
         "_launched",
         "allocated",
         "containers",
+        "heard_ms",
         "http_address",
+        "is_leaving",
         "is_running",
         "killable",
         "name",
@@ -38,6 +42,7 @@ class SchedulerNode:
         "total",
         "total_killable",
         "unallocated",
+        "watch",
     )
 
     def __init__(self, node_id: NodeId, name: str, rack: str, total: Resource, http_address: str) -> None:
@@ -50,6 +55,8 @@ class SchedulerNode:
         self.unallocated = total
         self.partition = NO_LABEL
         self.is_running = True
+        self.heard_ms = 0
+        self.is_leaving = False
         self.reserved_container: RMContainer | None = None
         self.containers: dict[ContainerId, RMContainer] = {}
         self._containers_peak = 0
@@ -57,6 +64,7 @@ class SchedulerNode:
         self.killable: dict[ContainerId, RMContainer] = {}
         self._killable_peak = 0
         self.total_killable = total - total
+        self.watch: dict[NodeId, None] | None = None
 
     def allocate_container(self, container: RMContainer) -> None:
         """Add a container; its size is charged to the node unless it is opportunistic."""
@@ -94,6 +102,7 @@ class SchedulerNode:
         if not container.is_opportunistic:
             self.unallocated = self.unallocated + size
             self.allocated = self.allocated - size
+        self._note_room()
 
     @property
     def within_reach(self) -> Resource:
@@ -107,6 +116,7 @@ class SchedulerNode:
             self.killable[container_id] = container
             self._killable_peak = max(self._killable_peak, len(self.killable))
             self.total_killable = self.total_killable + container.resource
+            self._note_room()
 
     def killable_in_hash_order(self) -> list[RMContainer]:
         """The killable containers in the order of Java's map."""
@@ -117,6 +127,11 @@ class SchedulerNode:
         """Change the node's size; its containers stay."""
         self.total = total
         self.unallocated = total - self.allocated
+        self._note_room()
+
+    def _note_room(self) -> None:
+        if self.watch is not None:
+            self.watch[self.node_id] = None
 
 
 class NodeTracker:

@@ -7,12 +7,10 @@ LeafQueue is in leaf_queue.py.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from enum import Enum
 from typing import TypeAlias
 
-from msgspec import Struct
-
 from rm.scheduler.config.queue_configuration import QueueConfiguration
+from rm.scheduler.model.capacity_warning import CapacityWarning
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.refusals import Refusals
 from rm.scheduler.model.usage import NO_LABEL, Losses, QueueCapacities, ResourceUsage
@@ -126,6 +124,13 @@ class CSQueue:
     def and_above(self) -> Iterator[CSQueue]:
         """This queue, its parent, and so on up to the root."""
         queue: CSQueue | None = self
+        while queue is not None:
+            yield queue
+            queue = queue.parent
+
+    def parents(self) -> Iterator[ParentQueue]:
+        """The queues above: the parent first, the root last."""
+        queue = self.parent
         while queue is not None:
             yield queue
             queue = queue.parent
@@ -300,33 +305,6 @@ Ratios: TypeAlias = tuple[float | None, ...]
 """Scaling factors of configured amounts, one for each resource type; None = as configured."""
 
 
-class QueueUpdateWarning(Enum):
-    """Why a capacity could not be granted as configured (QueueUpdateWarningType), in Hadoop's words."""
-
-    BRANCH_UNDERUTILIZED = "Remaining resource found in branch under parent queue '{}'."
-    QUEUE_OVERUTILIZED = "Queue '{}' is configured to use more resources than what is available under its parent."
-    QUEUE_ZERO_RESOURCE = "Queue '{}' is assigned zero resource."
-    BRANCH_DOWNSCALED = (
-        "Child queues with absolute configured capacity under parent queue '{}' are downscaled due to insufficient "
-        "cluster resource."
-    )
-    QUEUE_EXCEEDS_MAX_RESOURCE = "Queue '{}' exceeds its maximum available resources."
-    QUEUE_MAX_RESOURCE_EXCEEDS_PARENT = "Maximum resources of queue '{}' are greater than its parent's."
-
-
-class CapacityWarning(Struct, frozen=True):
-    """A warning about one resource type of a queue on a partition."""
-
-    kind: QueueUpdateWarning
-    queue: str
-    partition: str
-    resource: str
-
-    def __str__(self) -> str:
-        where = f"{self.resource} on {self.partition}" if self.partition else self.resource
-        return f"{self.kind.value.format(self.queue)} ({where})"
-
-
 class ParentQueue(CSQueue):
     """A queue with children. `children` are in the order that decides ties: the order of the file at the start, Java's
     hash order after a refresh.
@@ -358,24 +336,6 @@ class ParentQueue(CSQueue):
         self.runnable_count = 0
         self.ratios: dict[str, Ratios] = {}
         self.warnings: list[CapacityWarning] = []
-
-    def and_parents(self) -> Iterator[ParentQueue]:
-        """This queue, its parent, and so on up to the root."""
-        queue: ParentQueue | None = self
-        while queue is not None:
-            yield queue
-            queue = queue.parent
-
-    def add_application(self) -> None:
-        """Count an application in this queue and all queues above."""
-        for queue in self.and_parents():
-            queue.application_count += 1
-
-    def finish_application(self) -> None:
-        """Subtract an application from this queue and all queues above."""
-        for queue in self.and_parents():
-            queue.application_count -= 1
-            queue.application_finished()
 
     def application_total(self) -> int:
         """Applications below; one without an attempt counts too."""

@@ -7,6 +7,7 @@ A refusal is a tuple, created where the decision is made and kept as the last on
 from __future__ import annotations
 
 from enum import Enum
+from itertools import islice
 
 from msgspec import Struct
 
@@ -117,9 +118,29 @@ class Refusals:
             del by_node[next(iter(by_node))]
         by_node[node_id] = (reason, now_ms, key, asked, bound)
 
+    def last_of(
+        self, key: SchedulerKey, since_ms: int, besides: NodeId, count: int
+    ) -> tuple[tuple[NodeId, Reason, int], ...]:
+        """(node, reason, time) of the last refusals of this key on other nodes, at most `count`, the last first.
+
+        Only the last few refusals of any key are looked at, because this is done at each placement.
+        """
+        found: list[tuple[NodeId, Reason, int]] = []
+        for node_id, (reason, at_ms, refused, _, _) in islice(reversed(self._by_node.items()), 4 * count):
+            if at_ms < since_ms or len(found) == count:
+                break
+            if refused == key and node_id != besides:
+                found.append((node_id, reason, at_ms))
+        return tuple(found)
+
     def clear(self, node_id: NodeId) -> None:
         """Forget the refusal of a node, because a container was allocated there."""
         self._by_node.pop(node_id, None)
+
+    def on(self, node_id: NodeId) -> Refusal | None:
+        """The last refusal on a node."""
+        fields = self._by_node.get(node_id)
+        return None if fields is None else Refusal(*fields)
 
     def by_node(self) -> dict[NodeId, Refusal]:
         """{node: its last refusal}."""

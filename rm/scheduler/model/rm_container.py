@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from rm.scheduler.model.notices import (
@@ -26,8 +24,24 @@ from rm.scheduler.model.notices import (
     Notice,
     UpdateContainer,
 )
+from rm.scheduler.model.origin import Origin, PreemptionStep
 from rm.scheduler.model.requests import RequestTerms, SchedulerKey
-from yarn.containers import Container, ContainerStatus, NMContainerStatus
+from rm.scheduler.model.rm_container_events import (
+    AcquireUpdatedContainer,
+    NMDoneChangeResource,
+    RMContainerAcquired,
+    RMContainerEnd,
+    RMContainerEvent,
+    RMContainerExpire,
+    RMContainerFinished,
+    RMContainerKill,
+    RMContainerLaunched,
+    RMContainerRecover,
+    RMContainerReleased,
+    RMContainerReserved,
+    RMContainerStart,
+)
+from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
 from yarn.machine import Lifecycle, Machine, Row
 from yarn.resource import Resource, componentwise_max
@@ -53,86 +67,14 @@ FINAL = frozenset(
 )
 
 
-class RMContainerStart(Struct, frozen=True):
-    """The scheduler placed the container."""
-
-
-class RMContainerReserved(Struct, frozen=True):
-    """The scheduler reserved a node for the container, or checked the reservation again."""
-
-
-class RMContainerAcquired(Struct, frozen=True):
-    """The AM has received the container, with its token."""
-
-
-class RMContainerLaunched(Struct, frozen=True):
-    """The NM reported the container for the first time."""
-
-
-class RMContainerFinished(Struct, frozen=True):
-    """The NM reported the container's end."""
-
-    status: ContainerStatus
-
-
-class RMContainerReleased(Struct, frozen=True):
-    """The AM released the container, or the reservation is no longer needed."""
-
-    status: ContainerStatus
-
-
-class RMContainerExpire(Struct, frozen=True):
-    """The AM did not start the container in time."""
-
-    status: ContainerStatus
-
-
-class RMContainerKill(Struct, frozen=True):
-    """The scheduler kills the container: its node was lost, its attempt ended, or it is preempted."""
-
-    status: ContainerStatus
-
-
-class AcquireUpdatedContainer(Struct, frozen=True):
-    """The AM has received the container's new size or execution type."""
-
-    is_increase: bool
-
-
-class NMDoneChangeResource(Struct, frozen=True):
-    """The NM reported the container's present size."""
-
-    reported: Resource
-
-
-class RMContainerRecover(Struct, frozen=True):
-    """An NM reported the container after a restart of the ResourceManager."""
-
-    report: NMContainerStatus
-
-
-RMContainerEnd: TypeAlias = RMContainerFinished | RMContainerReleased | RMContainerExpire | RMContainerKill
-"""The events that end a container, each with the status that its attempt gets."""
-
-RMContainerEvent: TypeAlias = (
-    RMContainerStart
-    | RMContainerReserved
-    | RMContainerAcquired
-    | RMContainerLaunched
-    | RMContainerEnd
-    | AcquireUpdatedContainer
-    | NMDoneChangeResource
-    | RMContainerRecover
-)
-"""All events of a container. They carry no id, since the scheduler passes them to the container itself."""
-
-
 class RMContainer:
     """A container that the scheduler placed or reserved.
 
     `key` and `asks` are the requests that it serves; `asks` is kept until it is ACQUIRED, to restore the requests if it
     is lost before. `is_am`: it runs the AM of its attempt. `last_confirmed`: the size to which it is rolled back if the
-    token of an increase is not used in time. `was_moved`: its reservation was moved to another node.
+    token of an increase is not used in time. `was_moved`: its reservation was moved to another node. For explanations
+    only: `origin`, why it was placed or reserved, None if this RM did not place it; `preemption_steps`, the last of
+    each kind.
     """
 
     __slots__ = (
@@ -145,7 +87,9 @@ class RMContainer:
         "key",
         "last_confirmed",
         "node_id",
+        "origin",
         "partition",
+        "preemption_steps",
         "queue",
         "started_ms",
         "status",
@@ -176,6 +120,8 @@ class RMContainer:
         self.is_am = False
         self.last_confirmed = container.resource
         self.was_moved = False
+        self.origin: Origin | None = None
+        self.preemption_steps: tuple[PreemptionStep, ...] = ()
         self.status: ContainerStatus | None = None
         self._notify = notify
         self._machine = Machine(RMContainerState.NEW)
@@ -213,6 +159,10 @@ class RMContainer:
         self.node_id = node_id
         self.container = replace(self.container, node_id=node_id)
         self.was_moved = True
+
+    def note_preemption(self, step: PreemptionStep) -> None:
+        """Remember what a round of preemption did; it replaces the last step of the same kind."""
+        self.preemption_steps = (*(done for done in self.preemption_steps if done.step != step.step), step)
 
     def handle(self, event: RMContainerEvent, now_ms: int) -> RMContainerState:
         """Handle an event; raises IllegalTransition if the present state has no row for it."""

@@ -41,7 +41,8 @@ class Proposal:
 
     `reserved` is the reservation that it fills, or that still could not be filled. `to_release` is a reservation on
     another node that is given up for it, `to_kill` are killable containers whose resources it needs. Nothing is booked
-    before `commit` has accepted it; then `is_booked` is set.
+    before `commit` has accepted it; then `is_booked` is set. `may_hold`: one more reservation would be allowed.
+    `opportunities`: how often a node was offered to the key since its last local placement, this node included.
     """
 
     __slots__ = (
@@ -50,8 +51,10 @@ class Proposal:
         "is_booked",
         "key",
         "kind",
+        "may_hold",
         "mode",
         "node",
+        "opportunities",
         "reserved",
         "resource",
         "to_kill",
@@ -75,6 +78,8 @@ class Proposal:
         self.kind = kind
         self.is_allocation = is_allocation
         self.is_booked = False
+        self.may_hold = False
+        self.opportunities = 0
         self.reserved: RMContainer | None = None
         self.to_release: RMContainer | None = None
         self.to_kill: list[RMContainer] = []
@@ -266,12 +271,15 @@ class _Visit:
         application, node = self._application, self._node
         if application.is_blacklisted(node.name, node.rack):
             return self._skip(SkipReason.APPLICATION, Reason.NODE_BLACKLISTED, key)
-        outcome = self._by_locality(key, of_key, application.opportunities.get(key, 0) + 1)
+        opportunities = application.opportunities.get(key, 0) + 1
+        outcome = self._by_locality(key, of_key, opportunities)
         if outcome is SkipReason.PRIORITY and self._reserved is None:
             return outcome
         application.count_opportunity(key)
-        if isinstance(outcome, Proposal) and self._reserved is None:
-            self._reset_opportunities(key, outcome)
+        if isinstance(outcome, Proposal):
+            outcome.opportunities = opportunities
+            if self._reserved is None:
+                self._reset_opportunities(key, outcome)
         return outcome
 
     def _reset_opportunities(self, key: SchedulerKey, proposal: Proposal) -> None:
@@ -343,6 +351,7 @@ class _Visit:
         else:
             return self._skip(SkipReason.LOCALITY, Reason.NODE_FULL, key, wanted, node.unallocated)
         proposal.reserved = self._reserved
+        proposal.may_hold = may_hold
         proposal.mode = self._mode
         return proposal
 

@@ -23,9 +23,8 @@ from rm.scheduler.model.health import SchedulerHealth
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.refusals import Reason
-from rm.scheduler.model.rm_container import (
-    FINAL,
-    RMContainer,
+from rm.scheduler.model.rm_container import FINAL, RMContainer
+from rm.scheduler.model.rm_container_events import (
     RMContainerKill,
     RMContainerReleased,
     RMContainerReserved,
@@ -34,6 +33,7 @@ from rm.scheduler.model.rm_container import (
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.placement.allocator import Proposal, UnneededReservation
 from rm.scheduler.placement.container_updates import keep_temporary
+from rm.scheduler.placement.origins import origin_of
 from yarn.containers import Container
 from yarn.resource import Resource
 
@@ -66,6 +66,8 @@ class Commit:
             reason, asked, bound = refusal
             refusals, node_id = proposal.application.refusals, proposal.node.node_id
             refusals.note(node_id, reason, context.now_ms, asked, bound, key=proposal.key)
+            if context.repeated is not None:
+                context.repeated_count += 1
             return False
         if self.watch is not None:
             self.watch(proposal)
@@ -94,6 +96,7 @@ class Commit:
             unreserve(application, node, reserved)
         if container.key not in application.updates.increases or not keep_temporary(application, container, node):
             application.newly_allocated[container.id] = container
+        container.origin = origin_of(proposal, self._context)
         application.hold(container.id, container)
         container.asks = take_request(application, proposal.kind, node, proposal.key)
         part = application.usage.booked(node.partition)
@@ -112,6 +115,7 @@ class Commit:
         container = self._new_container(proposal)
         application.leaf.change_reserved_metric(node.partition, container.resource)
         application.reserve(proposal.key, container, node.partition)
+        container.origin = origin_of(proposal, self._context)
         container.handle(RMContainerReserved(), self._context.now_ms)
         node.reserved_container = container
         self._book(proposal, container)
@@ -120,6 +124,9 @@ class Commit:
     def _reserve_again(self, proposal: Proposal, container: RMContainer) -> None:
         counts = proposal.application.re_reservations
         counts[proposal.key] = counts.get(proposal.key, 0) + 1
+        if self._context.repeated is not None and proposal.may_hold:
+            # A higher count would only allow another reservation, and one is allowed already.
+            self._context.note_repeated(counts, proposal.key)
         container.handle(RMContainerReserved(), self._context.now_ms)
 
     def _book(self, proposal: Proposal, container: RMContainer) -> None:

@@ -23,7 +23,8 @@ from rm.scheduler.model.application import FiCaSchedulerApp, Place
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.notices import ReleaseTemporary, UpdateContainer
 from rm.scheduler.model.requests import NodeType, RequestTerms, SchedulerKey
-from rm.scheduler.model.rm_container import FINAL, AcquireUpdatedContainer, RMContainer
+from rm.scheduler.model.rm_container import FINAL, RMContainer
+from rm.scheduler.model.rm_container_events import AcquireUpdatedContainer
 from yarn.containers import ANY, Container, UpdateContainerError, UpdateContainerRequest
 from yarn.errors import YARNFeatureNotEnabledException
 from yarn.ids import ContainerId

@@ -14,6 +14,7 @@ from rm.scheduler.capacity.limits import (
     can_assign,
     can_assign_to_user,
     has_pending,
+    limit_of_child,
     limits_of_child,
     note_user_limit,
     set_current_limit,
@@ -84,6 +85,8 @@ def _assign_to_children(
     context, partition = parent.context, node.partition
     available = available_to_children(parent, limits, partition, net=True)
     for child in _children_in_order(parent, partition):
+        if _pass_over(child, node, available, mode):
+            continue
         child_limits = limits_of_child(child, available, partition)
         assignment = assign_containers(child, node, child_limits, mode)
         if isinstance(assignment, Proposal):
@@ -97,6 +100,22 @@ def _assign_to_children(
             limits.add_blocked_headroom(blocked)
             available = available_to_children(parent, limits, partition, net=True)
     return result
+
+
+def _pass_over(child: CSQueue, node: SchedulerNode, available: Resource, mode: SchedulingMode) -> bool:
+    """True if the child has no requests for such a node; what an offer would leave behind is done then.
+
+    This is only faster than an offer: of 100 queues most request nothing.
+    """
+    partition = node.partition
+    if has_pending(child, partition, mode) or node.reserved_container is not None:
+        return False
+    if mode is RESPECT and not child.is_accessible(partition):
+        return False
+    if isinstance(child, LeafQueue):
+        set_current_limit(child, limit_of_child(child, available, partition))
+    child.refusals.note(node.node_id, Reason.QUEUE_SATISFIED, child.context.now_ms)
+    return True
 
 
 def _children_in_order(parent: ParentQueue, partition: str) -> list[CSQueue]:

@@ -1,4 +1,7 @@
-"""Places containers at a node's heartbeat: first the node's reservation, else one container after another."""
+"""Places containers on a node: first the node's reservation, else one container after another.
+
+A heartbeat of the node may place several (`place`), a visit of a walk one (`place_one`, see walk.py).
+"""
 
 from __future__ import annotations
 
@@ -46,21 +49,47 @@ class Placement:
         self._commit.watch = watch
 
     def place(self, node: SchedulerNode) -> None:
-        """Place containers until nothing fits, something was reserved, or the heartbeat's limits are reached.
+        """Place containers until nothing fits, something was reserved, or the heartbeat's limits are reached."""
+        self._unless_known(node, self.visit)
 
-        Returns at once if the outcome is known: nothing has changed since a visit that did nothing, or nothing is
-        requested at all. In the latter case Hadoop's root queue would skip the node in its first check.
+    def place_one(self, node: SchedulerNode) -> bool:
+        """Place or reserve one container at most. False if it was known that this would do nothing."""
+        return self._unless_known(node, self.visit_once)
+
+    def _unless_known(self, node: SchedulerNode, visit: Callable[[SchedulerNode], None]) -> bool:
+        """Visit the node; False if the outcome was known.
+
+        It is known if nothing has changed since a visit that did nothing, or if nothing is requested at all. In the
+        latter case Hadoop's root queue would skip the node in its first check.
         """
         change_count = self._context.change_count
         if self._memo.is_settled(node):
-            return
+            return False
         if node.reserved_container is None and not self.root.usage.is_pending() and not self._is_full(node):
             # Clear the root's earlier refusal of this node, as a visit would.
             self.root.refusals.clear(node.node_id)
         else:
-            self.visit(node)
+            visit(node)
         if self._context.change_count == change_count:
             self._memo.settle(node)
+        return True
+
+    def visit_once(self, node: SchedulerNode) -> None:
+        """Serve the node's reservation, or place or reserve one container."""
+        if node.reserved_container is not None:
+            self._serve_reservation(node)
+        else:
+            self._place_one(node)
+
+    def is_known(self, node: SchedulerNode) -> bool:
+        """True if a visit would place nothing and change nothing but refusals, which only explanations read."""
+        if self._memo.is_settled(node):
+            return True
+        return node.reserved_container is None and (not self.root.usage.is_pending() or self._is_full(node))
+
+    def is_full(self, node: SchedulerNode) -> bool:
+        """True if nothing can be placed on the node until something on it ends, or it grows."""
+        return node.reserved_container is None and self._is_full(node)
 
     def visit(self, node: SchedulerNode) -> None:
         """Place containers on the node until nothing fits or a limit is reached.

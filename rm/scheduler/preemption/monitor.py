@@ -12,8 +12,11 @@ from rm.scheduler.applications import Applications
 from rm.scheduler.capacity.booking import preempted_status, unreserved_status
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.notices import PreemptionDecided, PreemptionFailed
-from rm.scheduler.model.rm_container import RMContainer, RMContainerKill
+from rm.scheduler.model.origin import PreemptionStep
+from rm.scheduler.model.rm_container import RMContainer
+from rm.scheduler.model.rm_container_events import RMContainerKill
 from rm.scheduler.preemption.policy import (
+    Figures,
     MarkForKillable,
     MarkForPreemption,
     Order,
@@ -70,38 +73,40 @@ class SchedulingMonitor:
 
     def _carry_out(self, order: Order, clock_ms: int) -> None:
         match order:
-            case MarkForPreemption(victim):
+            case MarkForPreemption(victim, figures):
                 attempt = self._applications.table.attempt_of(victim.container.id.application_id)
                 if attempt is not None:
                     attempt.mark_for_preemption(victim.container.id)
-                self._notify(victim, "requested", clock_ms)
-            case MarkForKillable(victim):
-                self._kill(victim, clock_ms)
+                self._notify(victim, "requested", clock_ms, figures)
+            case MarkForKillable(victim, figures):
+                self._kill(victim, clock_ms, figures)
             case _:
                 assert_never(order)
 
     def _drop(self, reserved: RMContainer) -> None:
         self._applications.complete(reserved, unreserved_status(reserved.id), RMContainerKill)
 
-    def _kill(self, victim: Victim, clock_ms: int) -> None:
+    def _kill(self, victim: Victim, clock_ms: int, figures: Figures | None) -> None:
         """Kill a victim now; with lazy preemption, mark it to be killed when its resources are needed
         (markContainerForKillable).
         """
         container, context = victim.container, self._context
         if not context.settings.preemption.lazy:
-            self._notify(victim, "killed", clock_ms)
+            self._notify(victim, "killed", clock_ms, figures)
             self._applications.complete(container, preempted_status(container.id), RMContainerKill)
             return
-        self._notify(victim, "killable", clock_ms)
+        self._notify(victim, "killable", clock_ms, figures)
         node = context.nodes[container.node_id]
         node.mark_killable(container.id)
         attempt = self._applications.table.attempt_of(container.id.application_id)
         if attempt is not None:
             context.killables.add(container, node.partition, attempt.leaf.path)
 
-    def _notify(self, victim: Victim, step: str, clock_ms: int) -> None:
-        container = victim.container
-        self._context.notify(
+    def _notify(self, victim: Victim, step: str, clock_ms: int, figures: Figures | None) -> None:
+        container, context = victim.container, self._context
+        if figures is not None:
+            container.note_preemption(PreemptionStep(context.now_ms, step, victim.reason.name, *figures))
+        context.notify(
             PreemptionDecided(container.id, container.node_id, step, victim.reason.name, victim.serves, clock_ms)
         )
 

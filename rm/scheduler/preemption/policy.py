@@ -22,19 +22,25 @@ from rm.scheduler.preemption.preemption_round import PreemptionRound, Preemption
 from rm.scheduler.preemption.queue_priority_container_candidate_selector import select_by_queue_priority
 from rm.scheduler.preemption.reserved_container_candidates_selector import select_for_reservations
 from yarn.ids import ContainerId
+from yarn.protocols.inspection import QueueInRound
 from yarn.resource import Resource
+
+Figures: TypeAlias = tuple[QueueInRound, QueueInRound | None]
+"""The victim's queue, and the queue that is to get the resources if it is another one, as the round saw them."""
 
 
 class MarkForPreemption(Struct, frozen=True):
     """Ask the AM to release the container."""
 
     victim: Victim
+    figures: Figures | None = None
 
 
 class MarkForKillable(Struct, frozen=True):
     """Kill the container; with lazy preemption as soon as its resources are needed."""
 
     victim: Victim
+    figures: Figures | None = None
 
 
 Order: TypeAlias = MarkForPreemption | MarkForKillable
@@ -79,21 +85,23 @@ class ProportionalCapacityPreemptionPolicy:
             return orders
         if self.last_failure is None:
             for victims, wait_ms in chosen:
-                orders += self._requests_and_kills(victims, wait_ms, now_ms)
+                orders += self._requests_and_kills(victims, the_round.figures, wait_ms, now_ms)
             self._forget_stale(settings, now_ms)
         return orders
 
-    def _requests_and_kills(self, victims: Victims, wait_ms: int, now_ms: int) -> list[Order]:
+    def _requests_and_kills(
+        self, victims: Victims, figures: dict[ContainerId, Figures], wait_ms: int, now_ms: int
+    ) -> list[Order]:
         orders: list[Order] = []
         for victim in victims:
             container_id = victim.container.id
             marked_ms = self._marked.get(container_id)
             if marked_ms is None:
                 self._marked[container_id] = now_ms
-                orders.append(MarkForPreemption(victim))
+                orders.append(MarkForPreemption(victim, figures.get(container_id)))
             elif marked_ms + wait_ms <= now_ms:
                 del self._marked[container_id]
-                orders.append(MarkForKillable(victim))
+                orders.append(MarkForKillable(victim, figures.get(container_id)))
         return orders
 
     def _forget_stale(self, settings: PreemptionSettings, now_ms: int) -> None:

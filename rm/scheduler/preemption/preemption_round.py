@@ -17,6 +17,7 @@ from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.preemption.temp_queue_per_partition import TempQueuePerPartition, clone_tree
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.java.hash_order import attempt_hash, container_hash, hash_order, string_hash
+from yarn.protocols.inspection import QueueInRound
 from yarn.resource import Resource
 from yarn.settings.scheduler import ROOT
 
@@ -82,7 +83,8 @@ class PreemptionRound:
     `allowed`: what the selectors may still preempt in total. `killable_ids`: containers that need not be chosen again,
     because they are killed as soon as their resources are needed (lazy preemption). `reserved_to_kill`: reservations to
     drop before the next selector runs. `under_served` {partition: paths of queues that want more than they should
-    have}, in the order they were found.
+    have}, in the order they were found. `figures` {victim: its queue and the queue that it serves, as they were when it
+    was chosen}.
     """
 
     __slots__ = (
@@ -92,6 +94,7 @@ class PreemptionRound:
         "calculator",
         "cluster",
         "context",
+        "figures",
         "killable_ids",
         "leaf_paths",
         "none",
@@ -127,6 +130,7 @@ class PreemptionRound:
         self.allowed = multiplied(self.cluster, self.settings.total_per_round)
         self.under_served: dict[str, dict[str, None]] = {}
         self.victims = Victims()
+        self.figures: dict[ContainerId, tuple[QueueInRound, QueueInRound | None]] = {}
         self.reserved_to_kill: list[RMContainer] = []
 
     def queue_at(self, path: str, partition: str) -> TempQueuePerPartition:
@@ -221,6 +225,19 @@ class PreemptionRound:
         """Add a victim to the victims of its selector and to those of the round."""
         self.victims.add(victim)
         chosen.add(victim)
+        self._note_figures(victim)
+
+    def _note_figures(self, victim: Victim) -> None:
+        """Keep the numbers of the moment: later selectors of the round compute their own."""
+        container = victim.container
+        partition = self.partition_of(container)
+        lost = self.find_queue(container.queue, partition)
+        served = self.find_queue(victim.serves, partition)
+        if lost is not None:
+            self.figures[container.id] = (
+                lost.figures(),
+                served.figures() if served is not None and served is not lost else None,
+            )
 
     def _positive(self, resource: Resource) -> Resource:
         return resource.with_values(max(value, 0) for value in resource.values())

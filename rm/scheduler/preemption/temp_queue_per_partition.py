@@ -12,6 +12,7 @@ from rm.scheduler.model.context import RESPECT, SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.resource_calculator import ResourceCalculator, multiplied
+from yarn.protocols.inspection import QueueInRound
 from yarn.resource import Resource, componentwise_max, componentwise_min
 
 
@@ -147,6 +148,19 @@ class TempQueuePerPartition:
 
     def __str__(self) -> str:
         return f"{self.path}@{self.partition}"
+
+    def figures(self) -> QueueInRound:
+        """The present amounts, for explanations."""
+        return QueueInRound(
+            self.path,
+            self.partition,
+            self.guaranteed,
+            self.used,
+            self.pending,
+            self.ideal,
+            self.to_be_preempted,
+            self.to_obtain,
+        )
 
     @property
     def is_protected(self) -> bool:

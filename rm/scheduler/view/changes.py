@@ -39,7 +39,15 @@ APPLICATIONS_MAX = 5
 DELAYED_PASSES_MAX = 40
 """The number of heartbeats of each node after which a locality delay counts as not over."""
 
-NO_ROOM = frozenset({Cause.NODE_FULL, Cause.PARTITION_FULL, Cause.RESERVED_FOR_OTHERS, Cause.RESERVATION})
+NO_ROOM = frozenset(
+    {
+        Cause.NODE_FULL,
+        Cause.PARTITION_FULL,
+        Cause.RESERVED_FOR_OTHERS,
+        Cause.RESERVATION,
+        Cause.OTHERS_FIRST,
+    }
+)
 """Causes for which free capacity on a node is all that is missing."""
 _NO_NODE = frozenset({Cause.NO_NODE, Cause.LABEL_WITHOUT_NODES, Cause.TOO_LARGE})
 WAIT = "wait"
@@ -250,9 +258,11 @@ class _Candidates:
             yield Change("node", f"with {amounts} more on {node_id.host}", make)
 
     def _missing(self, node_id: NodeId, finding: Finding) -> dict[str, int]:
-        """{type: the amount that is missing on the node}, for the request and for another application's reservation."""
+        """{type: the amount that is missing on the node}, for the request and for what another application has reserved
+        or requests before it.
+        """
         needed = self._verdict.requested.amounts()
-        if finding.cause is Cause.RESERVED_FOR_OTHERS and finding.needed is not None:
+        if finding.cause in (Cause.RESERVED_FOR_OTHERS, Cause.OTHERS_FIRST) and finding.needed is not None:
             reserved = finding.needed.amounts()
             needed = {name: amount + reserved.get(name, 0) for name, amount in needed.items()}
         free = self._context.nodes[node_id].unallocated.amounts()

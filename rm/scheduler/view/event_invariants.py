@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rm.scheduler.model.application import ApplicationTable
-from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.context import RESPECT, SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.notices import ContainerFinished, Notice, PreemptionDecided
 from rm.scheduler.model.resource_calculator import multiplied
@@ -96,6 +96,19 @@ class CommitWatch:
             used = used - container.resource
         if calculator.greater(context.cluster_resource, used, user.limit):
             yield f"I-09: {application}: user {user.name} holds {used}, and may hold {user.limit}"
+        yield from self._faults_of_queues(proposal)
+
+    def _faults_of_queues(self, proposal: Proposal) -> Iterator[str]:
+        """I-08, where no change of the cluster can be the cause: a new container takes no queue above its maximum."""
+        partition, added = proposal.node.partition, proposal.resource
+        if proposal.mode is not RESPECT:
+            return
+        for container in proposal.going:
+            added = added - container.resource
+        for queue in proposal.application.leaf.and_above():
+            after, maximum = queue.usage.used(partition) + added, queue.effective_maximum(partition)
+            if not self._context.calculator.fits_in(after, maximum):
+                yield f"I-08 (at a commit): {queue.path} would use {after} of {partition!r}, and may use {maximum}"
 
 
 def _faults_of_place(proposal: Proposal) -> Iterator[str]:

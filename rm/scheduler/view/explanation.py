@@ -22,6 +22,7 @@ from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.refusals import REFUSALS_MAX, Reason, Refusal
 from rm.scheduler.model.resource_calculator import DefaultResourceCalculator
 from rm.scheduler.model.usage import NO_LABEL
+from rm.scheduler.view.turn import Figure, Precedence
 from yarn.configuration import Configuration
 from yarn.ids import NodeId
 from yarn.protocols.inspection import SettingInForce
@@ -141,6 +142,16 @@ class Remedies:
         """The settings behind a refusal by `queue`, or by the application in it, on a node of the partition."""
         find = self._of_reason.get(refusal.reason)
         return tuple(find(refusal, queue, partition)) if find is not None else ()
+
+    def of_order(self, order: Precedence, partition: str) -> tuple[SettingInForce, ...]:
+        """The settings behind the order of two queues, for the one that comes later, or of applications in the leaf."""
+        queue = next((one for one in self._application.leaf.and_above() if one.path == order.second), None)
+        if queue is None:
+            return tuple(self._ordering(Refusal(Reason.QUEUE_FIFO, 0), self._application.leaf, partition))
+        if order.figure in (Figure.BELOW_GUARANTEE, Figure.QUEUE_PRIORITY):
+            return (self._own(queue, "priority", "0"),)
+        name = capacity_key(queue.path, partition, "")[len(queue_key(queue.path, "")) :]
+        return (self._own(queue, name, "0", unit=PERCENT),)
 
     def _maximum(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
         binding = self._binding(refusal, queue, partition)

@@ -43,6 +43,8 @@ class Trial:
         self.now_ms = scheduler.context.now_ms
         notify = scheduler.context.notify
         self.scheduler = deepcopy(scheduler, {id(notify): self._note})
+        # Heartbeats place the containers of a trial also if walks over the nodes do so in the cluster.
+        self.scheduler.walks.is_on = False
 
     def gets_container(self, application_id: ApplicationId, key: SchedulerKey, passes: int = PASSES) -> NodeId | None:
         """The node that gives the request a container; None if none does within so many heartbeats of each node."""

@@ -30,12 +30,17 @@ from rm.scheduler.model.refusals import Reason, Refusal
 from rm.scheduler.model.requests import NodeType, RequestsOfKey, SchedulerKey
 from rm.scheduler.placement.allocator import is_under_guarantee, off_switch_delay, rack_delay
 from rm.scheduler.view.explanation import in_use, serves
+from rm.scheduler.view.turn import Ahead, Overtaking, kept_for, overtaken
 from yarn.containers import ANY
 from yarn.ids import NodeId
 from yarn.resource import Resource
 
 VERDICTS_MAX = 20
 """The number of resource requests of one application that get a verdict, in the order in which they are served."""
+_OF_LEAF = (Reason.QUEUE_FIFO, Reason.QUEUE_HEADROOM, Reason.QUEUE_MAXIMUM)
+"""Reasons for which a leaf passes over an application before it looks at its requests."""
+_OF_PARENT = (Reason.QUEUE_MAXIMUM,)
+"""Reasons for which a parent passes over the queues below."""
 
 
 class Cause(Enum):
@@ -65,19 +70,24 @@ class Cause(Enum):
     AM_ON_SHARED_LABEL = 19
     LOCALITY_DELAY = 20
     REFUSED = 21
-    NEXT_HEARTBEAT = 22
+    OTHERS_FIRST = 22
+    NEXT_HEARTBEAT = 23
 
 
 _AM_CAUSES = {Reason.AM_QUEUE_LIMIT: Cause.AM_QUEUE_LIMIT, Reason.AM_USER_LIMIT: Cause.AM_USER_LIMIT}
+
+
+_FULL = (Cause.NODE_FULL, Cause.PARTITION_FULL)
 
 
 class Finding(Struct, frozen=True):
     """The first check that fails on a node, or for all nodes.
 
     `needed` was compared with `has`: for limits what is used with what may be used; for nodes what is requested with
-    what is free. LOCALITY_DELAY counts scheduling opportunities instead: `opportunities` of more than `delay`.
+    what is free; for OTHERS_FIRST what the application ahead requests with what is left. LOCALITY_DELAY counts
+    scheduling opportunities instead: `opportunities` of more than `delay`.
     `queue`: the path of the queue whose limit it is. `holder`: the application that has the node's reservation.
-    `refusal`: the remembered refusal, for REFUSED.
+    `refusal`: the remembered refusal, for REFUSED and OTHERS_FIRST; `ahead`: who comes first, for OTHERS_FIRST.
     """
 
     cause: Cause
@@ -89,10 +99,14 @@ class Finding(Struct, frozen=True):
     opportunities: int = 0
     delay: float = 0
     refusal: Refusal | None = None
+    ahead: Ahead | None = None
 
 
 class Verdict(Struct, frozen=True):
-    """Why the request of a key waits. `nodes` {node: what fails there}: the nodes that could serve it."""
+    """Why the request of a key waits. `nodes` {node: what fails there}: the nodes that could serve it.
+
+    `overtaking`: what others were given since the request, if it lacks only free capacity.
+    """
 
     key: SchedulerKey
     partition: str
@@ -101,6 +115,7 @@ class Verdict(Struct, frozen=True):
     finding: Finding
     node_id: NodeId | None
     nodes: dict[NodeId, Finding]
+    overtaking: Overtaking | None = None
 
     @property
     def cause(self) -> Cause:
@@ -124,6 +139,22 @@ def verdicts_of(
         request = _Request(attempt, context, key, of_key, unusable or {})
         found.append(request.verdict(at_start))
     return found
+
+
+def limit_of_attempt(attempt: FiCaSchedulerApp, context: SchedulerContext) -> Cause | None:
+    """The limit of the queue or of the user that the attempt waits for, without a look at any node; None: no limit.
+
+    While its AM waits, this is the AM limit, otherwise the limit that refuses its first request on nodes of the
+    request's own partition.
+    """
+    at_start = _before_the_am(attempt, context)
+    if at_start is not None:
+        return at_start.cause
+    for key in islice(attempt.requests.keys, 1):
+        of_key = attempt.requests.at(key)
+        if of_key is not None and ANY in of_key.rows:
+            return _Request(attempt, context, key, of_key, {}).limit_of_own_partition()
+    return None
 
 
 def _before_the_am(attempt: FiCaSchedulerApp, context: SchedulerContext) -> Finding | None:
@@ -172,7 +203,11 @@ class _Request:
             if reserved is not None and finding.cause is not Cause.NEXT_HEARTBEAT:
                 node_id, finding = reserved
         partition = self._of_key.partition
-        return Verdict(self._key, partition, self._required, self._of_key.since_ms, finding, node_id, nodes)
+        since_ms, overtaking = self._of_key.since_ms, None
+        if finding.cause in _FULL:
+            usable = {node_id for node_id, found in nodes.items() if found.cause.value >= Cause.QUEUE_MAXIMUM.value}
+            overtaking = overtaken(self._attempt, self._required, since_ms, usable.__contains__, partition)
+        return Verdict(self._key, partition, self._required, since_ms, finding, node_id, nodes, overtaking)
 
     def _closest(self, nodes: dict[NodeId, Finding]) -> tuple[NodeId, Finding]:
         """The node that came closest to a container, and the check that failed there; own partition first.
@@ -214,6 +249,10 @@ class _Request:
         return container.node_id, Finding(Cause.RESERVATION, container.resource, free, since_ms=container.started_ms)
 
     # Limits
+
+    def limit_of_own_partition(self) -> Cause | None:
+        limit = self._limit(self._of_key.partition, RESPECT)
+        return None if limit is None else limit.cause
 
     def _limit(self, partition: str, mode: SchedulingMode) -> Finding | None:
         """The limit of a queue or of the user that refuses the request on nodes of the partition.
@@ -269,24 +308,28 @@ class _Request:
         found = {
             node.node_id: self._on_node(node) for node in context.nodes.values() if serves(node, partition, context)
         }
-        free = [node_id for node_id, finding in found.items() if finding.cause is Cause.NEXT_HEARTBEAT]
-        if free:
-            last = self._last_refusals()
-            for node_id in free:
-                refusal = last.get(node_id)
-                if refusal is not None and refusal.at_ms >= self._of_key.since_ms:
-                    found[node_id] = Finding(Cause.REFUSED, refusal.asked, refusal.bound, refusal=refusal)
+        for node_id in [node_id for node_id, finding in found.items() if finding.cause is Cause.NEXT_HEARTBEAT]:
+            refusal = self._last_refusal(node_id)
+            if refusal is not None and refusal.at_ms >= self._of_key.since_ms:
+                found[node_id] = self._refused(node_id, refusal)
         return found
 
-    def _last_refusals(self) -> dict[NodeId, Refusal]:
-        """{node: the last refusal there of this request}, or of its leaf to keep the order of applications."""
-        by_leaf = {
-            node_id: refusal
-            for node_id, refusal in self._leaf.refusals.by_node().items()
-            if refusal.reason in (Reason.QUEUE_FIFO, Reason.QUEUE_HEADROOM)
-        }
-        own = self._attempt.refusals.by_node()
-        return by_leaf | {node_id: refusal for node_id, refusal in own.items() if refusal.key == self._key}
+    def _refused(self, node_id: NodeId, refusal: Refusal) -> Finding:
+        """What was refused at the last heartbeat, perhaps because others come first."""
+        ahead = kept_for(self._attempt, node_id, refusal, self._of_key.partition)
+        if ahead is None:
+            return Finding(Cause.REFUSED, refusal.asked, refusal.bound, refusal=refusal)
+        return Finding(Cause.OTHERS_FIRST, ahead.requested, ahead.left, ahead.queue, refusal=refusal, ahead=ahead)
+
+    def _last_refusal(self, node_id: NodeId) -> Refusal | None:
+        """The last refusal on the node, of this request, or of its queues before they looked at this request."""
+        own = self._attempt.refusals.on(node_id)
+        found = [own] if own is not None and own.key == self._key else []
+        for queue in self._leaf.and_above():
+            refusal = queue.refusals.on(node_id)
+            if refusal is not None and refusal.reason in (_OF_LEAF if queue is self._leaf else _OF_PARENT):
+                found.append(refusal)
+        return max(found, key=lambda refusal: refusal.at_ms, default=None)
 
     def _on_node(self, node: SchedulerNode) -> Finding:
         """The first check that fails on the node, in the scheduler's order."""

@@ -7,14 +7,18 @@ from collections.abc import Callable
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.model.health import SchedulerHealth
 from rm.shell.admin_service import AdminService
+from rm.shell.inspection_service import InspectionService
 from rm.shell.services import ClientService
 from rm.shell.web.beans import ResourceManagerBeans
+from rm.shell.web.control import ControlService
 from rm.shell.web.counters import AppCounters
+from rm.shell.web.live import LiveService
 from rm.shell.web.service import ReadService
 from rm.shell.web.writes import WriteService
 from wire.address import Address
 from wire.web.access import AccessCheck
 from wire.web.application import Row, TextAnswer, WebApplication
+from wire.web.pages import daemon_page_rows
 from wire.web.request import WebRequest
 from wire.web.server import WebServer
 from wire.web.site import ANYTHING, site_rows
@@ -26,6 +30,26 @@ from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
 TITLE = "ResourceManager"
 PAGE = "/cluster"
 """Where Hadoop has its web pages."""
+PAGES = tuple(
+    f"{PAGE}{path}"
+    for path in (
+        "",
+        "/cluster",
+        "/about",
+        "/scheduler",
+        "/nodes",
+        "/nodes/{state}",
+        "/nodelabels",
+        "/apps",
+        "/apps/{state}",
+        "/app/{id}",
+        "/appattempt/{id}",
+        "/container/{id}",
+        "/waiting",
+        "/configuration",
+    )
+)
+"""The paths of the pages, those that Hadoop has under the same name."""
 
 
 class ResourceManagerWeb:
@@ -38,17 +62,26 @@ class ResourceManagerWeb:
         clock: Callable[[], int],
         clients: ClientService,
         admins: AdminService,
+        inspections: InspectionService,
     ) -> None:
         address = Address.read(conf, resourcemanager.WEBAPP_ADDRESS)
         scheduler = core.scheduler.context
         scheduler.health = SchedulerHealth(scheduler.none)
         self._counters = AppCounters(core.context)
+        self._live = LiveService(core, inspections, conf)
         beans = ResourceManagerBeans(core.context, self._counters, clock, core.context.settings.web_address)
         rest = [
             *ReadService(core, conf, clock, self._counters).rows(),
             *WriteService(core, conf, clock, clients, admins).rows(),
+            *self._live.rows(),
+            *ControlService(core.context, conf).rows(),
         ]
-        rows = [*rest, *site_rows(TITLE, PAGE, rest, beans), Row("GET", "/isActive", _is_active, ANYTHING)]
+        rows = [
+            *rest,
+            *daemon_page_rows(TITLE, "rm", PAGE, PAGES),
+            *site_rows(TITLE, PAGE, f"{PAGE}/paths", rest, beans),
+            Row("GET", "/isActive", _is_active, ANYTHING),
+        ]
         self._application = WebApplication(rows, AccessCheck(conf, [address.host]))
         self._address = address
         self._server = WebServer(address, beyond_loopback=LISTEN_BEYOND_LOOPBACK.of(conf))
@@ -56,6 +89,7 @@ class ResourceManagerWeb:
     def state_changed(self, change: StateChanged) -> None:
         """Count a transition."""
         self._counters.note(change)
+        self._live.note(change)
 
     async def start(self) -> dict[str, str]:
         """Answer requests; {configuration key: address as served}. Raises YarnException if the port is taken."""

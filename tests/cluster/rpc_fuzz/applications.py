@@ -31,7 +31,7 @@ from yarn.protocols.client import (
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest, StartContainerRequest
-from yarn.protocols.inspection import ExplainRequest
+from yarn.protocols.inspection import ExplainContainerRequest, ExplainRequest
 from yarn.protocols.master import (
     AllocateRequest,
     AllocateResponse,
@@ -336,16 +336,15 @@ class Applications:
     async def _look(self, life: Life) -> None:
         rng, user = self.rng, self.rng.choice((life.user, life.user, *ODD_USERS))
         attempt_id = ApplicationAttemptId(life.app, rng.choice((1, 1, 2, 0)))
+        container_id = ContainerId(attempt_id, rng.choice((1, 2, 1 << 40 | 1)))
         rpc, record = rng.choice(
             (
                 (ApplicationClientProtocol.get_application_report, life.app),
                 (ApplicationClientProtocol.get_application_attempts, life.app),
                 (ApplicationClientProtocol.get_application_attempt_report, attempt_id),
                 (ApplicationClientProtocol.get_containers, attempt_id),
-                (
-                    ApplicationClientProtocol.get_container_report,
-                    ContainerId(attempt_id, rng.choice((1, 2, 1 << 40 | 1))),
-                ),
+                (ApplicationClientProtocol.get_container_report, container_id),
+                (InspectionProtocol.explain_container, ExplainContainerRequest(container_id)),
                 (ApplicationClientProtocol.get_applications, ApplicationFilter(limit=rng.choice((None, 10, 0, -1)))),
                 (InspectionProtocol.explain, ExplainRequest(life.app, rng.choice((False, True)))),
                 (ApplicationClientProtocol.get_cluster_nodes, frozenset()),

@@ -215,7 +215,15 @@ def test_faults_of_the_format() -> None:
         ({PREFIX + "mapping-rule-format": "xml"}, "Illegal queue mapping format 'xml'"),
         ({PREFIX + "mapping-rule-format": "json", PREFIX + "mapping-rule-json": "{"}, "not valid JSON"),
         ({"yarn.scheduler.queue-placement-rules": "user-group,user-group"}, "duplicate rule strings"),
-        ({"yarn.scheduler.queue-placement-rules": "org.example.Mine"}, "org.example.Mine is not supported"),
     ):
         with pytest.raises(ConfigurationException, match=problem):
             MappingPlacement(Configuration.of(conf), TREE)
+
+
+def test_a_placement_rule_that_is_not_supported_is_a_warning() -> None:
+    conf = {"yarn.scheduler.queue-placement-rules": "user-group,org.example.Mine"}
+    (warning,) = MappingPlacement(Configuration.of(conf), TREE).warnings
+    assert warning.problem == "the placement rule org.example.Mine is not supported"
+    assert "keep the queue of their submission" in warning.effect
+    with pytest.raises(ConfigurationException, match=r"org\.example\.Mine is not supported"):
+        MappingPlacement(Configuration.of({**conf, "yarn.yarnling.strict": "true"}), TREE)

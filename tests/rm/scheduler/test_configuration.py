@@ -128,12 +128,6 @@ def test_the_state_of_a_queue_may_be_upper_or_lower_case() -> None:
             "root.a.default-node-label-expression",
             "doesn't have permission to access all labels in default label expression.",
         ),
-        ({"schedule-asynchronously.enable": "true"}, "schedule-asynchronously.enable", "is not supported"),
-        (
-            {"root.a.auto-create-child-queue.enabled": "true", "legacy-queue-mode.enabled": "false"},
-            "root.a.auto-create-child-queue.enabled",
-            "managed parents are not supported without legacy queue mode",
-        ),
     ],
 )
 def test_a_fault_names_key_value_bound_and_remedy(conf: dict[str, str], key: str, problem: str) -> None:
@@ -144,9 +138,62 @@ def test_a_fault_names_key_value_bound_and_remedy(conf: dict[str, str], key: str
     assert fault.origin.source in ("capacity-scheduler.xml", "default")
 
 
-def test_resource_profiles_are_refused_by_name() -> None:
-    (fault,) = faults_of({**TWO, "yarn.resourcemanager.resource-profiles.enabled": "true"})
-    assert fault.problem == "resource profiles are not supported"
+UNSUPPORTED: dict[str, tuple[dict[str, str], str]] = {
+    "placement over several nodes": ({"multi-node-placement-enabled": "true"}, "multi-node-placement-enabled"),
+    "priorities of workflows": ({"workflow-priority-mappings": "w:root.a:5"}, "workflow-priority-mappings"),
+    "a managed parent without legacy queue mode": (
+        {"root.a.auto-create-child-queue.enabled": "true", "legacy-queue-mode.enabled": "false"},
+        "root.a.auto-create-child-queue.enabled",
+    ),
+    "a parent that creates queues in both ways": (
+        {"root.a.auto-create-child-queue.enabled": "true", "root.a.auto-queue-creation-v2.enabled": "true"},
+        "root.a.auto-create-child-queue.enabled",
+    ),
+    "a policy for managed parents": (
+        {
+            "root.a.auto-create-child-queue.enabled": "true",
+            "root.a.auto-create-child-queue.management-policy": "org.example.Mine",
+        },
+        "root.a.auto-create-child-queue.management-policy",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_what_the_scheduler_does_not_do_is_a_warning_with_its_effect(name: str) -> None:
+    conf, key = UNSUPPORTED[name]
+    (fault,) = read({**TWO, **conf}).warnings
+    assert fault.key == f"yarn.scheduler.capacity.{key}"
+    assert fault.effect
+    assert fault.remedy
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_a_strict_configuration_refuses_what_the_scheduler_does_not_do(name: str) -> None:
+    conf, key = UNSUPPORTED[name]
+    (fault,) = faults_of({**TWO, **conf, "yarn.yarnling.strict": "true"})
+    assert fault.key == f"yarn.scheduler.capacity.{key}"
+
+
+def test_labels_below_a_managed_parent_are_a_warning() -> None:
+    conf = {**TWO, "root.a.auto-create-child-queue.enabled": "true"}
+    for name in ("root.a", "root.a.leaf-queue-template"):
+        conf[f"{name}.accessible-node-labels.gpu.capacity"] = "100"
+    warnings = read(conf).warnings
+    assert [warning.key.removeprefix("yarn.scheduler.capacity.") for warning in warnings] == [
+        "root.a.accessible-node-labels.gpu.capacity",
+        "root.a.leaf-queue-template.accessible-node-labels.gpu.capacity",
+    ]
+    assert all("no guarantee on the label" in warning.effect for warning in warnings)
+
+
+def test_a_monitor_that_does_not_run_is_a_warning() -> None:
+    key = "yarn.resourcemanager.scheduler.monitor.policies"
+    conf = {**TWO, key: "org.example.Mine", "yarn.resourcemanager.scheduler.monitor.enable": "true"}
+    (fault,) = read(conf).warnings
+    assert (fault.key, fault.problem) == (key, "the policy org.example.Mine does not run")
+    (fault,) = faults_of({**conf, "yarn.yarnling.strict": "true"})
+    assert fault.key == key
 
 
 @pytest.mark.parametrize(
@@ -203,12 +250,6 @@ def test_a_tree_with_a_cycle_is_refused() -> None:
         conf |= {f"{path}.capacity": "100", f"{path}.queues": "q"}
         path += ".q"
     assert any("levels of queues" in fault.problem for fault in faults_of(conf))
-
-
-def test_only_an_administrator_can_assign_labels() -> None:
-    (fault,) = faults_of({**TWO, "yarn.node-labels.configuration-type": "distributed"})
-    assert (fault.key, fault.value) == ("yarn.node-labels.configuration-type", "distributed")
-    assert fault.problem == "only an administrator can assign labels to nodes"
 
 
 @pytest.mark.parametrize(("text", "children"), [("", ()), (",", ()), ("x,,y", ("x", "y")), (" x ,\n y", ("x", "y"))])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from rm.scheduler.model.queue import ParentQueue
-from rm.scheduler.model.rm_container import RMContainerKill
+from rm.scheduler.model.rm_container_events import RMContainerKill
 from rm.scheduler.request_checks import BLACKLIST_MAX
 from rm.scheduler.view.invariants import violations
 from tests.rm.scheduler.cluster import GB, Cluster

@@ -7,6 +7,7 @@ from typing import ClassVar
 import pytest
 
 from rm.scheduler.placement.allocator import KEYS_A_VISIT_MAX
+from tests.compiled import only_interpreted
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, Cluster, row
 from yarn.containers import ResourceRequest, UpdateContainerRequest
 from yarn.ids import ContainerId
@@ -56,6 +57,7 @@ def keyed_rows(count: int, wanted: int = 1) -> list[ResourceRequest]:
     return [row(wanted, priority=CountedInt(number)) for number in range(count)]
 
 
+@only_interpreted
 @pytest.mark.parametrize("wanted", [1, 0], ids=["requested", "withdrawn"])
 def test_distinct_priorities_cost_n_log_n(cluster: Cluster, wanted: int) -> None:
     """Eight times the keys may cost little more than eight times the comparisons; a scan costs 64 times as many."""

@@ -8,6 +8,7 @@ from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.refusals import Reason
 from rm.scheduler.model.requests import SchedulerKey
 from rm.scheduler.placement.visit import Placement
+from tests.compiled import only_interpreted
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, row
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.ids import NodeId
@@ -130,6 +131,7 @@ def test_a_proposal_refused_repeatedly_ends_the_visit(start_cluster: StartCluste
     assert cluster.leaf().last_refusals(cluster.attempt("app1"))[NodeId("n1", 1)].reason is Reason.COMMIT_QUEUE_MAXIMUM
 
 
+@only_interpreted
 def test_no_node_is_visited_while_nothing_is_requested(
     start_cluster: StartCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from rm.scheduler.capacity import activation
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.refusals import Reason
+from tests.compiled import only_interpreted
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.resource import Resource
@@ -86,6 +87,7 @@ def reason_of(application: FiCaSchedulerApp) -> Reason | None:
     return None if refusal is None else refusal.reason
 
 
+@only_interpreted
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
 def test_a_pass_activates_what_a_full_walk_does(steps: list[tuple[object, ...]]) -> None:

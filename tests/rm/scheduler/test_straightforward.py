@@ -13,6 +13,7 @@ import pytest
 
 from rm.scheduler.placement.memo import DemandIndex, RefusedUsers
 from rm.scheduler.placement.visit import Placement
+from tests.compiled import only_interpreted
 from tests.conformance.cluster import RecordedCluster, Unsupported
 from tests.conformance.generated.features import SETS
 from tests.conformance.generator import generate
@@ -65,6 +66,7 @@ def step(cluster: RecordedCluster, action: Json) -> Json | None:
         return None
 
 
+@only_interpreted
 @pytest.mark.parametrize(
     ("features", "scenario_seed"),
     [
@@ -84,6 +86,7 @@ def test_both_schedulers_decide_the_same(
         assert look(quick) == look(plain), (number, action)
 
 
+@only_interpreted
 def test_shortcuts_skip_visits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the test above would compare the scheduler with itself."""
     visits: list[object] = []

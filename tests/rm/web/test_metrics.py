@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.rm.served_cluster import serving
+from tests.rm.served_cluster import Cluster, serving
 from tests.rm.web.http import ask
-from tests.rm.web.test_writes import WEB, Cluster, served, submit
+from tests.rm.web.test_writes import WEB, served, submit
 from wire.web.jmx import Bean, beans_text
 from wire.web.prometheus import prometheus_name
 
@@ -136,7 +136,8 @@ async def test_the_root_leads_to_an_index_of_what_is_served(tmp_path: Path) -> N
         address = cluster.addresses[WEB]
         reply = await ask(address, "/")
         assert (reply.status, reply.headers["location"]) == (302, f"http://{address}/cluster")
-        page = await ask(address, "/cluster", headers={"Accept": "text/html,*/*;q=0.8"})
+        assert "<title>ResourceManager</title>" in (await ask(address, "/cluster")).text
+        page = await ask(address, "/cluster/paths", headers={"Accept": "text/html,*/*;q=0.8"})
         assert page.headers["content-type"] == "text/html;charset=utf-8"
         assert "<code>GET /ws/v1/cluster/apps/{appid}</code>" in page.text
         assert (await ask(address, "/isActive")).text == "I am Active!"

@@ -26,9 +26,9 @@ from tests.wire.hadoop_rpc.hadoop_client import (
 from tests.wire.hadoop_rpc.serving import OWN, serving_both
 from tests.wire.random_records import random_value, record_types
 from tests.wire.serving import Recorder, target
+from wire import local_peer
 from wire.caller import Caller
 from wire.hadoop_authentication import ByToken
-from wire.hadoop_rpc import connection
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.container_management import ContainerManagementProtocol
@@ -248,7 +248,7 @@ async def test_only_the_owners_processes_need_no_token(
         looked_up.append((ours.getpeername(), ours.getsockname()))
         return user_id
 
-    monkeypatch.setattr(connection, "user_id_of_peer", user_id_of_peer)
+    monkeypatch.setattr(local_peer, "user_id_of_peer", user_id_of_peer)
     recorder = Recorder({"get_cluster_metrics": COUNTS})
     async with (
         serving_both(ApplicationClientProtocol.rpcs, recorder, tmp_path) as server,

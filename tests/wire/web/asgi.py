@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from wire.web.access import PEER, Peer
+from wire.local_peer import Peer
+from wire.web.access import PEER
 
 CALLER = ("127.0.0.1", 50_000)
 SERVER = ("127.0.0.1", 8088)

@@ -9,8 +9,10 @@ import socket
 import pytest
 
 from tests.wire.web.asgi import CALLER, Reply, ask
+from wire import local_peer
+from wire.local_peer import Peer
 from wire.web import access
-from wire.web.access import AccessCheck, Peer
+from wire.web.access import AccessCheck
 from wire.web.application import Answer, Row, WebApplication
 from wire.web.document import Document, Element
 from wire.web.request import WebRequest
@@ -33,7 +35,7 @@ def application(settings: dict[str, str] | None = None) -> WebApplication:
 def owner(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     """The user id that the kernel reports for the caller; a test may replace it."""
     found: list[int | None] = [os.getuid()]
-    monkeypatch.setattr(access, "user_id_of_peer", lambda connection: found[0])
+    monkeypatch.setattr(local_peer, "user_id_of_peer", lambda connection: found[0])
     return found
 
 
@@ -123,8 +125,8 @@ async def test_the_user_is_looked_up_once_per_connection(monkeypatch: pytest.Mon
         calls.append(connection)
         return os.getuid()
 
-    monkeypatch.setattr(access, "user_id_of_peer", looked_up)
+    monkeypatch.setattr(local_peer, "user_id_of_peer", looked_up)
     with socket.socket() as connection:
         peer = Peer(connection)
-        assert await asyncio.gather(peer.user_id(), peer.user_id()) == [os.getuid()] * 2
+        assert list(await asyncio.gather(peer.is_owner_or_root(), peer.is_owner_or_root())) == [True] * 2
     assert calls == [connection]

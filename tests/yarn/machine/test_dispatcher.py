@@ -131,3 +131,14 @@ def test_an_event_has_one_handler(dispatcher: Dispatcher[str]) -> None:
         dispatcher.on(Ring, lambda _: None)
     with pytest.raises(InternalError, match="no handler for Press"):
         dispatcher.deliver(Press())
+
+
+def test_scheduled_events_of_one_class_can_be_cancelled(dispatcher: Dispatcher[str], heard: list[int]) -> None:
+    dispatcher.send_after(10, Ring(10))
+    dispatcher.send_after(20, Press())
+    assert sorted(dispatcher.scheduled(), key=repr) == [Press(), Ring(10)]
+    dispatcher.cancel(Ring)
+    assert dispatcher.scheduled() == [Press()]
+    assert dispatcher.next_deadline_ms() == 120
+    dispatcher.begin(115)
+    assert heard == []

@@ -166,6 +166,20 @@ def test_a_replacement_may_run_beside_an_unreachable_container() -> None:
     assert not found(checks.check_service_size, service.fault("pause-node", 5.0, 20.0, 3))
 
 
+def test_a_container_that_an_unreachable_node_starts_late_and_ends_is_not_an_extra_one() -> None:
+    """A NodeManager that was paused first carries out the calls that arrived meanwhile, then learns what is over."""
+
+    def story(to_s: float) -> Story:
+        service = Story(WorkProgram.SERVICE, tasks=1).process(10.0, 40.0, attempt=2)
+        return service.process(20.1, to_s, number=6, node=3)
+
+    assert found(checks.check_service_size, story(20.2))
+    assert not found(checks.check_service_size, story(20.2).fault("pause-node", 5.0, 20.0, 3))
+    assert found(checks.check_service_size, story(20.2).fault("pause-node", 5.0, 20.0, 2)), "that was another node"
+    assert found(checks.check_service_size, story(20.2).fault("pause-node", 5.0, 15.0, 3)), "it was reachable again"
+    assert found(checks.check_service_size, story(26.0).fault("pause-node", 5.0, 20.0, 3)), "it was not ended"
+
+
 def test_a_container_of_an_ended_application_is_a_violation() -> None:
     story = Story().ends(10.0).process(3.0, 16.0)
     (line,) = found(checks.check_nothing_after_the_end, story)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from yarnling.chaos.plan import KINDS, ClusterPlan, FaultPlan, Plan, WorkPlan, WorkProgram
-from yarnling.chaos.schedule import random_plan, schedule
+from yarnling.chaos.schedule import RANDOM_KINDS, random_plan, schedule
 
 KILL = FaultPlan(KINDS["kill-node"], at=(1.0, 2.0), lasts=(0.5, 3.0), times=3, every=(0.5, 1.0))
 
@@ -73,8 +73,16 @@ def test_a_random_plan_depends_only_on_the_seed(seed: int) -> None:
     assert all(fault.optional for fault in random_plan(seed).faults), "a fault may lose its target to another fault"
 
 
+def test_all_faults_are_added_to_the_plan_of_the_seed() -> None:
+    plans = [(random_plan(seed), random_plan(seed, all_faults=True)) for seed in range(60)]
+    assert all(more.faults[: len(plan.faults)] == plan.faults for plan, more in plans)
+    assert all((more.cluster, more.work) == (plan.cluster, plan.work) for plan, more in plans)
+    assert {fault.kind.name for _, more in plans for fault in more.faults} == set(KINDS)
+    assert not any(plan.only_simulated for plan, _ in plans)
+
+
 def test_random_plans_leave_out_kinds_of_faults_and_sometimes_the_network() -> None:
     plans = [random_plan(seed) for seed in range(60)]
-    assert {fault.kind.name for plan in plans for fault in plan.faults} >= set(KINDS) - {"full-disk", "full-store"}
+    assert {fault.kind.name for plan in plans for fault in plan.faults} == set(RANDOM_KINDS)
     assert {plan.needs_network for plan in plans} == {True, False}
     assert len({frozenset(fault.kind.name for fault in plan.faults) for plan in plans}) > 50

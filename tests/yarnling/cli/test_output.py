@@ -12,6 +12,7 @@ from msgspec import structs
 from rich.console import Console, RenderableType
 
 from wire.hadoop_xml import to_xml
+from wire.plain_json import plain
 from yarn.applications import ApplicationReport
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
@@ -21,7 +22,7 @@ from yarn.resource import NONE, Resource
 from yarn.states import FinalApplicationStatus, NodeState, QueueState, YarnApplicationState
 from yarnling.cli import config
 from yarnling.cli.config import print_key_notices, report
-from yarnling.cli.output import in_line, live, plain, print_error, shown, terminal, without_page_hint, without_pages
+from yarnling.cli.output import in_line, live, print_error, shown, terminal, without_page_hint, without_pages
 from yarnling.cli.status import ClusterView, application_table, cluster_tables, node_table, queue_table
 
 EVIL = "[/x] [bold]:smile: \x1b[2J\x9b1m\u202e\udcff\a"

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from yarnling.chaos.plan import Plan
+from yarnling.chaos.plan_file import find_plan, parse_plan
+from yarnling.chaos.schedule import random_plan
 from yarnling.cli.app import app, main
+from yarnling.simulation.runner import Options, SimulatedRun, simulate
 from yarnling.simulation.state_store import StateStore
 
 PLAN = """
@@ -63,7 +68,6 @@ def test_several_runs_as_json(plan: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("full-disk",), "the fault full-disk is not modelled"),
         (("no-such-plan",), "neither a file nor a ready-made plan"),
         ((), "give a plan or --random"),
     ],
@@ -76,3 +80,58 @@ def test_what_cannot_be_simulated_is_a_wrong_argument(
         main()
     assert ended.value.code == 2
     assert problem in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_plan_may_be_named_as_a_command(plan: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    Path(plan).rename(tmp_path / "plan")
+    monkeypatch.chdir(tmp_path)
+    assert invoke("./plan", "--seed", "4")[0] == 0
+    assert invoke("plan", "./plan", "--seed", "4")[0] == 0
+
+
+def test_help_lists_the_commands_and_their_options() -> None:
+    status, out, _ = invoke("--help")
+    assert status == 0
+    assert "Run a chaos plan" in out
+    assert "--random" in invoke("plan", "--help")[1]
+
+
+def test_random_plans_have_all_faults_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = simulate(parse_plan(PLAN, "one", "one"), 4)
+    drawn: list[Plan] = []
+
+    def note(plan: Plan, seed: int, options: Options) -> SimulatedRun:
+        drawn.append(plan)
+        return run
+
+    monkeypatch.setattr("yarnling.cli.simulate.simulate", note)
+    invoke("--random", "--seed", "4")
+    invoke("--random", "--seed", "4", "--all-faults")
+    assert drawn == [random_plan(4), random_plan(4, all_faults=True)]
+
+
+def test_a_failing_run_is_shrunk_to_a_plan_and_a_test(
+    plan: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(StateStore, "write", lambda self, effects: None)
+    status, out, _ = invoke(plan, "--seed", "4", "--no-encode", "--shrink", "-o", str(tmp_path / "found"))
+    assert status == 1
+    shrunk = tmp_path / "found" / "shrunk_one_4.yaml"
+    assert str(shrunk) in out
+    assert find_plan(str(shrunk)).seed == 4
+    test: dict[str, Any] = {}
+    exec((tmp_path / "found" / "test_shrunk_one_4.py").read_text(), test)
+    with pytest.raises(AssertionError):
+        test["test_shrunk_one_4"]()
+    monkeypatch.undo()
+    assert invoke(str(shrunk))[0] == 0, "without the bug the shrunk plan passes"
+    test["test_shrunk_one_4"]()
+
+
+def test_a_run_with_a_planted_bug_is_shrunk_with_the_bug(plan: str, tmp_path: Path) -> None:
+    bug = ("--planted-bug", "new-application-not-stored")
+    status, out, _ = invoke(plan, "--seed", "4", "--no-encode", *bug, "--shrink", "-o", str(tmp_path))
+    assert status == 1
+    assert "it still fails with: I-48" in out
+    shrunk = find_plan(str(tmp_path / "shrunk_one_4.yaml"))
+    assert (shrunk.cluster.nodes, shrunk.work[0].tasks, shrunk.faults) == (1, 1, ())

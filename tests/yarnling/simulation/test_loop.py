@@ -36,7 +36,7 @@ from yarnling.simulation.loop import VirtualChannels, VirtualLoop
 from yarnling.simulation.machine import Machine, Program
 from yarnling.simulation.network import Endpoint
 from yarnling.simulation.process import Process
-from yarnling.simulation.workload import RunningWork, emulation_table, rule_name
+from yarnling.simulation.workload import emulation_table, rule_name
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ class UsersProcess(Process):
 
 
 class UsersCluster(SimulatedCluster):
-    def _start_master(self, machine: Machine, launch: LaunchContainer, running: RunningWork) -> Program:
+    def start_master(self, machine: Machine, launch: LaunchContainer) -> Program:
         return UsersProcess(self, machine, launch)
 
 
@@ -146,7 +146,7 @@ def test_a_users_application_master_runs_unchanged(engine: Engine, loop: Virtual
     async def main() -> None:
         conf = scaled(composed(None, SETTINGS, node_sizes(1024, 8)), FAST_TIME_FACTOR)
         table = emulation_table(works, 1)
-        cluster = UsersCluster(engine, conf, ClusterShape(2), table, history, directory=tmp_path)
+        cluster = UsersCluster(engine, conf, ClusterShape(2).machines(), table, history, directory=tmp_path)
         client = Client(cluster, history)
         cluster.start()
         await asyncio.sleep(2)

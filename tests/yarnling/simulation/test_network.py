@@ -13,8 +13,9 @@ from wire.tokens import NodeTokenSecretManager
 from yarn.errors import CallOutcomeUnknown, InvalidToken, ServerUnavailable, YarnException
 from yarn.ids import NodeId
 from yarnling.cluster.network import NetworkFault
+from yarnling.simulation.conditions import Conditions
 from yarnling.simulation.engine import START_MS, Engine
-from yarnling.simulation.network import Conditions, Network, Served
+from yarnling.simulation.network import Network, Served
 from yarnling.simulation.process import Answer, Process
 from yarnling.simulation.server import Server
 

@@ -15,15 +15,14 @@ from am.core.container_starts import ContainerStarts, FindContainer, StartEffect
 from rm.core.durability import DividedStep
 from rm.core.effects import Effect, StoreEffect
 from rm.core.events import Event
-from yarn.errors import YarnException
 from yarnling.chaos.plan import KINDS, Plan
 from yarnling.chaos.plan_file import find_plan, parse_plan, plan_names
 from yarnling.chaos.schedule import random_plan
 from yarnling.chaos.verdict import Verdict
 from yarnling.simulation import resource_manager, state_store
+from yarnling.simulation.conditions import Conditions
 from yarnling.simulation.faults import ACTIONS
-from yarnling.simulation.network import Conditions
-from yarnling.simulation.runner import Options, check_modelled, simulate
+from yarnling.simulation.runner import Options, simulate
 from yarnling.simulation.state_store import StateStore
 
 SMALL = """
@@ -35,9 +34,9 @@ faults:
   - {fault: kill-rm, at: [0.3, 1.5], for: 0.5}
   - {fault: slow-node, node: half, at: 0.2, for: 2, delay: [0, 0.05], loss: 0.1, breaks: 0.01}
 lasts: 4
-# If a node and the RM fail between the allocation of a container and its start, nobody knows that it is lost: its AM
-# tries for three minutes to start it, and then counts it as failed.
-expect: {drain: 240}
+"""
+ASYNCHRONOUS = """
+cluster: {settings: {yarn.scheduler.capacity.schedule-asynchronously.enable: "true"}}
 """
 HASTY = """
 work:
@@ -47,19 +46,10 @@ faults:
 begins: at once
 lasts: 2
 """
-NOT_MODELLED = ("full-disk",)
 
 
 def small() -> Plan:
     return parse_plan(SMALL, "small", "small")
-
-
-def is_modelled(name: str) -> bool:
-    try:
-        check_modelled(find_plan(name))
-    except YarnException:
-        return False
-    return True
 
 
 def decisions(encode: bool) -> Sequence[str]:
@@ -92,6 +82,13 @@ def test_the_same_seed_is_the_same_run_and_another_seed_another_one() -> None:
     assert other.trace != first.trace
 
 
+def test_asynchronous_scheduling_passes_and_repeats() -> None:
+    plan = parse_plan(SMALL + ASYNCHRONOUS, "small", "small")
+    first, again = (simulate(plan, 2, Options(traced=True)) for _ in range(2))
+    assert first.judgement.verdict is Verdict.PASS
+    assert (first.trace, first.events) == (again.trace, again.events)
+
+
 def test_the_hash_does_not_depend_on_pythons_hashes() -> None:
     """In processes of their own, with different seeds of Python's string hashes, and files in different directories."""
     command = [sys.executable, "-m", "yarnling", "simulate", "kill-rm", "--seed", "3", "--hash"]
@@ -103,11 +100,8 @@ def test_the_hash_does_not_depend_on_pythons_hashes() -> None:
     assert len(digest) == 64
 
 
-def test_every_fault_is_modelled_or_refused_by_name() -> None:
-    assert set(ACTIONS) == set(KINDS) - set(NOT_MODELLED)
-    for name in NOT_MODELLED:
-        with pytest.raises(YarnException, match=f"the fault {name} is not modelled"):
-            check_modelled(find_plan(name))
+def test_every_fault_is_modelled() -> None:
+    assert set(ACTIONS) == set(KINDS)
 
 
 @pytest.mark.parametrize("name", ["kill-node", "full-store", "storm"])
@@ -119,7 +113,7 @@ def test_a_ready_made_plan_passes(name: str) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", [name for name in plan_names() if is_modelled(name)])
+@pytest.mark.parametrize("name", plan_names())
 def test_every_ready_made_plan_passes_with_many_seeds(name: str) -> None:
     for seed in range(1, 11):
         assert simulate(find_plan(name), seed, Options(encode=seed % 2 == 0)).judgement.reasons == (), seed
@@ -128,12 +122,7 @@ def test_every_ready_made_plan_passes_with_many_seeds(name: str) -> None:
 @pytest.mark.soak
 def test_random_plans_pass() -> None:
     for seed in range(1, 101):
-        plan = random_plan(seed)
-        try:
-            check_modelled(plan)
-        except YarnException:
-            continue
-        assert simulate(plan, seed, Options(encode=False)).judgement.reasons == (), seed
+        assert simulate(random_plan(seed), seed, Options(encode=False)).judgement.reasons == (), seed
 
 
 @pytest.mark.parametrize(

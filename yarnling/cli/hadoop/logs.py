@@ -18,7 +18,7 @@ from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
 from yarnling.cli.output import in_line, print_json
-from yarnling.cluster.containers import ContainerLog, find_aggregated_logs, find_logs
+from yarnling.cluster.containers import AggregatedContainerLog, ContainerLog, find_all_logs
 
 ALL = "ALL"
 EVERY_FILE = frozenset({ALL, "*"})
@@ -82,14 +82,9 @@ def _logs(call: Call, app_id: ApplicationId) -> list[tuple[str, ContainerLog]]:
 
     The node is host:port; for an aggregated file it is host_port, as Hadoop prints it.
     """
-    conf = load_configuration(Path(call.state.conf_dir))
-    found: list[tuple[str, ContainerLog]] = [(log.node, log) for log in find_aggregated_logs(conf, app_id)]
-    # A node deletes its own files only after they are aggregated.
-    known = {(log.container_id, log.name) for _, log in found}
-    for node in call.state.nodes:
-        local = find_logs(map(Path, node.log_dirs), app_id)
-        found += ((node.node_id, log) for log in local if (log.container_id, log.name) not in known)
-    return sorted(found, key=lambda entry: (entry[1].container_id, entry[1].name))
+    nodes = {Path(log_dir): node.node_id for node in call.state.nodes for log_dir in node.log_dirs}
+    found = find_all_logs(nodes, load_configuration(Path(call.state.conf_dir)), app_id)
+    return [(log.node if isinstance(log, AggregatedContainerLog) else nodes[log.log_dir], log) for log in found]
 
 
 async def _running(call: Call, app_id: ApplicationId) -> frozenset[ContainerId]:

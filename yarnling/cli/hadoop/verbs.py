@@ -98,15 +98,17 @@ def _version(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")
 
     from rm.core.resource_tracker import RM_VERSION
     from yarnling.cli.output import print_json
+    from yarnling.compiled import scheduler_is_compiled
 
     try:
         own = version("yarnling")
     except PackageNotFoundError:
         own = "not installed"
+    scheduler = "compiled" if scheduler_is_compiled() else "interpreted"
     if as_json:
-        print_json({"yarnling": own, "hadoop": RM_VERSION})
+        print_json({"yarnling": own, "hadoop": RM_VERSION, "scheduler": scheduler})
     else:
-        typer.echo(f"yarnling {own}, compatible with Hadoop {RM_VERSION}")
+        typer.echo(f"yarnling {own}, compatible with Hadoop {RM_VERSION}; the scheduler is {scheduler}")
 
 
 def _rmadmin(options: Rest = []) -> None:  # noqa: B006  typer copies it

@@ -242,21 +242,28 @@ def recover(records: Iterable[object], does_output_exist: Callable[[AttemptRecor
 
     Only the last record of an attempt counts. A map is done if its output can still be read, a reduce if its output is
     committed. If there is any doubt, the task runs again: that is always correct, only slower. Attempts that ran when
-    the AM ended were killed with it.
+    the AM ended were killed with it. A task may have succeeded twice, because the output of its first attempt could not
+    be read for a while: the last attempt whose output exists is the one that counts.
     """
     last = {record.id: record for record in records if isinstance(record, AttemptRecord)}
     attempts = [_closed(attempt, now_ms) for attempt in last.values()]
-    done = {
-        attempt.id.task_id
-        for attempt in attempts
-        if attempt.state is AttemptState.SUCCEEDED and does_output_exist(attempt)
-    }
+    succeeded = [attempt for attempt in attempts if attempt.state is AttemptState.SUCCEEDED]
+    done = {attempt.id.task_id: attempt.id for attempt in succeeded if does_output_exist(attempt)}
+    attempts = [_superseded(attempt, done.get(attempt.id.task_id), now_ms) for attempt in attempts]
     tasks: list[RecoveredTask] = []
     for task_id in sorted(done, key=lambda task_id: (task_id.kind.value, task_id.number)):
         own = [attempt for attempt in attempts if attempt.id.task_id == task_id]
         own.sort(key=lambda attempt: attempt.state is AttemptState.SUCCEEDED)
         tasks.append(RecoveredTask(task_id, tuple(own)))
     return RecoveredJob(tuple(tasks), tuple(attempt for attempt in attempts if attempt.id.task_id not in done))
+
+
+def _superseded(attempt: AttemptRecord, done: TaskAttemptId | None, now_ms: int) -> AttemptRecord:
+    """The attempt as it counts now: one that succeeded is KILLED if the output of another one is used."""
+    if attempt.state is not AttemptState.SUCCEEDED or done in (None, attempt.id):
+        return attempt
+    why = f"the output of {done} is used"
+    return replace(attempt, state=AttemptState.KILLED, finished_ms=now_ms, why=why, output_lost=True)
 
 
 def _closed(attempt: AttemptRecord, now_ms: int) -> AttemptRecord:

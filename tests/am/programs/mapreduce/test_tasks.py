@@ -55,6 +55,16 @@ def test_a_task_that_ran_again_after_its_output_was_lost_is_recovered() -> None:
     assert [(a.id.number, a.state) for a in task.attempts] == [(0, KILLED), (1, SUCCEEDED)]
 
 
+def test_of_two_attempts_that_succeeded_the_last_one_with_output_counts() -> None:
+    """The second AM could not read the output of the first one's attempt, and ran the map again; now both succeeded."""
+    records = [attempt(0, 0, SUCCEEDED), attempt(0, 1000, SUCCEEDED), attempt(0, 1000, SUCCEEDED)]
+    for readable, expected in (((0, 1000), 1000), ((1000,), 1000), ((0,), 0)):
+        (task,) = recover(records, lambda one, readable=readable: one.id.number in readable, 9).tasks
+        *others, done = task.attempts
+        assert (done.id.number, done.state) == (expected, SUCCEEDED)
+        assert [(other.state, other.output_lost) for other in others] == [(KILLED, True)]
+
+
 def test_attempts_that_ran_when_the_am_ended_were_killed() -> None:
     (killed,) = recover([attempt(0, 0, RUNNING)], lambda _: True, 9).attempts
     assert killed == replace(attempt(0, 0, KILLED), finished_ms=9, why="its ApplicationMaster ended")

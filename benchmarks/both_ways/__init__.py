@@ -1,0 +1,1 @@
+"""The same work in simulation and as processes, and how the two differ."""

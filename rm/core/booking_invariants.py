@@ -1,0 +1,76 @@
+"""Invariants of what a step books, compared with the step before: I-07, I-10, I-46 and I-64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rm.core.context import RMContext
+from rm.core.effects import Effect
+from rm.core.events import Event, MoveApplication, StateLoaded
+from rm.core.rm_node import RMNode
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.node import SchedulerNode
+from yarn.ids import ContainerId, NodeId
+from yarn.resource import Resource
+
+
+class BookingAudit:
+    """I-07, I-10, I-46 and I-64: what is booked, compared with the last step."""
+
+    def __init__(self, context: RMContext) -> None:
+        self._context = context
+        self._placing_from_ms = 0
+        self._running: dict[NodeId, tuple[RMNode, SchedulerNode, set[ContainerId]]] = {}
+        self._am_used: dict[tuple[str, str], Resource] = {}
+        self._runnable: dict[str, int] = {}
+
+    def violations(self, event: Event, effects: list[Effect], booked_on: list[NodeId]) -> Iterator[str]:
+        context = self._context
+        if isinstance(event, StateLoaded) and event.state.applications and context.settings.work_preserving:
+            self._placing_from_ms = context.now_ms + context.scheduler.context.settings.settle_ms
+        if context.now_ms < self._placing_from_ms:
+            for node_id in booked_on:
+                yield f"I-46: a container was booked on {node_id} {self._placing_from_ms - context.now_ms} ms too early"
+        yield from self._freed()
+        started = [*self._activated(), *self._started()]
+        # As in Hadoop, an application may be moved to a queue that is at its limits.
+        if not isinstance(event, MoveApplication):
+            yield from started
+
+    def _freed(self) -> Iterator[str]:
+        """I-07. Only nodes that stayed the same in this step are compared."""
+        nodes, scheduled = self._context.nodes, self._context.scheduler.nodes
+        running: dict[NodeId, tuple[RMNode, SchedulerNode, set[ContainerId]]] = {}
+        for node_id, node in nodes.items():
+            place = scheduled.get(node_id)
+            if place is None:
+                continue
+            launched = set(node.launched)
+            freed = launched.difference(place.containers)
+            before = self._running.get(node_id)
+            if freed and before is not None and before[0] is node and before[1] is place:
+                for container_id in sorted(freed & before[2]):
+                    yield f"I-07: {container_id} still runs on {node_id}, and its resources are free"
+            running[node_id] = node, place, launched - freed
+        self._running = running
+
+    def _activated(self) -> Iterator[str]:
+        """I-10. As in Hadoop, the first application of a queue may always run."""
+        fits_in = self._context.scheduler.context.calculator.fits_in
+        for leaf in self._leaves():
+            for partition in leaf.usage.partitions():
+                used, limit = leaf.usage.am_used(partition), leaf.am_limit(partition)
+                before = self._am_used.get((leaf.path, partition), used)
+                self._am_used[leaf.path, partition] = used
+                if leaf.active_count > 1 and not fits_in(used, before) and not fits_in(used, limit):
+                    yield f"I-10: the AMs of {leaf.path} use {used} after {before}, and may use {limit}"
+
+    def _started(self) -> Iterator[str]:
+        for path, queue in self._context.scheduler.queues.items():
+            count, most = queue.runnable_total(), queue.configuration.max_parallel_apps
+            if count > max(most, self._runnable.get(path, 0)):
+                yield f"I-64: {count} applications run in {path}, and its max-parallel-apps is {most}"
+            self._runnable[path] = count
+
+    def _leaves(self) -> Iterator[LeafQueue]:
+        return (queue for queue in self._context.scheduler.queues.values() if isinstance(queue, LeafQueue))

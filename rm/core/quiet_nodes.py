@@ -1,0 +1,140 @@
+"""Heartbeats that would change nothing may be left out: whose, until when, and what they would have left behind.
+
+A simulation of a thousand nodes would spend most of its time on heartbeats that report nothing and are answered with
+nothing. A heartbeat without news changes nothing if all of this holds when it arrives:
+
+- the node is RUNNING and admitted, and no order waits for it;
+- no round of preemption is due, which the first heartbeat after its time would run;
+- a visit of the scheduler would place nothing and count nothing: the node is full, or nothing is requested, or nothing
+  has changed since a visit that did nothing (rm.scheduler.placement.memo). Refusals may be noted, which only
+  explanations read.
+
+`watch` says whether that is so, and then finds out when it may no longer be so, without looking at all nodes: `due`
+after each step of the core, and `idle_are_due` for all idle nodes together. `skip` makes the node what it would be
+after its heartbeats. The caller keeps the times of heartbeats: rounds of preemption, and heartbeats that are not left
+out, come at the same times as before.
+"""
+
+from __future__ import annotations
+
+from rm.core.context import RMContext
+from rm.core.rm_node import RMNode
+from yarn.ids import NodeId
+from yarn.states import NodeState
+
+
+class QuietNodes:
+    """The nodes whose heartbeats are left out. Dicts without values are sets that keep their order.
+
+    `_full` need nothing until more fits on them. `_idle` wait for requests, and are only named together, because most
+    requests are served by the first of them. `_settled` (those with a reservation, and all others while something is
+    requested) wait for any change.
+    """
+
+    def __init__(self, context: RMContext) -> None:
+        self._context = context
+        self._suspended: dict[NodeId, None] = {}
+        self._full: dict[NodeId, None] = {}
+        self._idle: dict[NodeId, None] = {}
+        self._settled: dict[NodeId, None] = {}
+        self._due: dict[NodeId, None] = {}
+        self._change_count = -1
+        self._round_ms = -1
+
+    def suspend(self, node_id: NodeId) -> None:
+        """From now on heartbeats of the node may be left out: it does not expire."""
+        if self._context.node_liveness.suspend(node_id):
+            self._suspended[node_id] = None
+
+    def resume(self, node_id: NodeId, last_ms: int) -> None:
+        """From now on every heartbeat of the node arrives. The last one would have arrived at `last_ms`."""
+        self._forget(node_id)
+        if node_id in self._suspended:
+            del self._suspended[node_id]
+            if node_id in self._context.nodes:
+                self._context.node_liveness.resume(node_id, last_ms)
+
+    def skip(self, node_id: NodeId, count: int) -> None:
+        """Be as if `count` heartbeats of the node had arrived that changed nothing."""
+        node = self._context.nodes.get(node_id)
+        if node is not None:
+            node.skip_heartbeats(count, self._context.settings.node_heartbeat_interval_ms)
+
+    def watch(self, node_id: NodeId, now_ms: int) -> bool:
+        """True if a heartbeat without news would change nothing now; then `due` names the node when that may end."""
+        self._forget(node_id)
+        context, scheduler = self._context, self._context.scheduler
+        node, place = context.nodes.get(node_id), scheduler.nodes.get(node_id)
+        if node is None or place is None or not self._is_at_rest(node, now_ms):
+            return False
+        if not scheduler.placement.is_known(place):
+            return False
+        if scheduler.placement.is_full(place):
+            self._full[node_id] = None
+        elif place.reserved_container is None and not scheduler.placement.root.usage.is_pending():
+            self._idle[node_id] = None
+        else:
+            self._settled[node_id] = None
+        place.watch = self._due
+        return True
+
+    def _is_at_rest(self, node: RMNode, now_ms: int) -> bool:
+        context, scheduler = self._context, self._context.scheduler
+        return (
+            node.state is NodeState.RUNNING
+            # Walks skip nodes that have been silent.
+            and not scheduler.walks.is_on
+            and not node.has_orders
+            and context.hosts.allows(node.node_id.host)
+            and now_ms < scheduler.round_due_ms
+            and scheduler.context.placing_from_ms is None
+        )
+
+    def note(self, node_id: NodeId) -> None:
+        """Something has happened to the node: its next heartbeat may change something."""
+        if self._suspended and node_id in self._suspended:
+            self._due[node_id] = None
+
+    def due(self) -> list[NodeId]:
+        """The watched nodes whose next heartbeat may change something. They are not watched any longer."""
+        scheduler = self._context.scheduler
+        if scheduler.context.change_count != self._change_count:
+            self._change_count = scheduler.context.change_count
+            self._note_change()
+        if not self._due:
+            return []
+        due = [node_id for node_id in self._due if self._is_watched(node_id)]
+        for node_id in due:
+            self._forget(node_id)
+        self._due.clear()
+        return due
+
+    @property
+    def idle_are_due(self) -> bool:
+        """True while the next heartbeat of each idle node may change something. They are still watched."""
+        return bool(self._idle) and self._context.scheduler.placement.root.usage.is_pending()
+
+    def is_idle(self, node_id: NodeId) -> bool:
+        """True for a watched node that waits only for requests."""
+        return node_id in self._idle
+
+    def _note_change(self) -> None:
+        scheduler = self._context.scheduler
+        self._due.update(self._settled)
+        if scheduler.round_due_ms != self._round_ms:
+            # A round may have moved a reservation to a full node.
+            self._round_ms = scheduler.round_due_ms
+            for node_id in self._full:
+                place = scheduler.nodes.get(node_id)
+                if place is None or place.reserved_container is not None:
+                    self._due[node_id] = None
+
+    def _is_watched(self, node_id: NodeId) -> bool:
+        return node_id in self._full or node_id in self._idle or node_id in self._settled
+
+    def _forget(self, node_id: NodeId) -> None:
+        for group in (self._full, self._idle, self._settled):
+            group.pop(node_id, None)
+        place = self._context.scheduler.nodes.get(node_id)
+        if place is not None:
+            place.watch = None

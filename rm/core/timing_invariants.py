@@ -1,0 +1,125 @@
+"""Invariants of what happens in time: I-16 and I-29 (decommissioning), I-34 (launches), I-61 (lost nodes)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rm.core.context import RMContext
+from rm.core.effects import Effect
+from rm.core.events import Event, NodeHeartbeat, ProcessStalled, RegisterNode
+from rm.core.rm_node import RMNode
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.rm_container import RMContainerState
+from yarn.ids import ContainerId, NodeId
+from yarn.machine import StateChanged, Tick
+from yarn.resource import Resource
+from yarn.states import NodeState
+
+EXPIRIES_MAX = 2
+"""After so many expiry intervals something that is silent has certainly expired: it is checked three times in one."""
+EMPTY_HEARTBEATS_MAX = 2
+"""Heartbeats that a decommissioning node without applications may still send."""
+
+
+class LivenessAudit:
+    """I-34 and I-61. The time during which the ResourceManager was stalled does not count."""
+
+    def __init__(self, context: RMContext) -> None:
+        self._context = context
+        self._heard_ms: dict[NodeId, int] = {}
+        self._acquired_ms: dict[ContainerId, int] = {}
+
+    def violations(self, event: Event, effects: list[Effect], booked_on: list[NodeId]) -> Iterator[str]:
+        now_ms = self._context.now_ms
+        if isinstance(event, ProcessStalled):
+            self._heard_ms = {key: since_ms + event.for_ms for key, since_ms in self._heard_ms.items()}
+            self._acquired_ms = {key: since_ms + event.for_ms for key, since_ms in self._acquired_ms.items()}
+        elif isinstance(event, NodeHeartbeat | RegisterNode):
+            self._heard_ms[event.request.node_id] = now_ms
+        yield from self._lost_too_early(effects, now_ms)
+        if isinstance(event, ProcessStalled | Tick):
+            # A Tick may be one of several that are due.
+            return
+        yield from self._silent_nodes(now_ms)
+        yield from self._acquired(now_ms)
+
+    def _lost_too_early(self, effects: list[Effect], now_ms: int) -> Iterator[str]:
+        for effect in effects:
+            if isinstance(effect, StateChanged) and effect.kind == "RMNode" and effect.target == NodeState.LOST.name:
+                silent_ms = now_ms - self._heard_ms.pop(NodeId.parse(effect.subject), 0)
+                if silent_ms < self._context.settings.node_expiry_ms:
+                    yield f"I-61: {effect.subject} is LOST after a silence of {silent_ms} ms"
+
+    def _silent_nodes(self, now_ms: int) -> Iterator[str]:
+        most_ms = EXPIRIES_MAX * self._context.settings.node_expiry_ms
+        for node_id in self._context.nodes:
+            silent_ms = now_ms - self._heard_ms.setdefault(node_id, now_ms)
+            if silent_ms > most_ms:
+                yield f"I-61: {node_id} is not LOST after a silence of {silent_ms} ms"
+
+    def _acquired(self, now_ms: int) -> Iterator[str]:
+        most_ms, before = EXPIRIES_MAX * self._context.settings.allocation_expiry_ms, self._acquired_ms
+        self._acquired_ms = {}
+        for application in self._context.scheduler.applications.values():
+            attempt = application.current_attempt
+            for container in attempt.live_containers.values() if attempt is not None else ():
+                if container.state is RMContainerState.ACQUIRED:
+                    since_ms = self._acquired_ms[container.id] = before.get(container.id, now_ms)
+                    if now_ms - since_ms > most_ms:
+                        yield f"I-34: {container.id} was not launched for {now_ms - since_ms} ms, and is kept"
+
+
+class DecommissioningAudit:
+    """I-16 and I-29, for nodes that are being decommissioned."""
+
+    def __init__(self, context: RMContext) -> None:
+        self._context = context
+        self._since_ms: dict[NodeId, int] = {}
+        self._allocated: dict[NodeId, Resource] = {}
+        self._empty: dict[NodeId, int] = {}
+
+    def violations(self, event: Event, effects: list[Effect], booked_on: list[NodeId]) -> Iterator[str]:
+        yield from self._left(event, effects)
+        if not isinstance(event, NodeHeartbeat):
+            return
+        node_id = event.request.node_id
+        node = self._context.nodes.get(node_id)
+        if node is None or node.state is not NodeState.DECOMMISSIONING:
+            for known in (self._allocated, self._empty):
+                known.pop(node_id, None)
+            return
+        yield from self._stays(node)
+        yield from self._grows(node_id, self._context.scheduler.nodes.get(node_id))
+
+    def _left(self, event: Event, effects: list[Effect]) -> Iterator[str]:
+        now_ms, leaving, gone = self._context.now_ms, NodeState.DECOMMISSIONING.name, NodeState.DECOMMISSIONED.name
+        for effect in effects:
+            if not isinstance(effect, StateChanged) or effect.kind != "RMNode":
+                continue
+            node_id = NodeId.parse(effect.subject)
+            if effect.target == leaving and effect.source != leaving:
+                self._since_ms[node_id] = now_ms
+            if (effect.source, effect.target) != (leaving, gone) or not isinstance(event, NodeHeartbeat | Tick):
+                continue
+            since_ms, node = self._since_ms.pop(node_id, now_ms), self._context.node(node_id)
+            timeout_ms = 1000 * node.decommissioning_timeout_s if node is not None else 0
+            is_over = 0 <= timeout_ms <= now_ms - since_ms
+            if node is not None and node.running_apps and not is_over:
+                apps = ", ".join(map(str, node.running_apps))
+                yield f"I-29: {node_id} is DECOMMISSIONED after {now_ms - since_ms} ms, although {apps} needs it"
+
+    def _stays(self, node: RMNode) -> Iterator[str]:
+        is_empty = not node.running_apps and not self._context.scheduler.has_master_on(node.node_id)
+        self._empty[node.node_id] = self._empty.get(node.node_id, 0) + 1 if is_empty else 0
+        if self._empty[node.node_id] > EMPTY_HEARTBEATS_MAX:
+            yield f"I-29: {node} stays DECOMMISSIONING, although nothing needs it"
+
+    def _grows(self, node_id: NodeId, node: SchedulerNode | None) -> Iterator[str]:
+        """The first heartbeat still places containers, as in Hadoop; later ones only where others have ended."""
+        if node is None:
+            return
+        before = self._allocated.get(node_id)
+        self._allocated[node_id] = node.allocated
+        fits_in = self._context.scheduler.context.calculator.fits_in
+        if before is not None and not fits_in(node.allocated, before):
+            yield f"I-16: {node_id} is being decommissioned, and has {node.allocated} in use after {before}"

@@ -1,0 +1,91 @@
+"""InspectionProtocol's service: explanations, over gRPC and over HTTP, and how much time their trials may take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from rm.core.events import Asker
+from rm.core.reports.container_explanations import container_explanation
+from rm.core.reports.explanations import explanation
+from rm.core.resource_manager import ResourceManagerCore
+from rm.shell.services import reader_of
+from wire.caller import Caller
+from wire.protocols.inspection import InspectionProtocol
+from wire.rpc import handles
+from yarn.ids import ApplicationId, ContainerId
+from yarn.protocols.inspection import ContainerExplanation, ExplainContainerRequest, ExplainRequest, Explanation
+
+TRIAL_SHARE = 0.2
+"""The share of the ResourceManager's time that trials may take, because nothing else is served during a trial."""
+TRIAL_BURST_S = 2.0
+"""How long trials may take at once, after a time without any."""
+
+
+class TrialTime:
+    """How much time trials may take: at most a share of all time, with a burst. Times are in seconds."""
+
+    def __init__(self, now_s: float) -> None:
+        self._left_s = TRIAL_BURST_S
+        self._at_s = now_s
+
+    def wait_s(self, now_s: float) -> float:
+        """How long to wait before the next trial; 0 if there may be one now."""
+        self._left_s = min(TRIAL_BURST_S, self._left_s + (now_s - self._at_s) * TRIAL_SHARE)
+        self._at_s = now_s
+        return max(0.0, -self._left_s / TRIAL_SHARE)
+
+    def spend(self, seconds: float) -> None:
+        """A trial has taken so long; one may overdraw, and the next ones wait."""
+        self._left_s -= seconds
+
+
+class InspectionService:
+    """Explains why applications wait, and what happened to containers.
+
+    `clock`: the core's; `timer`: in seconds, it never goes back.
+    """
+
+    def __init__(
+        self, core: ResourceManagerCore, clock: Callable[[], int], timer: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._core = core
+        self._clock = clock
+        self._timer = timer
+        self._trial_time = TrialTime(timer())
+
+    @handles(InspectionProtocol.explain)
+    async def explain(self, caller: Caller[None], request: ExplainRequest) -> Explanation:
+        return self.explained(request.application_id, reader_of(caller), what_if=request.what_if)
+
+    @handles(InspectionProtocol.explain_container)
+    async def explain_container(self, caller: Caller[None], request: ExplainContainerRequest) -> ContainerExplanation:
+        return self.container_explained(request.container_id, reader_of(caller))
+
+    def container_explained(self, container_id: ContainerId, asker: Asker) -> ContainerExplanation:
+        """Why the container is where it is. Raises like `container_explanation`."""
+        return container_explanation(self._core.context, container_id, self._clock(), asker)
+
+    def explained(self, application_id: ApplicationId, asker: Asker, *, what_if: bool) -> Explanation:
+        """The explanation; `what_if`: with changes that would help, unless trials have taken too much time lately.
+
+        Raises ApplicationNotFoundException, or YarnException for an asker who may not view the application.
+        """
+        started_s = self._timer()
+        wait_s = self._trial_time.wait_s(started_s) if what_if else 0.0
+        found = explanation(self._core.context, application_id, self._clock(), asker, what_if=what_if and wait_s == 0.0)
+        if wait_s > 0:
+            return _without_trials(found, wait_s)
+        if what_if:
+            self._trial_time.spend(self._timer() - started_s)
+        return found
+
+
+def _without_trials(found: Explanation, wait_s: float) -> Explanation:
+    note = (
+        f"changes were not tried: trials take at most {TRIAL_SHARE:.0%} of the ResourceManager's time; "
+        f"ask again in {wait_s:.1f} s"
+    )
+    return replace(found, verdicts=tuple(replace(one, notes=(*one.notes, note)) for one in found.verdicts))

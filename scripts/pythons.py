@@ -1,0 +1,106 @@
+"""Run the same simulations with Python 3.11, 3.12 and 3.13, and compare the hashes of their traces.
+
+Exit with 1 if two interpreters disagree. The hashes are compared within one run, because a change of the code may
+change them. Each interpreter also has another PYTHONHASHSEED. A version that is not installed, or whose environment
+cannot be made (no network), is left out, and a line says so. The environments are .venv-3.12 and so on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VERSIONS = ("3.11", "3.12", "3.13")
+SIMULATIONS = (("storm", 7), ("kill-rm", 3), ("partition-requests", 5))
+"""Plans of `yarnling simulate`, each with its seed."""
+
+PARALLEL_MAX = 2
+"""How many interpreters run at the same time."""
+
+VERSION_OF = "import sys; print('%d.%d' % sys.version_info[:2])"
+
+
+def main() -> int:
+    """Simulate with each interpreter, and compare."""
+    with ThreadPoolExecutor(PARALLEL_MAX) as pool:
+        made = dict(zip(VERSIONS, pool.map(environment, VERSIONS), strict=True))
+        environments = {version: python for version, python in made.items() if python is not None}
+        runs = [pool.map(partial(trace_hash, plan, seed), environments.items()) for plan, seed in SIMULATIONS]
+        return report(list(environments), [list(hashes) for hashes in runs])
+
+
+def report(versions: list[str], runs: list[list[str]]) -> int:
+    """Print the hashes of all simulations; the exit status."""
+    different = 0
+    for (plan, seed), found in zip(SIMULATIONS, runs, strict=True):
+        hashes = dict(zip(versions, found, strict=True))
+        if len(set(found)) == 1 and re.fullmatch("[0-9a-f]{64}", found[0]):
+            print(f"same   {plan}, seed {seed}: {next(iter(hashes.values()))}")
+        else:
+            different += 1
+            print(
+                f"DIFFER {plan}, seed {seed}:", *(f"  Python {key}: {text}" for key, text in hashes.items()), sep="\n"
+            )
+    print(f"{len(SIMULATIONS) - different} same, {different} differ, on Python {', '.join(versions)}")
+    return 1 if different else 0
+
+
+def environment(version: str) -> Path | None:
+    """A Python of that version with yarnling installed: the running one, or one in an environment of its own."""
+    if version == "{}.{}".format(*sys.version_info[:2]):
+        return Path(sys.executable)
+    interpreter = next((found for found in interpreters(version) if output(found, "-c", VERSION_OF) == version), None)
+    if interpreter is None:
+        print(f"Python {version} is not installed: not compared")
+        return None
+    venv = ROOT / f".venv-{version}"
+    command = [interpreter, str(ROOT / "scripts" / "install.py"), "--run", "--venv", str(venv)]
+    if subprocess.run(command, check=False, stdin=subprocess.DEVNULL).returncode != 0:
+        print(f"Python {version}: yarnling could not be installed: not compared")
+        return None
+    return venv / "bin" / "python"
+
+
+def interpreters(version: str) -> Iterator[str]:
+    """Where a Python of that version may be: on the PATH, or among those of pyenv."""
+    if found := shutil.which(f"python{version}"):
+        yield found
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    yield from map(str, sorted(pyenv.glob(f"versions/{version}.*/bin/python"), reverse=True))
+
+
+def trace_hash(plan: str, seed: int, python_of_version: tuple[str, Path]) -> str:
+    """The hash of the trace; what was printed last instead if there is none."""
+    version, python = python_of_version
+    environment = {"PYTHONHASHSEED": version.partition(".")[2]}
+    printed = output(
+        str(python), "-P", "-m", "yarnling", "simulate", plan, "--seed", str(seed), "--hash", environment=environment
+    )
+    return printed.rpartition("\n")[2]
+
+
+def output(*command: str, environment: dict[str, str] = {}) -> str:  # noqa: B006  never changed
+    """What a command prints, without the last line's end."""
+    done = subprocess.run(
+        command,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return done.stdout.rstrip("\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""The page of a timeline in a browser: what it shows, its keyboard, its filters, and that it reports no error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webdriver import WebDriver
+
+from yarnling.timeline.assembly import Assembly, Call
+from yarnling.timeline.model import Role
+from yarnling.timeline.page import html_of
+
+pytestmark = pytest.mark.browser
+HOSTILE = "<img src=x onerror=alert(1)></script>"
+
+
+def write_page(path: Path) -> None:
+    """Three heartbeats, of which one is without news and one is lost."""
+    assembly = Assembly(HOSTILE)
+    node, rm = assembly.lifeline("nm-1", Role.NM), assembly.lifeline("rm", Role.RM)
+    for number in range(3):
+        at_ms = 1000 * number
+        request = {"node_id": HOSTILE, "containers": []}
+        call = assembly.call(Call(node, rm, "nodeHeartbeat", at_ms, request, is_sent=True))
+        call.over_ms = at_ms + 2
+        if number < 2:
+            call.arrived_ms = call.replied_ms = at_ms + 1
+            call.reply = {"action": "NORMAL"}
+        else:
+            call.error = f"lost {HOSTILE}"
+    assembly.change(1, rm, {"kind": "RMNode", "subject": "nm-1", "event": "E", "source": "NEW", "target": "RUNNING"})
+    path.write_text(html_of(assembly.timeline()), encoding="utf-8")
+
+
+@pytest.fixture
+def page(browser: WebDriver, tmp_path: Path) -> Iterator[WebDriver]:
+    path = tmp_path / "page.html"
+    write_page(path)
+    browser.get_log("browser")
+    browser.get(path.as_uri())
+    yield browser
+    assert browser.get_log("browser") == []
+
+
+def details(page: WebDriver) -> str:
+    return page.find_element(By.ID, "details").text
+
+
+def test_the_keyboard_selects_what_happened_in_order(page: WebDriver) -> None:
+    diagram = page.find_element(By.ID, "scroller")
+    diagram.send_keys(Keys.ARROW_DOWN)
+    assert "nm-1 \u2192 rm" in details(page)
+    assert "answered 0.002 s" in details(page)
+    diagram.send_keys(Keys.ARROW_DOWN)
+    assert "NEW \u2192 RUNNING" in details(page)
+    diagram.send_keys("n")
+    assert "request lost" in details(page)
+    assert HOSTILE in details(page), "texts of the run are shown as they are"
+    diagram.send_keys(Keys.ESCAPE)
+    assert details(page) == ""
+
+
+def test_heartbeats_without_news_are_hidden_until_wanted(page: WebDriver) -> None:
+    summary = page.find_element(By.ID, "summary")
+    assert "shown: 2 calls" in summary.text
+    assert "1 heartbeat without news is hidden" in summary.text
+    page.find_element(By.ID, "quiet").click()
+    assert "shown: 3 calls" in summary.text
+    field = page.find_element(By.ID, "from")
+    field.send_keys("1.5", Keys.TAB)
+    assert "shown: 1 call, 0" in summary.text
+
+
+def test_all_times_can_be_drawn_to_one_scale(page: WebDriver) -> None:
+    page.find_element(By.ID, "true-time").click()
+    apart = page.execute_script("return shown.items.map((item) => item.first / view.scale)")
+    assert apart == [0, 1, 2000]

@@ -1,0 +1,33 @@
+"""scripts/pythons compares the hashes of traces between interpreters."""
+
+from __future__ import annotations
+
+import pytest
+
+from scripts import pythons
+
+SAME, OTHER = "0" * 64, "1" * 64
+COUNT = len(pythons.SIMULATIONS)
+
+
+def test_equal_hashes_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    assert pythons.report(["3.11", "3.12"], [[SAME, SAME]] * COUNT) == 0
+    assert capsys.readouterr().out.endswith(f"{COUNT} same, 0 differ, on Python 3.11, 3.12\n")
+
+
+def test_a_different_hash_fails_and_is_shown_with_its_interpreter(capsys: pytest.CaptureFixture[str]) -> None:
+    assert pythons.report(["3.11", "3.12"], [[SAME, OTHER], *[[SAME, SAME]] * (COUNT - 1)]) == 1
+    assert f"  Python 3.12: {OTHER}\n" in capsys.readouterr().out
+
+
+def test_a_simulation_without_a_hash_fails() -> None:
+    """Two interpreters that fail with the same message have not shown anything."""
+    assert pythons.report(["3.11", "3.12"], [["no such plan", "no such plan"], *[[SAME, SAME]] * (COUNT - 1)]) == 1
+
+
+def test_a_version_that_is_not_installed_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pythons, "interpreters", lambda _: iter(()))
+    assert pythons.environment("3.99") is None
+    assert capsys.readouterr().out == "Python 3.99 is not installed: not compared\n"

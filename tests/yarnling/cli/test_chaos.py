@@ -1,0 +1,35 @@
+"""yarnling chaos: a failing run names the command that tries its faults in virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from yarnling.chaos.history import History
+from yarnling.chaos.plan_file import find_plan
+from yarnling.chaos.runner import Run
+from yarnling.chaos.schedule import schedule
+from yarnling.chaos.verdict import Judgement, Verdict
+from yarnling.cli import chaos
+from yarnling.cli.chaos import ChaosOptions
+
+
+def summary(verdict: Verdict, directory: Path) -> str:
+    plan = find_plan("flap")
+    judgement = Judgement(verdict, (), () if verdict is Verdict.PASS else ("something is wrong",))
+    run = Run(plan, 7, schedule(plan, 7), History(), judgement, directory)
+    console = Console(record=True, width=200)
+    chaos._print_summary(run, ChaosOptions("flap", False, 7, 1, None, False, False), console)
+    return console.export_text()
+
+
+def test_a_failing_run_says_how_to_try_it_in_virtual_time(tmp_path: Path) -> None:
+    assert f"yarnling simulate {tmp_path}/plan.yaml --runs 100 --shrink" in summary(Verdict.FAIL, tmp_path)
+    written, plan = find_plan(str(tmp_path / "plan.yaml")), find_plan("flap")
+    assert [str(one) for one in schedule(written, 1)] == [str(one) for one in schedule(plan, 7)]
+    assert written.seed == 7
+
+
+def test_a_run_that_passes_does_not(tmp_path: Path) -> None:
+    assert "simulate" not in summary(Verdict.PASS, tmp_path)

@@ -1,0 +1,125 @@
+"""yarnling simulate --workload: the summary, the files of the report, wrong arguments, and Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.yarnling.whatif.small_clusters import TWO_QUEUES, application, group, nodes
+from yarn.errors import YarnException
+from yarnling.cli.app import app, main
+from yarnling.cli.simulate_workload import interruptible, parse_duration
+from yarnling.whatif.result_file import read_result
+from yarnling.workload.model import Workload
+from yarnling.workload.workload_file import write_nodes, write_workload
+
+SETTINGS = [text for key, value in TWO_QUEUES.items() for text in ("-D", f"{key}={value}")]
+
+
+@pytest.fixture
+def arguments(tmp_path: Path) -> list[str]:
+    """A workload of two queues, its nodes, and the configuration."""
+    workload, machines = tmp_path / "day.jsonl", tmp_path / "nodes.yaml"
+    full = application(group(9, 120, memory_mb=1024), name="full", deadline_ms=1000)
+    write_workload(Workload((full, application(group(1, 5), name="small", queue="adhoc", at_s=5))), workload)
+    write_nodes(nodes(), machines)
+    return ["simulate", "--workload", str(workload), "--nodes", str(machines), "--until", "30m", *SETTINGS]
+
+
+def test_the_summary_says_what_happened(arguments: list[str], tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, [*arguments, "-o", str(tmp_path / "out"), "--hash"])
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("day: day.jsonl under the default configuration; 2 nodes (8 GB, 16 vcores)")
+    assert any(line.split()[:3] == ["root.etl", "1", "10"] for line in lines)
+    assert any("a container of full (root.etl, ann): waits because" in line for line in lines)
+    assert len(lines[-1]) == 64
+    written = read_result(tmp_path / "out" / "result.json")
+    assert written.trace == lines[-1]
+    assert [one.state for one in written.applications] == ["FINISHED", "FINISHED"]
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_the_summary_as_json(arguments: list[str]) -> None:
+    result = CliRunner().invoke(app, [*arguments, "--json", "--seed", "5"])
+    found = json.loads(result.stdout)
+    assert (found["complete"], found["seed"]) == (True, 5)
+    assert {queue["name"]: queue["missed"] for queue in found["queues"]} == {"root.etl": 1, "root.adhoc": 0}
+
+
+@pytest.mark.parametrize(("limit", "status", "word"), [("1 h", 0, "holds"), ("1 s", 1, "does not hold")])
+def test_the_exit_status_says_if_expectations_hold(
+    limit: str, status: int, word: str, arguments: list[str], tmp_path: Path
+) -> None:
+    expect = tmp_path / "expect.yaml"
+    expect.write_text(f"expect: ['queue etl: longest wait < {limit}', no application is refused]")
+    result = CliRunner().invoke(app, [*arguments, "--expect", str(expect)])
+    assert result.exit_code == status
+    assert f"{word} queue etl: longest wait < {limit} (" in " ".join(result.stdout.split())
+    found = json.loads(CliRunner().invoke(app, [*arguments, "--expect", str(expect), "--json"]).stdout)
+    assert [one["holds"] for one in found["expectations"]] == [not status, True]
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        (("--until", "soon"), "--until soon: must be a time up to 31d"),
+        (("--queue-map", "hr=etl"), "no application of the workload is in queue hr"),
+        (("--queue-map", "etl=sales"), "queue sales does not exist"),
+        (("--expect", "before.yaml"), "compares with a run before (remove it, or use yarnling simulate compare)"),
+        (("--expect", "unknown.yaml"), "there is no queue elt (did you mean etl?"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused(
+    arguments: list[str],
+    more: tuple[str, ...],
+    problem: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("before.yaml").write_text("expect: ['queue etl: p95 wait not worse than before']")
+    Path("unknown.yaml").write_text("expect: ['queue elt: p95 wait < 1 h']")
+    monkeypatch.setattr(sys, "argv", ["yarnling", *arguments, *more])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert problem in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected_ms"), [("24h", 86_400_000), ("30m", 1_800_000), ("1.5min", 90_000), ("2d", 172_800_000)]
+)
+def test_times_have_units(text: str, expected_ms: int) -> None:
+    assert parse_duration(text) == expected_ms
+
+
+@pytest.mark.parametrize("text", ["24", "0h", "32d", "-1h", ""])
+def test_other_texts_are_no_times(text: str) -> None:
+    with pytest.raises(YarnException):
+        parse_duration(text)
+
+
+def test_the_first_interrupt_is_noted_and_the_second_one_raises() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with interruptible() as is_interrupted:
+        assert not is_interrupted()
+        os.kill(os.getpid(), signal.SIGINT)
+        assert is_interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_interrupted_run_is_incomplete(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yarnling.whatif.sampling.Sampler.sample", lambda self: os.kill(os.getpid(), signal.SIGINT))
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 130
+    assert "INCOMPLETE: interrupted after" in result.stdout

@@ -1,0 +1,83 @@
+"""`yarnling workload`, through the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from yarnling.cli.app import app
+from yarnling.cli.arguments import UsageException
+from yarnling.workload.formats import FORMATS, read_nodes, read_workload
+
+TASK = '{"container.duration.ms": 60000, "container.host": "/r/n1", "count": 3}'
+JOB = f'{{"job.id": "j1", "job.user": "ann", "job.queue.name": "etl", "job.start.ms": 0, "job.tasks": [{TASK}]}}'
+
+
+def yarnling(*words: str | Path) -> str:
+    result = CliRunner().invoke(app, ["workload", *map(str, words)])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.stdout
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Path:
+    (tmp_path / "jobs.json").write_text(JOB)
+    return tmp_path / "jobs.json"
+
+
+def test_a_trace_is_imported_with_its_nodes(tmp_path: Path, jobs: Path) -> None:
+    out, nodes = tmp_path / "w.jsonl", tmp_path / "n.json"
+    text = yarnling("import", jobs, "-o", out, "--nodes-out", nodes, "--scale", "2")
+    assert "2 applications in 0.0 hours, 6 containers" in text
+    assert "1 nodes" in text
+    assert "<memory:1024, vCores:1> is assumed" in text
+    assert [each.name for each in read_workload(out).applications] == ["j1", "j1-copy-1"]
+    assert [node.host for node in read_nodes(nodes)] == ["n1"]
+
+
+def test_a_wrong_file_writes_nothing(tmp_path: Path, jobs: Path) -> None:
+    jobs.write_text(JOB.replace("60000", "0"))
+    with pytest.raises(UsageException, match=r"jobs.json:1: job 1.job.tasks\[1\] = '0': has no duration"):
+        yarnling("import", jobs, "-o", tmp_path / "w.jsonl")
+    assert not (tmp_path / "w.jsonl").exists()
+
+
+def test_a_wrong_place_for_the_output_is_named(tmp_path: Path, jobs: Path) -> None:
+    with pytest.raises(UsageException, match="there is no directory"):
+        yarnling("import", jobs, "-o", tmp_path / "none" / "w.jsonl")
+
+
+def test_show_prints_queues_users_and_assumptions(jobs: Path) -> None:
+    text = yarnling("show", jobs)
+    assert "1 applications in 0.0 hours, 3 containers, 0.1 GB-hours, 0.1 vcore-hours" in text
+    assert "etl    ann   1             3           3        1,024  1       1m 1m 1m" in text
+    assert "A task runs for as long as in the trace" in text
+
+
+def test_show_prints_json(jobs: Path) -> None:
+    shown = json.loads(yarnling("show", jobs, "--json"))
+    assert shown["total"]["containers"] == 3
+    (user,) = shown["users"]
+    assert (user["queue"], user["user"]) == ("etl", "ann")
+    assert user["duration_ms"] == {"p50": 60000, "p95": 60000, "most": 60000}
+
+
+def test_formats_are_listed_and_checked(jobs: Path) -> None:
+    assert all(name in yarnling("formats") for name in FORMATS)
+    with pytest.raises(UsageException, match=r"slz is not a valid format \(did you mean sls\?"):
+        yarnling("show", jobs, "--format", "slz")
+
+
+def test_the_queues_of_an_answer_become_a_configuration(tmp_path: Path) -> None:
+    below = '{"queue": {"queueName": "default", "capacity": 100.0}}'
+    (tmp_path / "scheduler.json").write_text(
+        f'{{"scheduler": {{"schedulerInfo": {{"queueName": "root", "queues": {below}}}}}}}'
+    )
+    text = yarnling("queues", tmp_path / "scheduler.json", "-o", tmp_path / "capacity-scheduler.xml")
+    assert "1 queues" in text
+    assert "no queue mappings" in text
+    assert "root.default.capacity" in (tmp_path / "capacity-scheduler.xml").read_text()

@@ -1,0 +1,147 @@
+"""Each fault that only the simulation has: it has its effect, and the cluster gets over it."""
+
+from __future__ import annotations
+
+import pytest
+
+from yarn.errors import YarnException
+from yarnling.chaos.plan import Plan
+from yarnling.chaos.plan_file import find_plan, parse_plan, plan_names
+from yarnling.chaos.verdict import Verdict
+from yarnling.simulation.engine import START_MS
+from yarnling.simulation.runner import Options, SimulatedRun, simulate
+
+ONLY_SIMULATED = [name for name in plan_names() if find_plan(name).only_simulated]
+WORK = """
+cluster: {nodes: 2, same_ports: true}
+work:
+  - {program: tasks, tasks: 6, seconds: 0.4, users: dan, may_fail: true}
+  - {program: batch, tasks: 2, seconds: 1, users: ann, may_fail: true}
+lasts: 6
+faults:
+"""
+
+
+def plan_with(fault: str) -> Plan:
+    return parse_plan(f"{WORK}  - {fault}", "one", "one")
+
+
+def traced(plan: Plan, seed: int = 1) -> tuple[SimulatedRun, list[str]]:
+    """The run, which must pass, and the text of all steps."""
+    lines: list[str] = []
+    run = simulate(plan, seed, Options(encode=False, traced=True, line=lines.append, intruder=False))
+    assert run.judgement.reasons == ()
+    assert all(one.target for one in run.history.injected)
+    return run, lines
+
+
+def any_with(lines: list[str], *texts: str) -> bool:
+    return any(all(text in line for text in texts) for line in lines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [*ONLY_SIMULATED, "full-disk", "reconnect-all", "rolling-restart", "storm-of-requests"]
+)
+def test_plans_of_new_faults_pass(name: str) -> None:
+    run = simulate(find_plan(name), 1, Options(encode=False))
+    assert run.judgement.reasons == ()
+    assert run.judgement.verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("name", ONLY_SIMULATED)
+def test_processes_refuse_them_by_name_with_the_reason(name: str) -> None:
+    plan = find_plan(name)
+    with pytest.raises(YarnException, match="only `yarnling simulate` has these faults: ") as refusal:
+        plan.check_processes_have_it()
+    assert all(f"{one.kind.name}: " in refusal.value.message for one in plan.faults if one.kind.only_simulated)
+
+
+def test_without_its_store_the_resource_manager_forgets_applications_and_nothing_is_left() -> None:
+    run, _ = traced(plan_with("{fault: lose-store, at: 0.5, for: 0.3}"))
+    assert [run.history.outcomes[one.application_id].state for one in run.history.submissions] == [None, None]
+
+
+def test_an_application_that_is_forgotten_for_no_reason_is_a_violation() -> None:
+    plan = plan_with("{fault: lose-store, at: 0.5, for: 0.3}")
+    run = simulate(plan, 1, Options(encode=False))
+    submitted = run.history.submissions[0]
+    assert run.history.is_forgotten(submitted)
+    run.history.injected.clear()
+    assert not run.history.is_forgotten(submitted)
+
+
+def test_a_full_disk_makes_a_node_unhealthy_also_after_a_restart() -> None:
+    plan = parse_plan(
+        f"{WORK}  - {{fault: full-disk, node: 1, at: 0.5, for: 3}}\n  - {{fault: kill-node, node: 1, at: 1, for: 0.3}}",
+        "two",
+        "two",
+    )
+    run, _ = traced(plan)
+    changes = list(run.history.changes_of("nm-1"))
+    assert [change.state for change in changes] == ["RUNNING", "UNHEALTHY", "RUNNING"]
+    assert changes[-1].at_s >= run.history.started_s + 3.5
+
+
+def test_a_clock_that_is_ahead_makes_tokens_expire() -> None:
+    _, lines = traced(plan_with("{fault: wrong-clock, node: 1, at: 0.1, for: 5, ahead: 3600}"))
+    assert any_with(lines, '"nm-1"', "This token is expired")
+
+
+def test_a_clock_that_is_behind_changes_nothing() -> None:
+    _, lines = traced(plan_with("{fault: wrong-clock, node: 1, at: 0.1, for: 5, ahead: -3600}"))
+    assert not any_with(lines, "This token is expired")
+
+
+@pytest.mark.parametrize(("drift", "beats"), [(0.5, (80, 95)), (0, (50, 62)), (-0.5, (27, 36))])
+def test_the_timers_of_a_machine_follow_its_clock(drift: float, beats: tuple[int, int]) -> None:
+    """A heartbeat every 50 ms, and the replies' way, in the three seconds of the fault and a little more."""
+    run, lines = traced(plan_with(f"{{fault: drifting-clock, node: 1, at: 0, for: 3, drift: {drift}}}"))
+    (fault,) = run.history.injected
+    until_ms = START_MS + round((fault.recovered_s or 0) * 1000)
+    sent = [line for line in lines if '"nm-1"' in line and "SendHeartbeat" in line]
+    during = [line for line in sent if START_MS + fault.start_s * 1000 <= int(line[1:14]) < until_ms]
+    least, most = beats
+    assert least <= len(during) <= most
+
+
+def test_after_a_late_heartbeat_of_a_killed_node_the_next_one_registers_again_once() -> None:
+    """As in Hadoop: the response id of the late one does not fit."""
+    _, lines = traced(plan_with("{fault: late-heartbeat, node: 1, at: 1.5, for: 2}"))
+    registrations = [line for line in lines if '"nm-1"' in line and "SendRegistration" in line]
+    assert len(registrations) == 3
+
+
+def test_a_container_fails_with_the_status_of_the_plan() -> None:
+    _, lines = traced(plan_with("{fault: fail-container, at: 0.3, exit: 42}"))
+    assert any_with(lines, "ContainerExited", "42")
+
+
+def test_a_container_above_its_memory_limit_is_killed() -> None:
+    _, lines = traced(plan_with("{fault: exceed-memory, at: 0.3}"))
+    assert any_with(lines, '"rm"', "KILLED_EXCEEDED_PMEM")
+
+
+def test_nodes_get_new_keys() -> None:
+    _, lines = traced(plan_with("{fault: roll-keys, at: 0.2}"))
+    assert any_with(lines, '"nm-1"', "MasterKey")
+
+
+@pytest.mark.parametrize(("file", "has_queue"), [("good", True), ("bad", False)])
+def test_only_a_good_file_changes_the_queues(file: str, has_queue: bool) -> None:
+    _, lines = traced(plan_with(f"{{fault: refresh-queues, at: 0.3, file: {file}}}"))
+    (refreshed,) = [line for line in lines if "RefreshQueues" in line]
+    assert ("Refuse" in refreshed) != has_queue
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_kill_at_every_write_of_the_store_loses_nothing(when: str) -> None:
+    """Until the run has fewer writes than that: the fault then kills nobody, and the ResourceManager never stops."""
+    for nth in range(1, 100):
+        run = simulate(plan_with(f"{{fault: kill-rm-at-write, at: 0, for: 5, write: {when}, nth: {nth}}}"), nth)
+        assert run.judgement.reasons == (), nth
+        if not any(change.state == "SILENT" for change in run.history.changes_of("rm")):
+            assert nth > 5
+            return
+    raise AssertionError("the run has more writes than that")

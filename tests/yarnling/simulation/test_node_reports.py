@@ -1,0 +1,30 @@
+"""What NodeManagers leave out of their reports is noticed, and what they may leave out is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from yarnling.chaos.plan_file import find_plan
+from yarnling.simulation.planted.bug import planted
+from yarnling.simulation.planted.catalogue import find_bug
+from yarnling.simulation.runner import Options, simulate
+
+FAST = Options(encode=False)
+
+
+@pytest.mark.parametrize(
+    ("bug", "plan", "violation"),
+    [
+        ("end-dropped-after-a-lost-reply", "lost-replies", "I-30: Container container_"),
+        ("end-not-reported-at-registration", "kill-rm", "I-45: n0000"),
+    ],
+)
+def test_an_end_that_a_node_does_not_report_is_a_violation(bug: str, plan: str, violation: str) -> None:
+    with planted(find_bug(bug)):
+        run = simulate(find_plan(plan), 1, FAST)
+    assert any(violation in crash for crash in run.history.crashed), run.history.crashed
+
+
+def test_a_restarted_node_manager_may_have_forgotten_its_containers() -> None:
+    run = simulate(find_plan("flap"), 1, FAST)
+    assert run.judgement.reasons == ()

@@ -1,0 +1,143 @@
+"""Planted bugs: the code that they change is there, it runs, and a run with one fails."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from rm.core.durability import divided
+from yarn.errors import YarnException
+from yarnling.chaos.plan_file import find_plan, plan_names
+from yarnling.chaos.verdict import Verdict
+from yarnling.simulation.planted.bug import CannotPlant, PlantedBug, change, planted
+from yarnling.simulation.planted.catalogue import BUGS, GROUPS, find_bug
+from yarnling.simulation.planted.page import found_by, page
+from yarnling.simulation.planted.search import RANDOM, Finding, search, version_of
+from yarnling.simulation.runner import Options, simulate
+
+ROOT = Path(__file__).parents[3]
+FINDINGS = msgspec.json.decode((ROOT / "docs" / "planted-bugs.json").read_bytes(), type=dict[str, Finding])
+QUICK = ("settle-window-ignored", "am-started-before-its-attempt-is-stored", "end-delivered-twice-to-the-application")
+"""Runs of the ready-made plan kill-rm find them with the first seed."""
+
+
+def limit(value: int) -> int:
+    return min(value, 3)
+
+
+def doubled(value: int) -> int:
+    if value > 3:
+        return 2 * value
+    return value
+
+
+HERE = __name__
+HARMLESS = PlantedBug(
+    "harmless", "", (change("rm.core.durability:divided", "to_store = [", "to_store = planted() and ["),)
+)
+LIMITED = PlantedBug("limited", "A bug of this test.", (change(f"{HERE}:limit", "value, 3", "value, 4 + planted()"),))
+
+
+def test_a_planted_bug_changes_a_function_for_every_reference_and_only_for_a_while() -> None:
+    reference = limit
+    with planted(LIMITED) as planting:
+        assert reference(9) == 5
+        assert planting.count == 1
+    assert reference(9) == 3
+    assert "planted" not in divided.__globals__
+    with planted(HARMLESS):
+        assert "planted" in divided.__globals__
+    assert "planted" not in divided.__globals__
+
+
+def test_two_changes_of_one_function_are_made_together() -> None:
+    where = f"{HERE}:doubled"
+    bug = PlantedBug("two", "", (change(where, "value > 3", "value > 5"), change(where, "2 * value", "3 * value")))
+    with planted(bug):
+        assert (doubled(4), doubled(6)) == (4, 18)
+
+
+@pytest.mark.parametrize(
+    ("where", "old", "message"),
+    [
+        ("limit", "value, 7", "has 'value, 7' 0 times, and must have it once"),
+        ("limit", "value", "2 times"),
+        ("no_such_function", "", "has no Python function no_such_function"),
+        ("LIMITED", "", "If the module is compiled, run without the compiled build"),
+    ],
+)
+def test_a_change_that_does_not_fit_is_refused_before_anything_is_changed(where: str, old: str, message: str) -> None:
+    bug = PlantedBug("odd", "", (*LIMITED.changes, change(f"{HERE}:{where}", old, "")))
+    with pytest.raises(CannotPlant, match=message), planted(bug):
+        pass
+    assert limit(9) == 3
+
+
+def test_there_are_enough_bugs_with_names_of_their_own_and_plans_that_exist() -> None:
+    names = Counter(bug.name for bugs in GROUPS.values() for bug in bugs)
+    assert len(names) >= 40
+    assert set(names.values()) == {1}
+    assert {plan for bug in BUGS.values() for plan in bug.plans} <= {RANDOM, *plan_names()}
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_the_code_that_a_bug_changes_is_still_there(name: str) -> None:
+    bug = BUGS[name]
+    assert any("planted()" in one.new for one in bug.changes)
+    with planted(bug) as planting:
+        assert planting.count == 0
+
+
+def test_an_unknown_bug_is_refused_with_all_names() -> None:
+    with pytest.raises(YarnException, match=r"there is no planted bug 'x'; choose one of .*epoch-not-raised"):
+        find_bug("x")
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_run_with_a_bug_fails_and_the_same_run_without_it_passes(name: str) -> None:
+    finding = FINDINGS[name]
+    plan = find_plan(finding.plan)
+    with planted(BUGS[name]) as planting:
+        run = simulate(plan, finding.seed, Options(encode=False))
+    assert planting.count > 0
+    assert run.judgement.verdict is Verdict.FAIL
+    assert simulate(plan, finding.seed, Options(encode=False)).judgement.reasons == ()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [name for name, finding in FINDINGS.items() if finding.is_found])
+def test_every_found_bug_is_found_again_within_the_seeds_of_the_page(name: str) -> None:
+    assert search(BUGS[name], range(1, FINDINGS[name].seeds + 1)).is_found
+
+
+def test_the_page_is_made_from_findings_about_the_bugs_as_they_are() -> None:
+    assert (ROOT / "docs" / "planted-bugs.md").read_text() == page(FINDINGS)
+    assert FINDINGS.keys() <= BUGS.keys()
+    stale = [name for name, finding in FINDINGS.items() if finding.version != version_of(BUGS[name])]
+    assert stale == [], "scripts/planted looks for them again"
+
+
+def test_every_bug_that_was_found_was_reached() -> None:
+    assert [name for name, finding in FINDINGS.items() if finding.is_found and not finding.reached] == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "found"),
+    [
+        ("rm: I-04: root.default: its applications have 1", "I-04"),
+        ("I-33: container_1_0001_01_000001 was started twice", "I-33"),
+        ("InternalError after 1.2 s: invariants broken: A-04: x", "A-04"),
+        ("one ApplicationMaster at a time: container_1_2 on nm-1 ran on", "one ApplicationMaster at a time"),
+    ],
+)
+def test_the_page_names_the_invariant_or_the_check(reason: str, found: str) -> None:
+    assert found_by(reason) == found
+
+
+def test_a_search_without_a_finding_says_how_many_seeds_it_ran() -> None:
+    found = search(HARMLESS, range(1, 2), run=lambda plan, seed, options: simulate(find_plan("kill-node"), 1, options))
+    assert (found.is_found, found.seeds) == (False, 1)
+    assert found.reached > 100

@@ -1,0 +1,199 @@
+"""Leaving out heartbeats that would change nothing changes nothing: the same decisions, at the same times.
+
+Random clusters run with all heartbeats and with those that matter; wrong rules are noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from am.core.actions import Application
+from am.core.am_rm_client_core import AMRMClientCore
+from am.core.am_rm_client_state import AMRMClientState
+from am.programs.distributed_shell.core import DistributedShellCore, Width
+from am.programs.elastic.application_master import ElasticApplicationMaster
+from nm.core.emulation import EmulationTable
+from rm.core.applications import FinishedContainers
+from rm.core.quiet_nodes import QuietNodes
+from rm.core.rm_node import RMNode
+from rm.scheduler import allocate
+from rm.scheduler.allocate import AllocateCalls
+from rm.scheduler.placement.visit import Placement
+from tests.yarnling.simulation.random_clusters import RandomRun
+from yarn.containers import ContainerLaunchContext
+from yarn.errors import InternalError
+from yarn.ids import ApplicationAttemptId
+from yarn.resource import Resource
+from yarnling.chaos.history import History
+from yarnling.cluster.configuration import composed
+from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
+from yarnling.simulation.conditions import STEADY, USUAL
+from yarnling.simulation.engine import Engine
+from yarnling.simulation.quiet_heartbeats import QuietHeartbeats
+
+WORKLOADS = (1, 2, 3, 4, 5)
+MORE_WORKLOADS = range(6, 66)
+IDLE_NODES = 12
+
+
+def compare(seed: int) -> tuple[list[str], QuietHeartbeats]:
+    """What differs without the quiet heartbeats."""
+    every, quiet = RandomRun(seed, all_heartbeats=True).go(), RandomRun(seed, all_heartbeats=False).go()
+    assert quiet.cluster.quiet_heartbeats is not None
+    return every.differences(quiet), quiet.cluster.quiet_heartbeats
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_the_same_is_decided(workload: int) -> None:
+    differences, quiet = compare(workload)
+    assert not differences
+    assert quiet.left_out
+    assert quiet.of_masters.left_out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workload", MORE_WORKLOADS)
+def test_the_same_is_decided_in_more_workloads(workload: int) -> None:
+    assert not compare(workload)[0]
+
+
+def _without_orders(patch: pytest.MonkeyPatch) -> None:
+    """Orders for a node do not matter."""
+    rule = QuietNodes._is_at_rest
+
+    def wrong(self: QuietNodes, node: RMNode, now_ms: int) -> bool:
+        orders, node.to_clean_up = node.to_clean_up, set()
+        apps, node.apps_to_clean_up = node.apps_to_clean_up, {}
+        try:
+            return rule(self, node, now_ms)
+        finally:
+            node.to_clean_up, node.apps_to_clean_up = orders, apps
+
+    patch.setattr(QuietNodes, "_is_at_rest", wrong)
+
+
+def _without_requests(patch: pytest.MonkeyPatch) -> None:
+    """Requests do not matter to a node with free capacity."""
+    patch.setattr(Placement, "is_known", lambda _, node: node.reserved_container is None)
+
+
+def _without_idle_nodes(patch: pytest.MonkeyPatch) -> None:
+    """Requests that come later do not matter to idle nodes."""
+    patch.setattr(QuietNodes, "idle_are_due", False)
+
+
+def _without_rounds(patch: pytest.MonkeyPatch) -> None:
+    """No heartbeat is needed to run a round of preemption."""
+    patch.setattr(QuietHeartbeats, "_call_for_round", lambda _: None)
+
+
+def _without_ended_containers(patch: pytest.MonkeyPatch) -> None:
+    """An AM need not learn of ended containers."""
+    patch.setattr(FinishedContainers, "is_empty", property(lambda _: True))
+
+
+def _without_requests_of_the_am(patch: pytest.MonkeyPatch) -> None:
+    """What an AM has to send does not matter."""
+    patch.setattr(AMRMClientState, "has_nothing_to_send", property(lambda state: state._in_flight is None))
+    patch.setattr(
+        AMRMClientCore, "_progress_sent", property(lambda core: core._progress(), lambda *_: None), raising=False
+    )
+
+
+def _without_user_limits(patch: pytest.MonkeyPatch) -> None:
+    """Looking up the headroom stores nothing that matters."""
+    patch.setattr(AllocateCalls, "allocate_nothing", _without_looking_up)
+
+
+def _without_looking_up(calls: AllocateCalls, attempt_id: ApplicationAttemptId) -> Resource | None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(allocate, "headroom", lambda _: Resource(0, 0))
+        return RULE(calls, attempt_id)
+
+
+RULE = AllocateCalls.allocate_nothing
+WRONG_RULES = (
+    (_without_orders, 4),
+    (_without_requests, 2),
+    (_without_idle_nodes, 3),
+    (_without_ended_containers, 2),
+    (_without_requests_of_the_am, 2),
+    (_without_rounds, 28),
+    (_without_user_limits, 2),
+)
+
+
+@pytest.mark.parametrize(("wrong", "workload"), WRONG_RULES)
+def test_a_wrong_rule_is_noticed(
+    wrong: Callable[[pytest.MonkeyPatch], None], workload: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong(monkeypatch)
+    assert compare(workload)[0]
+
+
+def idle_cluster(*, all_heartbeats: bool) -> SimulatedCluster:
+    cluster = SimulatedCluster(
+        Engine(1),
+        composed(None, {}, {}),
+        ClusterShape(IDLE_NODES).machines(),
+        EmulationTable((), 1),
+        History(),
+        directory=Path(),
+        conditions=STEADY,
+        encode=False,
+        all_heartbeats=all_heartbeats,
+    )
+    cluster.start()
+    cluster.engine.run(cluster.engine.now_ms + 5_000)
+    return cluster
+
+
+def test_an_idle_cluster_costs_nothing() -> None:
+    """Nothing happens in a day but alarms that were set before."""
+    cluster = idle_cluster(all_heartbeats=False)
+    before = cluster.engine.events
+    cluster.engine.run(cluster.engine.now_ms + 86_400_000)
+    assert cluster.engine.events - before <= 5 * IDLE_NODES
+
+
+def test_nodes_that_sent_no_heartbeats_do_not_expire() -> None:
+    cluster = idle_cluster(all_heartbeats=False)
+    cluster.engine.run(cluster.engine.now_ms + 3_600_000)
+    assert len(cluster.rm.core.context.nodes) == IDLE_NODES
+
+
+def test_a_node_that_is_killed_expires_as_if_it_had_sent_all() -> None:
+    lost: list[int] = []
+    for all_heartbeats in (True, False):
+        cluster = idle_cluster(all_heartbeats=all_heartbeats)
+        engine, start_ms = cluster.engine, cluster.engine.now_ms
+        engine.run(start_ms + 30_123)
+        cluster.machine(7).kill(containers=True)
+        nodes = cluster.rm.core.context.nodes
+        engine.advance(None, lambda: len(nodes) < IDLE_NODES)  # noqa: B023
+        lost.append(engine.now_ms - start_ms)
+    assert lost[0] == lost[1] > 600_000
+
+
+def test_heartbeats_are_left_out_of_steady_networks_only() -> None:
+    with pytest.raises(InternalError, match="must be steady"):
+        SimulatedCluster(
+            Engine(1),
+            composed(None, {}, {}),
+            ClusterShape(1).machines(),
+            EmulationTable((), 1),
+            History(),
+            directory=Path(),
+            conditions=USUAL,
+            all_heartbeats=False,
+        )
+
+
+def test_applications_declare_whether_they_heed_heartbeats() -> None:
+    command = ContainerLaunchContext(("x",))
+    distributed_shell: Application = DistributedShellCore(Width(1, Resource(1, 1)), lambda _: command)
+    assert not distributed_shell.heeds_heartbeats
+    assert ElasticApplicationMaster.heeds_heartbeats.fget is not None

@@ -1,0 +1,62 @@
+"""The file of results: complete batches, of one set of inputs."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from yarn.errors import YarnException
+from yarnling.chaos.verdict import Verdict
+from yarnling.sweep.result_file import open_results
+from yarnling.sweep.runs import Inputs, Row, Run, Sweep
+
+RUNS = tuple(Run("storm", seed=seed) for seed in (1, 2, 3))
+SWEEP = Sweep(RUNS, Inputs({}), {"storm": "digest-1"})
+ROWS = [
+    Row(RUNS[0], Verdict.PASS, "", 10, 1.5, "abc", wall_s=0.5, worker="host"),
+    Row(RUNS[2], Verdict.FAIL, "lost\nmore"),
+]
+
+
+def test_results_are_kept(tmp_path: Path) -> None:
+    for _ in range(2):
+        with open_results(tmp_path / "r.sqlite") as file:
+            file.prepare(SWEEP)
+            file.add(ROWS)
+    with open_results(tmp_path / "r.sqlite") as file:
+        assert file.done() == {RUNS[0], RUNS[2]}
+        assert file.verdicts() == {"storm": {"pass": 1, "fail": 1}}
+        assert file.not_passed(9) == [(RUNS[2], "fail", "lost\nmore")]
+        assert file.wall_s() == 0.5
+
+
+def test_a_batch_is_added_whole_or_not_at_all(tmp_path: Path) -> None:
+    broken = replace(ROWS[1], reasons=None)  # type: ignore[arg-type]
+    with open_results(tmp_path / "r.sqlite") as file:
+        with pytest.raises(sqlite3.IntegrityError):
+            file.add([ROWS[0], broken])
+        assert file.done() == set()
+
+
+def test_results_of_another_plan_are_not_mixed(tmp_path: Path) -> None:
+    with open_results(tmp_path / "r.sqlite") as file:
+        file.prepare(SWEEP)
+        file.prepare(replace(SWEEP, digests={"flap": "digest-2"}))
+        with pytest.raises(YarnException, match="its results are of another storm than this sweep's"):
+            file.prepare(replace(SWEEP, digests={"storm": "digest-2"}))
+        with pytest.raises(YarnException, match="of another encode"):
+            file.prepare(replace(SWEEP, inputs=Inputs({}, encode=False)))
+
+
+def test_another_file_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("important " * 100)
+    with sqlite3.connect(tmp_path / "other.sqlite") as database:
+        database.execute("CREATE TABLE mine (x)")
+    database.close()
+    for name in ("text", "other.sqlite", "no/such/place"):
+        with pytest.raises(YarnException, match="name another file"), open_results(tmp_path / name):
+            pass
+    assert (tmp_path / "text").read_text().startswith("important")

@@ -1,0 +1,92 @@
+"""Descriptions of sweeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.yarnling.sweep.sweeps import write_workload_sweep
+from yarn.faults import ConfigurationException
+from yarnling.sweep.runs import Run, Sweep
+from yarnling.sweep.spec_file import read_sweep
+
+PLAN = "work: [{program: batch, tasks: 1}]\nlasts: 1\n"
+
+
+def read(tmp_path: Path, text: str) -> Sweep:
+    (tmp_path / "sweep.yaml").write_text(text)
+    return read_sweep(tmp_path / "sweep.yaml")
+
+
+def test_every_plan_runs_with_every_seed(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(PLAN)
+    sweep = read(tmp_path, "seeds: 5-6\nplans: [mine.yaml, kill-node, random]\nhash: true\n")
+    assert sweep.runs == tuple(Run(plan, seed=seed) for plan in ("mine.yaml", "kill-node", "random") for seed in (5, 6))
+    assert set(sweep.inputs.plans) == {"mine.yaml", "kill-node"}
+    assert sweep.inputs.hashed
+    assert sweep.inputs.encode
+
+
+def test_seeds_may_be_counted(tmp_path: Path) -> None:
+    assert [run.seed for run in read(tmp_path, "seeds: 3\nplans: [flap]").runs] == [1, 2, 3]
+
+
+def test_the_digest_of_a_plan_follows_its_content(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(PLAN)
+    before = read(tmp_path, "seeds: 1\nplans: [mine.yaml]").digests
+    (tmp_path / "mine.yaml").write_text(f"# a comment\n{PLAN}")
+    assert read(tmp_path, "seeds: 1\nplans: [mine.yaml]").digests == before
+    (tmp_path / "mine.yaml").write_text(PLAN.replace("lasts: 1", "lasts: 2"))
+    assert read(tmp_path, "seeds: 1\nplans: [mine.yaml]").digests != before
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("seeds: 0\nplans: [flap]", "not a valid range of seeds"),
+        ("seeds: 9-3\nplans: [flap]", "not a valid range of seeds"),
+        ("seeds: 99999999\nplans: [flap]", "not a valid range of seeds"),
+        ("seeds: 900000\nplans: [flap, storm]", "make more than 1000000 runs"),
+        ("seeds: 1\nplans: []", "neither plans nor workloads"),
+        ("seeds: 1\nplans: [flap, flap]", "names something twice"),
+        ("seeds: 1\nplans: [none]", "neither a file nor a ready-made plan"),
+        ("seeds: 1", "neither plans nor workloads"),
+        ("seeds: 1\nworkloads: [w.yaml]", "workloads need configurations and nodes"),
+    ],
+)
+def test_a_wrong_sweep_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(ConfigurationException, match=problem):
+        read(tmp_path, text)
+
+
+def test_workloads_run_under_each_configuration_and_load(tmp_path: Path) -> None:
+    sweep = write_workload_sweep(tmp_path)
+    assert sweep.runs[:3] == (
+        Run("", "narrow", "work.yaml", 1.0, 1),
+        Run("", "wide", "work.yaml", 1.0, 1),
+        Run("", "narrow", "work.yaml", 1.0, 2),
+    )
+    assert len(sweep.runs) == 8
+    assert sorted(sweep.digests) == ["configuration narrow", "configuration wide", "nodes", "workload work.yaml"]
+    assert sweep.inputs.until_ms == 30 * 60_000
+
+
+def test_a_workload_that_does_not_fit_a_configuration_is_refused(tmp_path: Path) -> None:
+    write_workload_sweep(tmp_path)
+    (tmp_path / "work.yaml").write_text((tmp_path / "work.yaml").read_text().replace("root.etl", "nosuch"))
+    with pytest.raises(ConfigurationException, match="queue nosuch does not exist") as refused:
+        read_sweep(tmp_path / "sweep.yaml")
+    assert [(fault.key, fault.value) for fault in refused.value.faults] == [
+        ("configurations", "narrow"),
+        ("configurations", "wide"),
+    ]
+
+
+def test_the_faults_of_all_inputs_are_reported_together(tmp_path: Path) -> None:
+    write_workload_sweep(tmp_path)
+    (tmp_path / "work.yaml").write_text("applications: 3")
+    (tmp_path / "nodes.yaml").write_text("nodes: []")
+    with pytest.raises(ConfigurationException) as refused:
+        read_sweep(tmp_path / "sweep.yaml")
+    assert {Path(fault.origin.source).name for fault in refused.value.faults} == {"work.yaml", "nodes.yaml"}

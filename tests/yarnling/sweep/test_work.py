@@ -1,0 +1,35 @@
+"""What a worker does with a batch."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from tests.yarnling.sweep.sweeps import write_workload_sweep
+from yarnling.chaos.verdict import Verdict
+from yarnling.sweep.result_file import open_results
+from yarnling.sweep.runs import Inputs, Run
+from yarnling.sweep.work import run_batch
+
+
+@pytest.mark.slow
+def test_a_workload_is_simulated_under_each_configuration(tmp_path: Path) -> None:
+    sweep = pickle.loads(pickle.dumps(write_workload_sweep(tmp_path)))
+    with open_results(tmp_path / "r.sqlite") as file:
+        file.add(run_batch(sweep.inputs, sweep.runs))
+        assert file.not_passed(9) == []
+        assert file.verdicts() == {"narrow work.yaml": {"pass": 4}, "wide work.yaml": {"pass": 4}}
+        found = {(one.load_factor, one.configuration): one for one in file.queues() if one.queue == "root.etl"}
+    assert {key: one.runs for key, one in found.items()} == dict.fromkeys(found, 2)
+    narrow, wide = found[2.0, "narrow"].wait_p95_ms, found[2.0, "wide"].wait_p95_ms
+    assert narrow is not None
+    assert wide is not None
+    assert narrow > wide
+
+
+def test_a_run_that_cannot_be_done_does_not_take_its_batch_with_it() -> None:
+    unknown, lost = run_batch(Inputs(), [Run("none", seed=1), Run("", "none", "none", seed=2)])
+    assert (unknown.verdict, lost.verdict) == (Verdict.FAIL, Verdict.FAIL)
+    assert unknown.reasons == "KeyError: 'none'"

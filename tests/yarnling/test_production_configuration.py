@@ -1,0 +1,105 @@
+"""A configuration of a production cluster loads as it is: what yarnling does not do is a warning."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rm.builders import RM, resource_request
+from tests.yarnling import production_configuration as production
+from yarn.configuration import Configuration
+from yarn.faults import ConfigurationException
+from yarn.settings.resourcemanager import RECOVERY_ENABLED
+from yarn.settings.yarnling import STRICT
+from yarnling.cli.config import print_key_notices, report
+from yarnling.cluster.configuration import composed
+from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.warnings import configuration_warnings
+
+PREFIX = production.SCHEDULER
+LIMIT = "minimum-user-limit-percent</name>\n    <value>-5"
+NOT_DONE = {
+    "yarn.resourcemanager.ha.enabled",
+    "yarn.resourcemanager.store.class",
+    "yarn.resourcemanager.scheduler.monitor.policies",
+    "yarn.resourcemanager.opportunistic-container-allocation.enabled",
+    "yarn.resourcemanager.placement-constraints.handler",
+    "yarn.scheduler.configuration.store.class",
+    "yarn.authorization-provider",
+    "yarn.timeline-service.enabled",
+    "yarn.log-aggregation.file-formats",
+    "yarn.nodemanager.recovery.enabled",
+    "yarn.nodemanager.aux-services",
+    "yarn.scheduler.capacity.multi-node-placement-enabled",
+    "yarn.scheduler.capacity.workflow-priority-mappings",
+}
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    production.write(tmp_path)
+    return tmp_path
+
+
+def loaded(directory: Path, **settings: str) -> Configuration:
+    return composed(directory, settings, {})
+
+
+def test_a_configuration_with_578_queues_loads_with_one_warning_for_each_rule(directory: Path) -> None:
+    warnings = configuration_warnings(loaded(directory))
+    assert {sentence.split(" = ")[0].split(": ")[1] for sentence in warnings} == NOT_DONE
+    assert len(warnings) == len(NOT_DONE)
+
+
+def test_a_strict_configuration_is_refused_with_all_of_them(directory: Path) -> None:
+    with pytest.raises(ConfigurationException) as refusal:
+        loaded(directory, **{STRICT.key: "true"})
+    assert {fault.key for fault in refusal.value.faults} == NOT_DONE
+
+
+def test_it_runs_an_application_in_a_queue_and_one_in_a_queue_created_on_demand(directory: Path) -> None:
+    conf = loaded(directory, **{RECOVERY_ENABLED.key: "false"})
+    rm = RM({key: entry.value for key in conf if (entry := conf.entry(key)) is not None}, user="yarn")
+    assert len(rm.core.scheduler.queues) == production.QUEUES + 2
+    rm.node("n1", 65536, 16)
+    for user, queue in (("etl", "default"), ("ann", "root.users.ann")):
+        app = rm.submit(user, queue=queue)
+        for _ in range(20):
+            rm.beat("n1")
+            rm.wait(20)
+        rm.launch(app)
+        rm.register(app)
+        rm.allocate(app, [resource_request(3)])
+        rm.wait(20)
+        rm.beat("n1")
+        assert len(rm.allocate(app).allocated) == 3, queue
+    paths = {application.queue for application in rm.core.context.apps.values()}
+    assert paths == {"root.d1.q1", "root.users.ann"}
+
+
+def test_a_report_and_a_start_fold_what_578_queues_have_in_common(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = directory / "capacity-scheduler.xml"
+    limits = file.read_text().replace("minimum-user-limit-percent</name>\n    <value>25", LIMIT)
+    file.write_text(limits.replace(".default-application-priority", ".default-aplication-priority"))
+    report(directory, [], None, every=False, as_json=False)
+    printed = capsys.readouterr()
+    leaves = production.DEPARTMENTS * production.LEAVES
+    assert printed.out.count("default-aplication-priority=1\tunknown\t") == leaves
+    (line,) = [line for line in printed.err.splitlines() if "is not a percentage" in line]
+    assert line.endswith(f"(and {leaves - 1} more of this kind)")
+    print_key_notices(str(directory), {})
+    notices = capsys.readouterr().err.splitlines()
+    (unknown,) = [line for line in notices if line.startswith("unknown: ") and "aplication" in line]
+    nearest = f"{PREFIX}root.d1.q1.default-application-priority"
+    assert unknown.endswith(f"perhaps {nearest} (and {leaves - 1} more of this kind)")
+    assert sum(line.startswith("warning: ") for line in notices) == len(NOT_DONE) + 1
+
+
+def test_a_cluster_has_the_warnings(directory: Path) -> None:
+    cluster = LocalCluster(1, conf=directory)
+    cluster._daemons.configuration = loaded(directory)
+    assert cluster.warnings == configuration_warnings(loaded(directory))
+    assert all(" (" in sentence for sentence in cluster.warnings)

@@ -1,0 +1,274 @@
+"""The comparison of two configurations: what matters, who gains and who pays, its page and its command."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, result, sample
+from yarn.resource import Resource
+from yarnling.cli.app import app
+from yarnling.cli.arguments import UsageException
+from yarnling.whatif.compare import Comparison, Verdict, compare
+from yarnling.whatif.compare_report import comparison_page
+from yarnling.whatif.compare_words import NO_DIFFERENCE, findings, headline, tiles
+from yarnling.whatif.expectations import Checked
+from yarnling.whatif.figures import Figures, figures_of
+from yarnling.whatif.measures import CLUSTER, Scope
+from yarnling.whatif.page import html_of
+from yarnling.whatif.parallel import run_all
+from yarnling.whatif.result import End, WhatIfResult
+from yarnling.whatif.result_file import encode_result
+from yarnling.whatif.sides import Experiment, run_once, runs_of
+from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
+
+ETL = Scope("queue", "root.etl")
+
+
+def outcome(etl_min: float = 12, adhoc_min: float = 2, preempted: int = 0, **others: object) -> WhatIfResult:
+    """Ten containers in each of etl (ann) and adhoc (bob), some of adhoc's preempted."""
+    apps = [application(user="ann"), application(user="bob", queue="root.adhoc")]
+    containers = [container(0, round(etl_min * MINUTE), app=0) for _ in range(10)]
+    ends = [End.PREEMPTED] * preempted + [End.COMPLETED] * (10 - preempted)
+    containers += [container(0, round(adhoc_min * MINUTE), app=1, end=end) for end in ends]
+    samples = [sample(0, name, 100, 200, 400) for name in ("root", "root.etl", "root.adhoc")]
+    return result(apps, containers, samples, **others)
+
+
+def runs(*etl_min: float, **others: float) -> list[Figures]:
+    return [figures_of(outcome(minutes, **others)) for minutes in etl_min]  # type: ignore[arg-type]
+
+
+def found(comparison: Comparison, scope: Scope, measure: str) -> Verdict | None:
+    differences = (*comparison.differences, *comparison.noise)
+    return next((each.verdict for each in differences if each.scope == scope and each.measure.name == measure), None)
+
+
+def test_the_headline_says_who_gains_who_pays_and_what_matters_most() -> None:
+    comparison = compare(runs(12, adhoc_min=9), runs(41, adhoc_min=2, preempted=6))
+    assert headline(comparison) == (
+        "Shorter waits in adhoc, longer waits in etl: adhoc waits p95 9 min -> 2 min; etl waits p95 12 min -> 41 min; "
+        "6 containers preempted, were 0."
+    )
+    assert [each.scope.name for each in comparison.payers("queue")] == ["root.etl"]
+    assert [each.scope.name for each in comparison.gainers("user")] == ["bob"]
+    [etl] = comparison.payers("queue")
+    assert (etl.before_ms, etl.after_ms, etl.total_ms) == (12 * MINUTE, 41 * MINUTE, 290 * MINUTE)
+
+
+def test_users_are_named_if_a_change_is_between_users_of_one_queue() -> None:
+    def shared(ann_min: int, bob_min: int) -> Figures:
+        apps = [application(user="ann"), application(user="bob")]
+        return figures_of(result(apps, [container(0, ann_min * MINUTE), container(0, bob_min * MINUTE, app=1)]))
+
+    comparison = compare([shared(2, 30)], [shared(25, 7)])
+    assert headline(comparison) == (
+        "Shorter waits for bob, longer waits for ann: ann waits 2 min -> 25 min on average; "
+        "bob waits 30 min -> 7 min on average."
+    )
+
+
+def test_nothing_is_said_below_the_threshold() -> None:
+    assert headline(compare(runs(12), runs(12))) == NO_DIFFERENCE
+    assert found(compare(runs(12), runs(13)), ETL, "p95 wait") is None
+    assert found(compare(runs(12), runs(13), threshold=0.05), ETL, "p95 wait") is Verdict.WORSE
+    assert found(compare(runs(0.01), runs(0.05)), ETL, "p95 wait") is None, "2.4 s: some heartbeats"
+
+
+def test_a_difference_within_the_spread_of_seeds_is_noise() -> None:
+    comparison = compare(runs(10, 12, 20), runs(15, 16, 17))
+    assert found(comparison, ETL, "p95 wait") is Verdict.NOISE
+    assert "within the spread between seeds" in findings(comparison)[-1]
+    assert not comparison.payers("queue")
+    assert found(compare(runs(10, 11, 12), runs(15, 16, 17)), ETL, "p95 wait") is Verdict.WORSE
+
+
+def test_use_is_neither_better_nor_worse() -> None:
+    fuller = outcome()
+    emptier = result(fuller.applications, fuller.containers, [sample(0, "root", 50, 200, 400)])  # type: ignore[arg-type]
+    comparison = compare([figures_of(fuller)], [figures_of(emptier)])
+    assert found(comparison, CLUSTER, "use") is Verdict.OTHER
+    assert headline(comparison) == "cluster: use 50 % -> 25 %."
+
+
+def test_queues_of_one_side_are_named() -> None:
+    after = figures_of(outcome(leaf_queues=("root.etl", "root.adhoc", "root.new")))
+    comparison = compare([figures_of(outcome(leaf_queues=("root.etl", "root.adhoc")))], [after])
+    assert findings(comparison) == ("only after the change: queue root.new",)
+
+
+def test_tiles_have_the_figures_of_both_sides() -> None:
+    comparison = compare(runs(12), runs(41, preempted=6))
+    found_tiles = {tile.label: (tile.value, tile.note, tile.is_bad) for tile in tiles(comparison)}
+    assert found_tiles["p95 wait"] == ("41 min", "was 12 min", True)
+    assert found_tiles["preempted containers"] == ("6", "was 0", True)
+    assert found_tiles["missed deadlines"] == ("0", "was 0", False)
+
+
+@pytest.mark.slow
+def test_the_page_shows_both_sides_and_quotes_names() -> None:
+    sides = (busy_day(), busy_day(etl_wait_min=41, preempted=0.08, configuration="</svg><script>"))
+    comparison = compare([figures_of(sides[0])], [figures_of(sides[1])])
+    page = html_of(comparison_page(comparison, sides, [Checked("no <b>", holds=False, value="3")]))
+    assert page.count("<svg") == 11, "three of waits, the cluster and three queues on both sides"
+    assert "Does not hold: no &lt;b&gt; (3)" in page
+    assert "Who gains and who pays, by queue" in page
+    assert "<script>" not in page
+
+
+# The command
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> tuple[str, str]:
+    paths = [tmp_path / "before.json", tmp_path / "after.json"]
+    for path, outcome_of in zip(paths, (outcome(12), outcome(41, preempted=6)), strict=True):
+        path.write_bytes(encode_result(outcome_of))
+    return str(paths[0]), str(paths[1])
+
+
+def invoke(*arguments: str) -> tuple[int, str]:
+    answer = CliRunner().invoke(app, ["simulate", "compare", *arguments])
+    if isinstance(answer.exception, UsageException):
+        return 2, answer.exception.message
+    return answer.exit_code, answer.stdout
+
+
+def test_two_results_are_compared(sides: tuple[str, str]) -> None:
+    status, out = invoke(*sides)
+    assert status == 0
+    assert out.startswith("Longer waits in etl: etl waits p95 12 min -> 41 min; 6 containers preempted, were 0.")
+    assert re.search("queue etl +p95 wait +12 min +41 min +worse", out)
+
+
+@pytest.mark.parametrize(("limit", "status", "word"), [("50 min", 0, "holds"), ("20 min", 1, "does not hold")])
+def test_the_exit_status_says_if_expectations_hold(
+    limit: str, status: int, word: str, sides: tuple[str, str], tmp_path: Path
+) -> None:
+    expect = tmp_path / "expect.yaml"
+    expect.write_text(f"expect:\n  - queue etl: p95 wait < {limit}\n  - queue adhoc: p95 wait not worse than before\n")
+    found_status, out = invoke(*sides, "--expect", str(expect))
+    assert found_status == status
+    assert f"{word} " in out
+    assert f"queue etl: p95 wait < {limit} (41 min)" in out
+    answer = json.loads(invoke(*sides, "--expect", str(expect), "--json")[1])
+    assert answer["expectations"][0]["holds"] is (status == 0)
+    assert answer["differences"][0]["verdict"] == "worse"
+
+
+def test_the_report_is_written(sides: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yarnling.whatif.report.has_matplotlib", lambda: False)
+    monkeypatch.setattr("yarnling.whatif.compare_report.has_matplotlib", lambda: False)
+    status, out = invoke(*sides, "-o", str(tmp_path / "out"))
+    assert status == 0
+    assert f"Report: {tmp_path / 'out' / 'compare.html'}" in out
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"before", "after", "compare.html"}
+    # A directory with a result is a side too.
+    assert invoke(str(tmp_path / "out" / "before"), str(tmp_path / "out" / "after"))[0] == 0
+
+
+def test_an_interrupted_run_is_not_compared(sides: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "part.json").write_bytes(encode_result(outcome(is_complete=False)))
+    status, message = invoke(sides[0], str(tmp_path / "part.json"))
+    assert (status, message.partition(": ")[2]) == (
+        2,
+        "the simulation was interrupted (run it to its end to compare it)",
+    )
+
+
+def test_results_of_different_workloads_are_compared_with_a_warning(sides: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_bytes(encode_result(outcome(workload="other.yaml")))
+    answer = CliRunner().invoke(app, ["simulate", "compare", sides[0], str(tmp_path / "other.json")])
+    assert answer.exit_code == 0
+    assert "warning: the sides have different workloads, tonight.yaml and other.yaml" in answer.stderr
+
+
+def test_bad_input_is_refused_with_all_faults(sides: tuple[str, str], tmp_path: Path) -> None:
+    status, message = invoke(str(tmp_path), sides[1], "--seeds", "2")
+    assert status == 2
+    assert [line.partition(" ")[0] for line in message.splitlines()] == ["--workload", "--nodes", "--seeds:"]
+    expect = tmp_path / "expect.yaml"
+    expect.write_text("expect:\n  - queue elt: p95 wait < 1 s\n  - user eve: p95 wait < 1 s\n")
+    status, message = invoke(*sides, "--expect", str(expect))
+    assert status == 2
+    assert "there is no queue elt" in message
+    assert "there is no user eve" in message
+
+
+def write_configuration(directory: Path, properties: Mapping[str, object]) -> None:
+    directory.mkdir()
+    texts = "".join(
+        f"<property><name>{key}</name><value>{value}</value></property>" for key, value in properties.items()
+    )
+    (directory / "capacity-scheduler.xml").write_text(f"<configuration>{texts}</configuration>")
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> list[str]:
+    """Two configurations with the queues default and other, and the options that name a small workload for `default`.
+
+    The second one gives `default` a small maximum.
+    """
+    root = "yarn.scheduler.capacity.root."
+    for name, maximum in (("before", 100), ("after", 40)):
+        keys = {
+            "queues": "default,other",
+            "default.capacity": 40,
+            "other.capacity": 60,
+            "default.maximum-capacity": maximum,
+            "default.user-limit-factor": 5,
+        }
+        write_configuration(tmp_path / name, {f"{root}{key}": value for key, value in keys.items()})
+    (tmp_path / "nodes.yaml").write_text("nodes: [{host: w, memory_mb: 8192, vcores: 8, count: 2}]")
+    tasks = "tasks: [{containers: 20, memory: 1GB, duration: 30s}]"
+    (tmp_path / "workload.yaml").write_text(
+        f"lasts: 5m\nqueues: [{{queue: default, users: ann, per_hour: 60, applications: [{{{tasks}}}]}}]"
+    )
+    files = ["--workload", str(tmp_path / "workload.yaml"), "--nodes", str(tmp_path / "nodes.yaml")]
+    return [str(tmp_path / "before"), str(tmp_path / "after"), *files]
+
+
+@pytest.mark.slow
+def test_two_configurations_are_run_with_several_seeds(experiment: list[str]) -> None:
+    """The queue that gets a small maximum pays, with each seed."""
+    status, out = invoke(*experiment, "--seeds", "2", "--json")
+    assert status == 0
+    answer = json.loads(out)
+    assert answer["headline"].startswith("Longer waits in default: ")
+    assert {each["unit"] for each in answer["differences"]} >= {"ms", "fraction"}
+
+
+@pytest.mark.slow
+def test_a_queue_that_is_renamed_is_mapped_on_the_second_side(experiment: list[str]) -> None:
+    """The applications of `default` move to `other`, which has no small maximum."""
+    status, out = invoke(*experiment, "--queue-map-after", "default=other", "--json")
+    assert status == 0
+    assert "queue root.other" in {each["scope"] for each in json.loads(out)["balances"]}
+    status, message = invoke(*experiment, "--queue-map", "default=sales")
+    assert status == 2
+    assert "queue sales does not exist" in message
+
+
+def test_strict_refuses_what_a_side_asks_of_hadoop_in_vain(experiment: list[str]) -> None:
+    more = ["-D", "yarn.resourcemanager.ha.enabled=true"]
+    status, message = invoke(*experiment, *more, "--strict")
+    assert status == 2
+    assert "yarn.resourcemanager.ha.enabled" in message
+
+
+@pytest.mark.slow
+def test_runs_in_processes_of_their_own_have_the_same_outcomes(experiment: list[str]) -> None:
+    tasks = WorkloadApplication("a", 0, "ann", "default", (TaskGroup(Resource(1024, 1), (30_000,) * 9),))
+    nodes = (WorkloadNode("h1", Resource(4096, 4), "/r0"),)
+    what = Experiment("w", Workload((tasks,)), nodes, (1, 2), HOUR, {})
+    runs = [run for directory in experiment[:2] for run in runs_of(Path(directory), what)]
+    times: set[tuple[int, int]] = set()
+    found = run_all(runs, lambda number, now_ms, until_ms: times.add((number, until_ms)))
+    assert [figures for figures, _ in found] == [run_once(run, lambda now_ms, until_ms: True)[0] for run in runs]
+    assert [result.seed for _, result in found if result is not None] == [1, 1]
+    assert times == {(number, HOUR) for number in range(4)}

@@ -1,0 +1,165 @@
+"""The report: its words, its pictures, and that names from others are only text in it."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, result, sample
+from yarnling.whatif import report
+from yarnling.whatif.figures import figures_of
+from yarnling.whatif.headlines import findings, headline, short_names
+from yarnling.whatif.page import PICTURES_EXTRA, html_of
+from yarnling.whatif.report import report_page, write_report
+from yarnling.whatif.result import End, WhatIfResult
+from yarnling.whatif.wording import amount, clock, counted, duration, share
+
+EVIL = "</text><script>alert('$x_1$')</script>\x1b&\"'"
+
+
+class Page(HTMLParser):
+    """The elements and the text of a page; a void element, or one of SVG, may be left open."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.alternatives: list[str] = []
+        self.references: set[str] = set()
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            if tag == "svg" and name == "aria-label":
+                self.alternatives.append(value or "")
+            if name in ("src", "href", "xlink:href"):
+                self.references.add(value or "")
+            if name == "id":
+                self.ids.append(value or "")
+
+
+def page_of(outcome: WhatIfResult) -> str:
+    return html_of(report_page(outcome, figures_of(outcome)))
+
+
+@pytest.fixture(scope="module")
+def day_page() -> str:
+    return page_of(busy_day())
+
+
+def test_the_page_is_one_file_with_pictures_that_have_alternative_texts(day_page: str) -> None:
+    page = Page(day_page)
+    assert "script" not in page.tags
+    assert len(page.alternatives) == 8, "the cluster in two widths, three queues, two of waits, preemption"
+    assert all(len(text) > 20 for text in page.alternatives)
+    assert "Use of queue etl over time: 121 GB on average" in " ".join(page.alternatives)
+    assert all(reference.startswith("#") for reference in page.references)
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_no_picture_has_a_colour_of_its_own(day_page: str) -> None:
+    svgs = re.findall(r"<svg.*?</svg>", day_page, re.DOTALL)
+    assert not re.findall("#[0-9a-f]{6}", " ".join(svgs))
+
+
+def test_the_same_result_is_the_same_page(day_page: str) -> None:
+    assert page_of(busy_day()) == day_page
+
+
+def test_names_of_others_are_only_text() -> None:
+    queue = f"root.{EVIL}"
+    outcome = result(
+        [application(EVIL, EVIL, queue, diagnostics=EVIL)],
+        [container(0, 60_000), container(0, 1000, end=End.PREEMPTED)],
+        [sample(0, name, 1, 2, 3) for name in ("root", queue)],
+        leaf_queues=(queue,),
+        title=EVIL,
+        warnings=(EVIL,),
+    )
+    page = page_of(outcome)
+    assert "script" not in Page(page).tags
+    assert "alert('$x_1$')" in page.replace("&#39;", "'").replace("&#x27;", "'")
+    assert "\x1b" not in page
+
+
+def test_the_tables_are_there_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "has_matplotlib", lambda: False)
+    page = page_of(busy_day())
+    assert PICTURES_EXTRA in page
+    assert "<svg" not in page
+    assert "Waits by queue" in page
+
+
+def test_all_files_are_written(tmp_path: Path) -> None:
+    write_report(result([application()], [container(0, 1)]), tmp_path / "out")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"result.json", "report.html", "waits.csv", "applications.csv", "queues.csv"}
+
+
+def test_an_interrupted_run_says_so() -> None:
+    assert "Incomplete: the simulation was interrupted after 2 h." in page_of(result([], [], is_complete=False))
+
+
+def test_an_empty_result_has_a_report() -> None:
+    assert "No container was requested." in page_of(result([], []))
+
+
+def test_the_headline_names_the_queue_that_waits_longest() -> None:
+    apps = [application(), application(queue="root.adhoc")]
+    slow = [container(0, 41 * MINUTE, app=0), container(0, MINUTE, app=1)]
+    expected = (
+        "Half of the containers wait up to 60 s, one in twenty more than 41 min; queue etl waits longest (p95 41 min)."
+    )
+    assert headline(figures_of(result(apps, slow))) == expected
+    fast = [container(0, 2000, app=0), container(0, 1000, app=1)]
+    assert headline(figures_of(result(apps, fast))) == "Containers start at once: 95 % wait less than 2 s."
+
+
+def test_missed_deadlines_are_in_the_headline() -> None:
+    late = application(deadline_ms=MINUTE)
+    assert "1 of 1 application with a deadline missed it." in headline(figures_of(result([late], [container(0, 1)])))
+
+
+def test_findings_are_only_about_what_happened() -> None:
+    quiet = result([application()], [container(0, 1000)], [sample(0, "root", 100, 400, 400)])
+    assert findings(figures_of(quiet)) == ("The cluster was used 25 % on average, 25 % at its peak.",)
+    app = application(am_limit_wait_ms=HOUR, state="REFUSED")
+    containers = [container(0, 0, HOUR, end=End.PREEMPTED), container(0, None)]
+    busy = result([app], containers, [sample(0, "root.etl", 100, 50, 100)])
+    assert findings(figures_of(busy)) == (
+        "The ResourceManager refused 1 application of 1.",
+        "At their maximum for much of the time: etl 100 %.",
+        "1 container was preempted, 1 of them in etl: 1.0 container-hours of work lost.",
+        "Applications waited, all together, 60 min for AM limits of queues.",
+        "1 container never got allocated; its wait counts as at least so long.",
+    )
+
+
+def test_short_names_stay_unique() -> None:
+    assert short_names(["root.a.x", "root.b.x", "root.c"]) == {
+        "root.a.x": "root.a.x",
+        "root.b.x": "root.b.x",
+        "root.c": "c",
+    }
+
+
+def test_figures_are_written_short_and_with_their_units() -> None:
+    written = [duration(ms) for ms in (0, 40, 1500, 45_000, 99_000, 150_000, 41 * MINUTE, 100 * MINUTE, 26 * HOUR)]
+    assert written == ["0 s", "40 ms", "1.5 s", "45 s", "99 s", "2.5 min", "41 min", "1.7 h", "26 h"]
+    assert [amount(mb, "memory-mb") for mb in (512, 1536, 400 * 1024, 1536 * 1024)] == [
+        "512 MB",
+        "1.5 GB",
+        "400 GB",
+        "1.5 TB",
+    ]
+    assert (amount(7, "vcores"), share(0.004), share(0.616), clock(90 * MINUTE)) == (
+        "7 vcores",
+        "0.4 %",
+        "62 %",
+        "01:30",
+    )
+    assert (counted(1, "node"), counted(1830, "container")) == ("1 node", "1,830 containers")

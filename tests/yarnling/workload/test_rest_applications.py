@@ -1,0 +1,176 @@
+"""Applications made of what a ResourceManager reports: their totals agree with the answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yarn.faults import ConfigurationException
+from yarn.resource import Resource
+from yarnling.workload.defaults import Defaults
+from yarnling.workload.formats import read_workload
+from yarnling.workload.model import Workload, WorkloadApplication
+
+START = 1_795_222_738_391
+
+
+def app(number: int = 1, **more: Any) -> dict[str, Any]:
+    """An application as the answer has it, with the fields that matter and one that does not."""
+    return {
+        "id": f"application_1795222023200_{number:04}",
+        "user": "ann",
+        "name": "query",
+        "queue": "root.etl",
+        "state": "FINISHED",
+        "progress": 100.0,
+        "applicationType": "SPARK",
+        "priority": 0,
+        "startedTime": START + number * 1000,
+        "launchTime": START + number * 1000 + 4000,
+        "finishedTime": START + number * 1000 + 604_000,
+        "elapsedTime": 604_000,
+        "allocatedMB": -1,
+        "allocatedVCores": -1,
+        "runningContainers": -1,
+        "memorySeconds": 2_457_600,
+        "vcoreSeconds": 1_200,
+        "resourceSecondsMap": {"entry": {"key": "vcores", "value": "1200"}},
+        "unmanagedApplication": False,
+    } | more
+
+
+def read(tmp_path: Path, *apps: dict[str, Any], defaults: Defaults | None = None) -> Workload:
+    (tmp_path / "apps.json").write_text(json.dumps({"apps": {"app": list(apps)}}))
+    return read_workload(tmp_path / "apps.json", defaults=defaults or Defaults())
+
+
+def read_one(tmp_path: Path, **more: Any) -> WorkloadApplication:
+    (application,) = read(tmp_path, app(**more)).applications
+    return application
+
+
+def used(application: WorkloadApplication, runs_s: float) -> tuple[float, float]:
+    """(MB-seconds, vcore-seconds) of an application whose AM runs so long."""
+    memory, vcores = application.am_resource.memory_mb * runs_s, application.am_resource.vcores * runs_s
+    for group in application.groups:
+        seconds = sum(group.durations_ms) / 1000
+        memory, vcores = memory + group.resource.memory_mb * seconds, vcores + group.resource.vcores * seconds
+    return memory, vcores
+
+
+def test_spark_has_executors_that_run_all_the_time(tmp_path: Path) -> None:
+    application = read_one(tmp_path)
+    (executors,) = application.groups
+    assert (executors.resource, executors.durations_ms) == (Resource(2560, 1), (600_000,))
+    assert application.am_resource == Resource(1536, 1)
+
+
+def test_mapreduce_has_short_tasks(tmp_path: Path) -> None:
+    (tasks,) = read_one(tmp_path, applicationType="MAPREDUCE").groups
+    assert (tasks.resource, tasks.durations_ms) == (Resource(2560, 1), (60_000,) * 10)
+
+
+@pytest.mark.parametrize("kind", ["SPARK", "MAPREDUCE"])
+@pytest.mark.parametrize(
+    ("memory_s", "vcore_s"),
+    [(2_457_600, 1200), (123_456_789, 54_321), (700_000, 3_000), (1_000_000, 650), (921_600, 600), (40_000, 599)],
+)
+def test_the_totals_agree_with_the_answer(tmp_path: Path, kind: str, memory_s: int, vcore_s: int) -> None:
+    application = read_one(tmp_path, applicationType=kind, memorySeconds=memory_s, vcoreSeconds=vcore_s)
+    memory, vcores = used(application, 600)
+    assert memory == pytest.approx(memory_s, rel=0.005)
+    assert vcores == pytest.approx(vcore_s, abs=2)
+
+
+def test_an_application_of_one_container_is_an_am_that_lasts(tmp_path: Path) -> None:
+    application = read_one(tmp_path, memorySeconds=1_228_800, vcoreSeconds=600)
+    assert application.groups == ()
+    assert (application.am_resource, application.am_lasts_ms) == (Resource(2048, 1), 600_000)
+
+
+def test_one_that_still_runs_shows_the_size_of_its_containers(tmp_path: Path) -> None:
+    held = {"state": "RUNNING", "allocatedMB": 1536 + 4 * 8192, "allocatedVCores": 17, "runningContainers": 5}
+    application = read_one(tmp_path, memorySeconds=600 * (1536 + 4 * 8192), vcoreSeconds=600 * 17, **held)
+    (executors,) = application.groups
+    assert (executors.resource, executors.durations_ms) == (Resource(8192, 4), (600_000,) * 4)
+
+
+def test_other_resources_follow_their_totals(tmp_path: Path) -> None:
+    gpus = {"entry": [{"key": "yarn.io/gpu", "value": "1200"}, {"key": "memory-mb", "value": "2457600"}]}
+    (executors,) = read_one(tmp_path, resourceSecondsMap=gpus).groups
+    assert executors.resource.extra == (("yarn.io/gpu", 2),)
+
+
+def test_the_am_of_an_unmanaged_application_used_nothing(tmp_path: Path) -> None:
+    (executors,) = read_one(tmp_path, unmanagedApplication=True).groups
+    assert (executors.resource, executors.durations_ms) == (Resource(2048, 1), (600_000, 600_000))
+
+
+def test_applications_come_in_the_order_of_their_submission(tmp_path: Path) -> None:
+    workload = read(tmp_path, app(5, user="bob", queue="root.b", priority=4), app(2))
+    first, second = workload.applications
+    assert (first.submit_ms, first.user, second.submit_ms, second.user) == (0, "ann", 3000, "bob")
+    assert (second.queue, second.priority, second.kind) == ("root.b", 4, "SPARK")
+
+
+def test_what_is_assumed_is_listed(tmp_path: Path) -> None:
+    nothing = {"memorySeconds": 0, "vcoreSeconds": 0}
+    workload = read(
+        tmp_path,
+        app(1),
+        app(2, applicationType="TEZ", launchTime=-1),
+        app(3, state="RUNNING"),
+        app(4, state="ACCEPTED", **nothing),
+        app(5, state="KILLED", **nothing),
+        app(6, memorySeconds=600_000, vcoreSeconds=600),
+    )
+    assert len(workload.applications) == 4
+    text = "\n".join(workload.assumptions)
+    for sentence in (
+        "1 applications are MapReduce or Tez: each of their containers runs for about 60 s.",
+        "2 applications are of other types",
+        "1 applications used no more than one container",
+        "1 applications still ran",
+        "1 applications have no launchTime",
+        "1 applications were still waiting",
+        "1 applications ended without using anything",
+    ):
+        assert sentence in text
+
+
+def test_the_sizes_that_are_assumed_can_be_chosen(tmp_path: Path) -> None:
+    defaults = Defaults(container=Resource(1024, 4), task_ms=30_000)
+    (application,) = read(tmp_path, app(applicationType="TEZ"), defaults=defaults).applications
+    (tasks,) = application.groups
+    assert (tasks.resource, tasks.durations_ms) == (Resource(10240, 4), (30_000,) * 5)
+
+
+@pytest.mark.parametrize("answer", ['{"apps": {}}', '{"apps": null}', '{"apps": {"app": []}}'])
+def test_an_empty_answer_is_an_empty_workload(tmp_path: Path, answer: str) -> None:
+    (tmp_path / "apps.json").write_text(answer)
+    assert read_workload(tmp_path / "apps.json").applications == ()
+
+
+def test_one_application_may_stand_alone(tmp_path: Path) -> None:
+    for answer in ({"app": app()}, {"apps": {"app": app()}}):
+        (tmp_path / "apps.json").write_text(json.dumps(answer))
+        assert len(read_workload(tmp_path / "apps.json").applications) == 1
+
+
+def test_every_fault_names_its_application(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationException) as refused:
+        read(tmp_path, app(1, elapsedTime=-5), app(2), app(3, user="", memorySeconds="many"))
+    assert [fault.key for fault in refused.value.faults] == [
+        "apps.app[1].elapsedTime",
+        "apps.app[3].user",
+        "apps.app[3].memorySeconds",
+    ]
+
+
+def test_another_answer_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "apps.json").write_text('{"apps": {"app": 7}}')
+    with pytest.raises(ConfigurationException, match="not an answer to GET /ws/v1/cluster/apps"):
+        read_workload(tmp_path / "apps.json")

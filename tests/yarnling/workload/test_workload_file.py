@@ -1,0 +1,139 @@
+"""yarnling's own files: what is written is read again, and a wrong file is refused with all its faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from yarn.faults import ConfigurationException
+from yarn.resource import Resource
+from yarnling.workload.formats import read_nodes, read_workload
+from yarnling.workload.limits import CONTAINERS_MAX
+from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.workload_file import write_nodes, write_workload
+
+HEADER = '{"yarnling-workload": 1}\n'
+
+MAPS = TaskGroup(Resource(2048, 1), (10, 10, 10, 7), hosts=("n1", "n2"), name="map")
+REDUCES = TaskGroup(Resource(4096, 2, (("yarn.io/gpu", 1),)), (9,), 10, after=0, label="fast", delay_ms=5)
+ETL = WorkloadApplication("etl", 0, "ann", "root.etl", (MAPS, REDUCES), Resource(1024, 2), "MAPREDUCE", 3, "x", 600_000)
+LAUNCHER = WorkloadApplication("launcher", 60_000, "bob", "root.b", (), am_lasts_ms=5_000)
+WORKLOAD = Workload((ETL, LAUNCHER), ("An assumption.",))
+
+
+def test_a_workload_is_read_as_it_was_written(tmp_path: Path) -> None:
+    write_workload(WORKLOAD, tmp_path / "w.jsonl")
+    assert read_workload(tmp_path / "w.jsonl") == WORKLOAD
+
+
+def test_equal_durations_are_written_as_one_pair(tmp_path: Path) -> None:
+    many = WorkloadApplication("a", 0, "u", "q", (TaskGroup(Resource(1024, 1), (60_000,) * 1_000_000),))
+    write_workload(Workload((many,)), tmp_path / "w.jsonl")
+    assert (tmp_path / "w.jsonl").stat().st_size < 300
+    assert read_workload(tmp_path / "w.jsonl").applications == (many,)
+
+
+def test_a_person_may_write_a_workload_as_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(
+        """
+applications:
+  - {name: late, submit_ms: 5000, user: bob, queue: root.b}
+  - name: early
+    submit_ms: 0
+    user: ann
+    queue: root.a
+    groups:
+      - {memory_mb: 1024, durations_ms: [[1000, 3], 500]}
+      - {memory_mb: 1024, durations_ms: [7], after: 0}
+"""
+    )
+    early, late = read_workload(path).applications
+    assert (early.name, late.name) == ("early", "late")
+    assert early.groups[0].durations_ms == (1000, 1000, 1000, 500)
+    assert early.groups[1].after == 0
+
+
+def test_every_fault_is_reported_with_its_line_and_entry(tmp_path: Path) -> None:
+    path = tmp_path / "w.jsonl"
+    path.write_text(
+        HEADER
+        + '{"name": "a", "submit_ms": -1, "user": "u", "queue": "q"}\n'
+        + '{"name": "b", "submit_ms": 0, "user": "", "queue": "q", "sumbit": 3}\n'
+        + '{"name":"c","submit_ms":0,"user":"u","queue":"q","groups":[{"memory_mb":1,"durations_ms":[1],"after":0}]}\n'
+    )
+    with pytest.raises(ConfigurationException) as refused:
+        read_workload(path)
+    faults = refused.value.faults
+    assert [(fault.origin.line, fault.key) for fault in faults] == [
+        (2, "application 1.submit_ms"),
+        (3, "application 2.user"),
+        (3, "application 2.sumbit"),
+        (4, "application 3.groups[1].after"),
+    ]
+    assert "did you mean submit_ms?" in faults[2].remedy
+
+
+def test_more_containers_than_the_bound_are_refused_before_they_are_made(tmp_path: Path) -> None:
+    group = f'{{"memory_mb": 1, "durations_ms": [[1, {CONTAINERS_MAX}]]}}'
+    application = f'{{"name": "a", "submit_ms": 0, "user": "u", "queue": "q", "groups": [{group}, {group}]}}'
+    (tmp_path / "w.jsonl").write_text(HEADER + application)
+    with pytest.raises(ConfigurationException, match=f"more than {CONTAINERS_MAX} containers"):
+        read_workload(tmp_path / "w.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "is empty"),
+        (HEADER + "{", "is not valid JSON"),
+        (HEADER + '{"name": NaN}', "NaN is not a number of JSON"),
+        (HEADER + "[" * 100_000, "too many levels"),
+        ('{"yarnling-workload": 2}', "is not a valid choice"),
+        ("what: is this", "has none of the known formats"),
+    ],
+)
+def test_a_file_that_is_not_a_workload_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "w").write_text(text)
+    with pytest.raises(ConfigurationException, match=problem):
+        read_workload(tmp_path / "w")
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\xfa")
+    for name, problem in (("none", "No such file"), ("binary", "not UTF-8")):
+        with pytest.raises(ConfigurationException, match=problem):
+            read_workload(tmp_path / name)
+
+
+def test_only_the_first_hundred_faults_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "w").write_text(HEADER + "{}\n" * 1000)
+    with pytest.raises(ConfigurationException) as refused:
+        read_workload(tmp_path / "w")
+    assert len(refused.value.faults) == 101
+    assert "more faults than the 100 listed" in str(refused.value.faults[-1])
+
+
+# Nodes
+
+
+def test_nodes_are_read_as_they_were_written(tmp_path: Path) -> None:
+    nodes = (
+        WorkloadNode("n1", Resource(8192, 8)),
+        WorkloadNode("n2", Resource(65536, 16, (("yarn.io/gpu", 4),)), "/r2", "gpu"),
+    )
+    write_nodes(nodes, tmp_path / "nodes.json")
+    assert read_nodes(tmp_path / "nodes.json") == nodes
+
+
+def test_equal_nodes_may_be_counted(tmp_path: Path) -> None:
+    (tmp_path / "n.yaml").write_text("nodes:\n  - {host: node, memory_mb: 8192, vcores: 8, rack: /r1, count: 3}\n")
+    assert [node.host for node in read_nodes(tmp_path / "n.yaml")] == ["node-1", "node-2", "node-3"]
+
+
+def test_two_nodes_of_one_name_are_refused(tmp_path: Path) -> None:
+    node = "{host: n, memory_mb: 1, vcores: 1}"
+    (tmp_path / "n.yaml").write_text(f"nodes: [{node}, {node}]")
+    with pytest.raises(ConfigurationException, match="the name of two nodes"):
+        read_nodes(tmp_path / "n.yaml")

@@ -1,0 +1,27 @@
+// What happened in a step, and the steps around it.
+import { html, nothing } from "/static/vendor/lit-html.js";
+
+const MARKS = {
+  note: "!", lost: "✗", preempted: "✗", placed: "+", refused: "–", released: "-", state: "•", effect: "→", reply: "←", then: "»",
+};
+const WORDS = {
+  note: "change", lost: "lost", preempted: "preempted", placed: "placed", refused: "refused", released: "released",
+  state: "new state", effect: "effect", reply: "reply", then: "then",
+};
+const seconds = (ms) => `${(ms / 1000).toFixed(3)} s`;
+
+export function happened({ step, around, position }, command) {
+  return html`${step ? now(step) : html`<div class="now"><h2>Nothing has happened yet</h2><p>Press n for the first event.</p></div>`}
+    <h3>Steps around it</h3>
+    <ol class="trail">${around.map((other) => html`<li class=${other.isChange ? "changed" : ""}>
+      <button aria-current=${other.number === position ? "step" : nothing} @click=${() => command("step", other.number)}>
+        <span>${other.number}</span><span>${seconds(other.atMs)}</span><span>${other.place}</span><span title=${other.title}>${other.title}</span>
+      </button></li>`)}</ol>`;
+}
+
+const now = (step) => html`<div class="now"><p class="when">${seconds(step.atMs)} · ${step.place}</p>
+  <h2 role="status">${step.title}</h2>
+  ${step.lines.length || step.isChange ? nothing : html`<p class="quiet">Nothing came of it.</p>`}
+  <ul class="lines">${step.lines.map(({ kind, text }) => html`<li class=${kind}>
+    <span class="mark" aria-hidden="true">${MARKS[kind]}</span><span class="hidden">${WORDS[kind]}: </span>${text}</li>`)}</ul>
+  ${step.fields ? html`<details><summary>fields of the event</summary><pre>${step.fields}</pre></details>` : nothing}</div>`;

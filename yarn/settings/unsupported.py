@@ -1,0 +1,190 @@
+"""What Hadoop does and yarnling does not: a warning that says what this means for the result, or a refusal if strict.
+
+A configuration of a production cluster loads as it is. Each key that requests such a feature gets one fault. Its
+`effect` says whether decisions differ, and how, so that a reader can judge a result obtained with the configuration.
+With yarn.yarnling.strict the same fault is an error. The features of queues are in rm.scheduler.config.unsupported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from yarn.configuration import Configuration
+from yarn.faults import ConfigurationException, Fault, Severity
+from yarn.settings import logs, nodemanager, resourcemanager, scheduler, yarnling
+
+NO_EFFECT = "no decision of the scheduler depends on it"
+"""The effect of a feature that only concerns operation."""
+
+
+class Feature(Struct, frozen=True):
+    """A feature that a key requests. `unless`: the values, in lower case, that do not request it.
+
+    `problem` says what yarnling does not do, `effect` what that means for the result.
+    """
+
+    key: str
+    problem: str
+    effect: str
+    remedy: str = "set it to false, or remove it"
+    unless: frozenset[str] = frozenset({"", "false"})
+
+    def is_requested(self, conf: Configuration) -> bool:
+        return text_of(conf, self.key).lower() not in self.unless
+
+
+def unsupported(
+    conf: Configuration, key: str, problem: str, effect: str, remedy: str, *, value: str | None = None
+) -> Fault:
+    """The fault of a feature that is requested but not supported: an error if the configuration is strict."""
+    severity = Severity.ERROR if yarnling.STRICT.of(conf) else Severity.WARNING
+    shown = conf.get(key) if value is None else value
+    return Fault(key, shown, conf.origin(key), problem, remedy, severity, effect)
+
+
+def check_features(conf: Configuration, features: Mapping[str, Feature]) -> list[Fault]:
+    """A fault for each of these features that the configuration requests."""
+    requested = (feature for key, feature in features.items() if key in conf and feature.is_requested(conf))
+    return [unsupported(conf, feature.key, feature.problem, feature.effect, feature.remedy) for feature in requested]
+
+
+def check_unsupported(conf: Configuration) -> list[Fault]:
+    """A fault for each feature outside the tree of queues that is requested but not supported."""
+    return [
+        *check_features(conf, FEATURES),
+        *_check_store(conf),
+        *_check_auxiliary_services(conf),
+        *_check_log_format(conf),
+    ]
+
+
+def text_of(conf: Configuration, key: str) -> str:
+    """The trimmed value; empty if it is not set or a variable in it cannot be replaced, which is a fault of its own."""
+    try:
+        return (conf.get(key) or "").strip()
+    except ConfigurationException:
+        return ""
+
+
+def _by_key(*features: Feature) -> dict[str, Feature]:
+    return {feature.key: feature for feature in features}
+
+
+FEATURES: Mapping[str, Feature] = _by_key(
+    Feature(
+        "yarn.resourcemanager.ha.enabled",
+        "has no effect: there is one ResourceManager, without failover",
+        "scheduling is that of the active ResourceManager",
+    ),
+    Feature(
+        "yarn.nodemanager.recovery.enabled",
+        "has no effect: containers are killed when their NodeManager restarts",
+        "a restarted node loses its containers, and their applications request them again",
+    ),
+    Feature("yarn.timeline-service.enabled", "has no effect: there is no timeline service", NO_EFFECT),
+    Feature(
+        "yarn.nodemanager.container-log-monitor.enable",
+        "has no effect: the size of container logs is not monitored",
+        "containers with large logs are not killed",
+    ),
+    Feature(
+        "yarn.resourcemanager.reservation-system.enable",
+        "there is no reservation system",
+        "no reservation is accepted, and a reservable queue gives everything to its default leaf",
+    ),
+    Feature(
+        "yarn.resourcemanager.placement-constraints.handler",
+        "placement constraints are not supported",
+        "scheduling requests with constraints are refused; ordinary resource requests are served as in Hadoop",
+        "write disabled, or remove it",
+        frozenset({"", "disabled"}),
+    ),
+    Feature(
+        scheduler.OPPORTUNISTIC_CONTAINERS.key,
+        "opportunistic containers are not allocated",
+        "requests for them are refused; running containers are demoted and promoted as in Hadoop",
+    ),
+    Feature(
+        "yarn.resourcemanager.resource-profiles.enabled",
+        "resource profiles are not supported",
+        "requests need amounts: the name of a profile in a request is ignored",
+    ),
+    Feature(
+        "yarn.federation.enabled",
+        "federation is not supported",
+        "only the applications of this subcluster exist, and all of its queues are its own",
+    ),
+    Feature(
+        "yarn.authorization-provider",
+        "only the access lists of the configuration decide who may do what",
+        "users whom another provider (such as Ranger) rejects may submit, and users whom only that provider admits "
+        "are refused if yarn.acl.enable is true",
+        "write org.apache.hadoop.yarn.security.ConfiguredYarnAuthorizer, or remove it",
+        frozenset({"", "org.apache.hadoop.yarn.security.configuredyarnauthorizer"}),
+    ),
+    Feature(
+        "yarn.scheduler.configuration.store.class",
+        "queues are read from capacity-scheduler.xml only",
+        "changes that were made through YARN's REST API, or by a queue manager that uses it, are missing unless they "
+        "were exported into the file",
+        "export the present configuration (GET /ws/v1/cluster/scheduler-conf), and write file",
+        frozenset({"", "file", "memory"}),
+    ),
+    Feature(
+        scheduler.NODE_LABELS_CONFIGURATION_TYPE.key,
+        "only an administrator can assign labels to nodes",
+        "labels that NodeManagers or a script would report are missing: such nodes are in the default partition",
+        "set it to centralized, and assign the labels with `rmadmin -replaceLabelsOnNode`",
+        frozenset({"", "centralized"}),
+    ),
+    Feature(
+        logs.COMPRESSION_TYPE.key,
+        "aggregated logs are not compressed",
+        NO_EFFECT,
+        "write none, or remove it",
+        frozenset({"", "none"}),
+    ),
+)
+"""{key: the feature that it requests}, except for those that need more than their own value."""
+
+
+def _check_store(conf: Configuration) -> list[Fault]:
+    """A fault for a state store other than yarnling's own, which replaces Hadoop's stores on local disks."""
+    store = resourcemanager.STORE_CLASS
+    name = text_of(conf, store.key).rpartition(".")[2]
+    own = ("", resourcemanager.SQLITE_STORE, "FileSystemRMStateStore", "LeveldbRMStateStore")
+    if text_of(conf, resourcemanager.RECOVERY_ENABLED.key).lower() != "true" or name in own:
+        return []
+    problem = "is not a supported state store: yarnling has its own, in a single file"
+    effect = f"a restart recovers what this cluster wrote to its file; {NO_EFFECT}"
+    return [unsupported(conf, store.key, problem, effect, f"write {resourcemanager.SQLITE_STORE}, or remove it")]
+
+
+def _check_auxiliary_services(conf: Configuration) -> list[Fault]:
+    """A fault for each auxiliary service that is not supported."""
+    key = nodemanager.AUX_SERVICES.key
+    problem = f"is not a supported auxiliary service: yarnling has {nodemanager.MAPREDUCE_SHUFFLE}"
+    effect = "containers that use the service are refused when they start; emulated containers use none"
+    return [
+        unsupported(conf, key, problem, effect, _service_remedy(name), value=name)
+        for name in nodemanager.AUX_SERVICES.parse(text_of(conf, key))
+        if name != nodemanager.MAPREDUCE_SHUFFLE
+    ]
+
+
+def _service_remedy(name: str) -> str:
+    if "spark" not in name:
+        return "remove it from the list"
+    return "remove it from the list; Spark needs none with spark.dynamicAllocation.shuffleTracking.enabled=true"
+
+
+def _check_log_format(conf: Configuration) -> list[Fault]:
+    """A fault for aggregated logs in another format than TFile."""
+    formats = logs.FILE_FORMATS
+    written = formats.parse(text_of(conf, formats.key))
+    if not written or written[0] == logs.TFILE or text_of(conf, logs.AGGREGATION_ENABLED.key).lower() != "true":
+        return []
+    problem = f"yarnling writes {logs.TFILE} only, the format of Hadoop's default"
+    return [unsupported(conf, formats.key, problem, NO_EFFECT, f"write {logs.TFILE} first")]

@@ -1,0 +1,248 @@
+"""`yarnling simulate compare`: one workload under two configurations; the exit status says if expectations hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from yarn.errors import InternalError, YarnException
+from yarnling.cli.arguments import UsageException
+from yarnling.cli.expectations import exit_status, print_checked
+from yarnling.cli.output import Listing, notices, print_error, print_indented, print_json, shown, terminal
+from yarnling.cli.simulate_workload import parse_duration
+from yarnling.cluster.configuration import definitions
+from yarnling.whatif.checks import with_queues
+from yarnling.whatif.compare import Comparison, Difference, Verdict, compare
+from yarnling.whatif.compare_report import write_comparison
+from yarnling.whatif.compare_words import findings, headline, names_of
+from yarnling.whatif.expectation_file import read_expectations, resolved
+from yarnling.whatif.expectations import Checked, check
+from yarnling.whatif.measures import Scope
+from yarnling.whatif.parallel import Outcome, run_all
+from yarnling.whatif.report import write_report
+from yarnling.whatif.sides import Experiment, Run, Side, read_side, result_path, runs_of, side_of
+from yarnling.whatif.wording import HOUR_MS, count, duration
+from yarnling.workload.formats import read_nodes, read_workload
+
+EXIT_CRASHED = 3
+"""The simulation failed because of an error in yarnling. Exit status 2 is bad input (UsageException)."""
+ROWS_MAX = 20
+_VERDICT_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
+
+
+class Inputs(Struct, frozen=True):
+    """What is run on the sides that name configurations; files are None if not given. `define`: KEY=VALUE texts.
+
+    `queue_map`: OLD=NEW texts; `queue_map_after`: those of the second side, if they differ.
+    """
+
+    workload: Path | None
+    nodes: Path | None
+    nodes_after: Path | None
+    until: str
+    seeds: range
+    define: list[str]
+    queue_map: list[str]
+    queue_map_after: list[str]
+
+
+class CompareOptions(Struct, frozen=True):
+    """`before`, `after`: directories of configurations, or results. `threshold` is a fraction; `out`: the directory of
+    the reports.
+    """
+
+    before: Path
+    after: Path
+    inputs: Inputs
+    expect: Path | None
+    threshold: float
+    out: Path | None
+    as_json: bool
+
+
+def run(options: CompareOptions) -> int:
+    """Compare, report, and return the exit status. Raises UsageException for bad input."""
+    try:
+        expectations = read_expectations(options.expect) if options.expect else ()
+        before, after = _sides(options)
+        _warn_of_other_workload(before, after)
+        expectations = resolved(expectations, str(options.expect), after.figures[0])
+    except InternalError as error:
+        print_error(YarnException(str(error)))
+        return EXIT_CRASHED
+    except YarnException as error:
+        raise UsageException(error.message) from None
+    comparison = compare(before.figures, after.figures, options.threshold)
+    checked = [check(each, after.figures, before.figures) for each in expectations]
+    report = _write(options.out, comparison, (before, after), checked) if options.out else None
+    if options.as_json:
+        print_json(_plain(comparison, checked, report))
+    else:
+        _print(comparison, checked, report, terminal())
+    return exit_status(checked)
+
+
+# Reading and running
+
+
+def _sides(options: CompareOptions) -> tuple[Side, Side]:
+    inputs = options.inputs
+    results = result_path(options.before), result_path(options.after)
+    _check_inputs(inputs, results)
+    of_before = [] if results[0] else runs_of(options.before, _experiment(inputs, inputs.nodes, inputs.queue_map))
+    of_after = [] if results[1] else runs_of(options.after, _experiment_after(inputs))
+    read = [None if path is None else read_side(path) for path in results]
+    outcomes = _run_all([*of_before, *of_after])
+    before = read[0] or side_of(outcomes[: len(of_before)])
+    return before, read[1] or side_of(outcomes[len(of_before) :])
+
+
+def _run_all(runs: Sequence[Run]) -> list[Outcome]:
+    """All runs, with a progress bar for each."""
+    if not runs:
+        return []
+    with _progress(notices()) as progress:
+        tasks = [progress.add_task(shown(run.title), total=None) for run in runs]
+
+        def report(number: int, now_ms: int, until_ms: int) -> None:
+            progress.update(tasks[number], completed=now_ms, total=until_ms)
+
+        return run_all(runs, report)
+
+
+def _check_inputs(inputs: Inputs, results: Sequence[Path | None]) -> None:
+    faults = []
+    if None in results and inputs.workload is None:
+        faults.append("--workload is missing (name the workload to run under the configurations)")
+    if (results[0] is None and inputs.nodes is None) or (
+        results[1] is None and not (inputs.nodes or inputs.nodes_after)
+    ):
+        faults.append("--nodes is missing (name the file of the cluster's machines)")
+    if len(inputs.seeds) > 1 and any(results):
+        faults.append("--seeds: a result.json has one seed (name the directories of both configurations)")
+    if faults:
+        raise YarnException("\n".join(faults))
+
+
+def _experiment(inputs: Inputs, nodes: Path | None, queue_map: Sequence[str]) -> Experiment:
+    assert inputs.workload is not None, "_check_inputs"
+    assert nodes is not None, "_check_inputs"
+    return Experiment(
+        name=inputs.workload.name,
+        workload=with_queues(read_workload(inputs.workload), definitions(queue_map, "--queue-map")),
+        nodes=read_nodes(nodes),
+        seeds=inputs.seeds,
+        until_ms=parse_duration(inputs.until),
+        settings=definitions(inputs.define),
+    )
+
+
+def _experiment_after(inputs: Inputs) -> Experiment:
+    return _experiment(inputs, inputs.nodes_after or inputs.nodes, inputs.queue_map_after or inputs.queue_map)
+
+
+def _warn_of_other_workload(before: Side, after: Side) -> None:
+    if before.result.workload != after.result.workload:
+        both = f"{before.result.workload} and {after.result.workload}"
+        notices().print(f"yarnling: warning: the sides have different workloads, {shown(both)}")
+
+
+def _progress(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+
+
+# Reporting
+
+
+def _write(out: Path, comparison: Comparison, sides: tuple[Side, Side], checked: Sequence[Checked]) -> Path:
+    for side, name in zip(sides, ("before", "after"), strict=True):
+        write_report(side.result, out / name)
+    return write_comparison(comparison, (sides[0].result, sides[1].result), checked, out)
+
+
+def _print(comparison: Comparison, checked: Sequence[Checked], report: Path | None, console: Console) -> None:
+    print_indented(console, Text(shown(headline(comparison)), "bold"))
+    for finding in findings(comparison):
+        print_indented(console, Text(f"  {shown(finding)}"))
+    if comparison.differences:
+        console.print()
+        console.print(_table(comparison.differences[:ROWS_MAX], names_of(comparison)), crop=False)
+    if comparison.balances:
+        console.print()
+        console.print(_balances(comparison), crop=False)
+    print_checked(checked, console)
+    if report is not None:
+        console.print()
+        console.print(Text(f"Report: {shown(str(report))}"), soft_wrap=True)
+
+
+def _table(differences: Sequence[Difference], names: dict[str, str]) -> Listing:
+    listing = Listing("OF", "MEASURE", "BEFORE", "AFTER", "")
+    for each in differences:
+        words = "" if each.verdict is Verdict.OTHER else each.verdict.value
+        listing.add_row(
+            _short(each.scope, names),
+            each.measure.name,
+            each.measure.written(each.before),
+            each.measure.written(each.after),
+            Text(words, _VERDICT_STYLES.get(each.verdict, "")),
+        )
+    return listing
+
+
+def _balances(comparison: Comparison) -> Listing:
+    """Who pays, then who gains."""
+    listing = Listing("WHO", "", "MEAN WAIT BEFORE", "AFTER", "CONTAINERS", "CONTAINER-HOURS OF WAITING")
+    names = names_of(comparison)
+    for each in comparison.balances[:ROWS_MAX]:
+        verb = Text("pays", "red") if each.change_ms > 0 else Text("gains", "green")
+        hours = f"{each.total_ms / HOUR_MS:+,.1f}"
+        mean = (duration(each.before_ms), duration(each.after_ms))
+        listing.add_row(_short(each.scope, names), verb, *mean, count(each.containers), hours)
+    return listing
+
+
+def _short(scope: Scope, names: dict[str, str]) -> str:
+    return str(Scope(scope.kind, names.get(scope.name, scope.name))) if scope.kind == "queue" else str(scope)
+
+
+def _plain(comparison: Comparison, checked: Sequence[Checked], report: Path | None) -> dict[str, object]:
+    return {
+        "headline": headline(comparison),
+        "findings": findings(comparison),
+        "differences": [_plain_difference(each) for each in (*comparison.differences, *comparison.noise)],
+        "balances": [
+            {
+                "scope": str(each.scope),
+                "mean_wait_before_ms": round(each.before_ms),
+                "mean_wait_after_ms": round(each.after_ms),
+                "containers": each.containers,
+                "change_ms": round(each.total_ms),
+            }
+            for each in comparison.balances
+        ],
+        "expectations": checked,
+        "report": None if report is None else str(report),
+    }
+
+
+def _plain_difference(each: Difference) -> dict[str, object]:
+    """Numbers are milliseconds, counts or fractions, as `unit` says."""
+    values = {
+        name: None if value is None else value.number
+        for name, value in (("before", each.before), ("after", each.after))
+    }
+    return {
+        "scope": str(each.scope),
+        "measure": each.measure.name,
+        "unit": {"duration": "ms", "count": "", "share": "fraction"}[each.measure.kind.value],
+        **values,
+        "spread": each.spread,
+        "verdict": each.verdict.value,
+    }

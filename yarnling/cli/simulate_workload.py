@@ -1,0 +1,244 @@
+"""`yarnling simulate --workload FILE`: what a workload would meet under a configuration.
+
+Ctrl-C ends the simulation with the results so far, which are marked as incomplete; a second one ends it without.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from msgspec import Struct
+from msgspec.structs import replace
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from yarn.errors import YarnException
+from yarnling.chaos.history import History
+from yarnling.cli.arguments import reading_arguments
+from yarnling.cli.expectations import exit_status, print_checked
+from yarnling.cli.output import Listing, in_line, notices, print_indented, print_json, terminal
+from yarnling.cluster.configuration import definitions
+from yarnling.cluster.warnings import configuration_warnings
+from yarnling.simulation.trace_file import TraceFile
+from yarnling.whatif.checks import refuse_if_unfit, with_queues
+from yarnling.whatif.expectation_file import read_expectations, refuse_if_needing_before, resolved
+from yarnling.whatif.expectations import Checked, check
+from yarnling.whatif.figures import Figures, GroupFigures, figures_of
+from yarnling.whatif.headlines import findings, headline
+from yarnling.whatif.report import REPORT_HTML, subject_of, write_report
+from yarnling.whatif.result import WhatIfResult
+from yarnling.whatif.run import Names, RunOptions, run_what_if, what_if_configuration
+from yarnling.whatif.wording import clock, count, duration, share
+from yarnling.workload.formats import read_nodes, read_workload
+
+EXIT_INTERRUPTED = 130
+UNTIL_MAX_MS = 31 * 24 * 3_600_000
+"""The longest time that can be simulated: a month."""
+LINES_MAX = 5
+"""The most assumptions, and the most warnings, that the summary shows; the report has all."""
+_UNITS_MS = {"s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 24 * 3_600_000}
+
+
+class WorkloadOptions(Struct, frozen=True):
+    """`define`: KEY=VALUE texts; `queue_map`: OLD=NEW texts. `out`: the directory of the report. `expect`: a file of
+    expectations. `trace`: where to write what happens.
+    """
+
+    workload: Path
+    nodes: Path
+    conf: Path | None
+    until: str
+    out: Path | None
+    seed: int
+    hashed: bool
+    define: list[str]
+    queue_map: list[str]
+    as_json: bool
+    expect: Path | None = None
+    trace: Path | None = None
+
+
+def run(options: WorkloadOptions) -> int:
+    """Simulate, write the report and print a summary; returns the exit status."""
+    with reading_arguments():
+        until_ms = parse_duration(options.until)
+        conf = what_if_configuration(options.conf, definitions(options.define))
+        warnings = configuration_warnings(conf)
+        workload = with_queues(read_workload(options.workload), definitions(options.queue_map, "--queue-map"))
+        nodes = read_nodes(options.nodes)
+        refuse_if_unfit(conf, workload, nodes)
+        expectations = read_expectations(options.expect) if options.expect else ()
+        refuse_if_needing_before(expectations, str(options.expect))
+    names = Names(
+        options.workload.stem, options.conf.name if options.conf else "the default configuration", options.workload.name
+    )
+    run_options = RunOptions(options.seed, until_ms, options.hashed, names, warnings)
+    with interruptible() as is_interrupted, _progress(options.workload.name) as show, _traced(options) as observed:
+        result = run_what_if(
+            conf,
+            workload,
+            nodes,
+            observed(run_options),
+            lambda now_ms, end_ms: show(now_ms, end_ms) and not is_interrupted(),
+        )
+    figures = write_report(result, options.out) if options.out is not None else figures_of(result)
+    with reading_arguments():
+        found = resolved(expectations, str(options.expect), figures)
+    checked = [check(each, [figures]) for each in found]
+    if options.as_json:
+        print_json({**summary_of(result, figures), "expectations": checked})
+    else:
+        print_summary(result, figures, options.out, terminal(), checked)
+    return exit_status(checked) if result.is_complete else EXIT_INTERRUPTED
+
+
+def parse_duration(text: str) -> int:
+    """Milliseconds of a text such as 24h, 30m, 90s or 2d. Raises YarnException."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)(s|m|min|h|d)", text)
+    found = round(float(match[1]) * _UNITS_MS[match[2]]) if match else 0
+    if not 0 < found <= UNTIL_MAX_MS:
+        raise YarnException(f"--until {text}: must be a time up to 31d (write for example 24h, 30m, 90s or 2d)")
+    return found
+
+
+@contextmanager
+def _traced(options: WorkloadOptions) -> Iterator[Callable[[RunOptions], RunOptions]]:
+    """Writes the trace of a run with the changed options, if it is wanted."""
+    if options.trace is None:
+        yield lambda unchanged: unchanged
+        return
+    with TraceFile(options.trace, f"{options.workload.stem}, seed {options.seed}") as file:
+        yield lambda plain: replace(plain, line=file.line, observe=file.observe)
+        file.end(History())
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C sets a flag, which is returned; a second one raises KeyboardInterrupt."""
+    interrupts: list[int] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        if interrupts:
+            raise KeyboardInterrupt
+        interrupts.append(number)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(interrupts)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Callable[[int, int], bool]]:
+    """A bar in virtual time, with the real time that is left."""
+    console = notices()
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[now]}"), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task(in_line(name), total=None, now="")
+
+        def show(now_ms: int, until_ms: int) -> bool:
+            progress.update(task, completed=now_ms, total=until_ms, now=f"{clock(now_ms)} of {clock(until_ms)}")
+            return True
+
+        yield show
+
+
+# The summary
+
+
+def print_summary(
+    result: WhatIfResult, figures: Figures, out: Path | None, console: Console, checked: Sequence[Checked] = ()
+) -> None:
+    """The answer in words, the queues, the longest waits, what limits the result, and the expectations."""
+    lines = [subject_of(result), headline(figures), *findings(figures)]
+    if not result.is_complete:
+        lines.insert(1, f"INCOMPLETE: interrupted after {duration(result.until_ms)} of virtual time.")
+    for number, line in enumerate(lines):
+        print_indented(console, Text(in_line(line), "bold" if number == 0 else ""))
+    console.print()
+    console.print(_queue_table(figures), crop=False)
+    _print_longest(figures, console)
+    _print_lines("Not as in a real cluster", result.warnings, console)
+    _print_lines("Assumptions", result.assumptions, console)
+    print_checked(checked, console)
+    console.print()
+    cost = f"{count(result.events)} events in {duration(result.wall_s * 1000)}, seed {result.seed}"
+    print_indented(console, Text(in_line(f"{cost}; report: {out / REPORT_HTML}" if out is not None else cost)))
+    if result.trace:
+        console.print(result.trace, soft_wrap=True)
+
+
+def _queue_table(figures: Figures) -> Listing:
+    listing = Listing(
+        "QUEUE", "APPS", "CONTAINERS", "WAIT P50", "P95", "P99", "AM P95", "OF GUARANTEE", "PREEMPTED", "MISSED"
+    )
+    for group in (*figures.queues, figures.cluster):
+        if group.applications:
+            listing.add_row(*_cells(group, figures))
+    return listing
+
+
+def _cells(group: GroupFigures, figures: Figures) -> tuple[str, ...]:
+    use = figures.cluster_use if group is figures.cluster else figures.use_by_queue.get(group.name)
+    of_guarantee = None if use is None else use.use
+    waits = (group.waits.p50, group.waits.p95, group.waits.p99, group.am_waits.p95)
+    return (
+        group.name,
+        count(group.applications),
+        count(group.containers),
+        *("-" if wait is None else str(wait) for wait in waits),
+        "-" if of_guarantee is None else share(of_guarantee),
+        count(group.lost.containers),
+        count(group.missed),
+    )
+
+
+def _print_longest(figures: Figures, console: Console) -> None:
+    if not figures.longest:
+        return
+    console.print("\nLongest waits", style="bold")
+    for one in figures.longest:
+        what = "its AM" if one.is_am else "a container"
+        why = f": {one.explanation}" if one.explanation else ""
+        line = (
+            f"  {one.wait} from {clock(one.requested_ms)}, {what} of {one.application} ({one.queue}, {one.user}){why}"
+        )
+        print_indented(console, Text("  " + in_line(line.strip())))
+
+
+def _print_lines(title: str, lines: tuple[str, ...], console: Console) -> None:
+    if not lines:
+        return
+    console.print(f"\n{title}", style="bold")
+    for line in lines[:LINES_MAX]:
+        print_indented(console, Text(f"  {in_line(line)}"))
+    if len(lines) > LINES_MAX:
+        console.print(f"  and {len(lines) - LINES_MAX} more")
+
+
+def summary_of(result: WhatIfResult, figures: Figures) -> Mapping[str, object]:
+    """The summary for programs; result.json has each container."""
+    return {
+        "title": result.title,
+        "complete": result.is_complete,
+        "seed": result.seed,
+        "until_ms": result.until_ms,
+        "headline": headline(figures),
+        "findings": findings(figures),
+        "cluster": figures.cluster,
+        "queues": figures.queues,
+        "users": figures.users,
+        "longest_waits": figures.longest,
+        "warnings": result.warnings,
+        "assumptions": result.assumptions,
+        "events": result.events,
+        "wall_s": result.wall_s,
+        "hash": result.trace,
+    }

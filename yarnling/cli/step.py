@@ -1,0 +1,122 @@
+"""`yarnling simulate step`: opens a run in the terminal or in a browser, or prints its steps."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from msgspec import Struct, to_builtins
+from rich.text import Text
+
+from yarn.errors import InvalidArgumentException, YarnException
+from yarnling.cli.arguments import reading_arguments
+from yarnling.cli.output import PIPE_WIDTH, print_json, terminal
+from yarnling.simulation.silent_logs import without_logs
+from yarnling.stepping.changes import Change
+from yarnling.stepping.controls import Controls
+from yarnling.stepping.panes import step_text
+from yarnling.stepping.player import Made
+from yarnling.stepping.session import STEPS_MAX, Session
+from yarnling.stepping.sources import Source, find_source
+
+
+class StepOptions(Struct, frozen=True):
+    """The options as they were given. `changes`: texts like `135: kill n2`."""
+
+    which: str
+    seed: int | None
+    workload: Path | None
+    nodes: Path | None
+    conf: Path | None
+    define: list[str]
+    changes: list[str]
+    at: str
+    web: bool
+    port: int
+    prints: bool
+    as_json: bool
+
+
+def run(options: StepOptions) -> int:
+    """Open the run. Raises YarnException for a source, a change or a position that is not valid."""
+    with without_logs():
+        with reading_arguments():
+            controls = Controls(_source(options), tuple(_changes(options.changes)))
+            try:
+                _go_to(controls, options.at)
+            except YarnException:
+                controls.close()
+                raise
+        try:
+            return _show(controls, options)
+        finally:
+            controls.close()
+
+
+def _show(controls: Controls, options: StepOptions) -> int:
+    if options.prints or options.as_json:
+        _print(controls.session, as_json=options.as_json)
+        return 0
+    if options.web:
+        from yarnling.stepping.web.server import serve
+
+        serve(controls, options.port)
+        return 0
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise YarnException("stepping needs a terminal: use --print for a pipe, or --web for a browser")
+    try:
+        from yarnling.stepping.terminal import StepApp
+    except ModuleNotFoundError as error:
+        raise YarnException(
+            f"the terminal interface needs {error.name}: pip install 'yarnling[tui]' (or use --web)"
+        ) from None
+    StepApp(controls).run()
+    return 0
+
+
+def _source(options: StepOptions) -> Source:
+    if options.workload is None:
+        if options.nodes is not None or options.conf is not None or options.define:
+            raise InvalidArgumentException("--nodes, --conf and --define belong to --workload: name its file, too")
+        return find_source(options.which, options.seed)
+    if options.which:
+        raise InvalidArgumentException(f"give either {options.which} or --workload, not both")
+    if options.nodes is None:
+        raise InvalidArgumentException("--workload needs --nodes: the file with the machines of the cluster")
+    from yarnling.stepping.workload_source import read_workload_source
+
+    return read_workload_source(options.workload, options.nodes, options.conf, options.define, options.seed)
+
+
+def _changes(texts: Iterable[str]) -> Iterator[Made]:
+    """The changes of `--change`, each after a later step than the one before."""
+    last = -1
+    for text in texts:
+        position, colon, change = text.partition(":")
+        if not (colon and position.isascii() and position.isdecimal() and int(position[:9]) <= STEPS_MAX):
+            raise InvalidArgumentException(f"--change {text[:60]!r} is not STEP:CHANGE, as in '135: kill n2'")
+        if int(position) <= last:
+            raise InvalidArgumentException(f"--change {text[:60]!r} must come after step {last}, as those before it")
+        last = int(position)
+        yield Made(last, Change.parse(change))
+
+
+def _go_to(controls: Controls, at: str) -> None:
+    """Go to a step, or with the letter s to a time."""
+    if at:
+        controls.do("time" if at.endswith("s") else "step", at)
+
+
+def _print(session: Session, *, as_json: bool) -> None:
+    """Print all steps up to the position, or up to the end of the run from its start."""
+    if not session.position:
+        session.go_to(STEPS_MAX)
+    steps = session.steps[: session.position]
+    if as_json:
+        print_json([to_builtins(step) for step in steps])
+        return
+    console = terminal()
+    for step in steps:
+        text = step_text(step, PIPE_WIDTH, with_fields=False)
+        console.print(Text.assemble((f"{step.number:>5}  ", "dim"), text), soft_wrap=True)

@@ -1,0 +1,153 @@
+"""`yarnling simulate sweep`: many runs on all cores or a Dask cluster; the exit status is the worst verdict."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as ProgressBar
+from rich.text import Text
+
+from yarn.errors import YarnException
+from yarnling.chaos.verdict import Verdict
+from yarnling.cli.arguments import reading_arguments
+from yarnling.cli.output import Listing, in_line, notices, print_json, terminal
+from yarnling.sweep.result_file import QueueSummary, ResultFile, open_results
+from yarnling.sweep.runs import Run, Sweep
+from yarnling.sweep.spec_file import read_sweep
+from yarnling.whatif.wording import duration
+
+FAILURES_MAX = 20
+"""How many runs that did not pass are listed; the file has all."""
+ROWS_MAX = 60
+"""How many rows of queues are printed; the file and --json have all."""
+EXIT_INTERRUPTED = 130
+
+
+class SweepOptions(Struct, frozen=True):
+    """`scheduler`: the address of a Dask scheduler; "": processes of this machine, `workers` of them (0: all cores)."""
+
+    spec: Path
+    out: Path
+    scheduler: str
+    workers: int
+    as_json: bool
+
+
+def run(options: SweepOptions) -> int:
+    """Run the sweep, or what is left of it, and print a summary of the whole file."""
+    with reading_arguments():
+        sweep = read_sweep(options.spec)
+        _check_installed()
+        with open_results(options.out) as file:
+            file.prepare(sweep)
+    lost, is_interrupted = _run(sweep, options)
+    with open_results(options.out) as file:
+        status = _summarize(file, options, lost)
+        left = len(sweep.runs) - len(file.done() & set(sweep.runs))
+    if is_interrupted:
+        notices().print(f"interrupted: {left} of {len(sweep.runs)} runs are left; the same command continues")
+        return EXIT_INTERRUPTED
+    return status
+
+
+def _run(sweep: Sweep, options: SweepOptions) -> tuple[tuple[tuple[Run, str], ...], bool]:
+    """(runs that were given up and why, whether Ctrl-C ended the sweep)."""
+    from yarnling.sweep.runner import Place, Progress, run_sweep
+
+    lost: tuple[tuple[Run, str], ...] = ()
+    with _progress_bar(len(sweep.runs)) as bar:
+        task = bar.add_task(str(options.spec.name), total=len(sweep.runs))
+
+        def report(progress: Progress) -> None:
+            nonlocal lost
+            lost = progress.lost
+            bar.update(task, completed=progress.done)
+
+        try:
+            run_sweep(sweep, options.out, Place(options.scheduler, options.workers), report)
+        except KeyboardInterrupt:
+            return lost, True
+    return lost, False
+
+
+def _check_installed() -> None:
+    try:
+        import cryptography  # noqa: F401
+        import distributed  # noqa: F401
+    except ImportError as error:
+        raise YarnException(f"a sweep needs {error.name} (pip install 'yarnling[sweep]')") from None
+
+
+@contextmanager
+def _progress_bar(total: int) -> Iterator[ProgressBar]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = notices()
+    with ProgressBar(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        yield bar
+
+
+def _summarize(file: ResultFile, options: SweepOptions, lost: tuple[tuple[Run, str], ...]) -> int:
+    counts = file.verdicts()
+    failures = file.not_passed(FAILURES_MAX)
+    if options.as_json:
+        rows = [{"run": one, "verdict": verdict, "reasons": reasons} for one, verdict, reasons in failures]
+        missing = [{"run": one, "reason": reason} for one, reason in lost]
+        summary = {"verdicts": counts, "queues": file.queues(), "not_passed": rows, "lost": missing}
+        print_json({**summary, "wall_s": round(file.wall_s(), 3)})
+    else:
+        _print(terminal(), counts, failures, lost, file)
+    verdicts = {verdict for count in counts.values() for verdict in count}
+    if str(Verdict.FAIL) in verdicts:
+        return int(Verdict.FAIL)
+    return int(Verdict.CANNOT_TELL) if lost or str(Verdict.CANNOT_TELL) in verdicts else 0
+
+
+def _print(
+    console: Console,
+    counts: Mapping[str, Mapping[str, int]],
+    failures: list[tuple[Run, str, str]],
+    lost: tuple[tuple[Run, str], ...],
+    file: ResultFile,
+) -> None:
+    table = Listing("", "runs", *(str(verdict) for verdict in Verdict))
+    for plan, of in counts.items():
+        table.add_row(plan, str(sum(of.values())), *(str(of.get(str(verdict), 0)) for verdict in Verdict))
+    console.print(table, crop=False)
+    if queues := file.queues():
+        console.print()
+        console.print(_queue_table(queues), crop=False)
+        console.print()
+    for one, verdict, reasons in failures:
+        first = in_line(reasons.splitlines()[0] if reasons else "")
+        console.print(Text(f"{verdict}: {_command(one)}   {first}"), soft_wrap=True)
+    for one, reason in lost[:FAILURES_MAX]:
+        console.print(Text(f"lost: {_command(one)}   {in_line(reason)}"), soft_wrap=True)
+    console.print(f"{sum(sum(of.values()) for of in counts.values())} runs took {file.wall_s():.1f} s in all")
+
+
+def _queue_table(queues: list[QueueSummary]) -> Listing:
+    """The same queue under each configuration in neighbouring rows."""
+    table = Listing(
+        "workload", "load", "queue", "configuration", "runs", "mean p95 wait", "mean preempted", "mean missed deadlines"
+    )
+    for one in queues[:ROWS_MAX]:
+        table.add_row(
+            *(one.workload, f"{one.load_factor:g}", one.queue, one.configuration, str(one.runs)),
+            *("" if one.wait_p95_ms is None else duration(one.wait_p95_ms), f"{one.preempted:.1f}"),
+            f"{one.missed_deadlines:.1f}",
+        )
+    return table
+
+
+def _command(run: Run) -> str:
+    """The command that replays the run of a plan; what is simulated, for a workload."""
+    if not run.plan:
+        return f"{run.workload} under {run.configuration}, load factor {run.load_factor:g}, seed {run.seed}"
+    plan = "--random" if run.plan == "random" else shlex.quote(run.plan)
+    return f"yarnling simulate {plan} --seed {run.seed}"

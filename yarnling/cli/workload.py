@@ -1,0 +1,169 @@
+"""`yarnling workload`: turn a trace into a workload that can be simulated, and show what a workload contains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+from rich.console import Console
+from rich.text import Text
+
+from yarn.errors import YarnException
+from yarnling.cli.arguments import reading_arguments
+from yarnling.cli.output import Listing, notices, print_indented, print_json, shown, terminal
+from yarnling.workload.defaults import Defaults
+from yarnling.workload.documents import read_text
+from yarnling.workload.formats import FORMATS, read_nodes, read_workload
+from yarnling.workload.model import Workload
+from yarnling.workload.rest_scheduler import LACKS, as_xml, read_queues
+from yarnling.workload.scaling import scaled
+from yarnling.workload.statistics import (
+    HOUR_MS,
+    Percentiles,
+    WorkloadFigures,
+    figures_by_user,
+    figures_of_all,
+    lasts_ms,
+)
+from yarnling.workload.workload_file import write_nodes, write_workload
+
+ROWS_MAX = 40
+"""How many queues and users are shown on a terminal, those with the most memory; --json shows all."""
+
+
+class ImportOptions(Struct, frozen=True):
+    """`out`, `nodes_out`: files to write. `nodes`: a file of nodes; None: the input itself has them. `scale`: the load
+    factor.
+    """
+
+    file: Path
+    out: Path
+    nodes_out: Path | None
+    nodes: Path | None
+    format_name: str
+    scale: float
+    defaults: Defaults
+    as_json: bool
+
+
+def list_formats() -> None:
+    """Print the formats that can be read."""
+    table = Listing("format", "file")
+    for name, each in FORMATS.items():
+        table.add_row(name, each.about)
+    terminal().print(table, crop=False)
+
+
+def import_file(options: ImportOptions) -> None:
+    """Read a file in any format and write yarnling's own. Nothing is written if anything is wrong with the input."""
+    with reading_arguments():
+        workload = read_workload(options.file, options.format_name, options.defaults)
+        workload = scaled(workload, options.scale, options.defaults.seed)
+        nodes = read_nodes(options.nodes or options.file) if options.nodes_out else ()
+        _check_writable(options.out, options.nodes_out)
+    write_workload(workload, options.out)
+    if options.nodes_out:
+        write_nodes(nodes, options.nodes_out)
+    if options.as_json:
+        print_json(_plain(workload))
+        return
+    console = terminal()
+    console.print(Text(shown(f"{options.out}: {_heading(workload)}")), soft_wrap=True)
+    if options.nodes_out:
+        console.print(Text(shown(f"{options.nodes_out}: {len(nodes)} nodes")), soft_wrap=True)
+    _print_assumptions(workload, console)
+
+
+def show(file: Path, format_name: str, defaults: Defaults, *, as_json: bool) -> None:
+    """Print what a workload contains, in any format."""
+    with reading_arguments():
+        workload = read_workload(file, format_name, defaults)
+    if as_json:
+        print_json(_plain(workload))
+        return
+    console = terminal()
+    console.print(_heading(workload), soft_wrap=True)
+    console.print()
+    rows = sorted(figures_by_user(workload), key=lambda row: -row.memory_gb_hours)
+    console.print(_table(rows[:ROWS_MAX]), crop=False)
+    if len(rows) > ROWS_MAX:
+        notices().print(f"{len(rows) - ROWS_MAX} more queues and users with less memory: --json shows all")
+    _print_assumptions(workload, console)
+
+
+def write_queues(file: Path, out: Path) -> None:
+    """Write the capacity-scheduler.xml that an answer to GET /ws/v1/cluster/scheduler describes."""
+    with reading_arguments():
+        properties = read_queues(read_text(file), str(file))
+        _check_writable(out)
+    out.write_text(as_xml(properties), encoding="utf-8")
+    console = terminal()
+    queues = sum(key.endswith(".capacity") and ".accessible-node-labels." not in key for key in properties)
+    console.print(Text(shown(f"{out}: {queues} queues")), soft_wrap=True)
+    for sentence in LACKS:
+        print_indented(console, Text(f"  {sentence}"))
+
+
+def _check_writable(*paths: Path | None) -> None:
+    for path in paths:
+        if path is not None and not path.parent.is_dir():
+            raise YarnException(f"{path}: there is no directory {path.parent} (create it, or name another file)")
+        if path is not None and path.is_dir():
+            raise YarnException(f"{path}: this is a directory (name a file)")
+
+
+def _plain(workload: Workload) -> dict[str, object]:
+    return {
+        "lasts_ms": lasts_ms(workload),
+        "total": figures_of_all(workload),
+        "users": figures_by_user(workload),
+        "assumptions": workload.assumptions,
+    }
+
+
+def _heading(workload: Workload) -> str:
+    total, hours = figures_of_all(workload), lasts_ms(workload) / HOUR_MS
+    return (
+        f"{total.applications:,} applications in {hours:.1f} hours, {total.containers:,} containers, "
+        f"{total.memory_gb_hours:,.1f} GB-hours, {total.vcore_hours:,.1f} vcore-hours"
+    )
+
+
+def _table(rows: list[WorkloadFigures]) -> Listing:
+    table = Listing(
+        "queue", "user", "applications", "containers", "in each", "MB", "vcores", "duration p50 p95 max", "GB-hours"
+    )
+    for row in rows:
+        durations = row.duration_ms
+        table.add_row(
+            row.queue,
+            row.user,
+            f"{row.applications:,}",
+            f"{row.containers:,}",
+            _range(row.containers_each),
+            _range(row.memory_mb),
+            _range(row.vcores),
+            " ".join(_time(value) for value in (durations.p50, durations.p95, durations.most)),
+            f"{row.memory_gb_hours:,.1f}",
+        )
+    return table
+
+
+def _range(of: Percentiles) -> str:
+    """The median and the largest value, or the only one."""
+    return f"{of.p50:,}" if of.p50 == of.most else f"{of.p50:,} to {of.most:,}"
+
+
+def _time(ms: int) -> str:
+    for unit, name in ((3_600_000, "h"), (60_000, "m"), (1000, "s")):
+        if ms >= unit:
+            return f"{ms / unit:.3g}{name}"
+    return f"{ms}ms"
+
+
+def _print_assumptions(workload: Workload, console: Console) -> None:
+    if workload.assumptions:
+        console.print()
+        console.print("Assumed, because the file does not say it:")
+        for sentence in workload.assumptions:
+            print_indented(console, Text(shown(f"  {sentence}")))

@@ -1,0 +1,1 @@
+"""Lessons: scenes that run the real cores in virtual time and print their story, and quizzes over their states."""

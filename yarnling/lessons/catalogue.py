@@ -1,0 +1,38 @@
+"""All lessons, by their numbers."""
+
+from __future__ import annotations
+
+from yarn.errors import InvalidArgumentException
+from yarnling.lessons.chapters import (
+    allocate,
+    failure,
+    heartbeat,
+    locality,
+    preemption,
+    register,
+    reservation,
+    submit,
+    users,
+)
+from yarnling.lessons.lesson import Lesson
+
+LESSONS: tuple[Lesson, ...] = (
+    register.LESSON,
+    heartbeat.LESSON,
+    submit.LESSON,
+    allocate.LESSON,
+    locality.LESSON,
+    users.LESSON,
+    reservation.LESSON,
+    preemption.LESSON,
+    failure.LESSON,
+)
+
+
+def find_lesson(which: str) -> Lesson:
+    """The lesson of that number or name. Raises InvalidArgumentException if there is none."""
+    for lesson in LESSONS:
+        if which in {str(lesson.number), lesson.name}:
+            return lesson
+    known = ", ".join(f"{lesson.number} ({lesson.name})" for lesson in LESSONS)
+    raise InvalidArgumentException(f"there is no lesson {which!r}: choose one of {known}")

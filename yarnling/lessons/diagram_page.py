@@ -1,0 +1,78 @@
+"""A lesson as one HTML page: its text, its space-time diagram with every field of every message, and its question."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from msgspec.structs import replace
+
+from yarnling.chaos.history import History
+from yarnling.lessons.drawing import drawn
+from yarnling.lessons.lesson import Lesson
+from yarnling.lessons.page import command, predict_line
+from yarnling.lessons.steps import Story
+from yarnling.simulation.engine import START_MS
+from yarnling.simulation.trace_file import RunTrace
+from yarnling.timeline.model import Lifeline, Role, Timeline
+from yarnling.timeline.page import Section, html_of
+from yarnling.timeline.trace_reader import read_trace
+
+_SUBMISSION = "submitApplication"
+_ATTEMPT = re.compile(r"container(?:_e\d+)?_\d+_\d+_(\d+)_\d+")
+
+
+def diagram_page(lesson: Lesson, value: int) -> str:
+    """Run the lesson, and draw it. The times of the diagram are those of the words."""
+    lines: list[str] = []
+    trace = RunTrace(lines.append, f"{lesson.number}. {lesson.title}")
+    story = lesson.play(value, trace)
+    trace.end(History())
+    timeline = read_trace(map(json.loads, lines))
+    names = _names(timeline)
+    lifelines = tuple(replace(one, title=_title(one, names)) for one in timeline.lifelines)
+    timeline = replace(timeline, lifelines=lifelines, from_ms=START_MS)
+    return html_of(timeline, _sections(lesson, value, story, names))
+
+
+def _names(timeline: Timeline) -> dict[str, str]:
+    """{id of an application: its name}."""
+    submissions = [one.request for one in timeline.messages if one.rpc == _SUBMISSION and isinstance(one.request, dict)]
+    return {str(one["application_id"]): str(one["name"]) for one in submissions}
+
+
+def _title(line: Lifeline, names: dict[str, str]) -> str:
+    """What the lesson's text calls a participant."""
+    match line.role:
+        case Role.NM:
+            return line.title.lower().replace("nm-", "NM n")
+        case Role.AM:
+            application = next((name for id_, name in names.items() if id_.partition("_")[2] in line.name), "")
+            attempt = _ATTEMPT.fullmatch(line.name)
+            later = f", attempt {int(attempt[1])}" if attempt and int(attempt[1]) > 1 else ""
+            return f"AM {application}{later}" if application else line.title
+        case _:
+            return line.title
+
+
+def _sections(lesson: Lesson, value: int, story: Story, names: dict[str, str]) -> list[Section]:
+    question, option = story.question, lesson.option
+    change = f"--{option.name} {value}: {option.meaning}. {predict_line(lesson, value)}"
+    return [
+        Section("What it is about", (*lesson.idea, *_key(names)), rows=tuple(lesson.terms.items()), is_open=True),
+        Section("What happens, in words", (), plain="\n".join(line.text for line in drawn(story)).strip("\n")),
+        Section("Question", (question.text, change), is_open=True),
+        Section(
+            "Answer", (question.answer, *question.why, f"The same in a terminal: {command(lesson, value)} --answer")
+        ),
+    ]
+
+
+def _key(names: dict[str, str]) -> tuple[str, ...]:
+    """How the diagram names applications and containers."""
+    if not names:
+        return ()
+    known = ", ".join(f"app {id_.rpartition('_')[2]} is {name}" for id_, name in names.items())
+    id_, name = next(iter(names.items()))
+    container = f"c{id_.rpartition('_')[2]}_000002"
+    return (f"In the diagram, {known}; {container} is what the words call {name}-c2.",)

@@ -1,0 +1,148 @@
+"""Draws a story as text: a sequence diagram with a lifeline for each participant, and what was said between.
+
+ time   client     RM      NM n1
+2.308             │◄───────┤  nodeHeartbeat: response id 2
+2.308             │        │  * node n1: NEW -> RUNNING
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+from msgspec import Struct
+from rich.text import Text as Styled
+
+from yarnling.lessons.lesson import Lesson
+from yarnling.lessons.steps import Change, Decision, Message, Part, Rows, Skipped, Step, Story, Text
+
+WIDTH = 110
+WORDS_MIN = 30
+"""The columns that the words beside the lifelines have at least."""
+_TIME = 8
+_GAP = 2
+_INDENT = 2
+
+
+class Line(Struct, frozen=True):
+    """A line of output; `style` as in rich."""
+
+    text: str
+    style: str = ""
+
+
+def drawn(story: Story, width: int = WIDTH) -> list[Line]:
+    """The lines of a story, without its question, at most so wide (or a little wider, if there are many lifelines)."""
+    drawing = _Drawing(story.participants, width)
+    lines: list[Line] = []
+    is_diagram = False
+    for part in story.parts:
+        is_step = not isinstance(part, Text | Rows)
+        if not is_step or not is_diagram:
+            lines.append(Line(""))
+        if is_step and not is_diagram:
+            lines.append(drawing.head)
+        lines += drawing.lines(part)
+        is_diagram = is_step
+    return lines
+
+
+def introduction(lesson: Lesson, width: int = WIDTH) -> list[Line]:
+    """What a lesson is about, and its terms, before its story."""
+    lines: list[Line] = []
+    for paragraph in lesson.idea:
+        lines += [Line(""), *(Line(line) for line in wrapped(paragraph, width))]
+    lines.append(Line(""))
+    for term, meaning in lesson.terms.items():
+        first, *rest = wrapped(f"{term}: {meaning}", width - _INDENT)
+        lines += [Line(f"{'-':<{_INDENT}}{first}"), *(Line(f"{'':{_INDENT}}{line}") for line in rest)]
+    return lines
+
+
+def lines_of(part: Text | Rows, width: int = WIDTH) -> list[Line]:
+    """The lines of a paragraph or a table."""
+    return [Line(line) for line in wrapped(part.text, width)] if isinstance(part, Text) else _table(part)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width) or [""]
+
+
+def styled(line: Line) -> Styled:
+    return Styled(line.text, line.style)
+
+
+class _Drawing:
+    def __init__(self, participants: tuple[str, ...], room: int) -> None:
+        self._participants = participants
+        self._room = room
+        width = max(len(name) for name in participants) + _GAP
+        self._width = max(width, 9)
+        self._centers = [_TIME + _GAP + index * self._width + self._width // 2 for index in range(len(participants))]
+        self._right = self._centers[-1] + self._width // 2 + _GAP
+
+    @property
+    def head(self) -> Line:
+        row = [" "] * self._right
+        for name, center in zip(self._participants, self._centers, strict=True):
+            start = center - len(name) // 2
+            row[start : start + len(name)] = name
+        return Line(("".join(row)).rstrip(), "bold")
+
+    def lines(self, part: Part) -> list[Line]:
+        match part:
+            case Text() | Rows():
+                return lines_of(part, self._room)
+            case Skipped(count):
+                plural = "heartbeat" if count == 1 else "heartbeats"
+                return self._row(part, f"({count} {plural} without news)", "dim")
+            case Message():
+                words = f"{'reply to ' if part.is_reply else ''}{part.rpc}" + (f": {part.text}" if part.text else "")
+                return self._row(part, words, "" if part.is_reply else "cyan")
+            case Change():
+                return self._row(part, f"* {part.subject}: {part.before} -> {part.after}", "green")
+            case Decision():
+                return self._row(part, f"* {part.text}", "yellow")
+
+    def _row(self, step: Step, words: str, style: str) -> list[Line]:
+        time = "" if isinstance(step, Skipped) else f"{step.at_ms / 1000:.3f}"
+        lanes = self._lanes(step)
+        room = max(WORDS_MIN, self._room - self._right)
+        first, *rest = textwrap.wrap(words, room) or [""]
+        plain = self._lanes(None)
+        return [
+            Line(f"{time:>{_TIME}}{lanes}{first}".rstrip(), style),
+            *(Line(f"{'':>{_TIME}}{plain}  {line}".rstrip(), style) for line in rest),
+        ]
+
+    def _lanes(self, step: Step | None) -> str:
+        row = [" "] * (self._right - _TIME)
+        centers = {name: center - _TIME for name, center in zip(self._participants, self._centers, strict=True)}
+        for center in centers.values():
+            row[center] = "│"
+        match step:
+            case Message(source=source, target=target) if source in centers and target in centers:
+                _arrow(row, centers[source], centers[target])
+            case Change(place=place) | Decision(place=place) if place in centers:
+                row[centers[place]] = "*"
+            case Skipped():
+                for center in centers.values():
+                    row[center] = "┊"
+            case _:
+                pass
+        return "".join(row)
+
+
+def _arrow(row: list[str], source: int, target: int) -> None:
+    low, high = min(source, target), max(source, target)
+    for column in range(low + 1, high):
+        row[column] = "─"
+    row[source] = "├" if source < target else "┤"
+    row[target] = "│"
+    row[target + (-1 if source < target else 1)] = ">" if source < target else "<"
+
+
+def _table(rows: Rows) -> list[Line]:
+    widths = [max(len(cell) for cell in column) for column in zip(rows.columns, *rows.rows, strict=True)]
+    lines = [rows.columns, *rows.rows]
+    texts = ["  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+    return [Line(texts[0].rstrip(), "bold"), *(Line(text.rstrip()) for text in texts[1:])]

@@ -1,0 +1,140 @@
+"""A lesson: its idea, the number that the reader changes, and the play that is run; and the narrator of its story."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Protocol
+
+from msgspec import Struct
+
+from yarn.errors import InvalidArgumentException
+from yarnling.lessons.record import KINDS
+from yarnling.lessons.stage import Stage
+from yarnling.lessons.steps import Change, Decision, Message, Part, Question, Rows, Skipped, Step, Story, Text
+from yarnling.simulation.trace_file import RunTrace
+
+
+class Number(Struct, frozen=True):
+    """The number of a lesson that the reader changes: an option of its command. `values`: some to try."""
+
+    name: str
+    default: int
+    minimum: int
+    maximum: int
+    meaning: str
+    values: tuple[int, ...]
+
+    def checked(self, text: str) -> int:
+        """The number in `text`. Raises InvalidArgumentException if it is not one, or out of its bounds."""
+        bounds = f"a whole number from {self.minimum} to {self.maximum}"
+        try:
+            value = int(text)
+        except ValueError:
+            raise InvalidArgumentException(f"--{self.name} {text!r} is not {bounds}") from None
+        if not self.minimum <= value <= self.maximum:
+            raise InvalidArgumentException(f"--{self.name} {value} is out of bounds: give {bounds}")
+        return value
+
+
+class Play(Protocol):
+    """Runs a lesson with this number. `trace`: gets the whole run."""
+
+    def __call__(self, number: int, /, trace: RunTrace | None = None) -> Story: ...
+
+
+class Lesson(Struct, frozen=True):
+    """`idea`: what it is about, in paragraphs. `terms`: {Hadoop's term: what it means}.
+
+    `set_up`: the cluster with all that will be done to it, before its start. `play`: runs it, and tells the story.
+    `read_more`: where the rules are in Hadoop, and in this project.
+    """
+
+    number: int
+    name: str
+    title: str
+    idea: tuple[str, ...]
+    terms: dict[str, str]
+    option: Number
+    set_up: Callable[[int], Stage]
+    play: Play
+    read_more: tuple[str, ...]
+
+
+class Narrator:
+    """Collects the story of a stage: call `say` and `show` between its runs."""
+
+    def __init__(self, stage: Stage, participants: tuple[str, ...]) -> None:
+        self._stage = stage
+        self._participants = participants
+        self._parts: list[Part] = []
+        self._shown = 0
+
+    def say(self, text: str) -> None:
+        self._parts.append(Text(text))
+
+    def table(self, columns: tuple[str, ...], *rows: tuple[object, ...]) -> None:
+        self._parts.append(Rows(columns, tuple(tuple(str(cell) for cell in row) for row in rows)))
+
+    def show(
+        self,
+        *,
+        kinds: Collection[str] = KINDS,
+        hidden: Collection[str] = (),
+        every: bool = False,
+    ) -> None:
+        """Show what has happened since the last time. `kinds`: of the state changes. `hidden`: RPCs to leave out.
+
+        Without `every`, heartbeats without news are only counted.
+        """
+        recorded = self._stage.record.recorded
+        steps, self._shown = recorded[self._shown :], len(recorded)
+        skipped = 0
+        for step, is_skipped in _marked([step for step in steps if self._is_wanted(step, kinds, hidden)], every=every):
+            if is_skipped:
+                skipped += isinstance(step, Message) and not step.is_reply
+                continue
+            if skipped:
+                self._parts.append(Skipped(skipped))
+                skipped = 0
+            self._parts.append(step)
+        if skipped:
+            self._parts.append(Skipped(skipped))
+
+    def skip(self) -> None:
+        """Leave out what has happened since the last time."""
+        self._shown = len(self._stage.record.recorded)
+
+    def _is_wanted(self, step: Step, kinds: Collection[str], hidden: Collection[str]) -> bool:
+        """Messages from or to somebody who has no lifeline are not shown."""
+        match step:
+            case Change(kind=kind):
+                return kind in kinds
+            case Message(source=source, target=target, rpc=rpc):
+                return rpc not in hidden and source in self._participants and target in self._participants
+            case _:
+                return True
+
+    def story(self, question: Question, measured: dict[str, int | str]) -> Story:
+        return Story(self._participants, tuple(self._parts), question, measured)
+
+
+def _marked(steps: list[Step], *, every: bool) -> list[tuple[Step, bool]]:
+    """Each step, and whether it is left out: a quiet request whose reply is quiet too and led to nothing."""
+    marked: list[tuple[Step, bool]] = []
+    for index, step in enumerate(steps):
+        is_skipped = False
+        if not every and isinstance(step, Message) and step.is_quiet:
+            is_skipped = _is_alone(steps, index - 1 if step.is_reply else index)
+        marked.append((step, is_skipped))
+    return marked
+
+
+def _is_alone(steps: list[Step], index: int) -> bool:
+    """True if the request at that place and its reply are quiet, and nothing else follows at that time."""
+    if not 0 <= index < len(steps) - 1:
+        return True
+    request, reply = steps[index], steps[index + 1]
+    if not (isinstance(request, Message) and isinstance(reply, Message) and request.is_quiet and reply.is_quiet):
+        return False
+    after = steps[index + 2] if index + 2 < len(steps) else None
+    return not isinstance(after, Change | Decision) or after.at_ms != request.at_ms

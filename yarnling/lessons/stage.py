@@ -1,0 +1,278 @@
+"""The stage of a lesson: a small simulated cluster, to which a lesson submits applications and does harm.
+
+    stage = Stage(nodes=2, settings={...})
+    ann = stage.submit(2.0, "ann", (Wanted(4, Resource(1024, 1)),))
+    stage.run(10)
+
+Time is in seconds since the start. Nothing is drawn: the same lesson is always the same run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from nm.core.emulation import EmulationTable, Match, Rule
+from nm.core.emulation import Stage as EmulationStage
+from rm.core.events import Event, GetNewApplication, SubmitApplication
+from rm.core.reports.explanations import explanation
+from rm.core.resource_manager import ResourceManagerCore
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.rm_container import RMContainer, RMContainerState
+from wire.protocols.client import ApplicationClientProtocol
+from wire.rpc import Rpc
+from yarn.applications import ApplicationSubmissionContext
+from yarn.containers import ContainerLaunchContext
+from yarn.ids import ApplicationId
+from yarn.protocols.client import GetNewApplicationResponse
+from yarn.resource import Resource
+from yarnling.chaos.history import History
+from yarnling.chaos.plan import WorkPlan
+from yarnling.cluster.configuration import composed, node_sizes
+from yarnling.lessons.application import FOREVER, LENGTHS_S, LessonWork, Wanted
+from yarnling.lessons.names import CLIENT, RM, Names, am, host, nm, node
+from yarnling.lessons.record import Record
+from yarnling.lessons.steps import Decision
+from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
+from yarnling.simulation.conditions import STEADY
+from yarnling.simulation.engine import START_MS, Engine, Rank
+from yarnling.simulation.process import run
+from yarnling.simulation.trace_file import RunTrace
+from yarnling.simulation.workload import AM_RULE, Spool
+from yarnling.timeline.faults import RM_LIFELINE, node_lifeline
+from yarnling.timeline.model import Fault
+
+SETTINGS = {
+    "yarn.scheduler.minimum-allocation-mb": "1024",
+    "yarn.scheduler.capacity.maximum-am-resource-percent": "1",
+}
+SEED = 1
+AM_SIZE = Resource(1024, 1)
+NODE = Resource(8192, 8)
+SCHEDULER = "yarn.scheduler.capacity."
+NODE_PREFIX = nm("n")
+LENGTH_RULES = (
+    Rule(FOREVER, Match(command=f"^{FOREVER}$"), (EmulationStage(None),)),
+    *(Rule(f"s{each}", Match(command=f"^s{each}$"), (EmulationStage(1000 * each),)) for each in LENGTHS_S),
+)
+"""What the containers of a lesson's applications do."""
+_HOST = re.compile(r"\bn\d{5}\b")
+
+
+class Stage:
+    """A cluster of `nodes` equal machines, or of machines with these `sizes`. `settings` are added to SETTINGS.
+
+    `trace`: gets the whole run, in addition to what is recorded for the story.
+    """
+
+    def __init__(
+        self,
+        *,
+        nodes: int = 2,
+        resource: Resource = NODE,
+        racks: int = 1,
+        settings: Mapping[str, str] | None = None,
+        sizes: Sequence[Resource] = (),
+        encode: bool = True,
+        trace: RunTrace | None = None,
+    ) -> None:
+        self.engine = Engine(SEED)
+        self.names = Names()
+        self.record = Record(self.names, None if trace is None else trace.line)
+        self._trace = trace
+        self.applications: dict[str, ApplicationId] = {}
+        conf = composed(None, {**SETTINGS, **(settings or {})}, node_sizes(resource.memory_mb, resource.vcores))
+        machines = ClusterShape(len(sizes) or nodes, racks, resource).machines()
+        if sizes:
+            machines = tuple(replace(each, resource=size) for each, size in zip(machines, sizes, strict=True))
+        self.cluster = SimulatedCluster(
+            self.engine,
+            conf,
+            machines,
+            _table(),
+            History(),
+            directory=Path(),
+            conditions=STEADY,
+            encode=encode,
+            trace=self.record,
+        )
+        self.record.nodes = self.scheduler_nodes
+        if trace is not None:
+            trace.observe(self.cluster, self.record)
+        self.cluster.start()
+
+    # What happens
+
+    def at(self, seconds: float, action: Callable[[], None]) -> None:
+        self.engine.at(START_MS + round(1000 * seconds), Rank.CLIENT, 0, action)
+
+    def submit(
+        self,
+        seconds: float,
+        name: str,
+        wanted: tuple[Wanted, ...],
+        *,
+        user: str = "",
+        queue: str = "default",
+        am_size: Resource = AM_SIZE,
+        attempts: int = 0,
+    ) -> None:
+        """Submit an application of that name, by the user of the same name if no other is given."""
+        context = ApplicationSubmissionContext(
+            ApplicationId(0, 0),
+            ContainerLaunchContext((AM_RULE,)),
+            am_size,
+            name=name,
+            queue=queue,
+            max_app_attempts=attempts,
+        )
+        self.at(seconds, partial(self._submit, context, user or name, wanted))
+
+    def happening(self, seconds: float, place: str, text: str, action: Callable[[], None]) -> None:
+        """Do something to the cluster, and record it under this text."""
+
+        def happen() -> None:
+            self.record.happened(Decision(self.now_ms, place, text))
+            if self._trace is not None:
+                self._trace.fault(Fault(text, self.engine.now_ms, self.engine.now_ms, _lifelines(place)))
+            action()
+
+        self.at(seconds, happen)
+
+    def run(self, until_s: float) -> None:
+        self.engine.run(START_MS + round(1000 * until_s))
+
+    def run_until(self, is_over: Callable[[], bool], limit_s: float) -> bool:
+        """Run until then; False if it has not come by `limit_s`."""
+        self.engine.advance(START_MS + round(1000 * limit_s), is_over)
+        return is_over()
+
+    @property
+    def now_ms(self) -> int:
+        return self.engine.now_ms - START_MS
+
+    # The state of the ResourceManager
+
+    @property
+    def core(self) -> ResourceManagerCore:
+        return self.cluster.rm.core
+
+    def scheduler_nodes(self) -> Collection[SchedulerNode]:
+        return self.core.context.scheduler.nodes.values()
+
+    def scheduler_node(self, number: int) -> SchedulerNode:
+        """Node `number`, from 1."""
+        found = [each for each in self.core.context.scheduler.nodes.values() if node(each.node_id) == f"n{number}"]
+        return found[0]
+
+    def attempt(self, name: str) -> FiCaSchedulerApp:
+        """What the scheduler knows of an application that runs."""
+        attempt = self.core.context.scheduler.attempt_of(self.applications[name])
+        assert attempt is not None, f"{name} does not run"
+        return attempt
+
+    def leaf(self, name: str) -> LeafQueue:
+        queue = self.core.context.scheduler.queue(name)
+        assert isinstance(queue, LeafQueue), name
+        return queue
+
+    def containers(self, name: str) -> list[RMContainer]:
+        """The containers that an application holds, without its AM and without reservations."""
+        return [
+            each
+            for each in self.attempt(name).live_containers.values()
+            if not each.is_am and each.state is not RMContainerState.RESERVED
+        ]
+
+    def verdict(self, name: str) -> str:
+        """Why an application waits: the sentence of `yarnling explain`, "" if nothing waits."""
+        found = explanation(self.core.context, self.applications[name], self.engine.now_ms)
+        return _HOST.sub(lambda match: host(match[0]), found.verdicts[0].sentence) if found.verdicts else ""
+
+    # Submission
+
+    def _submit(self, context: ApplicationSubmissionContext, user: str, wanted: tuple[Wanted, ...]) -> None:
+        def named(application_id: ApplicationId) -> None:
+            self.applications[context.name] = application_id
+            self.names.applications[application_id] = context.name
+
+        submit_now(self.cluster, context, user, wanted, named)
+
+
+def submit_now(
+    cluster: SimulatedCluster,
+    context: ApplicationSubmissionContext,
+    user: str,
+    wanted: tuple[Wanted, ...],
+    named: Callable[[ApplicationId], None],
+) -> None:
+    """Submit an application to a ResourceManager that runs; `named` is called with its id before it is submitted.
+
+    The cluster's table of emulated containers needs LENGTH_RULES.
+    """
+
+    def got(response: object) -> None:
+        assert isinstance(response, GetNewApplicationResponse)
+        application_id = response.application_id
+        named(application_id)
+        cluster.works[application_id] = LessonWork(0, WorkPlan(), Spool(), wanted=wanted)
+        submitted = _with_id(context, application_id)
+        _call(
+            cluster,
+            ApplicationClientProtocol.submit_application,
+            submitted,
+            lambda call: SubmitApplication(call, user, submitted),
+            lambda _: None,
+        )
+
+    _call(cluster, ApplicationClientProtocol.get_new_application, None, GetNewApplication, got)
+
+
+def _call(
+    cluster: SimulatedCluster,
+    rpc: Rpc[Any, Any],
+    request: object,
+    event: Callable[[int], Event],
+    got: Callable[[object], None],
+) -> None:
+    """A client's call, which takes no time. Observers of calls learn of it."""
+    observer, rm = cluster.network.observer, cluster.rm
+    number = observer.called(CLIENT, "clients", rpc, request)
+    observer.sent(number, rm.name)
+    observer.arrived(number)
+
+    def answered(reply: object) -> None:
+        observer.replied(number)
+        observer.over(number, reply)
+        got(reply)
+
+    run(rm.ask(event), answered)
+
+
+def participants(stage: Stage, *applications: str, client: bool = False) -> tuple[str, ...]:
+    """The lifelines of a diagram, from left to right."""
+    nodes = tuple(f"NM n{machine.number}" for machine in stage.cluster.machines)
+    return (*((CLIENT,) if client else ()), "RM", *nodes, *(am(name) for name in applications))
+
+
+def _lifelines(place: str) -> tuple[str, ...]:
+    """The lifelines in a timeline of a participant of the story; none for an AM, which has one for each attempt."""
+    if place.startswith(NODE_PREFIX):
+        return (node_lifeline(int(place.removeprefix(NODE_PREFIX))),)
+    return (RM_LIFELINE,) if place == RM else ()
+
+
+def _with_id(context: ApplicationSubmissionContext, application_id: ApplicationId) -> ApplicationSubmissionContext:
+    return replace(context, application_id=application_id)
+
+
+def _table() -> EmulationTable:
+    """What containers do: AMs and those that last forever run until they end themselves or are stopped."""
+    return EmulationTable((Rule(AM_RULE, Match(is_master=True), (EmulationStage(None),)), *LENGTH_RULES), SEED)

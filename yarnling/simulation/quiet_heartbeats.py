@@ -1,0 +1,295 @@
+"""Leaves out the heartbeats of NodeManagers that would change nothing, without changing anything else.
+
+A NodeManager whose heartbeats repeat one another, and are answered with nothing, stops sending them. Its heartbeats
+stay planned, as numbers: when the next one is due, and so when each following one is. There are three degrees:
+
+- nothing happens as long as neither the node nor the ResourceManager has anything new (rm.core.quiet_nodes);
+- the ResourceManager may have something for the node: its next heartbeat arrives there, at its time, but the
+  NodeManager does nothing for it. If the reply contains nothing, it goes on like this;
+- something happens on the node, or the reply contains an order: the NodeManager becomes what it would be had it sent
+  all its heartbeats, one of which may be on its way just then.
+
+So every heartbeat that matters arrives at the same time, in the same order, as if none had been left out. That needs a
+network whose delays are known (`Conditions.is_steady`) and without faults on the node's link; otherwise nodes send all
+their heartbeats.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from functools import partial
+
+from msgspec.structs import replace
+
+from wire.caller import caller_metadata
+from wire.protocols.tracker import ResourceTracker
+from yarn.configuration import Configuration
+from yarn.errors import InternalError
+from yarn.ids import NodeId
+from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
+from yarn.resource import INT32_MAX
+from yarn.settings.resourcemanager import AM_HEARTBEAT_INTERVAL, NM_HEARTBEAT_INTERVAL
+from yarnling.simulation.engine import Engine, Rank
+from yarnling.simulation.network import Link, Network, UnderWay
+from yarnling.simulation.node_manager import NodeManagerProcess
+from yarnling.simulation.quiet_am_heartbeats import QuietAMHeartbeats
+from yarnling.simulation.resource_manager import ResourceManagerProcess
+from yarnling.simulation.server import Message
+
+Turn = tuple[int, int]
+"""When in a period the heartbeats of a node are due, and the number of the node: their order."""
+
+
+class QuietNode:
+    """A node whose heartbeats are left out. `request` is the first of them, `due_ms` the time of the next one.
+
+    `count`: those until now, all of which were answered with nothing. `is_called`: the next one arrives. `turn`: its
+    place among the heartbeats of a period, which never changes, because all nodes have the same period.
+    """
+
+    __slots__ = ("calls", "count", "due_ms", "is_called", "nm", "request", "turn")
+
+    def __init__(self, nm: NodeManagerProcess, request: NodeHeartbeatRequest, due_ms: int, period_ms: int) -> None:
+        self.turn = (due_ms % period_ms, nm.number)
+        self.nm = nm
+        self.request = request
+        self.due_ms = due_ms
+        self.count = 0
+        self.is_called = False
+        self.calls = 0
+
+    def next_request(self) -> NodeHeartbeatRequest:
+        return replace(self.request, response_id=(self.request.response_id + self.count) & INT32_MAX)
+
+
+class QuietHeartbeats:
+    """All heartbeats of one cluster that are left out. `left_out` counts them."""
+
+    def __init__(
+        self, engine: Engine, network: Network, rm: ResourceManagerProcess, *, interval_ms: int, am_interval_ms: int
+    ) -> None:
+        self.left_out = 0
+        self._engine = engine
+        self._network = network
+        self._rm = rm
+        self._interval_ms = interval_ms
+        self._delay_ms = network.conditions.delay_ms
+        self._period_ms = interval_ms + 2 * self._delay_ms
+        self._nodes: dict[NodeId, QuietNode] = {}
+        self._round_ms = -1
+        self._by_turn: dict[Turn, QuietNode] = {}
+        self._turns: list[Turn] = []
+        self._turns_planned = 0
+        self._is_turn_planned = False
+        self.of_masters = QuietAMHeartbeats(engine, network, rm, am_interval_ms, self.look)
+        rm.quiet_heartbeats = self
+        network.before_fault = self._before_fault
+
+    # What the daemons call
+
+    def leave_out(self, nm: NodeManagerProcess) -> None:
+        """The core's heartbeats are quiet, and the last one has just been answered: leave out the next ones."""
+        rm = self._rm
+        if not rm.is_up or rm.is_paused or not self._network.link(nm.tracker_link).is_clear:
+            return
+        due_ms = self._engine.now_ms + self._interval_ms
+        quiet = QuietNode(nm, nm.pause_heartbeats(), due_ms, self._period_ms)
+        self._nodes[nm.node_id] = quiet
+        rm.core.quiet_nodes.suspend(nm.node_id)
+        self._watch(quiet)
+
+    def resume(self, nm: NodeManagerProcess) -> None:
+        """The NodeManager sends its heartbeats again; nothing is done if it does so already."""
+        quiet = self._nodes.get(nm.node_id)
+        if quiet is None or quiet.nm is not nm:
+            return
+        self._catch_up(quiet)
+        answered_ms = quiet.due_ms - self._interval_ms
+        if quiet.count and not self._is_over(answered_ms, Rank.HEARTBEAT, quiet):
+            node = self._rm.core.context.node(nm.node_id)
+            assert node is not None, "the ResourceManager has answered it"
+            reply = Message(ResourceTracker.node_heartbeat, node.last_response)
+            quiet.count -= 1
+            quiet.due_ms -= self._period_ms
+            self._send_again(quiet, UnderWay(answered_ms - self._delay_ms, reply), answered_ms - self._delay_ms)
+        elif self._is_over(quiet.due_ms, Rank.TIMER, quiet):
+            self._send_again(quiet, UnderWay(quiet.due_ms), answered_ms - self._delay_ms)
+        else:
+            self._send_again(quiet, None, answered_ms - self._delay_ms)
+        if quiet.is_called:
+            self._call_for_round()
+
+    def resume_all(self) -> None:
+        """All NodeManagers and AMs send their heartbeats again."""
+        self.of_masters.resume_all()
+        for quiet in list(self._nodes.values()):
+            self.resume(quiet.nm)
+
+    def look(self) -> None:
+        """The ResourceManager has taken a step: call those nodes for which it may have something now."""
+        for node_id in self._rm.core.quiet_nodes.due():
+            self._call(self._nodes[node_id])
+        self._look_at_idle()
+        round_ms = self._rm.core.scheduler.round_due_ms
+        if round_ms != self._round_ms:
+            self._round_ms = round_ms
+            if round_ms < 1 << 60:
+                self._engine.at(max(round_ms, self._engine.now_ms), Rank.FAULT, 0, self._call_for_round)
+
+    def _before_fault(self, link: Link) -> None:
+        self.of_masters.before_fault(link)
+        for quiet in list(self._nodes.values()):
+            if quiet.nm.tracker_link == link.name:
+                self.resume(quiet.nm)
+
+    # One node
+
+    def _is_over(self, time_ms: int, rank: Rank, quiet: QuietNode) -> bool:
+        return self._engine.is_over(time_ms, rank, quiet.nm.number)
+
+    def _catch_up(self, quiet: QuietNode) -> None:
+        """Count the heartbeats that would have arrived before now."""
+        first_ms, now_ms = quiet.due_ms + self._delay_ms, self._engine.now_ms
+        if not self._is_over(first_ms, Rank.HEARTBEAT, quiet):
+            return
+        later, since_ms = divmod(now_ms - first_ms, self._period_ms)
+        count = later + (1 if since_ms or self._is_over(now_ms, Rank.HEARTBEAT, quiet) else 0)
+        quiet.count += count
+        quiet.due_ms += count * self._period_ms
+        self.left_out += count
+        self._rm.core.quiet_nodes.skip(quiet.nm.node_id, count)
+
+    def _watch(self, quiet: QuietNode) -> None:
+        if not self._is_at_rest(quiet):
+            self._call(quiet)
+
+    def _is_at_rest(self, quiet: QuietNode) -> bool:
+        """True if a heartbeat would change nothing; then the node is watched."""
+        quiet_nodes, node_id = self._rm.core.quiet_nodes, quiet.nm.node_id
+        is_at_rest = quiet_nodes.watch(node_id, self._engine.now_ms)
+        if is_at_rest and quiet.turn not in self._by_turn and quiet_nodes.is_idle(node_id):
+            self._by_turn[quiet.turn] = quiet
+            insort(self._turns, quiet.turn)
+        return is_at_rest
+
+    def _call(self, quiet: QuietNode) -> None:
+        """Have the next heartbeat arrive."""
+        if not quiet.is_called:
+            self._catch_up(quiet)
+            quiet.is_called = True
+            quiet.calls += 1
+            at_ms = quiet.due_ms + self._delay_ms
+            self._engine.at(at_ms, Rank.HEARTBEAT, quiet.nm.number, partial(self._arrive, quiet, quiet.calls))
+
+    def _arrive(self, quiet: QuietNode, call: int) -> None:
+        if self._nodes.get(quiet.nm.node_id) is quiet and call == quiet.calls:
+            quiet.is_called = False
+            self._handle(quiet)
+
+    def _handle(self, quiet: QuietNode) -> None:
+        """The node's heartbeat arrives at the ResourceManager now."""
+        if self._is_at_rest(quiet):
+            return
+        reply = self._serve(quiet)
+        content = reply.content(self._network.encode)
+        if isinstance(content, NodeHeartbeatResponse) and content.is_quiet:
+            quiet.count += 1
+            quiet.due_ms += self._period_ms
+            self._watch(quiet)
+        else:
+            self._send_again(quiet, UnderWay(self._engine.now_ms, reply), self._engine.now_ms)
+
+    def _serve(self, quiet: QuietNode) -> Message:
+        """The ResourceManager's reply to the heartbeat that arrives now."""
+        served = self._rm.served()
+        assert served is not None, "all nodes send heartbeats before the ResourceManager exits"
+        token, replies = quiet.nm.token, list[Message]()
+        metadata = caller_metadata("", token) if self._network.encode else ()
+        message = Message(ResourceTracker.node_heartbeat, quiet.next_request(), metadata, "", token)
+        served[1].answer(message, replies.append)
+        return replies[0]
+
+    def _send_again(self, quiet: QuietNode, under_way: UnderWay | None, last_ms: int) -> None:
+        """The NodeManager does everything by itself from now on. Its last heartbeat arrived at `last_ms`."""
+        del self._nodes[quiet.nm.node_id]
+        self._forget_turn(quiet)
+        quiet.calls += 1
+        self._rm.core.quiet_nodes.resume(quiet.nm.node_id, last_ms)
+        quiet.nm.resume_heartbeats(quiet.count, quiet.due_ms, under_way)
+
+    # Idle nodes. Requests concern all of them, and are mostly served by the first one: so they arrive one by one, in
+    # the order of their turns, for as long as anything is requested.
+
+    def _look_at_idle(self) -> None:
+        if not self._rm.core.quiet_nodes.idle_are_due:
+            self._is_turn_planned = False
+        elif not self._is_turn_planned and (quiet := self._next_idle()) is not None:
+            self._catch_up(quiet)
+            self._is_turn_planned = True
+            self._turns_planned += 1
+            at_ms = quiet.due_ms + self._delay_ms
+            self._engine.at(
+                at_ms, Rank.HEARTBEAT, quiet.nm.number, partial(self._take_turn, quiet, self._turns_planned)
+            )
+
+    def _take_turn(self, quiet: QuietNode, number: int) -> None:
+        if not self._is_turn_planned or number != self._turns_planned:
+            return
+        self._is_turn_planned = False
+        if self._is_idle(quiet) and not quiet.is_called:
+            self._handle(quiet)
+        self._look_at_idle()
+
+    def _next_idle(self) -> QuietNode | None:
+        """The idle node whose heartbeat would arrive next, of those that are not called already."""
+        now_ms = self._engine.now_ms
+        phase_ms = (now_ms - self._delay_ms) % self._period_ms
+        first = bisect_left(self._turns, (phase_ms, 0))
+        last: QuietNode | None = None
+        for turn in self._turns[first:] + self._turns[:first]:
+            quiet = self._by_turn[turn]
+            if not self._is_idle(quiet):
+                self._forget_turn(quiet)
+            elif turn[0] == phase_ms and self._is_over(now_ms, Rank.HEARTBEAT, quiet):
+                last = last or quiet
+            elif not quiet.is_called:
+                return quiet
+        return last
+
+    def _is_idle(self, quiet: QuietNode) -> bool:
+        node_id = quiet.nm.node_id
+        return self._nodes.get(node_id) is quiet and self._rm.core.quiet_nodes.is_idle(node_id)
+
+    def _forget_turn(self, quiet: QuietNode) -> None:
+        if self._by_turn.get(quiet.turn) is quiet:
+            del self._by_turn[quiet.turn]
+            del self._turns[bisect_left(self._turns, quiet.turn)]
+
+    # Rounds of preemption
+
+    def _call_for_round(self) -> None:
+        """The first heartbeat after its time runs the round that is due; it may be one of those left out."""
+        if self._engine.now_ms < self._rm.core.scheduler.round_due_ms or not self._nodes:
+            return
+        for quiet in self._nodes.values():
+            self._catch_up(quiet)
+        self._call(min(self._nodes.values(), key=lambda quiet: (quiet.due_ms, quiet.nm.number)))
+
+
+def leave_out_quiet(
+    network: Network, rm: ResourceManagerProcess, nms: Iterable[NodeManagerProcess], conf: Configuration
+) -> QuietHeartbeats:
+    """Leave out the quiet heartbeats of these NodeManagers. The network must be steady."""
+    if not network.conditions.is_steady:
+        raise InternalError(f"heartbeats cannot be left out of a network with {network.conditions}: it must be steady")
+    quiet = QuietHeartbeats(
+        network.engine,
+        network,
+        rm,
+        interval_ms=NM_HEARTBEAT_INTERVAL.of(conf),
+        am_interval_ms=AM_HEARTBEAT_INTERVAL.of(conf),
+    )
+    for nm in nms:
+        nm.quiet_heartbeats = quiet
+    return quiet

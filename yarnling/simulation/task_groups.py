@@ -1,0 +1,242 @@
+"""The application of a simulated workload: it runs groups of tasks, each task once, in containers of its own.
+
+A group is requested once the groups that it comes after have ended. A task whose container is lost or preempted is
+requested again and runs from its start. A later attempt of the AM goes on with the tasks that have not ended, as
+map-reduce's does.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from am.core.actions import Action, Finish, Launch, ReleaseContainer, RequestContainer
+from am.core.application import ApplicationCore
+from am.core.events import (
+    AllocatedContainer,
+    ContainersAllocated,
+    ContainersCompleted,
+    ContainerStartFailed,
+    Event,
+    HeartbeatDone,
+    Registered,
+)
+from am.core.requests import ContainerRequest, RequestKey
+from yarn.containers import Container, ContainerLaunchContext
+from yarn.ids import ContainerId
+from yarn.resource import Resource, componentwise_min
+from yarn.states import ContainerExitStatus, FinalApplicationStatus
+from yarnling.workload.model import TaskGroup
+
+TASK_RULE = "task"
+"""The rule, and the command, of the containers of tasks."""
+_LAUNCH_CONTEXT = ContainerLaunchContext((TASK_RULE,))
+
+
+class Task(NamedTuple):
+    """A task: its group and its position in it."""
+
+    group: int
+    number: int
+
+
+class TaskWatch(Protocol):
+    """Learns what the application requests and gets."""
+
+    def requested(self, group: int, count: int) -> None:
+        """So many more containers of the group are requested."""
+
+    def allocated(self, group: int, container: Container) -> None:
+        """A container of the group was allocated and starts now."""
+
+    def ended(self, container_id: ContainerId, exit_status: int) -> None:
+        """The ResourceManager has reported the end of a task's container."""
+
+
+class TaskProgress:
+    """The tasks of one application, across the attempts of its AM. `running`: by container. `total`: of all groups.
+
+    `keys`: by which the ResourceManager keeps the requests of each group. `left`: how many tasks have not ended.
+    `over`: so many groups, from the first one on, have ended.
+    """
+
+    def __init__(self, groups: Sequence[TaskGroup]) -> None:
+        self.groups = groups
+        self.keys = request_keys(groups)
+        self.waiting = [deque(range(len(group.durations_ms))) for group in groups]
+        self.running: dict[ContainerId, Task] = {}
+        self.total = self.left = sum(map(len, self.waiting))
+        self.over = 0
+        self._left_of = [len(waiting) for waiting in self.waiting]
+        self._note_over()
+
+    def duration_ms(self, container_id: ContainerId) -> int | None:
+        """How long the task of this container runs; None if its AM has ended, and it is about to be stopped."""
+        task = self.running.get(container_id)
+        return None if task is None else self.groups[task.group].durations_ms[task.number]
+
+    def take(self, container_id: ContainerId, group: int) -> bool:
+        """Give the container the next waiting task of the group; False if none waits."""
+        if not self.waiting[group]:
+            return False
+        self.running[container_id] = Task(group, self.waiting[group].popleft())
+        return True
+
+    def end(self, container_id: ContainerId) -> None:
+        """The task of this container has ended."""
+        self.left -= 1
+        self._left_of[self.running.pop(container_id).group] -= 1
+        self._note_over()
+
+    def lose(self, container_id: ContainerId) -> int:
+        """The task of this container waits again, before the others; returns its group."""
+        task = self.running.pop(container_id)
+        self.waiting[task.group].appendleft(task.number)
+        return task.group
+
+    def lose_all(self) -> None:
+        """The AM has ended, and all containers with it."""
+        for container_id in reversed(tuple(self.running)):
+            self.lose(container_id)
+
+    def _note_over(self) -> None:
+        while self.over < len(self._left_of) and not self._left_of[self.over]:
+            self.over += 1
+
+
+def request_keys(groups: Sequence[TaskGroup]) -> list[RequestKey]:
+    """The key of the requests of each group. Groups share one if they differ only in their hosts, as maps do.
+
+    Those of one priority that differ in size or label get different allocation request ids: a key has one size.
+    """
+    ids: dict[int, dict[tuple[Resource, str], int]] = {}
+    keys: list[RequestKey] = []
+    for group in groups:
+        of_priority = ids.setdefault(group.priority, {})
+        keys.append(RequestKey(group.priority, of_priority.setdefault((group.resource, group.label), len(of_priority))))
+    return keys
+
+
+class TaskGroupsCore(ApplicationCore[Event, Action]):
+    """One attempt of the application. It finishes when all tasks have ended, and not before `ends_ms`.
+
+    `wake_at` is called with a time at which it must get a HeartbeatDone; it heeds no others.
+    """
+
+    def __init__(
+        self,
+        progress: TaskProgress,
+        watch: TaskWatch,
+        wake_at: Callable[[int], None],
+        *,
+        ends_ms: int = 0,
+        check_invariants: bool = False,
+    ) -> None:
+        super().__init__(check_invariants=check_invariants)
+        self._tasks = progress
+        self._watch = watch
+        self._wake_at = wake_at
+        self._ends_ms = ends_ms
+        self._requests: list[ContainerRequest | None] = [None] * len(progress.groups)
+        self._groups_of: dict[ContainerRequest, list[int]] = {}
+        self._opens_ms: dict[int, int | None] = dict.fromkeys(range(len(progress.groups)))
+        self._maximum: Resource | None = None
+        self._dispatcher.on(Registered, self._registered)
+        self._dispatcher.on(ContainersAllocated, self._launch_all)
+        self._dispatcher.on(ContainersCompleted, self._count_completed)
+        self._dispatcher.on(ContainerStartFailed, self._start_failed)
+        self._dispatcher.on(HeartbeatDone, lambda _: self._proceed())
+
+    def progress(self) -> float:
+        return 1 - self._tasks.left / self._tasks.total if self._tasks.total else 1.0
+
+    @property
+    def heeds_heartbeats(self) -> bool:
+        return False
+
+    def _registered(self, event: Registered) -> None:
+        self._maximum = event.maximum_capability
+        self._proceed()
+
+    def _proceed(self) -> None:
+        """Request the groups whose time has come; finish if nothing is left."""
+        for group, opens_ms in list(self._opens_ms.items()):
+            if opens_ms is None:
+                opens_ms = self._opens_ms[group] = self._opening_ms(group)
+                if opens_ms is not None and opens_ms > self.now_ms:
+                    self._wake_at(opens_ms)
+            if opens_ms is not None and opens_ms <= self.now_ms:
+                del self._opens_ms[group]
+                self._request(group, len(self._tasks.waiting[group]))
+        if self._opens_ms or self._tasks.left:
+            return
+        if self.now_ms >= self._ends_ms:
+            self._end(Finish(FinalApplicationStatus.SUCCEEDED))
+        else:
+            self._wake_at(self._ends_ms)
+
+    def _opening_ms(self, group: int) -> int | None:
+        """When the group is to be requested; None while it waits for others."""
+        wanted = self._tasks.groups[group]
+        if wanted.after is None or wanted.after < self._tasks.over:
+            return self.now_ms + wanted.delay_ms
+        return None
+
+    def _request(self, group: int, count: int) -> None:
+        request = self._requests[group]
+        if request is None:
+            request = self._requests[group] = self._request_of(group)
+            self._groups_of.setdefault(request, []).append(group)
+        for _ in range(count):
+            self._dispatcher.emit(RequestContainer(request))
+        if count:
+            self._watch.requested(group, count)
+
+    def _request_of(self, group: int) -> ContainerRequest:
+        """A size above the queue's maximum is cut to the maximum. A request with a label cannot name hosts."""
+        wanted, key, maximum = self._tasks.groups[group], self._tasks.keys[group], self._maximum
+        assert maximum is not None, "groups are requested after the registration"
+        return ContainerRequest(
+            componentwise_min(wanted.resource, maximum),
+            key.priority,
+            nodes=() if wanted.label else wanted.hosts,
+            label=wanted.label or None,
+            allocation_request_id=key.allocation_request_id,
+        )
+
+    def _launch_all(self, event: ContainersAllocated) -> None:
+        for allocation in event.allocations:
+            self._dispatcher.emit(self._launch(allocation))
+
+    def _launch(self, allocation: AllocatedContainer) -> Launch | ReleaseContainer:
+        container, request = allocation.container, allocation.request
+        groups = () if request is None else self._groups_of.get(request, ())
+        for group in groups:
+            if self._tasks.take(container.id, group):
+                self._watch.allocated(group, container)
+                return Launch(container, _LAUNCH_CONTEXT)
+        return ReleaseContainer(container.id)
+
+    def _start_failed(self, event: ContainerStartFailed) -> None:
+        if event.container_id in self._tasks.running:
+            self._dispatcher.emit(ReleaseContainer(event.container_id))
+            self._lose(event.container_id, ContainerExitStatus.ABORTED)
+
+    def _count_completed(self, event: ContainersCompleted) -> None:
+        over = self._tasks.over
+        for status in event.statuses:
+            if status.container_id not in self._tasks.running:
+                continue
+            if status.exit_status == ContainerExitStatus.SUCCESS:
+                self._tasks.end(status.container_id)
+                self._watch.ended(status.container_id, status.exit_status)
+            else:
+                self._lose(status.container_id, status.exit_status)
+        if self._tasks.over != over:
+            self._proceed()
+
+    def _lose(self, container_id: ContainerId, exit_status: int) -> None:
+        """Request another container for the task."""
+        self._watch.ended(container_id, exit_status)
+        self._request(self._tasks.lose(container_id), 1)

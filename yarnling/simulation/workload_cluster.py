@@ -1,0 +1,162 @@
+"""A simulated cluster that runs a workload: AMs that run groups of tasks, on machines with labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from am.core.actions import Application
+from nm.core.effects import LaunchContainer
+from nm.core.emulation import EmulationTable, Match, Rule, Stage
+from rm.core.effects import Preempted
+from rm.core.events import AddClusterNodeLabels, ReplaceLabelsOnNodes
+from yarn.configuration import Configuration
+from yarn.errors import YarnException
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.machine import StateChanged
+from yarn.nodes import NodeLabel
+from yarn.settings.resourcemanager import NM_HEARTBEAT_INTERVAL
+from yarnling.chaos.history import History
+from yarnling.simulation.application_master import ApplicationMasterProcess
+from yarnling.simulation.cluster import DAEMON_START_MS, SimulatedCluster
+from yarnling.simulation.conditions import STEADY
+from yarnling.simulation.engine import Engine, Rank
+from yarnling.simulation.machine import Machine, Program
+from yarnling.simulation.process import run
+from yarnling.simulation.task_groups import TASK_RULE
+from yarnling.simulation.trace import Trace
+from yarnling.simulation.workload import AM_RULE
+from yarnling.workload.model import WorkloadNode
+
+TABLE = EmulationTable(
+    (Rule(AM_RULE, Match(is_master=True), (Stage(None),)), Rule(TASK_RULE, stages=(Stage(None),))),
+)
+"""AMs run until they end themselves; how long a task runs, its application knows."""
+ANY_PORT = 0
+"""In a node's id: all NodeManagers of the host."""
+
+
+class RunningApplication(Protocol):
+    """A submitted application of the workload."""
+
+    def core(self, wake_at: Callable[[int], None], *, check_invariants: bool) -> Application:
+        """The program of an attempt of its AM that starts now. `wake_at`: have it look at the time at that time."""
+        ...
+
+    def duration_ms(self, container_id: ContainerId) -> int | None:
+        """How long the task of a container runs; None: until it is stopped."""
+
+    def container_ended(self, container_id: ContainerId, exit_code: int | None) -> None:
+        """A container's process has ended."""
+
+    def preempted(self, preemption: Preempted) -> None:
+        """The ResourceManager has decided to preempt a container."""
+
+    def changed(self, change: StateChanged) -> None:
+        """A state change of the application, or of one of its attempts, in the ResourceManager."""
+
+
+class WorkloadCluster(SimulatedCluster):
+    """`applications`: those that have been submitted. `crashed`: why NodeManagers have ended by themselves."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        conf: Configuration,
+        nodes: Sequence[WorkloadNode],
+        *,
+        trace: Trace | None = None,
+        all_heartbeats: bool = False,
+    ) -> None:
+        history = History()
+        super().__init__(
+            engine,
+            conf,
+            nodes,
+            TABLE,
+            history,
+            directory=Path(),
+            conditions=STEADY,
+            encode=False,
+            all_heartbeats=all_heartbeats,
+            trace=trace,
+        )
+        self.applications: dict[ApplicationId, RunningApplication] = {}
+        self.crashed = history.crashed
+        self._current: dict[ApplicationAttemptId, ApplicationMasterProcess] = {}
+        self._nodes = nodes
+
+    def start(self) -> None:
+        """Start the ResourceManager, label the nodes, and start the NodeManagers."""
+        for until_ms in self.starting():
+            self.engine.run(until_ms)
+
+    def starting(self) -> Iterator[int]:
+        """The same: before it goes on, the engine must have run until the time that is yielded."""
+        self.start_rm()
+        yield self.engine.now_ms + DAEMON_START_MS
+        self._label_nodes()
+        self.start_machines()
+
+    def start_machines(self) -> None:
+        """Start the NodeManagers at random moments of one heartbeat interval: so another seed is another run."""
+        draw = self.engine.stream("starts of NodeManagers")
+        interval_ms = NM_HEARTBEAT_INTERVAL.of(self.conf)
+        for machine in self.machines:
+            self._later(draw.randrange(interval_ms), machine.number, machine.start)
+
+    def _label_nodes(self) -> None:
+        labels = dict.fromkeys(node.label for node in self._nodes if node.label)
+        if not labels:
+            return
+        added = tuple(NodeLabel(label) for label in labels)
+        of_nodes = tuple((NodeId(node.host, ANY_PORT), (node.label,)) for node in self._nodes if node.label)
+        run(self.rm.ask(lambda call: AddClusterNodeLabels(call, added)), _check)
+        run(self.rm.ask(lambda call: ReplaceLabelsOnNodes(call, of_nodes)), _check)
+
+    def started(self, machine: Machine, launch: LaunchContainer) -> Program | None:
+        return self.start_master(machine, launch) if launch.emulation == AM_RULE else None
+
+    def ended(self, container_id: ContainerId, exit_code: int | None) -> None:
+        master = self.masters.pop(container_id, None)
+        if master is not None:
+            del self._current[master.attempt_id]
+        self.applications[container_id.application_id].container_ended(container_id, exit_code)
+
+    def lasts_ms(self, launch: LaunchContainer) -> int | None:
+        if launch.emulation == AM_RULE:
+            return None
+        return self.applications[launch.container_id.application_id].duration_ms(launch.container_id)
+
+    def application(self, attempt_id: ApplicationAttemptId) -> Application:
+        master = self._current[attempt_id]
+
+        def wake_at(time_ms: int) -> None:
+            master.after(max(0, time_ms - self.engine.now_ms), Rank.TIMER, master.wake)
+
+        running = self.applications[attempt_id.application_id]
+        return running.core(wake_at, check_invariants=self.am_settings.check_invariants)
+
+    def start_master(self, machine: Machine, launch: LaunchContainer) -> Program:
+        program = super().start_master(machine, launch)
+        self._current[launch.container_id.attempt_id] = self.masters[launch.container_id]
+        return program
+
+    def preempted(self, preemption: Preempted) -> None:
+        self.applications[preemption.container_id.application_id].preempted(preemption)
+
+    def changed(self, change: StateChanged) -> None:
+        if change.kind == "RMApp":
+            application_id = ApplicationId.parse(change.subject)
+        elif change.kind == "RMAppAttempt":
+            application_id = ApplicationAttemptId.parse(change.subject).application_id
+        else:
+            return
+        self.applications[application_id].changed(change)
+
+
+def _check(outcome: object) -> None:
+    """Raise the error that an administrator's call ended with."""
+    if isinstance(outcome, YarnException):
+        raise outcome

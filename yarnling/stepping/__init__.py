@@ -1,0 +1,1 @@
+"""Stepping: a small simulated run one event at a time, back again, and on with a change."""

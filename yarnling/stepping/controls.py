@@ -1,0 +1,141 @@
+"""What the user interfaces have in common: a run and its forks, and the commands that move in them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from yarn.errors import InvalidArgumentException
+from yarnling.stepping.changes import Change
+from yarnling.stepping.player import Made
+from yarnling.stepping.session import Session
+from yarnling.stepping.sources import Source
+from yarnling.stepping.steps import Step
+
+BRANCHES_MAX = 30
+TIME_MAX_S = 1e6
+COUNT_MAX = 100_000
+MAIN = "the run"
+
+
+class Branch(Struct, frozen=True):
+    """A run. `name`: the change that made it from another one."""
+
+    name: str
+    session: Session
+
+
+class Controls:
+    """Carries out commands. `branches[current]` is the run that is shown."""
+
+    def __init__(self, source: Source, changes: tuple[Made, ...] = ()) -> None:
+        self.source = source
+        self.branches = [Branch(_name(changes), Session(source, changes))]
+        self.current = 0
+        self._commands: Mapping[str, Callable[[str], str]] = {
+            "next": lambda count: self._move(_count(count)),
+            "back": lambda count: self._move(-_count(count)),
+            "heartbeat": lambda node: self._find(_heartbeat_of(node), "heartbeat that the ResourceManager handles"),
+            "previous heartbeat": lambda node: self._find_before(_heartbeat_of(node), "heartbeat"),
+            "change": lambda _: self._find(_is_change, "change"),
+            "previous change": lambda _: self._find_before(_is_change, "change"),
+            "start": lambda _: self._go_to(0),
+            "end": lambda _: self._go_to(1 << 60),
+            "step": lambda number: self._go_to(_count(number)),
+            "time": self._go_to_time,
+            "fork": self._fork,
+            "branch": self._select,
+        }
+
+    @property
+    def session(self) -> Session:
+        return self.branches[self.current].session
+
+    def do(self, command: str, argument: str = "") -> str:
+        """Carry out a command; returns what the user should know, mostly nothing.
+
+        Raises InvalidArgumentException for a command or an argument that is not valid; then nothing has changed.
+        """
+        if command not in self._commands:
+            raise InvalidArgumentException(f"there is no command {command[:40]!r}: use {', '.join(self._commands)}")
+        return self._commands[command](argument)
+
+    def repeated(self) -> str:
+        """The command line that opens this run at this position."""
+        session = self.session
+        words = ["yarnling", "simulate", "step", *self.source.arguments]
+        for made in session.changes:
+            words += ["--change", f"{made.position}: {made.change.text}"]
+        return shlex.join([*words, "--at", str(session.position)])
+
+    def close(self) -> None:
+        for branch in self.branches:
+            branch.session.close()
+
+    # Commands
+
+    def _move(self, count: int) -> str:
+        before = self.session.position
+        self.session.next(count)
+        if self.session.position != before:
+            return ""
+        return "this is the end of the run" if count > 0 else "this is the start of the run"
+
+    def _go_to(self, position: int) -> str:
+        self.session.go_to(position)
+        return ""
+
+    def _go_to_time(self, text: str) -> str:
+        try:
+            seconds = float(text.strip().removesuffix("s"))
+        except ValueError:
+            seconds = -1.0
+        if not 0 <= seconds <= TIME_MAX_S:
+            raise InvalidArgumentException(f"{text[:40]!r} is not a time in seconds from 0 to {TIME_MAX_S:g}")
+        self.session.go_to_time(round(1000 * seconds))
+        return ""
+
+    def _find(self, wanted: Callable[[Step], bool], what: str) -> str:
+        return "" if self.session.go_to_next(wanted) else f"no {what} follows in this run"
+
+    def _find_before(self, wanted: Callable[[Step], bool], what: str) -> str:
+        return "" if self.session.go_to_previous(wanted) else f"there is no {what} before this position"
+
+    def _fork(self, text: str) -> str:
+        change = Change.parse(text)
+        if len(self.branches) >= BRANCHES_MAX:
+            raise InvalidArgumentException(f"there are {BRANCHES_MAX} runs already: start again to make others")
+        forked = self.session.fork(change)
+        self.branches.append(Branch(_name(forked.changes), forked))
+        self.current = len(self.branches) - 1
+        return ""
+
+    def _select(self, text: str) -> str:
+        if not text.isascii() or not text.isdecimal() or int(text) >= len(self.branches):
+            raise InvalidArgumentException(
+                f"{text[:40]!r} is not the number of a run from 0 to {len(self.branches) - 1}"
+            )
+        self.current = int(text)
+        return ""
+
+
+def _name(changes: tuple[Made, ...]) -> str:
+    return ", ".join(f"{made.change.text} (after step {made.position})" for made in changes) or MAIN
+
+
+def _count(text: str) -> int:
+    text = text or "1"
+    if not text.isascii() or not text.isdecimal() or not int(text[:9]) <= COUNT_MAX:
+        raise InvalidArgumentException(f"{text[:40]!r} is not a whole number from 0 to {COUNT_MAX}")
+    return int(text)
+
+
+def _is_change(step: Step) -> bool:
+    return step.is_change
+
+
+def _heartbeat_of(node: str) -> Callable[[Step], bool]:
+    """A heartbeat of this node, or of any."""
+    return lambda step: step.node != "" and node in {"", step.node}

@@ -1,0 +1,120 @@
+"""A run that can be driven one event of the engine at a time: a scene, a chaos plan or a workload."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from msgspec import Struct
+
+from rm.scheduler.model.leaf_queue import LeafQueue
+from yarn.errors import InvalidArgumentException
+from yarn.resource import Resource
+from yarnling.lessons.names import Names, host
+from yarnling.lessons.record import Record
+from yarnling.simulation.cluster import InvariantBroken, SimulatedCluster
+from yarnling.simulation.engine import START_MS
+from yarnling.stepping.cluster_view import ClusterView, view_of
+from yarnling.stepping.recorder import Noted, Recorder
+from yarnling.stepping.steps import PLAN, RUN
+
+
+class Submission(Struct, frozen=True):
+    """An application that a user submits while stepping. `seconds`: how long its containers run; None: until killed."""
+
+    name: str
+    user: str
+    queue: str
+    containers: int
+    size: Resource
+    seconds: int | None
+
+
+class SteppedRun(ABC):
+    """One run from its start. It never goes back: to go back, another one is run up to there."""
+
+    def __init__(self, cluster: SimulatedCluster, record: Record, names: Names) -> None:
+        self.cluster = cluster
+        self.names = names
+        self.node_names = tuple(host(machine.host) for machine in cluster.machines)
+        """In the order of the machines' numbers."""
+        self._recorder = Recorder(cluster, record, names)
+        self._limits: Iterator[int] | None = None
+        self._until_ms: int | None = None
+
+    @abstractmethod
+    def limits(self) -> Iterator[int]:
+        """The run from its start: before it goes on, the engine must have run until the time that is yielded."""
+
+    @abstractmethod
+    def submit(self, submission: Submission) -> None:
+        """Submit an application now, while the ResourceManager runs."""
+
+    def happened(self) -> list[str]:
+        """What the plan of the run has done to the cluster in the last event."""
+        return []
+
+    def close(self) -> None:  # noqa: B027  most keep nothing
+        """Give back what it keeps outside memory."""
+
+    def default_queue(self) -> str:
+        """The path of the first leaf queue."""
+        for queue in self.cluster.rm.core.context.scheduler.queues.values():
+            if isinstance(queue, LeafQueue):
+                return queue.path
+        return "default"
+
+    @property
+    def now_ms(self) -> int:
+        return self.cluster.engine.now_ms - START_MS
+
+    def note(self, text: str, by: str) -> None:
+        """Note what was done to the cluster, and who did it."""
+        self._recorder.note(text, by)
+
+    def noted(self) -> list[Noted]:
+        """What was noted since the last call."""
+        for text in self.happened():
+            self._recorder.note(text, PLAN)
+        return self._recorder.take()
+
+    def advance(self) -> list[Noted]:
+        """Let events happen up to the next one in which something can be seen; empty if the run is over."""
+        if self._limits is None:
+            self._limits = self.limits()
+            self._until_ms = next(self._limits, None)
+        while self._until_ms is not None:
+            with self.ending_at_a_failure():
+                if not self._happen(self._until_ms):
+                    self._until_ms = next(self._limits, None)
+            if noted := self.noted():
+                return noted
+        return []
+
+    @contextmanager
+    def ending_at_a_failure(self) -> Iterator[None]:
+        """End the run if a core fails: the step in which it does is its last one."""
+        try:
+            yield
+        except InvalidArgumentException:
+            raise  # a change that the cluster does not allow
+        except InvariantBroken as broken:
+            self._end(f"an invariant is broken: {broken}")
+        except Exception as bug:
+            self._end(f"{type(bug).__name__}: {bug}")
+
+    def view(self) -> ClusterView:
+        """The cluster now."""
+        return view_of(self.cluster, self.names, self.now_ms)
+
+    def _end(self, why: str) -> None:
+        """Nothing happens any more."""
+        self._until_ms = None
+        self.note(f"the run ends: {why}", RUN)
+
+    def _happen(self, until_ms: int) -> bool:
+        """Let one event happen; False if none is planned until then, and it is that time."""
+        engine, before = self.cluster.engine, self.cluster.engine.events
+        engine.advance(until_ms, lambda: engine.events > before)
+        return engine.events > before

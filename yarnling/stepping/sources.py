@@ -1,0 +1,164 @@
+"""What can be stepped through: the lessons' scenes and chaos plans. (Workloads: yarnling.stepping.workload_source.)"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from yarn.applications import ApplicationSubmissionContext
+from yarn.containers import ContainerLaunchContext
+from yarn.errors import InvalidArgumentException
+from yarn.ids import ApplicationId
+from yarnling.chaos.history import InjectedFault
+from yarnling.chaos.plan import Plan
+from yarnling.chaos.plan_file import find_plan
+from yarnling.lessons.application import Wanted
+from yarnling.lessons.catalogue import LESSONS
+from yarnling.lessons.lesson import Lesson
+from yarnling.lessons.names import Names
+from yarnling.lessons.record import Record
+from yarnling.lessons.stage import AM_SIZE, LENGTH_RULES, Stage, submit_now
+from yarnling.simulation.cluster import SimulatedCluster
+from yarnling.simulation.engine import START_MS
+from yarnling.simulation.runner import Options, PlanRun, TimeOver
+from yarnling.simulation.workload import AM_RULE
+from yarnling.stepping.run import SteppedRun, Submission
+from yarnling.stepping.steps import RUN
+
+SCENE_LASTS_MS = 300_000
+"""A scene ends after five minutes: its applications are over, or wait for ever."""
+DEFAULT_SCENE = "allocate"
+
+
+class Source(ABC):
+    """Something that is run from its start again and again, each time in the same way.
+
+    `arguments`: the words of the command line that name it.
+    """
+
+    title: str
+    arguments: tuple[str, ...]
+
+    @abstractmethod
+    def start(self, *, checked: bool = True) -> SteppedRun:
+        """A run in which nothing has happened yet. Without `checked`, invariants are not checked."""
+
+
+class Scene(Source):
+    """The cluster of a lesson, with all that is done to it there."""
+
+    def __init__(self, lesson: Lesson, value: int | None = None) -> None:
+        self._lesson = lesson
+        self._value = lesson.option.default if value is None else value
+        self.title = lesson.title
+        self.arguments = (lesson.name,)
+
+    def start(self, *, checked: bool = True) -> SteppedRun:
+        return _SceneRun(self._lesson.set_up(self._value))
+
+
+class _SceneRun(SteppedRun):
+    def __init__(self, stage: Stage) -> None:
+        # Nobody looks at the bytes of the messages, and making them takes half of the time.
+        stage.cluster.network.encode = False
+        super().__init__(stage.cluster, stage.record, stage.names)
+
+    def limits(self) -> Iterator[int]:
+        yield START_MS + SCENE_LASTS_MS
+
+    def submit(self, submission: Submission) -> None:
+        _submit(self.cluster, self.names, submission)
+
+
+class PlanSource(Source):
+    """A chaos plan: the same run as that of `yarnling simulate PLAN --seed N`."""
+
+    def __init__(self, plan: Plan, name: str, seed: int) -> None:
+        self._plan = plan
+        self._seed = seed
+        self.title = f"chaos plan {plan.name}, seed {seed}"
+        self.arguments = (name, "--seed", str(seed))
+
+    def start(self, *, checked: bool = True) -> SteppedRun:
+        directory = TemporaryDirectory(prefix="yarnling-stepping-")
+        names = Names()
+        record = Record(names)
+        options = Options(encode=False, rules=LENGTH_RULES, checked=checked)
+        running = PlanRun(self._plan, self._seed, options, record, Path(directory.name))
+        return _PlanSteppedRun(running, record, names, directory)
+
+
+class _PlanSteppedRun(SteppedRun):
+    def __init__(self, running: PlanRun, record: Record, names: Names, directory: TemporaryDirectory[str]) -> None:
+        super().__init__(running.cluster, record, names)
+        self._running = running
+        self._directory = directory
+        self._told: list[InjectedFault] = []
+
+    def limits(self) -> Iterator[int]:
+        try:
+            yield from self._running.phases()
+        except TimeOver as over:
+            self.note(f"the run ends: {over}", RUN)
+
+    def happened(self) -> list[str]:
+        """The faults that were injected or undone since the last look."""
+        injected = self._running.history.injected
+        if injected == self._told:
+            return []
+        texts: list[str] = []
+        for index, fault in enumerate(injected):
+            before = self._told[index] if index < len(self._told) else None
+            if before != fault:
+                texts += _fault_words(fault, before)
+        self._told = list(injected)
+        return texts
+
+    def submit(self, submission: Submission) -> None:
+        _submit(self.cluster, self.names, submission)
+
+    def close(self) -> None:
+        self._directory.cleanup()
+
+
+def _fault_words(fault: InjectedFault, before: InjectedFault | None) -> Iterator[str]:
+    name = fault.injection.kind.name
+    if fault.target and (before is None or not before.target):
+        yield f"fault {name} on {fault.target}"
+    if fault.skipped:
+        yield f"fault {name} is skipped: it has no target"
+    elif fault.recovered_s is not None and fault.target:
+        yield f"fault {name} on {fault.target} is over"
+
+
+def _submit(cluster: SimulatedCluster, names: Names, submission: Submission) -> None:
+    context = ApplicationSubmissionContext(
+        ApplicationId(0, 0),
+        ContainerLaunchContext((AM_RULE,)),
+        AM_SIZE,
+        name=submission.name,
+        queue=submission.queue,
+    )
+    wanted = Wanted(submission.containers, submission.size, seconds=submission.seconds)
+
+    def named(application_id: ApplicationId) -> None:
+        names.applications[application_id] = submission.name
+
+    submit_now(cluster, context, submission.user, (wanted,), named)
+
+
+def find_source(which: str, seed: int | None) -> Source:
+    """The scene or the plan of that name, or the plan in that file; without a name the scene of lesson 4.
+
+    Raises YarnException if there is none, or its file has faults.
+    """
+    name = (which or DEFAULT_SCENE).removeprefix("lesson-")
+    for lesson in LESSONS:
+        if name in {str(lesson.number), lesson.name}:
+            if seed is not None:
+                raise InvalidArgumentException(f"--seed {seed}: the scene {lesson.name} draws nothing; leave it out")
+            return Scene(lesson)
+    plan = find_plan(which)
+    return PlanSource(plan, which, seed if seed is not None else plan.seed if plan.seed is not None else 1)

@@ -1,0 +1,1 @@
+"""The page of stepping, for a browser on this machine."""

@@ -1,0 +1,189 @@
+"""Puts what was noted in one event of the engine into a step: a title, and a line for each thing that happened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from rm.core.events import NodeHeartbeat
+from wire.plain_json import plain
+from yarn.errors import YarnException
+from yarn.ids import ApplicationId, ContainerId, NodeId
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
+from yarnling.lessons.names import RM, Names, am, nm, node
+from yarnling.lessons.steps import Decision as DecisionStep
+from yarnling.lessons.steps import Message
+from yarnling.lessons.steps import Step as RecordedStep
+from yarnling.lessons.wording import Wording, listed
+from yarnling.stepping.cluster_view import ROOT
+from yarnling.stepping.core_wording import effect_words, event_words
+from yarnling.stepping.recorder import CoreStep, LostCall, Note, Noted
+from yarnling.stepping.refusals import Refused
+from yarnling.stepping.steps import Kind, Line, Step
+from yarnling.timeline.model import Decision, What
+from yarnling.timeline.wording import details, shortened
+
+_ORDER = tuple(Kind)
+
+
+class StepWording:
+    """Words for the steps of one run. `node_names`: in the order of the machines' numbers."""
+
+    def __init__(self, names: Names, node_names: Sequence[str]) -> None:
+        self._names = names
+        self._node_names = node_names
+        self._words = Wording(names)
+
+    def step(self, number: int, at_ms: int, noted: Iterable[Noted]) -> Step:
+        """What was noted in one event, which is not nothing: the first note gives the title."""
+        first, *others = noted
+        place, title = self._heading(first)
+        lines = self._sorted_lines(first)
+        for one in others:
+            if isinstance(one, Note):
+                lines.append(Line(Kind.NOTE, one.text))
+            elif isinstance(one, CoreStep):
+                lines.append(Line(Kind.THEN, ": ".join(self._heading(one))))
+            lines += self._sorted_lines(one)
+        fields = self._fields(first.event) if isinstance(first, CoreStep) else ""
+        beats = (_heartbeat_of(one.event) for one in (first, *others) if isinstance(one, CoreStep))
+        return Step(number, at_ms, place, title, fields, tuple(lines), next(filter(None, beats), ""))
+
+    def _heading(self, noted: Noted) -> tuple[str, str]:
+        """(where it was, what it was)."""
+        match noted:
+            case Note(text, by):
+                return by, text
+            case LostCall(source, _, rpc):
+                return self._place(source), f"{rpc} gets no reply"
+            case CoreStep(host):
+                return self._place(host), self._title(noted)
+
+    def _sorted_lines(self, noted: Noted) -> list[Line]:
+        """First what was decided and what changed, at last what was sent."""
+        match noted:
+            case Note():
+                return []
+            case LostCall(error=error):
+                return [Line(Kind.LOST, error.message)]
+            case CoreStep():
+                return sorted(self._lines(noted), key=lambda line: _ORDER.index(line.kind))
+
+    # The event
+
+    def _title(self, step: CoreStep) -> str:
+        for recorded in step.recorded:
+            if isinstance(recorded, Message) and not recorded.is_reply:
+                said = f": {recorded.text}" if recorded.text else ""
+                return f"{recorded.rpc} from {recorded.source} arrives{said}"
+        return event_words(step.event, step.effects, self._names, self._words)
+
+    def _fields(self, event: object) -> str:
+        try:
+            fields = shortened(plain(event), _NODE_NAMES)
+        except TypeError:  # for instance a configuration
+            return ""
+        fields.pop("call", None)
+        return details(fields)
+
+    def _place(self, host: str) -> str:
+        if host.startswith("nm-"):
+            return nm(self._node_names[int(host.removeprefix("nm-")) - 1])
+        if host.startswith("am "):
+            container_id = ContainerId.parse(host.removeprefix("am "))
+            return am(self._names.application(container_id.application_id))
+        return RM if host == "rm" else host
+
+    # What came of it
+
+    def _lines(self, step: CoreStep) -> Iterator[Line]:
+        yield from (self._decision(decision) for decision in step.decisions)
+        yield from self._refusals(step.refusals)
+        yield from self._recorded(step.recorded)
+        told = Counter[Line]()
+        for effect in step.effects:
+            line = self._effect(effect, is_replied=any(_is_reply(one) for one in step.recorded))
+            if line is not None:
+                told[line] += 1
+        for line, count in told.items():
+            yield line if count == 1 else Line(line.kind, f"{line.text} ({count} times)")
+
+    def _recorded(self, recorded: Iterable[RecordedStep]) -> Iterator[Line]:
+        for one in recorded:
+            match one:
+                case Message(is_reply=True):
+                    yield Line(Kind.REPLY, f"replies to {one.target}: {one.text}")
+                case Message():
+                    pass
+                case DecisionStep():
+                    kind = Kind.PREEMPTED if one.text.startswith("preemption") else Kind.PLACED
+                    yield Line(kind, one.text)
+                case _:
+                    pass
+
+    def _effect(self, effect: object, *, is_replied: bool) -> Line | None:
+        match effect:
+            case StateChanged(kind, subject, event, source, target):
+                return Line(Kind.STATE, f"{self._subject(kind, subject)}: {source} \u2192 {target} (on {event})")
+            case Reply() if is_replied:
+                return None
+            case Reply():
+                return Line(Kind.REPLY, "replies")
+            case Refuse(_, error):
+                return None if is_replied else Line(Kind.REPLY, f"refuses: {error.message}")
+            case Warn(text):
+                return Line(Kind.EFFECT, f"logs a warning: {text}")
+            case InvariantsBroken(violations):
+                return Line(Kind.EFFECT, f"an invariant is broken: {'; '.join(violations)}")
+            case _:
+                words = effect_words(effect, self._names, self._words)
+                return Line(Kind.EFFECT, words) if words else None
+
+    def _subject(self, kind: str, subject: str) -> str:
+        try:
+            if kind == "NMApplication":
+                return f"application {self._names.application(ApplicationId.parse(subject))}"
+            return self._names.subject(kind, subject)
+        except YarnException:
+            return f"{kind} {subject}"
+
+    def _refusals(self, refusals: Iterable[Refused]) -> Iterator[Line]:
+        """A line for each reason, with the applications that it concerns."""
+        whom: dict[tuple[NodeId, str], list[str]] = {}
+        for refused in refusals:
+            by = f" (queue {refused.by})" if refused.by not in {"", ROOT} else ""
+            concerned = whom.setdefault((refused.node_id, f"{refused.reason}{by}"), [])
+            concerned.append(self._names.application(refused.application_id))
+        for (node_id, reason), names in whom.items():
+            yield Line(Kind.REFUSED, f"no container for {listed(names)} on {node(node_id)}: {reason}")
+
+    def _decision(self, decision: Decision) -> Line:
+        name = self._names.container(ContainerId.parse(decision.container))
+        where = f" on {node(NodeId.parse(decision.node))}" if decision.node else ""
+        if decision.what is What.RELEASED:
+            return Line(Kind.RELEASED, f"releases {name}{where}")
+        return Line(Kind.PLACED, f"gives up the reservation of {name}{where}")
+
+
+class _NodeNames(Mapping[str, str]):
+    """What to call the nodes in the fields of a message: `n1` for n00001:20000."""
+
+    def __getitem__(self, key: str) -> str:
+        return node(NodeId.parse(key))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+_NODE_NAMES = _NodeNames()
+
+
+def _heartbeat_of(event: object) -> str:
+    return node(event.request.node_id) if isinstance(event, NodeHeartbeat) else ""
+
+
+def _is_reply(step: RecordedStep) -> bool:
+    return isinstance(step, Message) and step.is_reply

@@ -1,0 +1,138 @@
+"""A workload that can be stepped through: the applications of `yarnling simulate --workload`, on a small cluster.
+
+All heartbeats happen here; a what-if leaves out those that change nothing, and decides the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from rm.core.context import RMContext
+from yarn.applications import ApplicationSubmissionContext
+from yarn.configuration import Configuration
+from yarn.errors import InvalidArgumentException, YarnException
+from yarn.ids import ApplicationId
+from yarnling.cluster.configuration import definitions
+from yarnling.lessons.names import Names
+from yarnling.lessons.record import Record
+from yarnling.simulation.client import Submitter
+from yarnling.simulation.engine import Engine
+from yarnling.simulation.workload_cluster import WorkloadCluster
+from yarnling.stepping.run import SteppedRun, Submission
+from yarnling.stepping.session import NODES_MAX
+from yarnling.stepping.sources import Source
+from yarnling.whatif.checks import refuse_if_unfit
+from yarnling.whatif.recording import RecordedApplication, Recording
+from yarnling.whatif.run import DAY_MS, START_MAX_MS, submission_context, what_if_configuration
+from yarnling.workload.formats import read_nodes, read_workload
+from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
+
+LOOK_MS = 1000
+"""How often the run looks whether everything has ended."""
+
+
+class WorkloadSource(Source):
+    """A workload under a configuration."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        nodes: Sequence[WorkloadNode],
+        conf: Configuration,
+        seed: int,
+        *,
+        title: str = "a workload",
+        arguments: tuple[str, ...] = (),
+    ) -> None:
+        """Raises YarnException, with all faults, for a workload that does not fit the configuration."""
+        if len(nodes) > NODES_MAX:
+            raise InvalidArgumentException(
+                f"a cluster of {len(nodes)} nodes is too large to be stepped through: use at most {NODES_MAX}"
+            )
+        refuse_if_unfit(conf, workload, nodes)
+        self._workload, self._nodes, self._conf, self._seed = workload, nodes, conf, seed
+        self.title = title
+        self.arguments = arguments
+
+    def start(self, *, checked: bool = True) -> SteppedRun:
+        names = Names()
+        record = Record(names)
+        cluster = WorkloadCluster(Engine(self._seed), self._conf, self._nodes, trace=record, all_heartbeats=True)
+        return _WorkloadRun(cluster, self._workload, self._nodes, record, names)
+
+
+class _WorkloadRun(SteppedRun):
+    def __init__(
+        self,
+        cluster: WorkloadCluster,
+        workload: Workload,
+        nodes: Sequence[WorkloadNode],
+        record: Record,
+        names: Names,
+    ) -> None:
+        super().__init__(cluster, record, names)
+        self._cluster = cluster
+        self._workload = workload
+        self._nodes = nodes
+        self._submitter = Submitter(cluster)
+        self._recording: Recording | None = None
+
+    def limits(self) -> Iterator[int]:
+        """The start of the cluster until all nodes have registered, and then the workload until it has ended."""
+        engine = self._cluster.engine
+        yield from self._cluster.starting()
+        latest_ms = engine.now_ms + START_MAX_MS
+        while len(self._context().scheduler.nodes) < len(self._nodes) and engine.now_ms < latest_ms:
+            yield engine.now_ms + LOOK_MS
+        self._recording = recording = Recording(engine, self._nodes)
+        for work in self._workload.applications:
+            self._plan(recording, work, work.submit_ms)
+        while recording.now_ms < DAY_MS and (self._submitter.unfinished or recording.unended):
+            yield engine.now_ms + LOOK_MS
+
+    def submit(self, submission: Submission) -> None:
+        if self._recording is None:
+            raise InvalidArgumentException("the cluster is still starting: wait until all nodes have registered")
+        lasts_ms = DAY_MS if submission.seconds is None else 1000 * submission.seconds
+        tasks = TaskGroup(submission.size, (lasts_ms,) * submission.containers)
+        now_ms = self._recording.now_ms
+        work = WorkloadApplication(submission.name, now_ms, submission.user, submission.queue, (tasks,))
+        self._plan(self._recording, work, 0)
+
+    def _plan(self, recording: Recording, work: WorkloadApplication, delay_ms: int) -> None:
+        application = RecordedApplication(recording, work, self._context)
+
+        def described(application_id: ApplicationId) -> ApplicationSubmissionContext:
+            self._cluster.applications[application_id] = application
+            application.submitted(application_id)
+            return submission_context(application_id, work)
+
+        self._submitter.submit_after(delay_ms, work.user, described, partial(_answered, application))
+
+    def _context(self) -> RMContext:
+        return self._cluster.rm.core.context
+
+
+def _answered(application: RecordedApplication, _: ApplicationId, refusal: YarnException | None) -> None:
+    application.answered(refusal)
+
+
+def read_workload_source(
+    workload: Path, nodes: Path, conf: Path | None, define: Sequence[str], seed: int | None
+) -> WorkloadSource:
+    """The workload in these files. Raises YarnException with the faults of a file."""
+    seed = 1 if seed is None else seed
+    arguments = ["--workload", str(workload), "--nodes", str(nodes)]
+    arguments += [] if conf is None else ["--conf", str(conf)]
+    for definition in define:
+        arguments += ["--define", definition]
+    return WorkloadSource(
+        read_workload(workload),
+        read_nodes(nodes),
+        what_if_configuration(conf, definitions(define)),
+        seed,
+        title=f"workload {workload.name}, seed {seed}",
+        arguments=(*arguments, "--seed", str(seed)),
+    )

@@ -1,0 +1,1 @@
+"""Sweeps: many simulations with different seeds and inputs, spread over all cores or a Dask cluster."""

@@ -1,0 +1,65 @@
+"""The runs of a sweep, what they need, and what comes of them. Pure data, sent to workers and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from yarnling.chaos.plan import Plan
+from yarnling.whatif.figures import GroupFigures
+from yarnling.workload.model import Workload, WorkloadNode
+
+RANDOM_PLAN = "random"
+"""The name that stands for a plan drawn from the seed."""
+
+
+class Run(Struct, frozen=True, order=True):
+    """One simulation: of a plan, or of a workload under a configuration, with a seed. What does not apply is empty."""
+
+    plan: str = ""
+    configuration: str = ""
+    workload: str = ""
+    load_factor: float = 1.0
+    seed: int = 0
+
+
+class Inputs(Struct, frozen=True):
+    """What runs need beside their seeds, complete, because workers may be on machines without the files.
+
+    `configurations`: {name: {key: value}}.
+    """
+
+    plans: Mapping[str, Plan] = field(default_factory=dict)
+    configurations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    workloads: Mapping[str, Workload] = field(default_factory=dict)
+    nodes: tuple[WorkloadNode, ...] = ()
+    until_ms: int = 0
+    encode: bool = True
+    hashed: bool = False
+
+
+class Row(Struct, frozen=True):
+    """What came of a run. `verdict`: its exit status. `trace`: the hash of its trace, "" if it was not asked for.
+
+    `queues`: the figures of each leaf queue, for a workload. `wall_s` and `worker` are what the run cost, and where;
+    they differ from one sweep to the next.
+    """
+
+    run: Run
+    verdict: int
+    reasons: str = ""
+    events: int = 0
+    virtual_s: float = 0.0
+    trace: str = ""
+    queues: tuple[GroupFigures, ...] = ()
+    wall_s: float = 0.0
+    worker: str = ""
+
+
+class Sweep(Struct, frozen=True):
+    """`runs` in their order. `digests`: the SHA-256 of each input, by its name."""
+
+    runs: tuple[Run, ...]
+    inputs: Inputs
+    digests: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,103 @@
+"""Gantt charts: a bar for each container, in the row of its node or of its application, in the colour of its queue.
+
+Needs matplotlib (the extra `report`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator
+
+from yarnling.timeline.spans import Kind, Row, Span
+from yarnling.timeline.wording import cut
+from yarnling.whatif.page import Picture
+from yarnling.whatif.pictures import PANEL, picture, time_across
+from yarnling.whatif.svg import colour
+from yarnling.whatif.wording import counted
+
+ROWS_MAX = 40
+SPANS_MAX = 8000
+"""More rows and bars than this are left out: those with the least use."""
+WIDTH = 1300
+NARROW = PANEL[0]
+_LANE, _ROW_MIN, _GAP, _EDGES = 5, 20, 7, 60
+_NAME_MAX = 24
+
+
+def gantt(name: str, title: str, rows: Sequence[Row], roles: Mapping[str, str], until_ms: int) -> Picture:
+    """The chart. `name`: unique on the page; `roles`: {queue: the role of its colour}."""
+    chosen = _chosen(rows)
+    tops, height = _tops(chosen)
+    spans = sum(len(row.spans) for row in chosen)
+    preempted = sum(span.is_preempted for row in chosen for _, span in row.spans)
+
+    def draw(axes: Axes, width: int) -> None:
+        for row, top in zip(chosen, tops, strict=True):
+            _draw_row(axes, row, top, roles)
+        axes.set_xlim(0, max(1, until_ms))
+        axes.set_ylim(height, 0)
+        middles = [top + _height(row) / 2 for row, top in zip(chosen, tops, strict=True)]
+        axes.yaxis.set_major_locator(FixedLocator(middles))
+        axes.set_yticklabels([cut(row.name, _NAME_MAX) or "unknown" for row in chosen])
+        axes.grid(visible=False, axis="y")
+        time_across(axes, until_ms, width)
+
+    left_out = len(rows) - len(chosen)
+    caption = f"{counted(left_out, 'row')} with less use left out." if left_out else ""
+    alternative = f"{title}: {counted(spans, 'bar')} in {counted(len(chosen), 'row')}, {preempted} of them preempted"
+    size = _EDGES + height
+    wide, narrow = (picture(f"{name}-{width}", alternative, draw, (width, size)) for width in (WIDTH, NARROW))
+    return Picture(title, wide, narrow, caption=caption)
+
+
+def _chosen(rows: Sequence[Row]) -> list[Row]:
+    """Those with the most use, in their order, of which all bars can be drawn."""
+    by_use = sorted(rows, key=lambda row: -sum(span.until_ms - span.from_ms for _, span in row.spans))
+    kept: set[str] = set()
+    left = SPANS_MAX
+    for row in by_use[:ROWS_MAX]:
+        if len(row.spans) <= left:
+            kept.add(row.name)
+            left -= len(row.spans)
+    return [row for row in rows if row.name in kept]
+
+
+def _height(row: Row) -> int:
+    return max(_ROW_MIN, _LANE * row.lanes)
+
+
+def _tops(rows: Sequence[Row]) -> tuple[list[int], int]:
+    """Where each row begins, and the height of all."""
+    tops, top = [], _GAP
+    for row in rows:
+        tops.append(top)
+        top += _height(row) + _GAP
+    return tops, top
+
+
+def _draw_row(axes: Axes, row: Row, top: int, roles: Mapping[str, str]) -> None:
+    lane_height = _height(row) / row.lanes
+    groups: dict[tuple[str, Kind, bool], list[tuple[int, Span]]] = {}
+    for lane, span in row.spans:
+        groups.setdefault((roles[span.queue], span.kind, span.is_preempted), []).append((lane, span))
+    for (role, kind, is_preempted), placed in groups.items():
+        tops = [top + lane * lane_height for lane, _ in placed]
+        starts = [span.from_ms for _, span in placed]
+        lengths = [max(1, span.until_ms - span.from_ms) for _, span in placed]
+        is_reserved = kind is Kind.RESERVATION
+        axes.barh(
+            tops,
+            lengths,
+            0.86 * lane_height,
+            starts,
+            align="edge",
+            linewidth=0.6,
+            color="none" if is_reserved else colour(role),
+            edgecolor=colour("reserved" if is_reserved else "panel"),
+            hatch="////" if is_reserved else None,
+        )
+        if is_preempted:
+            ends = [span.until_ms for _, span in placed]
+            axes.plot(ends, [one + 0.43 * lane_height for one in tops], "x", color=colour("maximum"), markersize=6)

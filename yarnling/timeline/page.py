@@ -1,0 +1,52 @@
+"""The page of a timeline: one HTML file that needs no network.
+
+Texts of the run are only in the title and in sections, which the template escapes, and in the data, which the script
+shows as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from msgspec import Struct
+
+from yarnling.timeline.model import Timeline
+from yarnling.timeline.page_data import embedded, page_data
+
+SCRIPTS = ("model.js", "picture.js", "controls.js")
+
+
+class Section(Struct, frozen=True):
+    """A text above the diagram, which the reader can open and close. `columns` and `rows`: a table below it, if any.
+
+    `plain`: a text below it with its own line breaks.
+    """
+
+    title: str
+    paragraphs: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    plain: str = ""
+    is_open: bool = False
+
+
+def html_of(timeline: Timeline, sections: Sequence[Section] = ()) -> str:
+    """The page as one HTML document."""
+    environment = Environment(
+        loader=PackageLoader("yarnling.timeline", "assets"), autoescape=True, undefined=StrictUndefined
+    )
+    data = page_data(timeline)
+    return environment.get_template("page.html").render(
+        title=timeline.title,
+        sections=sections,
+        style=Markup(_asset("page.css")),
+        script=Markup("\n".join(map(_asset, SCRIPTS)).replace('"use strict";\n', "")),
+        data=Markup(embedded(data)),
+    )
+
+
+def _asset(name: str) -> str:
+    return resources.files("yarnling.timeline").joinpath("assets", name).read_text(encoding="utf-8")

@@ -1,0 +1,157 @@
+"""A timeline as compact JSON for the page: columns of numbers, and each text once.
+
+A heartbeat costs some 30 bytes, because its texts are shared with the others. The page's script says what the columns
+mean (assets/timeline.js).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from msgspec.structs import replace
+
+from yarnling.timeline.model import Decision, Lifeline, Message, Outcome, StateChange, Timeline
+from yarnling.timeline.wording import (
+    cut,
+    decision_label,
+    details,
+    reply_label,
+    request_label,
+    short,
+    shortened,
+    state_label,
+)
+
+DETAILS_BYTES_MAX = 40_000_000
+"""When all texts together are longer than this, further messages get no details."""
+REASON_MAX = 400
+_OUTCOMES = list(Outcome)
+
+
+class _Texts:
+    """Each text has one number."""
+
+    def __init__(self) -> None:
+        self.all: list[str] = []
+        self.length = 0
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        found = self._numbers.get(text)
+        if found is None:
+            found = self._numbers[text] = len(self.all)
+            self.all.append(text)
+            self.length += len(text)
+        return found
+
+    def detail(self, text: str) -> int:
+        """The same, unless there is too much text already."""
+        return self.number(text if self.length < DETAILS_BYTES_MAX or text in self._numbers else "(left out)")
+
+
+def page_data(timeline: Timeline) -> dict[str, Any]:
+    """The data of the page."""
+    texts = _Texts()
+    places = {lifeline.name: index for index, lifeline in enumerate(timeline.lifelines)}
+    from_ms = timeline.from_ms
+    titles = {lifeline.name: lifeline.title for lifeline in timeline.lifelines}
+    nodes = titles_of_nodes(timeline)
+    return {
+        "title": timeline.title,
+        "from": from_ms,
+        "length": timeline.until_ms - from_ms,
+        "notes": list(timeline.notes),
+        "lifelines": [_lifeline(one) for one in timeline.lifelines],
+        "outcomes": [one.value for one in _OUTCOMES],
+        "messages": _columns(
+            [_message(shortened_message(one, nodes), places, from_ms, texts) for one in timeline.messages]
+        ),
+        "changes": _columns([_change(one, places, from_ms, texts) for one in timeline.changes]),
+        "decisions": _columns([_decision(one, titles, from_ms, texts) for one in timeline.decisions]),
+        "faults": [
+            {
+                "from": max(0, fault.from_ms - from_ms),
+                "until": None if fault.until_ms is None else fault.until_ms - from_ms,
+                "hosts": [places[host] for host in fault.hosts if host in places],
+                "text": fault.kind if fault.hosts else f"{fault.kind} {short(fault.target)}",
+            }
+            for fault in timeline.faults
+            if not fault.hosts or any(host in places for host in fault.hosts)
+        ],
+        "texts": texts.all,
+    }
+
+
+def embedded(data: dict[str, Any]) -> str:
+    """The data as JSON that may stand in a <script> element: no text in it can end the element."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def titles_of_nodes(timeline: Timeline) -> dict[str, str]:
+    """{id of a node: the title of its lifeline}."""
+    titles = {lifeline.name: lifeline.title for lifeline in timeline.lifelines}
+    return {node: titles[name] for node, name in timeline.nodes.items() if name in titles}
+
+
+def shortened_message(one: Message, nodes: dict[str, str]) -> Message:
+    """The message with ids in short in its records."""
+    return replace(one, request=shortened(one.request, nodes), reply=shortened(one.reply, nodes))
+
+
+def _columns(rows: list[tuple[int, ...]]) -> list[list[int]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _lifeline(lifeline: Lifeline) -> dict[str, str]:
+    return {"name": lifeline.name, "title": lifeline.title, "role": lifeline.role.name}
+
+
+def _message(one: Message, places: dict[str, int], from_ms: int, texts: _Texts) -> tuple[int, ...]:
+    def since(time_ms: int | None, start_ms: int) -> int:
+        return -1 if time_ms is None else max(0, time_ms - start_ms)
+
+    request, reply = (one.request, one.reply)
+    response_id = request.get("response_id", -1) if isinstance(request, dict) else -1
+    return (
+        places[one.source],
+        places[one.target],
+        texts.number(one.rpc),
+        one.sent_ms - from_ms,
+        since(one.arrived_ms, one.sent_ms),
+        since(one.replied_ms, one.sent_ms),
+        since(one.answered_ms, one.sent_ms),
+        _OUTCOMES.index(one.outcome),
+        texts.number(request_label(one)),
+        texts.number(reply_label(one)),
+        texts.detail(details(request)),
+        texts.detail(details(reply) if not one.error else cut(one.error, REASON_MAX)),
+        texts.number(" ".join(one.applications)),
+        int(one.is_quiet),
+        response_id if isinstance(response_id, int) else -1,
+        one.arrivals,
+    )
+
+
+def _change(one: StateChange, places: dict[str, int], from_ms: int, texts: _Texts) -> tuple[int, ...]:
+    return (
+        places[one.host],
+        one.at_ms - from_ms,
+        texts.number(one.kind),
+        texts.number(state_label(one)),
+        texts.detail(cut(f"{one.kind} {one.subject}\n{one.source} \u2192 {one.target}\non {one.event}", REASON_MAX)),
+        texts.number(one.application),
+    )
+
+
+def _decision(one: Decision, titles: dict[str, str], from_ms: int, texts: _Texts) -> tuple[int, ...]:
+    title = titles.get(one.node, one.node)
+    lines = (one.what.value, one.application, one.container, title, one.queue, one.reason)
+    return (
+        one.at_ms - from_ms,
+        texts.number(one.what.value),
+        texts.number(decision_label(one, title)),
+        texts.detail(cut("\n".join(line for line in lines if line), REASON_MAX)),
+        texts.number(one.application),
+    )

@@ -1,0 +1,99 @@
+"""A part of a timeline: some hosts, kinds of messages, an application, a span of time."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from yarn.errors import InvalidArgumentException
+from yarnling.timeline.model import Lifeline, Message, Role, Timeline
+
+
+class Selection(Struct, frozen=True):
+    """`hosts`, `rpcs`: patterns such as nm-*; without any, all. `application`: its id, or the end of it.
+
+    `from_ms`, `until_ms`: since the start of the run.
+    """
+
+    hosts: tuple[str, ...] = ()
+    rpcs: tuple[str, ...] = ()
+    application: str = ""
+    from_ms: int = 0
+    until_ms: int | None = None
+
+    def of(self, timeline: Timeline) -> Timeline:
+        """That part. Raises InvalidArgumentException if a host or an application does not occur in the timeline."""
+        hosts = self._hosts(timeline)
+        application = self.application_in(timeline)
+        start_ms = timeline.from_ms + self.from_ms
+        until_ms = timeline.until_ms if self.until_ms is None else timeline.from_ms + self.until_ms
+        rm = {one.name for one in timeline.lifelines if one.role is Role.RM}
+        messages = tuple(one for one in timeline.messages if start_ms <= one.sent_ms <= until_ms)
+        part = replace(
+            timeline,
+            lifelines=tuple(one for one in timeline.lifelines if one.name in hosts),
+            messages=tuple(one for one in messages if self._has(one, hosts, application)),
+            changes=tuple(
+                one
+                for one in timeline.changes
+                if start_ms <= one.at_ms <= until_ms and one.host in hosts and application in ("", one.application)
+            ),
+            decisions=tuple(
+                one
+                for one in timeline.decisions
+                if start_ms <= one.at_ms <= until_ms and rm & hosts and application in ("", one.application)
+            ),
+            faults=tuple(
+                one for one in timeline.faults if one.from_ms <= until_ms and (one.until_ms or until_ms) >= start_ms
+            ),
+        )
+        return part if self == Selection() else replace(part, lifelines=_active(part))
+
+    def _has(self, message: Message, hosts: set[str], application: str) -> bool:
+        if message.source not in hosts or message.target not in hosts:
+            return False
+        if self.rpcs and not any(fnmatchcase(message.rpc.lower(), pattern.lower()) for pattern in self.rpcs):
+            return False
+        return not application or application in message.applications
+
+    def _hosts(self, timeline: Timeline) -> set[str]:
+        names = {one.name: one for one in timeline.lifelines}
+        if not self.hosts:
+            return set(names)
+        found: set[str] = set()
+        for pattern in self.hosts:
+            matching = {
+                name
+                for name, one in names.items()
+                if fnmatchcase(name.lower(), pattern.lower()) or fnmatchcase(one.title.lower(), pattern.lower())
+            }
+            if not matching:
+                raise InvalidArgumentException(f"no host is called {pattern!r}: there are {_listed(sorted(names))}")
+            found |= matching
+        return found
+
+    def application_in(self, timeline: Timeline) -> str:
+        """The id of the chosen application, "" for all. Raises InvalidArgumentException if there is not exactly one."""
+        if not self.application:
+            return ""
+        known = {application for one in timeline.messages for application in one.applications}
+        known |= {one.application for one in timeline.changes if one.application}
+        matching = sorted(one for one in known if one == self.application or one.endswith(f"_{self.application}"))
+        if len(matching) != 1:
+            what = "no application is" if not matching else "several applications are"
+            raise InvalidArgumentException(f"{what} called {self.application!r}: there are {_listed(sorted(known))}")
+        return matching[0]
+
+
+def _active(part: Timeline) -> tuple[Lifeline, ...]:
+    """The lifelines on which something happens, and the ResourceManager's."""
+    active = {name for one in part.messages for name in (one.source, one.target)}
+    active |= {one.host for one in part.changes}
+    return tuple(one for one in part.lifelines if one.name in active or one.role is Role.RM)
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:10])
+    return f"{shown} and {len(names) - 10} more" if len(names) > 10 else shown or "none"

@@ -1,0 +1,140 @@
+"""What of a workload does not fit the cluster and the configuration: found before the simulation starts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from rm.core.resource_manager import ResourceManagerCore
+from rm.scheduler.model.leaf_queue import LeafQueue
+from yarn.configuration import Configuration
+from yarn.errors import YarnException
+from yarn.settings.scheduler import NODE_LABELS_ENABLED
+from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
+
+FAULTS_SHOWN_MAX = 20
+NODES_MAX = 20_000
+SIMILAR_MAX = 3
+
+
+def with_queues(workload: Workload, queue_map: Mapping[str, str]) -> Workload:
+    """The workload with {queue: another queue} applied. Raises YarnException for a queue that no application uses."""
+    unused = sorted(set(queue_map) - {application.queue for application in workload.applications})
+    if unused:
+        raise YarnException(f"--queue-map: no application of the workload is in queue {', '.join(unused)}")
+    moved = (replace(one, queue=queue_map.get(one.queue, one.queue)) for one in workload.applications)
+    return replace(workload, applications=tuple(moved))
+
+
+def refuse_if_unfit(conf: Configuration, workload: Workload, nodes: Sequence[WorkloadNode]) -> None:
+    """Raise YarnException with everything that keeps the workload from running."""
+    faults = [*_node_faults(conf, nodes), *_label_faults(workload, nodes), *_queue_faults(conf, workload)]
+    if faults:
+        shown = faults[:FAULTS_SHOWN_MAX]
+        more = [f"and {len(faults) - len(shown)} more"] if len(faults) > len(shown) else []
+        raise YarnException("\n".join([*shown, *more]))
+
+
+def warnings_about(conf: Configuration, workload: Workload, nodes: Sequence[WorkloadNode]) -> tuple[str, ...]:
+    """What is simulated in another way than the workload says."""
+    return (*_size_warnings(conf, workload), *_host_warnings(workload, nodes))
+
+
+def _node_faults(conf: Configuration, nodes: Sequence[WorkloadNode]) -> Iterator[str]:
+    if not 1 <= len(nodes) <= NODES_MAX:
+        yield f"{len(nodes)} nodes: there must be 1 to {NODES_MAX} (change the file of the nodes)"
+    seen: set[str] = set()
+    for node in nodes:
+        if node.host in seen:
+            yield f"node {node.host} is listed twice (remove one of them)"
+        seen.add(node.host)
+    if any(node.label for node in nodes) and not NODE_LABELS_ENABLED.of(conf):
+        yield f"nodes have labels, but the configuration has none (set {NODE_LABELS_ENABLED.key}=true)"
+
+
+def _label_faults(workload: Workload, nodes: Sequence[WorkloadNode]) -> Iterator[str]:
+    """Labels that no node has: the ResourceManager would refuse such requests."""
+    known = {node.label for node in nodes}
+    used = (label for one in workload.applications for label in (one.label, *(group.label for group in one.groups)))
+    for label in dict.fromkeys(used):
+        if label and label not in known:
+            yield f"label {label} is requested, but no node has it (give it to nodes in the file of the nodes)"
+
+
+def _queue_faults(conf: Configuration, workload: Workload) -> Iterator[str]:
+    """Queues that neither exist, nor are created on demand, nor are replaced by the mappings of the configuration."""
+    core = ResourceManagerCore(conf, cluster_timestamp=1)
+    leaves = [path for path, queue in core.scheduler.queues.items() if isinstance(queue, LeafQueue)]
+    users: dict[str, list[str]] = {}
+    for application in _one_of_each(workload.applications):
+        problem = _submission_problem(core, application)
+        if problem:
+            users.setdefault(problem, []).append(application.user)
+    for problem, found in users.items():
+        name = problem.split(" ", 2)[1]
+        similar = _similar(name, leaves)
+        yield (
+            f"{problem}, which {_listed(found)} would submit to (add the queue, or use another one: "
+            f"--queue-map {name}={similar[0] if similar else 'QUEUE'}; leaf queues: {', '.join(similar)})"
+        )
+
+
+def _similar(name: str, leaves: Sequence[str]) -> list[str]:
+    """The paths of leaf queues with the most similar names, else the first ones."""
+    paths = {path.rpartition(".")[2]: path for path in sorted(leaves)}
+    names = difflib.get_close_matches(name.rpartition(".")[2], paths, SIMILAR_MAX, 0.4)
+    return [paths[one] for one in names] or sorted(leaves)[:SIMILAR_MAX]
+
+
+def _one_of_each(applications: Iterable[WorkloadApplication]) -> Iterable[WorkloadApplication]:
+    """One application for each user and queue."""
+    found: dict[tuple[str, str], WorkloadApplication] = {}
+    for one in applications:
+        found.setdefault((one.user, one.queue), one)
+    return found.values()
+
+
+def _submission_problem(core: ResourceManagerCore, application: WorkloadApplication) -> str:
+    """Why the queue of an application cannot be used, "" if it can; access lists are checked at the submission."""
+    context, scheduler = core.context, core.scheduler
+    try:
+        placed = context.placement.place(
+            user=application.user, groups=(), application=application.name, queue=application.queue
+        )
+    except YarnException as error:
+        return f"queue {application.queue} is refused by the queue mappings: {error.message}"
+    path = placed if placed is not None else scheduler.queue_path(application.queue)
+    queue = scheduler.queue(path)
+    if queue is None:
+        ambiguous = scheduler.is_ambiguous(application.queue)
+        what = "is ambiguous without its full path" if ambiguous else "does not exist"
+        return "" if scheduler.can_create(path) else f"queue {application.queue} {what}"
+    return "" if isinstance(queue, LeafQueue) else f"queue {application.queue} is not a leaf queue"
+
+
+def _size_warnings(conf: Configuration, workload: Workload) -> Iterator[str]:
+    maximum = ResourceManagerCore(conf, cluster_timestamp=1).scheduler.maximum_allocation()
+    cut = [group for group in _groups(workload) if not group.resource.fits_in(maximum)]
+    if cut:
+        count = sum(len(group.durations_ms) for group in cut)
+        yield f"{count} containers are larger than the largest that can be requested; they get {maximum}"
+
+
+def _host_warnings(workload: Workload, nodes: Sequence[WorkloadNode]) -> Iterator[str]:
+    known = {node.host for node in nodes}
+    unknown = {host for group in _groups(workload) for host in group.hosts} - known
+    if unknown:
+        yield f"containers are wanted on hosts that are not among the nodes: {len(unknown)}, such as {min(unknown)}"
+
+
+def _groups(workload: Workload) -> Iterator[TaskGroup]:
+    return (group for application in workload.applications for group in application.groups)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = sorted(set(names))
+    return ", ".join(shown[:SIMILAR_MAX]) + (
+        f" and {len(shown) - SIMILAR_MAX} more" if len(shown) > SIMILAR_MAX else ""
+    )

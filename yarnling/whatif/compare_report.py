@@ -1,0 +1,212 @@
+"""The report of a comparison: one page, with what differs, who gains and who pays, and both sides side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from yarnling.whatif.compare import Comparison, Difference, Verdict
+from yarnling.whatif.compare_words import findings, headline, names_of, tiles
+from yarnling.whatif.expectations import Checked
+from yarnling.whatif.figures import Figures
+from yarnling.whatif.page import PICTURES_EXTRA, Notes, Page, Picture, PictureGroup, Table, html_of
+from yarnling.whatif.queue_use import ROOT
+from yarnling.whatif.report import QUEUE_LEGEND, has_matplotlib, subject_of
+from yarnling.whatif.result import WhatIfResult
+from yarnling.whatif.series import all_series, preemptions, span_ms, waits_over_time
+from yarnling.whatif.wording import HOUR_MS, count, duration
+
+COMPARE_HTML = "compare.html"
+PAIRS_MAX = 12
+"""The most queues that are drawn side by side: those with the greatest changes."""
+BROKEN_MAX = 3
+"""The most expectations that are written above the pictures; the table has all."""
+ROWS_MAX = 200
+
+
+def write_comparison(
+    comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult], checked: Sequence[Checked], directory: Path
+) -> Path:
+    """Write compare.html into the directory, which is made if it is missing; returns its path. `runs`: one run of each
+    side, from which the pictures are made.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / COMPARE_HTML
+    path.write_text(html_of(comparison_page(comparison, runs, checked)), encoding="utf-8")
+    return path
+
+
+def comparison_page(
+    comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult], checked: Sequence[Checked]
+) -> Page:
+    """The page of a comparison."""
+    before, after = runs
+    drawn = has_matplotlib()
+    seeds = len(comparison.after)
+    tables = (_expectations(checked), _differences(comparison), *_balances(comparison), _all(comparison))
+    return Page(
+        title=f"{after.title}: before and after",
+        subject=f"{after.workload} under {before.configuration} (before) and {after.configuration} (after)",
+        headline=headline(comparison),
+        findings=(*_broken(checked), *findings(comparison)),
+        tiles=tiles(comparison),
+        pictures=_pictures(comparison, runs) if drawn else (),
+        tables=tuple(table for table in tables if table.rows),
+        notes=_notes(runs),
+        notice="" if drawn else PICTURES_EXTRA,
+        footer=f"{count(seeds)} {'run' if seeds == 1 else 'runs with different seeds'} of each configuration.",
+    )
+
+
+def _broken(checked: Sequence[Checked]) -> tuple[str, ...]:
+    broken = [each for each in checked if not each.holds]
+    if len(broken) > BROKEN_MAX:
+        return (f"{len(broken)} of {len(checked)} expectations do not hold",)
+    return tuple(f"Does not hold: {each.text} ({each.value})" for each in broken)
+
+
+# Tables
+
+
+def _expectations(checked: Sequence[Checked]) -> Table:
+    rows = tuple((each.text, "holds" if each.holds else "does not hold", each.value) for each in checked)
+    return Table("Expectations", ("expectation", "", "measured"), rows, text_columns=3)
+
+
+def _differences(comparison: Comparison) -> Table:
+    note = "Most important first; medians over the seeds." if len(comparison.after) > 1 else "Most important first."
+    rows = (*comparison.differences, *comparison.noise)
+    return _table("What differs", rows, note)
+
+
+def _table(title: str, rows: Sequence[Difference], note: str) -> Table:
+    cells = tuple(
+        (
+            str(each.scope),
+            each.measure.name,
+            "" if each.verdict is Verdict.OTHER else each.verdict.value,
+            each.measure.written(each.before),
+            each.measure.written(each.after),
+        )
+        for each in rows[:ROWS_MAX]
+    )
+    return Table(title, ("of", "measure", "", "before", "after"), cells, note, text_columns=3)
+
+
+def _balances(comparison: Comparison) -> tuple[Table, ...]:
+    """Who pays and who gains."""
+    tables = []
+    for kind in ("queue", "user"):
+        rows = tuple(
+            (
+                each.scope.name,
+                "pays" if each.change_ms > 0 else "gains",
+                duration(each.before_ms),
+                duration(each.after_ms),
+                count(each.containers),
+                f"{each.total_ms / HOUR_MS:+,.1f}",
+            )
+            for each in comparison.balances
+            if each.scope.kind == kind
+        )
+        columns = (kind, "", "mean wait before", "after", "containers", "container-hours of waiting")
+        note = "Those who wait longer than before come first."
+        tables.append(Table(f"Who gains and who pays, by {kind}", columns, rows[:ROWS_MAX], note, text_columns=2))
+    return tuple(tables)
+
+
+def _all(comparison: Comparison) -> Table:
+    """The main figures of all queues on both sides."""
+    rows = []
+    sides = [{queue.name: queue for queue in runs[0].queues} for runs in (comparison.before, comparison.after)]
+    for name in dict.fromkeys((*sides[0], *sides[1])):
+        cells = []
+        for side in sides:
+            queue = side.get(name)
+            cells.append((str(queue.waits.p95 or "-"), count(queue.lost.containers)) if queue else ("-", "-"))
+        rows.append((name, *(cell for pair in zip(*cells, strict=True) for cell in pair)))
+    columns = ("queue", "p95 wait before", "after", "preempted before", "after")
+    return Table("All queues", columns, tuple(rows[:ROWS_MAX]), "Of the first seed.")
+
+
+def _notes(runs: tuple[WhatIfResult, WhatIfResult]) -> tuple[Notes, ...]:
+    before, after = runs
+    lines = (f"Before: {subject_of(before)}", f"After: {subject_of(after)}")
+    warnings = tuple(dict.fromkeys((*before.warnings, *after.warnings)))
+    assumptions = tuple(dict.fromkeys((*before.assumptions, *after.assumptions)))
+    found = (Notes("Compared", lines), Notes("Not as in a real cluster", warnings), Notes("Assumptions", assumptions))
+    return tuple(notes for notes in found if notes.lines)
+
+
+# Pictures
+
+
+def _pictures(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> tuple[PictureGroup, ...]:
+    groups = (_waits(comparison, runs), *_use(comparison, runs))
+    return tuple(group for group in groups if group.pictures)
+
+
+def _waits(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> PictureGroup:
+    from yarnling.whatif import compare_pictures as pictures
+
+    names = names_of(comparison)
+    sides = [{queue.name: queue.waits for queue in each[0].queues} for each in (comparison.before, comparison.after)]
+    both = {names[path]: (sides[0][path], sides[1][path]) for path in sides[0] if path in sides[1]}
+    both = {name: pair for name, pair in both.items() if pair[0].count or pair[1].count}
+    until_ms = max(run.until_ms for run in runs)
+    drawn: list[Picture] = []
+    if both:
+        drawn.append(pictures.p95_by_queue(both))
+        (_, first), (_, second) = (waits_over_time(run, until_ms) for run in runs)
+        drawn.append(pictures.p95_over_time(first, second, span_ms(until_ms), until_ms))
+    lost = [preemptions(run, until_ms) for run in runs]
+    if lost[0].counts or lost[1].counts:
+        drawn.append(pictures.preemption_over_time(lost[0], lost[1], until_ms))
+    return PictureGroup("Waits and preemption", tuple(drawn), "Times since the start of the workload.")
+
+
+def _use(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> list[PictureGroup]:
+    """Both sides side by side: the cluster, then the queues, each pair with the same height."""
+    from yarnling.whatif import pictures
+
+    names = names_of(comparison)
+    figures = (comparison.before[0], comparison.after[0])
+    series = [all_series(run, each) for run, each in zip(runs, figures, strict=True)]
+    if not all((ROOT, "") in each for each in series):
+        return []
+    leaves = [
+        [queue.name for queue in each.queues if (queue.name, "") in curves]
+        for each, curves in zip(figures, series, strict=True)
+    ]
+    roles = pictures.queue_roles(
+        [names[path] for path in dict.fromkeys((*leaves[0], *leaves[1]))], _weights(figures, names)
+    )
+    measured = figures[1].measured
+    cluster = tuple(
+        pictures.cluster_use(curves[ROOT, ""], {names[path]: curves[path, ""] for path in paths}, roles, measured, when)
+        for curves, paths, when in zip(series, leaves, ("before", "after"), strict=True)
+    )
+    both = [path for path in leaves[0] if path in leaves[1]]
+    chosen = sorted(both, key=lambda path: -_changed(path, figures))[:PAIRS_MAX]
+    panels = []
+    for number, path in enumerate(path for path in both if path in chosen):
+        pair = [each[path, ""] for each in series]
+        top = pictures.queue_top(pair)
+        for index, (curves, when) in enumerate(zip(pair, ("before", "after"), strict=True)):
+            panels.append(pictures.queue_use(f"{names[path]} {when}", curves, measured, 2 * number + index, top))
+    left_out = len(both) - len(chosen)
+    note = f"{left_out} queues that changed less are left out." if left_out else ""
+    return [
+        PictureGroup("The cluster over time", cluster, is_paired=True),
+        PictureGroup("Queues over time", tuple(panels), note, QUEUE_LEGEND, is_paired=True),
+    ]
+
+
+def _weights(figures: tuple[Figures, Figures], names: dict[str, str]) -> dict[str, float]:
+    return {names[use.queue]: use.average for each in figures for use in each.uses if use.queue in names}
+
+
+def _changed(path: str, figures: tuple[Figures, Figures]) -> float:
+    """How much the use and the waits of a queue changed, roughly."""
+    before, after = (each.use_by_queue[path] for each in figures)
+    return abs(after.average - before.average) + abs(after.pending - before.pending)

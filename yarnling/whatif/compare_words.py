@@ -1,0 +1,178 @@
+"""A comparison in words: "etl waits p95 12 min -> 41 min; 1,830 containers preempted, were 210". Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from yarnling.whatif.compare import Balance, Comparison, Difference
+from yarnling.whatif.expectations import median_of
+from yarnling.whatif.headlines import Tile, short_names
+from yarnling.whatif.measures import CLUSTER, MEASURES, Kind, Scope, value_of
+from yarnling.whatif.wording import duration
+
+NAMED_MAX = 3
+HEADLINE_DIFFERENCES = 3
+FINDINGS_MAX = 6
+ARROW = "->"
+NO_DIFFERENCE = "No difference that matters."
+_SUBJECTS = {
+    "lost work": "preempted containers",
+    "completed containers": "preempted containers",
+    "p50 wait": "wait",
+    "p95 wait": "wait",
+}
+"""{measure: what it is about, if another measure is about the same}."""
+_PERCENTILES = ("p50 wait", "p95 wait", "p95 AM wait")
+_TILES = (
+    "p95 wait",
+    "use",
+    "preempted containers",
+    "missed deadlines",
+    "unallocated containers",
+    "finished applications",
+)
+
+
+def headline(comparison: Comparison) -> str:
+    """Who gains and who pays, and the most important differences of queues and the cluster."""
+    if not comparison.differences:
+        return NO_DIFFERENCE
+    names = names_of(comparison)
+    who = _who(comparison, names)
+    chosen = [sentence(each, names) for each in _for_headline(comparison)]
+    if _who_differs(comparison) == "user":
+        most = (*comparison.payers("user")[:1], *comparison.gainers("user")[:1])
+        chosen = [mean_sentence(each, names) for each in most]
+    text = "; ".join(chosen)
+    joined = f"{who[0].upper()}{who[1:]}: {text}" if who and text else who or text
+    return f"{joined}."
+
+
+def _who_differs(comparison: Comparison) -> str:
+    """ "user" if some users gain and others pay, but not so queues; else "queue"."""
+    is_between = {kind: comparison.gainers(kind) and comparison.payers(kind) for kind in ("queue", "user")}
+    return "user" if is_between["user"] and not is_between["queue"] else "queue"
+
+
+def _who(comparison: Comparison, names: dict[str, str]) -> str:
+    """Who waits shorter and who longer: queues, or users if the change is between users of the same queues."""
+    kind = _who_differs(comparison)
+    sides = (comparison.gainers(kind), comparison.payers(kind))
+    gain, pay = ([names.get(each.scope.name, each.scope.name) for each in side] for side in sides)
+    preposition = "for" if kind == "user" else "in"
+    parts = [f"shorter waits {preposition} {_enumerated(gain)}"] if gain else []
+    parts += [f"longer waits {preposition} {_enumerated(pay)}"] if pay else []
+    return ", ".join(parts)
+
+
+def findings(comparison: Comparison) -> tuple[str, ...]:
+    """Further differences that matter, most important first, and what exists on one side only."""
+    names = names_of(comparison)
+    shown = [] if _who_differs(comparison) == "user" else _for_headline(comparison)
+    seen = {_values(each) for each in shown}
+    others: dict[object, Difference] = {}
+    for each in _one_a_subject(comparison.differences):
+        if _values(each) not in seen:
+            others.setdefault(_values(each), each)
+    found = [sentence(each, names) for each in others.values()][:FINDINGS_MAX]
+    for paths, when in ((comparison.only_before, "before"), (comparison.only_after, "after")):
+        if paths:
+            found.append(f"only {when} the change: {'queue' if len(paths) == 1 else 'queues'} {_enumerated(paths)}")
+    if comparison.noise:
+        number = len(comparison.noise)
+        noun = "difference is" if number == 1 else "differences are"
+        found.append(f"{number} more {noun} within the spread between seeds")
+    return tuple(found)
+
+
+def tiles(comparison: Comparison) -> tuple[Tile, ...]:
+    """The cluster's figures after the change, with those before."""
+    found = []
+    for name in _TILES:
+        measure = MEASURES[name]
+        before, after = (
+            median_of([value_of(measure, CLUSTER, run) for run in runs])
+            for runs in (comparison.before, comparison.after)
+        )
+        worse = any(
+            each.scope == CLUSTER and each.measure is measure and each.verdict.value == "worse"
+            for each in comparison.differences
+        )
+        label = "cluster use" if name == "use" else name
+        found.append(Tile(measure.written(after), label, f"was {measure.written(before)}", worse))
+    return tuple(found)
+
+
+def sentence(difference: Difference, names: dict[str, str]) -> str:
+    """One difference, for example "etl waits p95 12 min -> 41 min"."""
+    measure, scope = difference.measure, difference.scope
+    before, after = measure.written(difference.before), measure.written(difference.after)
+    subject = {"cluster": "cluster", "user": f"user {scope.name}"}.get(scope.kind, names.get(scope.name, scope.name))
+    if measure.name in _PERCENTILES:
+        kind, _, of_ams = measure.name.removesuffix(" wait").partition(" ")
+        ams = "AMs wait" if scope == CLUSTER else f"AMs of {subject} wait"
+        who = ams if of_ams else f"{subject} waits"
+        return f"{who} {kind} {before} {ARROW} {after}"
+    if measure.kind is Kind.COUNT:
+        noun, _, things = measure.name.partition(" ")
+        if difference.after is not None and difference.after.number == 1:
+            things = things.removesuffix("s")
+        where = "" if scope == CLUSTER else f" in {subject}" if scope.kind == "queue" else f" of user {scope.name}"
+        return f"{after} {things} {noun}{where}, were {before}"
+    return f"{subject}: {measure.name} {before} {ARROW} {after}"
+
+
+def mean_sentence(balance: Balance, names: dict[str, str]) -> str:
+    """The mean wait of a queue or a user on both sides."""
+    name = names.get(balance.scope.name, balance.scope.name)
+    return f"{name} waits {duration(balance.before_ms)} {ARROW} {duration(balance.after_ms)} on average"
+
+
+def names_of(comparison: Comparison) -> dict[str, str]:
+    """{path: short name} of the queues of both sides."""
+    runs = (comparison.before[0], comparison.after[0])
+    return short_names(queue.name for run in runs for queue in (*run.queues, *run.parents))
+
+
+def _for_headline(comparison: Comparison) -> list[Difference]:
+    """The most important differences, one of each queue."""
+    chosen: dict[object, Difference] = {}
+    for each in _telling(comparison):
+        chosen.setdefault(each.measure if each.scope == CLUSTER else each.scope, each)
+    return list(chosen.values())[:HEADLINE_DIFFERENCES]
+
+
+def _values(difference: Difference) -> tuple[str, object, object]:
+    """Equal for a queue and its only user, whose sentences would say the same."""
+    return difference.measure.name, difference.before, difference.after
+
+
+def _telling(comparison: Comparison) -> list[Difference]:
+    """The differences for a headline: waits of leaf queues, everything else of the cluster."""
+    leaves = {queue.name for runs in (comparison.before, comparison.after) for queue in runs[0].queues}
+
+    def is_telling(each: Difference) -> bool:
+        if each.measure.name not in _PERCENTILES:
+            return each.scope == CLUSTER
+        return each.scope.kind == "queue" and each.scope.name in leaves
+
+    return [each for each in _one_a_subject(comparison.differences) if is_telling(each)]
+
+
+def _one_a_subject(differences: Sequence[Difference]) -> list[Difference]:
+    """The most important difference of each scope in each subject: p50 and p95 waits say the same."""
+    first: dict[tuple[Scope, str], Difference] = {}
+    for each in differences:
+        first.setdefault((each.scope, _subject(each)), each)
+    return list(first.values())
+
+
+def _subject(difference: Difference) -> str:
+    return _SUBJECTS.get(difference.measure.name, difference.measure.name)
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    """Names with commas and a last "and"."""
+    if len(names) > NAMED_MAX:
+        names = [*names[: NAMED_MAX - 1], f"{len(names) - NAMED_MAX + 1} others"]
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)

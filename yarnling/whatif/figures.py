@@ -1,0 +1,241 @@
+"""The figures of a simulated workload: what its report shows and its expectations are checked against. Pure.
+
+Containers and applications are summed up for the whole cluster, for each queue (a parent's are those of its leaf
+queues), for each user and for each hour in which the containers were requested.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import cached_property
+
+from msgspec import Struct
+
+from yarnling.whatif.queue_use import ROOT, QueueUse, measured_type, queue_uses
+from yarnling.whatif.result import ApplicationOutcome, ContainerOutcome, End, WhatIfResult
+from yarnling.whatif.waits import Wait, Waits, summarize, wait_of
+from yarnling.whatif.wording import HOUR_MS
+
+LONGEST_WAITS = 10
+LOCALITIES = ("NODE_LOCAL", "RACK_LOCAL", "OFF_SWITCH")
+FINISHED = "FINISHED"
+"""The state of an application that ended by itself."""
+REFUSED = "REFUSED"
+"""The state of an application that the ResourceManager did not accept."""
+
+
+class LostWork(Struct, frozen=True):
+    """Work of containers that were preempted: how many, how long they had run, and that multiplied by their memory."""
+
+    containers: int = 0
+    container_ms: int = 0
+    mb_ms: int = 0
+
+
+class GroupFigures(Struct, frozen=True):
+    """The figures of a queue, of a user or of the cluster.
+
+    `applications`: in the workload; `refused`: not accepted by the ResourceManager; `finished`: ended by themselves;
+    `missed`: of those with a deadline, how many missed it. `waits` is about all containers, `am_waits` about those of
+    AMs. `done_mb_ms`: memory times run time of the containers that completed. `locality`: {NODE_LOCAL...: containers},
+    of those that wanted a host.
+    """
+
+    name: str
+    applications: int
+    refused: int
+    finished: int
+    with_deadline: int
+    missed: int
+    am_limit_wait_ms: int
+    user_limit_wait_ms: int
+    containers: int
+    completed: int
+    failed: int
+    done_mb_ms: int
+    waits: Waits
+    am_waits: Waits
+    lost: LostWork
+    locality: dict[str, int]
+
+
+class HourFigures(Struct, frozen=True):
+    """Containers requested in one hour, counted from the start of the workload, and preemptions in it."""
+
+    hour: int
+    waits: Waits
+    preempted: int
+
+
+class LongestWait(Struct, frozen=True):
+    """One of the longest waits, and why it was so long."""
+
+    wait: Wait
+    requested_ms: int
+    application: str
+    queue: str
+    user: str
+    is_am: bool
+    explanation: str
+
+
+class Figures(Struct, frozen=True, dict=True):
+    """All figures of one run. `queues` has leaf queues in the order of the tree, `parents` all other queues but the
+    root; `users` the longest p95 wait first. `measured`: the resource type of all amounts of queue use.
+    """
+
+    until_ms: int
+    measured: str
+    cluster: GroupFigures
+    queues: tuple[GroupFigures, ...]
+    parents: tuple[GroupFigures, ...]
+    users: tuple[GroupFigures, ...]
+    hours: tuple[HourFigures, ...]
+    uses: tuple[QueueUse, ...]
+    longest: tuple[LongestWait, ...]
+
+    @cached_property
+    def use_by_queue(self) -> dict[str, QueueUse]:
+        """{queue: its use in the default partition}."""
+        return {use.queue: use for use in self.uses if not use.label}
+
+    @property
+    def cluster_use(self) -> QueueUse | None:
+        """The use of the root queue, None without samples."""
+        return self.use_by_queue.get(ROOT)
+
+    @property
+    def finished_per_hour(self) -> float:
+        """Throughput: applications that finished, for each hour of the simulation."""
+        return self.cluster.finished * HOUR_MS / self.until_ms if self.until_ms else 0.0
+
+
+def figures_of(result: WhatIfResult) -> Figures:
+    """Compute the figures of a result."""
+    measured = measured_type(result)
+    outcomes = _Outcomes(result)
+    uses = queue_uses(result, measured)
+    parents = dict.fromkeys(use.queue for use in uses if use.queue not in (ROOT, *result.leaf_queues))
+    users = [outcomes.group(name, indexes) for name, indexes in _by(result.applications, "user").items()]
+    queues = _by(result.applications, "queue")
+    return Figures(
+        until_ms=result.until_ms,
+        measured=measured,
+        cluster=outcomes.group("cluster", range(len(result.applications))),
+        queues=tuple(outcomes.group(name, queues.get(name, [])) for name in _leaf_queues(result)),
+        parents=tuple(outcomes.group(name, _below(name, queues)) for name in parents),
+        users=tuple(sorted(users, key=lambda user: (-_p95_ms(user), user.name))),
+        hours=outcomes.hours(),
+        uses=uses,
+        longest=outcomes.longest(),
+    )
+
+
+class _Outcomes:
+    """The outcomes of a result by application, so that each group looks at its own containers only."""
+
+    def __init__(self, result: WhatIfResult) -> None:
+        self._result = result
+        self._waits = [
+            wait_of(container, result.applications[container.application], result.until_ms)
+            for container in result.containers
+        ]
+        self._containers_of: list[list[int]] = [[] for _ in result.applications]
+        for index, container in enumerate(result.containers):
+            self._containers_of[container.application].append(index)
+
+    def group(self, name: str, applications: Iterable[int]) -> GroupFigures:
+        """The figures of some applications, given by their positions."""
+        apps, indexes = [], []
+        for position in applications:
+            apps.append(self._result.applications[position])
+            indexes += self._containers_of[position]
+        containers = [self._result.containers[index] for index in indexes]
+        ends = Counter(container.end for container in containers)
+        deadlines = [_misses_deadline(app, self._result.until_ms) for app in apps if app.deadline_ms is not None]
+        localities = Counter(container.locality for container in containers)
+        return GroupFigures(
+            name=name,
+            applications=len(apps),
+            refused=sum(app.state == REFUSED for app in apps),
+            finished=sum(app.state == FINISHED for app in apps),
+            with_deadline=len(deadlines),
+            missed=sum(deadlines),
+            am_limit_wait_ms=sum(app.am_limit_wait_ms for app in apps),
+            user_limit_wait_ms=sum(app.user_limit_wait_ms for app in apps),
+            containers=len(containers),
+            completed=ends[End.COMPLETED],
+            failed=ends[End.FAILED],
+            done_mb_ms=sum(_ran_ms(each) * each.resource.memory_mb for each in containers if each.end is End.COMPLETED),
+            waits=summarize(self._waits[index] for index in indexes),
+            am_waits=summarize(self._waits[index] for index in indexes if self._result.containers[index].is_am),
+            lost=_lost(containers),
+            locality={name: localities[name] for name in LOCALITIES if localities[name]},
+        )
+
+    def hours(self) -> tuple[HourFigures, ...]:
+        """The figures of each hour from the first to the last with a request or a preemption."""
+        waits: dict[int, list[Wait]] = {}
+        preempted: Counter[int] = Counter()
+        for container, wait in zip(self._result.containers, self._waits, strict=True):
+            waits.setdefault(container.requested_ms // HOUR_MS, []).append(wait)
+            if container.end is End.PREEMPTED and container.ended_ms is not None:
+                preempted[container.ended_ms // HOUR_MS] += 1
+        last = max((*waits, *preempted), default=-1)
+        return tuple(HourFigures(hour, summarize(waits.get(hour, [])), preempted[hour]) for hour in range(last + 1))
+
+    def longest(self) -> tuple[LongestWait, ...]:
+        """The longest waits that were explained, longest first."""
+        found = []
+        for long in self._result.longest_waits:
+            container = self._result.containers[long.container]
+            app = self._result.applications[container.application]
+            wait, at_ms = self._waits[long.container], container.requested_ms
+            found.append(
+                LongestWait(wait, at_ms, app.name, app.queue, app.user, container.is_am, explanation=long.explanation)
+            )
+        return tuple(sorted(found, key=lambda each: -each.wait.ms)[:LONGEST_WAITS])
+
+
+def _leaf_queues(result: WhatIfResult) -> list[str]:
+    """The leaf queues of the tree, then the names of queues that refused their applications or do not exist."""
+    return [*dict.fromkeys((*result.leaf_queues, *sorted({app.queue for app in result.applications})))]
+
+
+def _by(applications: Iterable[ApplicationOutcome], field: str) -> dict[str, list[int]]:
+    positions: dict[str, list[int]] = {}
+    for position, app in enumerate(applications):
+        positions.setdefault(getattr(app, field), []).append(position)
+    return positions
+
+
+def _below(parent: str, queues: dict[str, list[int]]) -> list[int]:
+    return [position for queue, found in queues.items() if queue.startswith(f"{parent}.") for position in found]
+
+
+def _p95_ms(group: GroupFigures) -> int:
+    return group.waits.p95.ms if group.waits.p95 else 0
+
+
+def _misses_deadline(app: ApplicationOutcome, until_ms: int) -> bool:
+    """True if the application ended too late, or had not ended when its deadline passed."""
+    assert app.deadline_ms is not None
+    ended_ms = until_ms if app.ended_ms is None else app.ended_ms
+    is_late = ended_ms - app.submitted_ms > app.deadline_ms
+    return is_late or (app.ended_ms is not None and app.state != FINISHED)
+
+
+def _ran_ms(container: ContainerOutcome) -> int:
+    if container.allocated_ms is None or container.ended_ms is None:
+        return 0
+    return container.ended_ms - container.allocated_ms
+
+
+def _lost(containers: Iterable[ContainerOutcome]) -> LostWork:
+    preempted = [container for container in containers if container.end is End.PREEMPTED]
+    return LostWork(
+        containers=len(preempted),
+        container_ms=sum(map(_ran_ms, preempted)),
+        mb_ms=sum(_ran_ms(container) * container.resource.memory_mb for container in preempted),
+    )

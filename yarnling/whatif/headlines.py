@@ -1,0 +1,160 @@
+"""The answer in words: one headline and a few findings, the most important figures of a run. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from yarnling.whatif.figures import Figures, GroupFigures
+from yarnling.whatif.wording import HOUR_MS, SECOND_MS, count, counted, duration, share
+
+SHORT_WAIT_MS = 10 * SECOND_MS
+"""A p95 wait below this needs no queue to blame: it is a few heartbeats."""
+CROWDED_FRACTION = 0.2
+"""A queue that was at its maximum for more of the time than this is worth a sentence."""
+NAMED_MAX = 3
+"""The most queues that one sentence names."""
+
+
+class Tile(Struct, frozen=True):
+    """One large number with what it means. `is_bad`: it wants attention."""
+
+    value: str
+    label: str
+    note: str = ""
+    is_bad: bool = False
+
+
+def short_names(paths: Iterable[str]) -> dict[str, str]:
+    """{path of a queue: its last name, or the path where several queues have that name}."""
+    paths = list(dict.fromkeys(paths))
+    times = Counter(path.rpartition(".")[2] for path in paths)
+    return {path: last if times[last := path.rpartition(".")[2]] == 1 else path for path in paths}
+
+
+def headline(figures: Figures) -> str:
+    """What happened, in one sentence or two."""
+    waits = figures.cluster.waits
+    if waits.p50 is None or waits.p95 is None:
+        return "No container was requested."
+    if waits.p95.ms < SHORT_WAIT_MS:
+        text = f"Containers start at once: 95 % wait less than {duration(max(waits.p95.ms, SECOND_MS))}"
+    else:
+        worst = _longest_waiting(figures)
+        text = f"Half of the containers wait up to {waits.p50}, one in twenty more than {duration(waits.p95.ms)}"
+        if worst is not None:
+            name = short_names(queue.name for queue in figures.queues)[worst.name]
+            text += f"; queue {name} waits longest (p95 {worst.waits.p95})"
+    text += "."
+    if figures.cluster.missed:
+        text += f" {_missed(figures.cluster)}."
+    return text
+
+
+def findings(figures: Figures) -> tuple[str, ...]:
+    """Further sentences, only about what happened: use, crowded queues, preemption, limits, unfinished waits."""
+    cluster = figures.cluster
+    return tuple(
+        sentence
+        for sentence in (
+            _refused(cluster),
+            _use(figures),
+            _crowded(figures),
+            _preempted(figures),
+            _limits(cluster),
+            _unfinished(cluster),
+            f"{counted(cluster.failed, 'container')} failed or ended with their application." if cluster.failed else "",
+        )
+        if sentence
+    )
+
+
+def tiles(figures: Figures) -> tuple[Tile, ...]:
+    """The large numbers at the top of a report."""
+    cluster, use = figures.cluster, figures.cluster_use
+    deadlines = f"of {count(cluster.with_deadline)} with one" if cluster.with_deadline else "no application has one"
+    return (
+        Tile(str(cluster.waits.p95 or "-"), "p95 wait", f"median {cluster.waits.p50 or '-'}"),
+        Tile(_percent(use.use if use else None), "cluster use", f"peak {_percent(use.peak_use if use else None)}"),
+        Tile(count(cluster.lost.containers), "preempted containers", f"{_lost_work(cluster)} lost"),
+        Tile(count(cluster.missed), "missed deadlines", deadlines, cluster.missed > 0),
+        Tile(
+            count(cluster.waits.unfinished),
+            "never allocated",
+            f"of {counted(cluster.containers, 'container')}",
+            cluster.waits.unfinished > 0,
+        ),
+        Tile(f"{figures.finished_per_hour:.1f}", "applications an hour", f"{count(cluster.finished)} finished"),
+    )
+
+
+def _longest_waiting(figures: Figures) -> GroupFigures | None:
+    waiting = [queue for queue in figures.queues if queue.waits.p95]
+    if len(waiting) < 2:
+        return None
+    return max(waiting, key=lambda queue: queue.waits.p95.ms if queue.waits.p95 else 0)
+
+
+def _missed(cluster: GroupFigures) -> str:
+    return f"{count(cluster.missed)} of {counted(cluster.with_deadline, 'application')} with a deadline missed it"
+
+
+def _use(figures: Figures) -> str:
+    use = figures.cluster_use
+    if use is None or use.use is None:
+        return ""
+    crowded = f"; it was at least 95 % full for {share(use.at_maximum)} of the time" if use.at_maximum else ""
+    return f"The cluster was used {share(use.use)} on average, {_percent(use.peak_use)} at its peak{crowded}."
+
+
+def _crowded(figures: Figures) -> str:
+    names = short_names(queue.name for queue in figures.queues)
+    found = [use for use in figures.uses if not use.label and use.queue in names and use.at_maximum > CROWDED_FRACTION]
+    found.sort(key=lambda use: -use.at_maximum)
+    if not found:
+        return ""
+    named = ", ".join(f"{names[use.queue]} {share(use.at_maximum)}" for use in found[:NAMED_MAX])
+    more = f" and {len(found) - NAMED_MAX} more" if len(found) > NAMED_MAX else ""
+    return f"At their maximum for much of the time: {named}{more}."
+
+
+def _preempted(figures: Figures) -> str:
+    lost = figures.cluster.lost
+    if not lost.containers:
+        return ""
+    names = short_names(queue.name for queue in figures.queues)
+    most = max(figures.queues, key=lambda queue: queue.lost.containers)
+    of_most = f", {count(most.lost.containers)} of them in {names[most.name]}" if len(names) > 1 else ""
+    preempted = f"{counted(lost.containers, 'container')} {'was' if lost.containers == 1 else 'were'} preempted"
+    return f"{preempted}{of_most}: {_lost_work(figures.cluster)} of work lost."
+
+
+def _limits(cluster: GroupFigures) -> str:
+    limits = (("AM limits of queues", cluster.am_limit_wait_ms), ("users' limits", cluster.user_limit_wait_ms))
+    parts = [f"{duration(waited)} for {limit}" for limit, waited in limits if waited]
+    return f"Applications waited, all together, {' and '.join(parts)}." if parts else ""
+
+
+def _unfinished(cluster: GroupFigures) -> str:
+    number = cluster.waits.unfinished
+    if not number:
+        return ""
+    what = "its wait counts" if number == 1 else "their waits count"
+    return f"{counted(number, 'container')} never got allocated; {what} as at least so long."
+
+
+def _refused(cluster: GroupFigures) -> str:
+    if not cluster.refused:
+        return ""
+    return f"The ResourceManager refused {counted(cluster.refused, 'application')} of {count(cluster.applications)}."
+
+
+def _lost_work(group: GroupFigures) -> str:
+    hours = group.lost.container_ms / HOUR_MS
+    return f"{hours:,.0f} container-hours" if hours >= 10 else f"{hours:.1f} container-hours"
+
+
+def _percent(fraction: float | None) -> str:
+    return "-" if fraction is None else share(fraction)

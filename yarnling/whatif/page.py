@@ -1,0 +1,77 @@
+"""A page of a report: what it consists of, and its HTML, one file that needs no network.
+
+Everything in it is quoted by the template, except the SVG of pictures, in which texts are already quoted, and control
+characters are escaped: the names of queues, users and applications come from others.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from msgspec import Struct
+
+from yarnling.cli.output import shown
+from yarnling.whatif.headlines import Tile
+
+TEMPLATES = Path(__file__).with_name("templates")
+PICTURES_EXTRA = "Pictures need matplotlib: install yarnling[report] and write the report again."
+
+
+class Picture(Struct, frozen=True):
+    """A picture with its title. `wide` and `narrow` are SVG; `narrow`, if any, is for narrow pages. `legend`: (role of
+    the colour, text).
+    """
+
+    title: str
+    wide: str
+    narrow: str = ""
+    legend: tuple[tuple[str, str], ...] = ()
+    caption: str = ""
+
+
+class PictureGroup(Struct, frozen=True):
+    """Pictures that belong together, with the legend that they share."""
+
+    title: str
+    pictures: tuple[Picture, ...]
+    note: str = ""
+    legend: tuple[tuple[str, str], ...] = ()
+    is_paired: bool = False
+    """The pictures are pairs, side by side on a wide page."""
+
+
+class Table(Struct, frozen=True):
+    """`text_columns`: how many of the columns, from the left, are texts; the others are numbers."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    text_columns: int = 1
+
+
+class Notes(Struct, frozen=True):
+    title: str
+    lines: tuple[str, ...]
+
+
+class Page(Struct, frozen=True):
+    """`subject`: what was simulated; `headline`: the answer; `notice`: what to know before the pictures."""
+
+    title: str
+    subject: str
+    headline: str
+    findings: tuple[str, ...]
+    tiles: tuple[Tile, ...]
+    pictures: tuple[PictureGroup, ...]
+    tables: tuple[Table, ...]
+    notes: tuple[Notes, ...] = ()
+    notice: str = ""
+    footer: str = ""
+
+
+def html_of(page: Page) -> str:
+    """The page as one HTML document."""
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+    return shown(environment.get_template("page.html").render(page=page))

@@ -1,0 +1,89 @@
+"""Runs simulations in processes of their own, as many at a time as there are cores, and follows their progress."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from multiprocessing.queues import SimpleQueue
+from multiprocessing.synchronize import Event
+from typing import TypeAlias
+
+from yarn.errors import InternalError
+from yarnling.whatif.figures import Figures
+from yarnling.whatif.result import WhatIfResult
+from yarnling.whatif.sides import Run, run_once
+
+Outcome: TypeAlias = tuple[Figures, WhatIfResult | None]
+Report: TypeAlias = Callable[[int, int, int], None]
+"""Called with the number of a run, from 0, its virtual time, and its end, in ms."""
+POLL_S = 0.2
+
+
+def run_all(runs: Sequence[Run], report: Report) -> list[Outcome]:
+    """What comes of the runs, in their order; a single one happens in this process.
+
+    Raises InternalError if a core fails or a process is killed. If this raises, the other runs end within a virtual
+    minute each.
+    """
+    if len(runs) == 1:
+        return [run_once(runs[0], lambda now_ms, until_ms: _reported(report, now_ms, until_ms))]
+    # Not forked: threads of gRPC and of the progress bar may hold locks.
+    context = get_context("spawn")
+    times: SimpleQueue[tuple[int, int, int]] = context.SimpleQueue()
+    stop = context.Event()
+    workers = min(len(runs), len(os.sched_getaffinity(0)))
+    with ProcessPoolExecutor(workers, context, _set_up, (times, stop)) as pool:
+        try:
+            futures = [pool.submit(_run, number, run) for number, run in enumerate(runs)]
+            return _followed(futures, times, report)
+        except BrokenProcessPool:
+            raise InternalError("the process of a simulation was killed (it may need more memory)") from None
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _reported(report: Report, now_ms: int, until_ms: int) -> bool:
+    report(0, now_ms, until_ms)
+    return True
+
+
+def _followed(
+    futures: Sequence[Future[Outcome]], times: SimpleQueue[tuple[int, int, int]], report: Report
+) -> list[Outcome]:
+    left = set(futures)
+    while left:
+        done, left = wait(left, POLL_S, FIRST_COMPLETED)
+        while not times.empty():
+            report(*times.get())
+        for future in done:
+            future.result()
+    return [future.result() for future in futures]
+
+
+# In the processes
+
+
+class _Shared:
+    """What the processes of a pool share with the one that started them."""
+
+    times: SimpleQueue[tuple[int, int, int]]
+    stop: Event
+
+
+def _set_up(times: SimpleQueue[tuple[int, int, int]], stop: Event) -> None:
+    """Ctrl-C goes to all processes of a terminal; the one that started them decides."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _Shared.times, _Shared.stop = times, stop
+
+
+def _run(number: int, run: Run) -> Outcome:
+    def progress(now_ms: int, until_ms: int) -> bool:
+        _Shared.times.put((number, now_ms, until_ms))
+        return not _Shared.stop.is_set()
+
+    return run_once(run, progress)

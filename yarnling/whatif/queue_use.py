@@ -1,0 +1,104 @@
+"""How much queues used over time, against what they are guaranteed and at most allowed, from samples.
+
+A sample counts until the next one. Amounts are of one resource type, the one that the cluster has least left of among
+those that the scheduler compares: with the DefaultResourceCalculator always memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from yarn.resource import MEMORY_MB
+from yarnling.whatif.result import QueueSample, WhatIfResult
+
+ROOT = "root"
+AT_MAXIMUM_FRACTION = 0.95
+"""A queue counts as at its maximum from this share of it on: the rest is often smaller than a container."""
+
+
+class QueueUse(Struct, frozen=True):
+    """The use of a queue in one partition; amounts are means over time if not called peak.
+
+    `above_guarantee` and `at_maximum` are fractions of the time. `use`: of the guarantee, of the root of the cluster.
+    """
+
+    queue: str
+    label: str
+    average: float
+    peak: int
+    guaranteed: float
+    maximum: float
+    pending: float
+    pending_peak: int
+    above_guarantee: float
+    at_maximum: float
+
+    @property
+    def name(self) -> str:
+        """The queue's path, with the partition unless it is the default one."""
+        return self.name_of(self.queue)
+
+    def name_of(self, queue: str) -> str:
+        """Another name of the queue, with the partition unless it is the default one."""
+        return f"{queue} ({self.label})" if self.label else queue
+
+    @property
+    def use(self) -> float | None:
+        """The average as a fraction of the guarantee; None for a queue without one."""
+        return self.average / self.guaranteed if self.guaranteed else None
+
+    @property
+    def peak_use(self) -> float | None:
+        """The peak as a fraction of the guarantee; None for a queue without one."""
+        return self.peak / self.guaranteed if self.guaranteed else None
+
+
+def measured_type(result: WhatIfResult) -> str:
+    """The counted resource type that the cluster used most of, as a fraction of what it has."""
+    amounts = result.cluster.amounts()
+    types = [name for name in result.counted if amounts.get(name)] or [MEMORY_MB]
+    if len(types) == 1:
+        return types[0]
+    of_root = [sample.used.amounts() for sample in result.samples if sample.queue == ROOT]
+    return max(types, key=lambda name: sum(used.get(name, 0) for used in of_root) / amounts[name])
+
+
+def queue_uses(result: WhatIfResult, measured: str) -> tuple[QueueUse, ...]:
+    """The use of each queue in each partition that it has a share or containers of, in the order of the samples."""
+    by_queue: dict[tuple[str, str], list[QueueSample]] = {}
+    for sample in result.samples:
+        by_queue.setdefault((sample.queue, sample.label), []).append(sample)
+    uses = (_use_of(samples, measured, result.until_ms) for samples in by_queue.values())
+    return tuple(use for use in uses if not use.label or use.guaranteed or use.peak)
+
+
+def _use_of(samples: Sequence[QueueSample], measured: str, until_ms: int) -> QueueUse:
+    times = [sample.time_ms for sample in samples] + [max(until_ms, samples[-1].time_ms)]
+    lasts = [later - earlier for earlier, later in pairwise(times)]
+    if not sum(lasts):
+        lasts = [1] * len(samples)
+
+    def of(field: str) -> list[int]:
+        return [getattr(sample, field).amounts().get(measured, 0) for sample in samples]
+
+    def mean(values: Sequence[float]) -> float:
+        return sum(value * last for value, last in zip(values, lasts, strict=True)) / sum(lasts)
+
+    used, pending, guaranteed, maximum = of("used"), of("pending"), of("guaranteed"), of("maximum")
+    return QueueUse(
+        queue=samples[0].queue,
+        label=samples[0].label,
+        average=mean(used),
+        peak=max(used),
+        guaranteed=mean(guaranteed),
+        maximum=mean(maximum),
+        pending=mean(pending),
+        pending_peak=max(pending),
+        above_guarantee=mean([amount > bound for amount, bound in zip(used, guaranteed, strict=True)]),
+        at_maximum=mean(
+            [0 < bound <= amount / AT_MAXIMUM_FRACTION for amount, bound in zip(used, maximum, strict=True)]
+        ),
+    )

@@ -1,0 +1,284 @@
+"""What happens to the applications and containers of a simulated workload, while it runs.
+
+It becomes the immutable outcomes of yarnling.whatif.result at the end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from am.core.actions import Application
+from am.core.requests import RequestKey
+from rm.core.context import RMContext
+from rm.core.effects import Preempted
+from rm.core.reports.applications import application_state
+from rm.core.states import RMAppAttemptState
+from yarn.containers import Container
+from yarn.errors import YarnException
+from yarn.ids import ApplicationId, ContainerId
+from yarn.machine import StateChanged
+from yarn.nodes import DEFAULT_RACK
+from yarn.resource import Resource
+from yarn.states import FINAL_APPLICATION_STATES, ContainerExitStatus
+from yarnling.simulation.engine import Engine
+from yarnling.simulation.task_groups import TaskGroupsCore, TaskProgress
+from yarnling.whatif.result import ApplicationOutcome, ContainerOutcome, End
+from yarnling.workload.model import WorkloadApplication, WorkloadNode
+
+AM_KEY = RequestKey(-1, -1)
+"""The AM among the requests of an application."""
+NOT_SUBMITTED = "NOT_SUBMITTED"
+"""The state of an application whose time had not come when the simulation ended."""
+REFUSED = "REFUSED"
+"""The state of an application that the ResourceManager refused at its submission."""
+_KILLED_STEP = "killed"
+
+
+@dataclass(slots=True, eq=False)
+class ContainerRecord:
+    """One request for one container. `position`: among all records of the run."""
+
+    position: int
+    application: int
+    key: RequestKey
+    requested_ms: int
+    resource: Resource
+    allocated_ms: int | None = None
+    ended_ms: int | None = None
+    end: End | None = None
+    locality: str = ""
+    host: str = ""
+    is_preempted: bool = False
+
+    def wait_ms(self, now_ms: int) -> int:
+        """How long it has waited, or had waited when it was allocated."""
+        return (now_ms if self.allocated_ms is None else self.allocated_ms) - self.requested_ms
+
+    def outcome(self) -> ContainerOutcome:
+        end = self.end
+        if end is None and self.allocated_ms is not None:
+            lost = End.PREEMPTED if self.is_preempted else End.FAILED
+            end = End.RUNNING if self.ended_ms is None else lost
+        return ContainerOutcome(
+            self.application,
+            self.requested_ms,
+            self.allocated_ms,
+            self.ended_ms,
+            end,
+            self.resource,
+            self.key == AM_KEY,
+            self.locality,
+            self.host,
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Waits:
+    """The requests of one key: those that wait, oldest first; the longest wait that is over; and why it waited.
+
+    `explained`: (time, text), each from while the oldest request waited.
+    """
+
+    waiting: deque[ContainerRecord] = field(default_factory=deque)
+    longest: ContainerRecord | None = None
+    explained: list[tuple[int, str]] = field(default_factory=list)
+
+    def over(self, record: ContainerRecord, now_ms: int) -> None:
+        """The wait of this request is over."""
+        if self.longest is None or record.wait_ms(now_ms) > self.longest.wait_ms(now_ms):
+            self.longest = record
+
+
+class Recording:
+    """Everything of one run. `began_ms`: the engine's time at the start of the workload.
+
+    `unended`: the applications that have been accepted and have not ended, in the order of their submission.
+    """
+
+    def __init__(self, engine: Engine, nodes: Sequence[WorkloadNode]) -> None:
+        self.began_ms = engine.now_ms
+        self.applications: list[RecordedApplication] = []
+        self.unended: dict[int, RecordedApplication] = {}
+        self.containers: list[ContainerRecord] = []
+        self.racks = {node.host: node.rack for node in nodes}
+        self.scheduled: Callable[[ContainerId], int | None] = lambda _: None
+        self._engine = engine
+
+    @property
+    def now_ms(self) -> int:
+        """The time since the start of the workload."""
+        return self._engine.now_ms - self.began_ms
+
+    def requested(self, application: int, key: RequestKey, resource: Resource) -> ContainerRecord:
+        record = ContainerRecord(len(self.containers), application, key, self.now_ms, resource)
+        self.containers.append(record)
+        return record
+
+
+class RecordedApplication:
+    """One application of the workload, and its records (RunningApplication, TaskWatch).
+
+    `queue`: the path of its queue, which the configuration may have chosen. `waits` {key: its requests}; the AM's are
+    those of AM_KEY.
+    """
+
+    def __init__(self, recording: Recording, work: WorkloadApplication, context_of: Callable[[], RMContext]) -> None:
+        self.work = work
+        self.position = len(recording.applications)
+        self.application_id: ApplicationId | None = None
+        self.state = NOT_SUBMITTED
+        self.queue = context_of().scheduler.queue_path(work.queue)
+        self.submitted_ms = work.submit_ms
+        self.am_started_ms: int | None = None
+        self.ended_ms: int | None = None
+        self.diagnostics = ""
+        self.am_limit_wait_ms = 0
+        self.user_limit_wait_ms = 0
+        self.waits: dict[RequestKey, Waits] = {AM_KEY: Waits()}
+        self._recording = recording
+        self._context_of = context_of
+        self._progress = TaskProgress(work.groups)
+        self._live: dict[ContainerId, ContainerRecord] = {}
+        self._racks = [frozenset(map(self._rack_of, group.hosts)) for group in work.groups]
+        recording.applications.append(self)
+
+    def _rack_of(self, host: str) -> str:
+        return self._recording.racks.get(host, DEFAULT_RACK)
+
+    # The submission
+
+    def submitted(self, application_id: ApplicationId) -> None:
+        self.application_id = application_id
+        self.state = "NEW"
+        self.submitted_ms = self._recording.now_ms
+        self._recording.unended[self.position] = self
+
+    def answered(self, refusal: YarnException | None) -> None:
+        """The submission was accepted, or refused."""
+        if refusal is not None:
+            self._over(REFUSED, refusal.message)
+
+    def changed(self, change: StateChanged) -> None:
+        assert self.application_id is not None
+        app = self._context_of().apps[self.application_id]
+        self.queue = app.queue
+        if change.kind == "RMApp":
+            state = application_state(app)
+            self.state = state.name
+            if state in FINAL_APPLICATION_STATES:
+                self._over(state.name, str(app.diagnostics))
+            return
+        attempt = app.current_attempt
+        if change.target == RMAppAttemptState.SCHEDULED.name and not self.waits[AM_KEY].waiting:
+            self._requested_am(self.work.am_resource)
+        elif change.target == RMAppAttemptState.ALLOCATED_SAVING.name and attempt is not None:
+            assert attempt.am_container is not None, "the AM's container was allocated"
+            self._allocated(AM_KEY, attempt.am_container)
+
+    def _over(self, state: str, diagnostics: str) -> None:
+        if self.ended_ms is None:
+            self.state, self.diagnostics = state, diagnostics
+            self.ended_ms = self._recording.now_ms
+            self._withdraw()
+            self._recording.unended.pop(self.position, None)
+
+    def _withdraw(self) -> None:
+        """Nothing is requested any more."""
+        now_ms = self._recording.now_ms
+        for waits in self.waits.values():
+            if waits.waiting:
+                waits.over(waits.waiting[0], now_ms)
+                waits.waiting.clear()
+
+    # The AM (RunningApplication)
+
+    def core(self, wake_at: Callable[[int], None], *, check_invariants: bool) -> Application:
+        now_ms = self._recording.now_ms
+        if self.am_started_ms is None:
+            self.am_started_ms = now_ms
+        ends_ms = self._recording.began_ms + self.am_started_ms + self.work.am_lasts_ms
+        return TaskGroupsCore(self._progress, self, wake_at, ends_ms=ends_ms, check_invariants=check_invariants)
+
+    def duration_ms(self, container_id: ContainerId) -> int | None:
+        return self._progress.duration_ms(container_id)
+
+    def container_ended(self, container_id: ContainerId, exit_code: int | None) -> None:
+        record = self._live.get(container_id)
+        if record is not None:
+            record.ended_ms = self._recording.now_ms
+            if exit_code == 0:
+                record.end = End.COMPLETED
+                del self._live[container_id]
+            if record.key == AM_KEY:
+                self._progress.lose_all()
+                self._withdraw()
+
+    def preempted(self, preemption: Preempted) -> None:
+        record = self._live.get(preemption.container_id)
+        if record is not None and preemption.step == _KILLED_STEP:
+            record.is_preempted = True
+
+    # What the AM requests and gets (TaskWatch)
+
+    def requested(self, group: int, count: int) -> None:
+        key, resource = self._progress.keys[group], self.work.groups[group].resource
+        waits = self.waits.setdefault(key, Waits())
+        for _ in range(count):
+            waits.waiting.append(self._recording.requested(self.position, key, resource))
+
+    def allocated(self, group: int, container: Container) -> None:
+        record = self._allocated(self._progress.keys[group], container)
+        if record is not None:
+            record.locality = self._locality(group, record.host)
+
+    def ended(self, container_id: ContainerId, exit_status: int) -> None:
+        record = self._live.pop(container_id, None)
+        if record is None:
+            return
+        if record.ended_ms is None:
+            record.ended_ms = self._recording.now_ms
+        is_preempted = record.is_preempted or exit_status == ContainerExitStatus.PREEMPTED
+        record.end = End.PREEMPTED if is_preempted else End.FAILED
+
+    def _requested_am(self, resource: Resource) -> None:
+        self.waits[AM_KEY].waiting.append(self._recording.requested(self.position, AM_KEY, resource))
+
+    def _allocated(self, key: RequestKey, container: Container) -> ContainerRecord | None:
+        """The oldest request of the key has been satisfied."""
+        waits, now_ms = self.waits[key], self._recording.now_ms
+        if not waits.waiting:
+            return None
+        record = waits.waiting.popleft()
+        scheduled_ms = self._recording.scheduled(container.id)
+        record.allocated_ms = now_ms if scheduled_ms is None else max(record.requested_ms, scheduled_ms)
+        record.resource = container.resource
+        record.host = container.node_id.host
+        waits.over(record, now_ms)
+        self._live[container.id] = record
+        return record
+
+    def _locality(self, group: int, host: str) -> str:
+        wanted = self.work.groups[group]
+        if not wanted.hosts or wanted.label:
+            return ""
+        if host in wanted.hosts:
+            return "NODE_LOCAL"
+        return "RACK_LOCAL" if self._rack_of(host) in self._racks[group] else "OFF_SWITCH"
+
+    def outcome(self) -> ApplicationOutcome:
+        work = self.work
+        return ApplicationOutcome(
+            work.name,
+            work.user,
+            self.queue,
+            self.submitted_ms,
+            self.am_started_ms,
+            self.ended_ms,
+            self.state,
+            work.deadline_ms,
+            self.am_limit_wait_ms,
+            self.user_limit_wait_ms,
+            self.diagnostics,
+        )

@@ -1,0 +1,139 @@
+"""The report of a simulated workload: report.html for people, result.json and CSV files for programs.
+
+    figures = write_report(result, Path("out"))
+
+The page has its pictures if matplotlib is installed (the extra `report`), and its tables in any case.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+from yarnling.whatif.figures import Figures, figures_of
+from yarnling.whatif.headlines import findings, headline, short_names, tiles
+from yarnling.whatif.page import PICTURES_EXTRA, Notes, Page, PictureGroup, html_of
+from yarnling.whatif.queue_use import ROOT
+from yarnling.whatif.report_tables import tables_of
+from yarnling.whatif.result import WhatIfResult
+from yarnling.whatif.result_file import RESULT_JSON, encode_result
+from yarnling.whatif.series import Histogram, all_series, preemptions, waits_by_queue, waits_over_time
+from yarnling.whatif.tables import write_tables
+from yarnling.whatif.wording import count, duration
+
+REPORT_HTML = "report.html"
+PANELS_MAX = 24
+"""The most queues that get a picture of their own: those that were used or waited for most."""
+QUEUE_LEGEND = (
+    ("used", "used"), ("reserved", "reserved"), ("pending", "pending (cut off at the top)"),
+    ("guarantee", "guarantee"), ("maximum", "maximum"),
+)  # fmt: skip
+
+
+def write_report(result: WhatIfResult, directory: Path) -> Figures:
+    """Write all files of the report into the directory, which is made if it is missing; returns the figures."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / RESULT_JSON).write_bytes(encode_result(result))
+    write_tables(result, directory)
+    figures = figures_of(result)
+    (directory / REPORT_HTML).write_text(html_of(report_page(result, figures)), encoding="utf-8")
+    return figures
+
+
+def report_page(result: WhatIfResult, figures: Figures) -> Page:
+    """The page of one run."""
+    drawn = has_matplotlib()
+    return Page(
+        title=f"{result.title}: what if",
+        subject=subject_of(result),
+        headline=headline(figures),
+        findings=findings(figures),
+        tiles=tiles(figures),
+        pictures=_pictures(result, figures) if drawn else (),
+        tables=tables_of(figures),
+        notes=notes_of(result),
+        notice=" ".join(_notices(result, drawn=drawn)),
+        footer=f"Seed {result.seed}; {count(result.events)} events simulated in {duration(result.wall_s * 1000)}.",
+    )
+
+
+def _notices(result: WhatIfResult, *, drawn: bool) -> Iterator[str]:
+    if not result.is_complete:
+        yield f"Incomplete: the simulation was interrupted after {duration(result.until_ms)}."
+    if not drawn:
+        yield PICTURES_EXTRA
+
+
+def has_matplotlib() -> bool:
+    """True if pictures can be drawn."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def subject_of(result: WhatIfResult) -> str:
+    """What was simulated, in one line."""
+    memory = f"{result.cluster.memory_mb // 1024:,} GB, {result.cluster.vcores:,} vcores"
+    return (
+        f"{result.title}: {result.workload} under {result.configuration}; {count(result.nodes)} nodes ({memory}), "
+        f"{duration(result.until_ms)} simulated"
+    )
+
+
+def notes_of(result: WhatIfResult) -> tuple[Notes, ...]:
+    """What limits the result: warnings of the configuration, assumptions of the workload."""
+    found = (Notes("Not as in a real cluster", result.warnings), Notes("Assumptions", result.assumptions))
+    return tuple(notes for notes in found if notes.lines)
+
+
+def _pictures(result: WhatIfResult, figures: Figures) -> tuple[PictureGroup, ...]:
+    from yarnling.whatif.pictures import queue_roles
+
+    names = short_names(queue.name for queue in figures.queues)
+    weights = {names[use.queue]: use.average + use.pending for use in figures.uses if use.queue in names}
+    roles = queue_roles(tuple(names.values()), weights)
+    groups = [*_use_pictures(result, figures, names, roles), *_wait_pictures(result, figures, names, roles)]
+    return tuple(group for group in groups if group.pictures)
+
+
+def _use_pictures(
+    result: WhatIfResult, figures: Figures, names: dict[str, str], roles: dict[str, str]
+) -> list[PictureGroup]:
+    from yarnling.whatif import pictures
+
+    series = all_series(result, figures)
+    if (ROOT, "") not in series:
+        return []
+    stack = {names[queue]: series[queue, ""] for queue in result.leaf_queues if (queue, "") in series}
+    leaves = [use for use in figures.uses if use.queue in names]
+    chosen = sorted(leaves, key=lambda use: -(use.average + use.pending))[:PANELS_MAX]
+    panels = tuple(
+        pictures.queue_use(use.name_of(names[use.queue]), series[use.queue, use.label], figures.measured, number)
+        for number, use in enumerate(leaves)
+        if use in chosen
+    )
+    left_out = len(leaves) - len(panels)
+    note = f"{left_out} queues with less use are left out." if left_out else ""
+    cluster = pictures.cluster_use(series[ROOT, ""], stack, roles, figures.measured)
+    return [
+        PictureGroup("Use over time", (cluster,), "Times are hours and minutes since the start of the workload."),
+        PictureGroup("Each queue against its guarantee and maximum", panels, note, QUEUE_LEGEND),
+    ]
+
+
+def _wait_pictures(
+    result: WhatIfResult, figures: Figures, names: dict[str, str], roles: dict[str, str]
+) -> list[PictureGroup]:
+    from yarnling.whatif import pictures
+
+    drawn = []
+    if figures.cluster.containers:
+        span_ms, over_time = waits_over_time(result)
+        by_queue = waits_by_queue(result)
+        named = {name: by_queue[queue] for queue, name in names.items() if queue in by_queue}
+        drawn.append(pictures.waits_over_time(over_time, span_ms, result.until_ms))
+        drawn.append(pictures.wait_distribution(named, roles))
+    lost = preemptions(result)
+    if lost.counts:
+        by_name = Histogram(lost.span_ms, {names[queue]: counts for queue, counts in lost.counts.items()})
+        drawn.append(pictures.preemption(by_name, roles, result.until_ms))
+    return [PictureGroup("Waits and preemption", tuple(drawn))]

@@ -1,0 +1,117 @@
+"""What a simulated workload led to: the waits, the use of the queues, preemption, and what the report is made from.
+
+All times are milliseconds since the start of the workload. Everything is plain data and can be written as JSON.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from msgspec import Struct
+
+from yarn.resource import MEMORY_MB, Resource
+
+
+class End(Enum):
+    """How a container ended."""
+
+    COMPLETED = "completed"
+    PREEMPTED = "preempted"
+    FAILED = "failed"
+    """Its node was lost, it was released, or its AM ended before it."""
+    RUNNING = "running"
+    """It still ran when the simulation ended."""
+
+
+class ContainerOutcome(Struct, frozen=True):
+    """One request for one container. `application`: its position in `WhatIfResult.applications`.
+
+    `allocated_ms` is None if it was still waiting at the end, or if the request was withdrawn; `ended_ms` is None for
+    those and for RUNNING ones. `locality`: NODE_LOCAL, RACK_LOCAL or OFF_SWITCH; "" without a wanted host.
+    """
+
+    application: int
+    requested_ms: int
+    allocated_ms: int | None
+    ended_ms: int | None
+    end: End | None
+    resource: Resource
+    is_am: bool = False
+    locality: str = ""
+    host: str = ""
+
+
+class ApplicationOutcome(Struct, frozen=True):
+    """`state`: that YARN reported when the simulation ended; REFUSED if its submission was refused, NOT_SUBMITTED if
+    its time had not come. `am_limit_wait_ms`, `user_limit_wait_ms`: for how long it waited because of the queue's AM
+    limit, and its user's limit, as far as samples show.
+    """
+
+    name: str
+    user: str
+    queue: str
+    submitted_ms: int
+    am_started_ms: int | None
+    ended_ms: int | None
+    state: str
+    deadline_ms: int | None = None
+    am_limit_wait_ms: int = 0
+    user_limit_wait_ms: int = 0
+    diagnostics: str = ""
+
+
+class QueueSample(Struct, frozen=True):
+    """A queue at one moment, in one partition. `guaranteed` and `maximum` are its effective minimum and maximum."""
+
+    time_ms: int
+    queue: str
+    used: Resource
+    reserved: Resource
+    pending: Resource
+    guaranteed: Resource
+    maximum: Resource
+    running_applications: int
+    pending_applications: int
+    label: str = ""
+
+
+class LongWait(Struct, frozen=True):
+    """One of the longest waits. `container` is the position in `WhatIfResult.containers`; `explanation`: the verdict of
+    `explain` while it waited.
+    """
+
+    container: int
+    explanation: str
+
+
+class WhatIfResult(Struct, frozen=True):
+    """`until_ms`: when the simulation ended. `warnings`: what of the configuration is not modelled, and its effect.
+
+    `leaf_queues` are in the order of the queue tree. `samples` are ordered by time, then by queue tree, then by label;
+    those of the root and of parents are among them. There is one each `sample_interval_ms`, for each queue and each
+    partition that it may use. `containers` are in the order of their requests. `is_complete` is False if the
+    simulation was interrupted before its end. `trace`: the SHA-256 of every step of all cores, "" if it was not wanted.
+    `counted`: the resource types that the scheduler compares, memory alone with the DefaultResourceCalculator.
+    `events` and `wall_s` say what the run cost.
+    """
+
+    title: str
+    configuration: str
+    workload: str
+    seed: int
+    until_ms: int
+    cluster: Resource
+    nodes: int
+    leaf_queues: tuple[str, ...]
+    applications: tuple[ApplicationOutcome, ...]
+    containers: tuple[ContainerOutcome, ...]
+    samples: tuple[QueueSample, ...]
+    longest_waits: tuple[LongWait, ...]
+    assumptions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    events: int = 0
+    wall_s: float = 0.0
+    sample_interval_ms: int = 60_000
+    is_complete: bool = True
+    trace: str = ""
+    counted: tuple[str, ...] = (MEMORY_MB,)

@@ -1,0 +1,225 @@
+"""Runs a workload in virtual time under a configuration: "what would happen?"
+
+    result = run_what_if(conf, workload, nodes, until_ms=24 * 3_600_000)
+
+The cores of the ResourceManager, the NodeManagers and the AMs' clients are the product's (yarnling.simulation). No
+invariant is checked and no message becomes bytes: this is the fast way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from rm.core.context import RMContext
+from rm.scheduler.view.explanation import counted_types
+from wire.garbage_collection import uncollected
+from yarn.applications import ApplicationSubmissionContext
+from yarn.configuration import Configuration
+from yarn.containers import ContainerLaunchContext
+from yarn.errors import InternalError, YarnException
+from yarn.ids import ApplicationId, ContainerId
+from yarn.resource import Resource
+from yarn.settings import logs, resourcemanager
+from yarnling.cluster.configuration import composed
+from yarnling.simulation.client import Submitter
+from yarnling.simulation.cluster import SimulatedCluster
+from yarnling.simulation.engine import Engine
+from yarnling.simulation.silent_logs import without_logs
+from yarnling.simulation.trace import Line, Trace
+from yarnling.simulation.workload import AM_RULE
+from yarnling.simulation.workload_cluster import WorkloadCluster
+from yarnling.whatif.checks import refuse_if_unfit, warnings_about
+from yarnling.whatif.garbage import collect
+from yarnling.whatif.recording import RecordedApplication, Recording
+from yarnling.whatif.result import WhatIfResult
+from yarnling.whatif.sampling import Sampler
+from yarnling.workload.model import Workload, WorkloadApplication, WorkloadNode
+
+DAY_MS = 24 * 3_600_000
+START_MAX_MS = 600_000
+"""How long the nodes may take to register before the workload starts."""
+SIMULATED_SETTINGS = {
+    resourcemanager.RECOVERY_ENABLED.key: "false",
+    logs.AGGREGATION_ENABLED.key: "false",
+}
+"""What a simulation leaves out: nothing restarts, and containers write no logs."""
+
+Progress = Callable[[int, int], bool]
+"""Called once a virtual minute with the time and the end, in ms since the start; False ends the simulation."""
+
+
+class Names(Struct, frozen=True):
+    """What the result calls its inputs."""
+
+    title: str = "what if"
+    configuration: str = ""
+    workload: str = ""
+
+
+class RunOptions(Struct, frozen=True):
+    """`until_ms`: the simulation ends then, or when all applications have ended. `hashed`: compute the trace's hash.
+
+    `line`: gets the text of each step of the trace; then there is a hash, too. `observe` gets the cluster and its trace
+    before the run, in which no heartbeat is left out.
+    """
+
+    seed: int = 1
+    until_ms: int = DAY_MS
+    hashed: bool = False
+    names: Names = Names()
+    warnings: tuple[str, ...] = ()
+    line: Line | None = None
+    observe: Callable[[SimulatedCluster, Trace], None] | None = None
+
+
+DEFAULTS = RunOptions()
+
+
+def what_if_configuration(conf_dir: Path | None, settings: Mapping[str, str]) -> Configuration:
+    """The configuration of a simulation. Raises ConfigurationException with all its faults."""
+    return composed(conf_dir, {**SIMULATED_SETTINGS, **settings}, {})
+
+
+def run_what_if(
+    conf: Configuration,
+    workload: Workload,
+    nodes: Sequence[WorkloadNode],
+    options: RunOptions = DEFAULTS,
+    progress: Progress = lambda now_ms, until_ms: True,
+) -> WhatIfResult:
+    """Run the workload. Raises YarnException, with all faults, for a workload that does not fit the configuration."""
+    refuse_if_unfit(conf, workload, nodes)
+    started_s = time.perf_counter()
+    with without_logs(), uncollected():
+        running = _Running(conf, workload, nodes, options)
+        is_complete = running.go(progress)
+    warnings = (*options.warnings, *warnings_about(conf, workload, nodes))
+    return running.result(warnings, wall_s=round(time.perf_counter() - started_s, 3), is_complete=is_complete)
+
+
+class _Running:
+    """A run in progress. The cluster has started, and all nodes have registered, before the workload starts."""
+
+    def __init__(
+        self, conf: Configuration, workload: Workload, nodes: Sequence[WorkloadNode], options: RunOptions
+    ) -> None:
+        self._workload = workload
+        self._nodes = nodes
+        self._options = options
+        self._engine = Engine(options.seed)
+        self._trace = Trace(options.line) if options.hashed or options.line is not None else None
+        is_observed = options.observe is not None
+        self._cluster = WorkloadCluster(self._engine, conf, nodes, trace=self._trace, all_heartbeats=is_observed)
+        if options.observe is not None and self._trace is not None:
+            options.observe(self._cluster, self._trace)
+        self._start()
+        self._recording = Recording(self._engine, nodes)
+        self._recording.scheduled = self._scheduled_ms
+        labels = tuple(dict.fromkeys(("", *(node.label for node in nodes))))
+        self._sampler = Sampler(self._cluster.rm.core, self._recording, labels, options.until_ms)
+        self._submitter = Submitter(self._cluster)
+        for work in workload.applications:
+            self._plan(RecordedApplication(self._recording, work, self._context))
+
+    def go(self, progress: Progress) -> bool:
+        """Run to the end; False if `progress` ended it before."""
+        until_ms, began_ms = self._options.until_ms, self._recording.began_ms
+        samples = 0
+        while (now_ms := self._recording.now_ms) < until_ms and not self._is_over():
+            self._engine.run(began_ms + min(now_ms + self._sampler.interval_ms, until_ms))
+            self._sampler.sample()
+            samples += 1
+            collect(samples)
+            if self._cluster.crashed:
+                raise InternalError("; ".join(self._cluster.crashed))
+            if not progress(self._recording.now_ms, until_ms):
+                return self._is_over()
+        return True
+
+    def result(self, warnings: tuple[str, ...], *, wall_s: float, is_complete: bool) -> WhatIfResult:
+        names, recording, sampler = self._options.names, self._recording, self._sampler
+        return WhatIfResult(
+            names.title,
+            names.configuration,
+            names.workload,
+            self._options.seed,
+            recording.now_ms,
+            sum((node.resource for node in self._nodes), Resource(0, 0)),
+            len(self._nodes),
+            sampler.leaf_queues(),
+            tuple(application.outcome() for application in recording.applications),
+            tuple(record.outcome() for record in recording.containers),
+            tuple(sampler.samples),
+            sampler.longest_waits(),
+            self._workload.assumptions,
+            warnings,
+            self._engine.events,
+            wall_s,
+            sampler.interval_ms,
+            is_complete,
+            self._trace.hexdigest() if self._trace is not None else "",
+            counted_types(self._context().scheduler.context),
+        )
+
+    # The cluster
+
+    def _start(self) -> None:
+        """Start the cluster and wait until all nodes have registered."""
+        self._cluster.start()
+        until_ms = self._engine.now_ms + START_MAX_MS
+        while len(self._context().scheduler.nodes) < len(self._nodes):
+            if self._engine.now_ms >= until_ms:
+                registered = len(self._context().scheduler.nodes)
+                raise YarnException(
+                    f"only {registered} of {len(self._nodes)} nodes registered within {START_MAX_MS // 60_000} minutes"
+                    " (the ResourceManager refuses nodes below yarn.scheduler.minimum-allocation-mb and -vcores)"
+                )
+            self._engine.run(self._engine.now_ms + 1000)
+
+    def _context(self) -> RMContext:
+        return self._cluster.rm.core.context
+
+    def _scheduled_ms(self, container_id: ContainerId) -> int | None:
+        """When the scheduler placed a container, since the start; None if it has ended already."""
+        container = self._cluster.rm.core.scheduler.container(container_id)
+        return None if container is None else container.started_ms - self._recording.began_ms
+
+    def _is_over(self) -> bool:
+        """Whether all applications have been submitted and have ended."""
+        is_all_submitted = not self._submitter.unfinished
+        return is_all_submitted and not self._recording.unended
+
+    # The applications
+
+    def _plan(self, application: RecordedApplication) -> None:
+        work = application.work
+
+        def described(application_id: ApplicationId) -> ApplicationSubmissionContext:
+            self._cluster.applications[application_id] = application
+            application.submitted(application_id)
+            return submission_context(application_id, work)
+
+        self._submitter.submit_after(work.submit_ms, work.user, described, partial(_answered, application))
+
+
+def _answered(application: RecordedApplication, application_id: ApplicationId, refusal: YarnException | None) -> None:
+    application.answered(refusal)
+
+
+def submission_context(application_id: ApplicationId, work: WorkloadApplication) -> ApplicationSubmissionContext:
+    """What a client submits for an application of a workload."""
+    return ApplicationSubmissionContext(
+        application_id,
+        ContainerLaunchContext((AM_RULE,)),
+        work.am_resource,
+        name=work.name,
+        queue=work.queue,
+        type=work.kind,
+        priority=work.priority,
+        node_label_expression=work.label or None,
+    )

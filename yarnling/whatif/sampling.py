@@ -1,0 +1,185 @@
+"""Looks at the cluster once a virtual minute: the use of the queues, what applications wait for, and why.
+
+The explanation of a wait is taken while it lasts, and only for the longest waits: again when the wait has become half
+as long again. So an explanation of a long wait is from its second half, and few are made.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from am.core.requests import RequestKey
+from rm.core.reports.queues import leaves_of, with_all_below
+from rm.core.reports.verdicts import worded
+from rm.core.resource_manager import ResourceManagerCore
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.view.verdict import Cause, limit_of_attempt
+from yarn.settings.scheduler import ROOT
+from yarnling.whatif.recording import AM_KEY, ContainerRecord, RecordedApplication, Recording, Waits
+from yarnling.whatif.result import LongWait, QueueSample
+
+INTERVAL_MS = 60_000
+SAMPLES_MAX = 500_000
+"""With more queues and minutes than this, samples are taken at a multiple of the interval."""
+LONGEST_WAITS = 10
+EXPLAINED_AGAIN_AFTER = 1.5
+"""A wait is explained again when it is so many times as long."""
+
+_AM_LIMITS = frozenset({Cause.AM_QUEUE_LIMIT, Cause.AM_USER_LIMIT})
+
+
+class _LongWait(NamedTuple):
+    """A request that waits, or a wait that is over."""
+
+    wait_ms: int
+    application: RecordedApplication
+    key: RequestKey
+    record: ContainerRecord
+
+
+class Sampler:
+    """Takes the samples of one run. `labels`: the partitions of its nodes, "" first.
+
+    `_explained` {(application, key): (the request that was explained last, how long it had waited)}.
+    """
+
+    def __init__(self, core: ResourceManagerCore, recording: Recording, labels: Sequence[str], until_ms: int) -> None:
+        self.samples: list[QueueSample] = []
+        self._core = core
+        self._recording = recording
+        self._labels = labels
+        self._explained: dict[tuple[int, RequestKey], tuple[ContainerRecord, int]] = {}
+        series = sum(1 for queue in self._queues() for _ in self._labels_of(queue))
+        self.interval_ms = INTERVAL_MS * (1 + series * (until_ms // INTERVAL_MS) // SAMPLES_MAX)
+
+    def sample(self) -> None:
+        """Look at everything now."""
+        now_ms = self._recording.now_ms
+        for queue in self._queues():
+            running, pending = _applications(queue)
+            self.samples += [self._sample(now_ms, queue, label, running, pending) for label in self._labels_of(queue)]
+        self._note_limits()
+        self._explain(now_ms)
+
+    def leaf_queues(self) -> tuple[str, ...]:
+        """The paths of the leaves, in the order of the tree."""
+        return tuple(queue.path for queue in leaves_of(self._root()))
+
+    def longest_waits(self) -> tuple[LongWait, ...]:
+        """The longest waits with their explanations, the longest first; one for each key of an application."""
+        now_ms = self._recording.now_ms
+        found = [max(waits, key=_length) for waits in self._of_keys(self._recording.applications, now_ms)]
+        return tuple(
+            LongWait(one.record.position, _explanation(one.application.waits[one.key], one.record, now_ms))
+            for one in heapq.nsmallest(LONGEST_WAITS, found, key=lambda one: (-one.wait_ms, one.record.position))
+            if one.wait_ms > 0
+        )
+
+    # Queues
+
+    def _root(self) -> CSQueue:
+        root = self._core.scheduler.queue(ROOT)
+        assert root is not None
+        return root
+
+    def _queues(self) -> Iterable[CSQueue]:
+        return with_all_below(self._root())
+
+    def _labels_of(self, queue: CSQueue) -> Iterator[str]:
+        return (label for label in self._labels if queue.is_root or queue.is_accessible(label))
+
+    def _sample(self, now_ms: int, queue: CSQueue, label: str, running: int, pending: int) -> QueueSample:
+        usage = queue.usage
+        return QueueSample(
+            now_ms,
+            queue.path,
+            usage.used(label),
+            usage.reserved(label),
+            usage.pending(label),
+            queue.effective_minimum(label),
+            queue.effective_maximum(label),
+            running,
+            pending,
+            label,
+        )
+
+    # Limits
+
+    def _note_limits(self) -> None:
+        """Add the interval to what waits because of an AM limit or a user limit."""
+        scheduler = self._core.scheduler
+        for application in self._recording.unended.values():
+            if not any(waits.waiting for waits in application.waits.values()):
+                continue
+            attempt = None if application.application_id is None else scheduler.attempt_of(application.application_id)
+            if attempt is None or attempt.is_stopped:
+                continue
+            limit = limit_of_attempt(attempt, scheduler.context)
+            if limit in _AM_LIMITS:
+                application.am_limit_wait_ms += self.interval_ms
+            elif limit is Cause.USER_LIMIT:
+                application.user_limit_wait_ms += self.interval_ms
+
+    # Explanations
+
+    def _explain(self, now_ms: int) -> None:
+        """Explain the longest present waits, if they are among the longest of all so far."""
+        waiting = [
+            one
+            for waits in self._of_keys(self._recording.unended.values(), now_ms)
+            for one in waits
+            if one.record.allocated_ms is None
+        ]
+        longest = heapq.nlargest(LONGEST_WAITS, (wait_ms for _, wait_ms in self._explained.values()))
+        bar_ms = longest[-1] if len(longest) == LONGEST_WAITS else 0
+        for one in heapq.nlargest(LONGEST_WAITS, waiting, key=_length):
+            if one.wait_ms > bar_ms and one.wait_ms >= self._explained_again_ms(one):
+                self._explained[one.application.position, one.key] = (one.record, one.wait_ms)
+                one.application.waits[one.key].explained.append((now_ms, self._explanation(one)))
+
+    def _explained_again_ms(self, one: _LongWait) -> float:
+        """How long the request must have waited for another explanation."""
+        record, wait_ms = self._explained.get((one.application.position, one.key), (None, 0))
+        return EXPLAINED_AGAIN_AFTER * wait_ms if record is one.record else wait_ms + 1
+
+    def _explanation(self, one: _LongWait) -> str:
+        application_id, scheduler = one.application.application_id, self._core.scheduler
+        attempt = None if application_id is None else scheduler.attempt_of(application_id)
+        if attempt is None or attempt.is_stopped:
+            return ""
+        reports = [report for _, report in worded(self._core.context, attempt, scheduler.context.now_ms)]
+        for report in reports:
+            if one.key in (AM_KEY, (report.priority, report.allocation_request_id)):
+                return report.sentence
+        return ""
+
+    def _of_keys(self, applications: Iterable[RecordedApplication], now_ms: int) -> Iterator[list[_LongWait]]:
+        """For each key with waits, its longest wait that is over, and that of its oldest request."""
+        for application in applications:
+            for key, waits in application.waits.items():
+                records = [waits.longest, waits.waiting[0] if waits.waiting else None]
+                found = [_LongWait(one.wait_ms(now_ms), application, key, one) for one in records if one is not None]
+                if found:
+                    yield found
+
+
+def _length(wait: _LongWait) -> tuple[int, int]:
+    """The longer wait is the larger one; of equal ones the earlier one."""
+    return wait.wait_ms, -wait.record.position
+
+
+def _explanation(waits: Waits, record: ContainerRecord, now_ms: int) -> str:
+    """The last explanation that was made while the request waited."""
+    until_ms = record.requested_ms + record.wait_ms(now_ms)
+    return next((text for at_ms, text in reversed(waits.explained) if record.requested_ms <= at_ms <= until_ms), "")
+
+
+def _applications(queue: CSQueue) -> tuple[int, int]:
+    """How many applications of the queue, and of those below it, are active, and wait for activation."""
+    running = pending = 0
+    for leaf in leaves_of(queue):
+        running += leaf.active_count
+        pending += leaf.application_total() - leaf.active_count
+    return running, pending

@@ -1,0 +1,115 @@
+"""Curves for pictures: what a result says at a few hundred points of time. Pure.
+
+A result may have many thousands of samples, more than a picture has pixels. They are averaged over equal spans.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+from msgspec import Struct
+
+from yarnling.whatif.figures import Figures
+from yarnling.whatif.queue_use import QueueUse
+from yarnling.whatif.result import End, QueueSample, WhatIfResult
+from yarnling.whatif.waits import Wait, Waits, summarize, wait_of
+from yarnling.whatif.wording import HOUR_MS, MINUTE_MS
+
+POINTS_MAX = 240
+"""The most points of a curve: a picture is some 400 pixels wide."""
+BARS_MAX = 48
+"""The most spans of time in a histogram over time."""
+_SPANS_MS = tuple(MINUTE_MS * minutes for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 240, 480, 1440))
+
+
+class QueueSeries(Struct, frozen=True):
+    """The curves of a queue in one partition, all of the same length, in the measured resource type."""
+
+    queue: str
+    label: str
+    times_ms: tuple[int, ...]
+    used: tuple[float, ...]
+    reserved: tuple[float, ...]
+    pending: tuple[float, ...]
+    guaranteed: tuple[float, ...]
+    maximum: tuple[float, ...]
+
+
+class Histogram(Struct, frozen=True):
+    """Values for equal spans of time. `counts`: {queue: one number for each span}."""
+
+    span_ms: int
+    counts: dict[str, tuple[int, ...]]
+
+
+def all_series(result: WhatIfResult, figures: Figures) -> dict[tuple[str, str], QueueSeries]:
+    """{(queue, partition): its curves}, for every queue with figures of its use."""
+    by_queue: dict[tuple[str, str], list[QueueSample]] = defaultdict(list)
+    for sample in result.samples:
+        by_queue[sample.queue, sample.label].append(sample)
+    return {
+        (use.queue, use.label): _averaged(by_queue[use.queue, use.label], use, figures.measured, result.until_ms)
+        for use in figures.uses
+    }
+
+
+def span_ms(until_ms: int) -> int:
+    """The span of a bar of a histogram over time: a round number of minutes."""
+    return next(
+        (span for span in _SPANS_MS if until_ms <= span * BARS_MAX), -(-until_ms // BARS_MAX // HOUR_MS) * HOUR_MS
+    )
+
+
+def preemptions(result: WhatIfResult, until_ms: int | None = None) -> Histogram:
+    """How many containers of each queue were preempted in each span. `until_ms`: the end of the picture, by default
+    that of the simulation.
+    """
+    until_ms = result.until_ms if until_ms is None else until_ms
+    span = span_ms(until_ms)
+    bars = until_ms // span + 1
+    found: dict[str, Counter[int]] = defaultdict(Counter)
+    for each in result.containers:
+        if each.end is End.PREEMPTED and each.ended_ms is not None:
+            found[result.applications[each.application].queue][each.ended_ms // span] += 1
+    return Histogram(span, {queue: tuple(bins[bar] for bar in range(bars)) for queue, bins in sorted(found.items())})
+
+
+def waits_over_time(result: WhatIfResult, until_ms: int | None = None) -> tuple[int, tuple[Waits, ...]]:
+    """(the span in ms, the waits of the containers requested in each span). `until_ms`: as in `preemptions`."""
+    until_ms = result.until_ms if until_ms is None else until_ms
+    span = span_ms(until_ms)
+    bins: list[list[Wait]] = [[] for _ in range(until_ms // span + 1)]
+    for each in result.containers:
+        wait = wait_of(each, result.applications[each.application], result.until_ms)
+        bins[min(each.requested_ms // span, len(bins) - 1)].append(wait)
+    return span, tuple(map(summarize, bins))
+
+
+def waits_by_queue(result: WhatIfResult) -> dict[str, list[Wait]]:
+    """{queue: the waits of its containers, shortest first}."""
+    found: dict[str, list[Wait]] = defaultdict(list)
+    for each in result.containers:
+        app = result.applications[each.application]
+        found[app.queue].append(wait_of(each, app, result.until_ms))
+    return {queue: sorted(waits) for queue, waits in found.items()}
+
+
+def _averaged(samples: list[QueueSample], use: QueueUse, measured: str, until_ms: int) -> QueueSeries:
+    width = max(1, -(-len(samples) // POINTS_MAX))
+    spans = [samples[start : start + width] for start in range(0, len(samples), width)]
+
+    def curve(field: str) -> tuple[float, ...]:
+        values = [sum(getattr(each, field).amounts().get(measured, 0) for each in span) / len(span) for span in spans]
+        return (*values, *values[-1:])
+
+    times = (*(span[0].time_ms for span in spans), max(until_ms, samples[-1].time_ms))
+    return QueueSeries(
+        use.queue,
+        use.label,
+        times,
+        curve("used"),
+        curve("reserved"),
+        curve("pending"),
+        curve("guaranteed"),
+        curve("maximum"),
+    )

@@ -1,0 +1,105 @@
+"""The two sides of a comparison: each is a configuration, under which the workload is run, or the result of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from yarn.configuration import Configuration
+from yarn.errors import YarnException
+from yarnling.cluster.warnings import configuration_warnings
+from yarnling.whatif.checks import refuse_if_unfit
+from yarnling.whatif.figures import Figures, figures_of
+from yarnling.whatif.result import WhatIfResult
+from yarnling.whatif.result_file import RESULT_JSON, read_result
+from yarnling.whatif.run import Names, Progress, RunOptions, run_what_if, what_if_configuration
+from yarnling.workload.model import Workload, WorkloadNode
+
+
+class Side(Struct, frozen=True):
+    """The runs of one configuration. `result`: of the first seed, from which pictures are made; `figures`: of each."""
+
+    result: WhatIfResult
+    figures: tuple[Figures, ...]
+
+
+class Experiment(Struct, frozen=True):
+    """What is run on one side. `name`: of the workload. `settings`: keys that are set in the configuration."""
+
+    name: str
+    workload: Workload
+    nodes: Sequence[WorkloadNode]
+    seeds: Sequence[int]
+    until_ms: int
+    settings: Mapping[str, str]
+
+
+class Run(Struct, frozen=True):
+    """One simulation of a side. `configuration`: {key: value}; whole, because it may happen in another process.
+
+    `keeps_result`: without it only the figures come back.
+    """
+
+    title: str
+    configuration: Mapping[str, str]
+    workload: Workload
+    nodes: Sequence[WorkloadNode]
+    options: RunOptions
+    keeps_result: bool
+
+
+def result_path(side: Path) -> Path | None:
+    """The file of the result that a side names: a .json file, or a directory with result.json; None: it names a
+    configuration.
+    """
+    if side.suffix == ".json":
+        return side
+    return side / RESULT_JSON if (side / RESULT_JSON).is_file() else None
+
+
+def read_side(path: Path) -> Side:
+    """A side from the result of an earlier run. Raises YarnException if the file is not one."""
+    result = read_result(path)
+    if not result.is_complete:
+        raise YarnException(f"{path}: the simulation was interrupted (run it to its end to compare it)")
+    return Side(result, (figures_of(result),))
+
+
+def runs_of(directory: Path, experiment: Experiment) -> list[Run]:
+    """The runs of the configuration in a directory, one with each seed.
+
+    Raises YarnException if the configuration is not valid or the workload does not fit it.
+    """
+    if not directory.exists():
+        raise YarnException(f"{directory}: no such directory (name one with *-site.xml files, or a result.json)")
+    conf = what_if_configuration(directory, experiment.settings)
+    warnings = configuration_warnings(conf)
+    refuse_if_unfit(conf, experiment.workload, experiment.nodes)
+    names = Names("what if", str(directory), experiment.name)
+    seeds = experiment.seeds
+    return [
+        Run(
+            f"{directory} ({number} of {len(seeds)})" if len(seeds) > 1 else str(directory),
+            dict(conf.values()),
+            experiment.workload,
+            experiment.nodes,
+            RunOptions(seed=seed, until_ms=experiment.until_ms, names=names, warnings=warnings),
+            keeps_result=number == 1,
+        )
+        for number, seed in enumerate(seeds, 1)
+    ]
+
+
+def run_once(run: Run, progress: Progress) -> tuple[Figures, WhatIfResult | None]:
+    """Simulate. Raises InternalError if a core fails."""
+    result = run_what_if(Configuration.of(run.configuration), run.workload, run.nodes, run.options, progress)
+    return figures_of(result), result if run.keeps_result else None
+
+
+def side_of(outcomes: Sequence[tuple[Figures, WhatIfResult | None]]) -> Side:
+    """The side from what came of its runs, in the order of their seeds."""
+    first = outcomes[0][1]
+    assert first is not None, "the result of the first seed is kept"
+    return Side(first, tuple(figures for figures, _ in outcomes))

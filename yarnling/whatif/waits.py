@@ -1,0 +1,79 @@
+"""Waiting times of containers: from the request until the allocation.
+
+A container that never was allocated waited at least until the simulation, or its application, ended. Its wait counts
+with that length, as a lower bound: leaving it out would make a queue look better the more it starves. A percentile is
+itself a lower bound if it would be another one had these containers waited for ever. Example: waits of 1, 2, 3 and at
+least 2 minutes; the median is 2 min, and the longest wait is at least 3 min, because the unfinished one may exceed it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from yarnling.whatif.result import ApplicationOutcome, ContainerOutcome
+from yarnling.whatif.wording import duration
+
+AT_LEAST = "\u2265 "
+"""Written before a wait that is a lower bound."""
+
+NEGLIGIBLE_FRACTION = 0.01
+"""A percentile that unfinished waits could change by no more than this is not called a lower bound."""
+
+
+class Wait(Struct, frozen=True, order=True):
+    """A waiting time. `at_least`: it is a lower bound. Ordered by length, lower bounds after equal exact times."""
+
+    ms: int
+    at_least: bool = False
+
+    def __str__(self) -> str:
+        return f"{AT_LEAST if self.at_least else ''}{duration(self.ms)}"
+
+
+class Waits(Struct, frozen=True):
+    """Waits of a group of containers. `unfinished`: how many were never allocated. The percentiles are None without
+    containers. `total_ms`: the sum of all waits.
+    """
+
+    count: int = 0
+    unfinished: int = 0
+    p50: Wait | None = None
+    p95: Wait | None = None
+    p99: Wait | None = None
+    longest: Wait | None = None
+    total_ms: int = 0
+
+
+def wait_of(container: ContainerOutcome, application: ApplicationOutcome, until_ms: int) -> Wait:
+    """How long a container waited; the simulation ended at `until_ms`."""
+    if container.allocated_ms is not None:
+        return Wait(container.allocated_ms - container.requested_ms)
+    end_ms = until_ms if application.ended_ms is None else min(until_ms, application.ended_ms)
+    return Wait(max(0, end_ms - container.requested_ms), at_least=True)
+
+
+def summarize(waits: Iterable[Wait]) -> Waits:
+    """The percentiles of some waits, by the nearest-rank method."""
+    ordered = sorted(waits, key=lambda wait: (wait.ms, wait.at_least))
+    if not ordered:
+        return Waits()
+    exact = [wait.ms for wait in ordered if not wait.at_least]
+
+    def percentile(fraction: float) -> Wait:
+        rank = max(1, math.ceil(fraction * len(ordered)))
+        shortest = ordered[rank - 1].ms
+        longest = exact[rank - 1] if rank <= len(exact) else math.inf
+        return Wait(shortest, longest > shortest * (1 + NEGLIGIBLE_FRACTION))
+
+    return Waits(
+        count=len(ordered),
+        unfinished=sum(wait.at_least for wait in ordered),
+        p50=percentile(0.5),
+        p95=percentile(0.95),
+        p99=percentile(0.99),
+        longest=percentile(1),
+        total_ms=sum(wait.ms for wait in ordered),
+    )

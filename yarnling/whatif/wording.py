@@ -1,0 +1,60 @@
+"""How figures are written: durations, counts, shares and amounts of memory, each short and with its unit."""
+
+from __future__ import annotations
+
+from yarn.resource import MEMORY_MB
+
+SECOND_MS = 1000
+MINUTE_MS = 60 * SECOND_MS
+HOUR_MS = 60 * MINUTE_MS
+DURATION_UNITS = {"ms": 1, "s": SECOND_MS, "min": MINUTE_MS, "h": HOUR_MS}
+"""{unit: milliseconds}, as durations are written and read."""
+_GB_MB = 1024
+_TB_MB = 1024 * _GB_MB
+
+
+def duration(ms: float) -> str:
+    """A time with two or three digits and the unit that suits it: "45 s", "2.5 min", "41 min", "3.5 h"."""
+    if abs(ms) < SECOND_MS:
+        return f"{round(ms)} ms" if ms else "0 s"
+    if abs(ms) < 100 * SECOND_MS:
+        return f"{_short(ms / SECOND_MS)} s"
+    if abs(ms) < 100 * MINUTE_MS:
+        return f"{_short(ms / MINUTE_MS)} min"
+    return f"{_short(ms / HOUR_MS)} h"
+
+
+def clock(ms: int) -> str:
+    """A time since the start of the workload as hours and minutes: "07:30"; hours may exceed 24."""
+    minutes = ms // MINUTE_MS
+    return f"{minutes // 60:02}:{minutes % 60:02}"
+
+
+def count(number: float) -> str:
+    """A whole number with a comma between thousands."""
+    return f"{round(number):,}"
+
+
+def counted(number: float, noun: str) -> str:
+    """A number with its noun, in the plural unless the number is one."""
+    return f"{count(number)} {noun}{'' if round(number) == 1 else 's'}"
+
+
+def share(fraction: float) -> str:
+    """A fraction in percent: "62 %"; below 1 % with a digit more, so that a little does not look like nothing."""
+    percent = 100 * fraction
+    return f"{percent:.1f} %" if 0 < abs(percent) < 1 else f"{percent:.0f} %"
+
+
+def amount(value: float, resource_type: str) -> str:
+    """An amount of a resource type: memory in GB or TB, all else as a number with its name."""
+    if resource_type != MEMORY_MB:
+        return f"{_short(value)} {resource_type}"
+    if abs(value) < _GB_MB:
+        return f"{round(value)} MB"
+    return f"{_short(value / _GB_MB)} GB" if abs(value) < _TB_MB else f"{_short(value / _TB_MB)} TB"
+
+
+def _short(number: float) -> str:
+    """A number with two significant digits at least, without a fraction of zero."""
+    return f"{number:,.0f}" if abs(number) >= 10 else f"{number:.1f}".removesuffix(".0")

@@ -1,0 +1,1 @@
+"""Workloads: applications with the times of their submission and what they ask for; readers of trace formats."""

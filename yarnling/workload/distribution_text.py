@@ -1,0 +1,133 @@
+"""How a distribution is written in a summary file: one value, or a mapping with the name of the distribution.
+
+duration: 60s
+duration: {uniform: [30s, 90s]}
+duration: {normal: {mean: 60s, stddev: 10s}}
+duration: {lognormal: {median: 60s, p95: 10m}}      # or mean and stddev
+duration: {exponential: {mean: 60s}}
+duration: {percentiles: {0: 5s, 50: 1m, 90: 5m, 100: 1h}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from wire.yaml_file import choose_from, quantity, refusal
+from yarnling.workload.distribution import (
+    Distribution,
+    Exponential,
+    Fixed,
+    Lognormal,
+    Normal,
+    Percentiles,
+    Uniform,
+)
+from yarnling.workload.limits import CONTAINERS_MAX, MEMORY_MB_MAX, TIME_MS_MAX
+
+MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+MEGABYTES = {"": 1, "MB": 1, "GB": 1024, "TB": 1024 * 1024}
+
+KINDS = ("uniform", "normal", "lognormal", "exponential", "percentiles")
+
+_Number = Callable[[object], float]
+
+
+def _number(units: Mapping[str, float], most: float, remedy: str) -> _Number:
+    """A reader of one number with a unit."""
+
+    def read(text: object) -> float:
+        value = quantity(text, units) if isinstance(text, str) else None
+        if value is None or value > most:
+            raise refusal("is not a valid value", remedy)
+        return value
+
+    return read
+
+
+def _distribution(number: _Number) -> BeforeValidator:
+    """The type of a distribution whose numbers `number` reads."""
+
+    def read(value: object) -> Distribution:
+        if isinstance(value, str):
+            return Fixed(number(value))
+        if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in KINDS:
+            written = str(next(iter(value), "")) if isinstance(value, dict) else ""
+            raise refusal("is not a distribution", f"write one value, or one of these: {choose_from(KINDS, written)}")
+        ((kind, parameters),) = value.items()
+        return _READERS[kind](parameters, number)
+
+    return BeforeValidator(read)
+
+
+def _uniform(parameters: Any, number: _Number) -> Distribution:
+    if not isinstance(parameters, list) or len(parameters) != 2:
+        raise refusal("does not have two bounds", "write uniform: [least, most]")
+    least, most = map(number, parameters)
+    if least > most:
+        raise refusal("has its bounds in the wrong order", "write uniform: [least, most]")
+    return Uniform(least, most)
+
+
+def _normal(parameters: Any, number: _Number) -> Distribution:
+    return Normal(*_named(parameters, number, "normal", "mean", "stddev"))
+
+
+def _lognormal(parameters: Any, number: _Number) -> Distribution:
+    if isinstance(parameters, dict) and "mean" in parameters:
+        mean, stddev = _named(parameters, number, "lognormal", "mean", "stddev")
+        if mean <= 0:
+            raise refusal("has a mean of 0", "write a mean above 0")
+        return Lognormal.of_mean(mean, stddev)
+    median, p95 = _named(parameters, number, "lognormal", "median", "p95")
+    if not 0 < median <= p95:
+        raise refusal("has its percentiles in the wrong order", "write a median above 0 and a p95 not below it")
+    return Lognormal.of_percentiles(median, p95)
+
+
+def _exponential(parameters: Any, number: _Number) -> Distribution:
+    return Exponential(*_named(parameters, number, "exponential", "mean"))
+
+
+def _percentiles(parameters: Any, number: _Number) -> Distribution:
+    if not isinstance(parameters, dict) or not parameters:
+        raise refusal("is not a mapping", "write percentiles: {50: ..., 90: ..., 99: ...}")
+    points = sorted((_share(share), number(value)) for share, value in parameters.items())
+    if any(low[1] > high[1] or low[0] == high[0] for low, high in pairwise(points)):
+        raise refusal("has percentiles that do not rise", "write a larger value for a larger percentile")
+    return Percentiles(tuple(points))
+
+
+def _share(text: object) -> float:
+    value = quantity(str(text).removeprefix("p"), {"": 0.01})
+    if value is None or value > 1:
+        raise refusal("has a percentile that is not from 0 to 100", "write for example 50 or 99.9")
+    return value
+
+
+def _named(parameters: Any, number: _Number, kind: str, *names: str) -> list[float]:
+    if not isinstance(parameters, dict) or sorted(parameters) != sorted(names):
+        form = ", ".join(f"{name}: ..." for name in names)
+        raise refusal(f"does not have the parameters of {kind}", f"write {kind}: {{{form}}}")
+    return [number(parameters[name]) for name in names]
+
+
+_READERS: Mapping[str, Callable[[Any, _Number], Distribution]] = {
+    "uniform": _uniform,
+    "normal": _normal,
+    "lognormal": _lognormal,
+    "exponential": _exponential,
+    "percentiles": _percentiles,
+}
+
+_TIME = _number(MILLISECONDS, TIME_MS_MAX, "write 250ms, 1.5s, 10m or 2h")
+_MEMORY = _number(MEGABYTES, MEMORY_MB_MAX, "write 2048MB or 2GB")
+_COUNT = _number({"": 1}, CONTAINERS_MAX, f"write a number up to {CONTAINERS_MAX}")
+
+TimeDistribution = Annotated[Any, _distribution(_TIME)]
+MemoryDistribution = Annotated[Any, _distribution(_MEMORY)]
+CountDistribution = Annotated[Any, _distribution(_COUNT)]
+"""A distribution of milliseconds, of MiB, and of a count."""

@@ -1,0 +1,129 @@
+"""Reads JSON documents of any size, one entry at a time, and checks each entry against a pydantic model.
+
+All faults of a file are collected, each with the line that its entry starts on and the path inside the entry. Files
+come from other programs, so unknown keys of an `Entry` are ignored, unlike those of a file that a person writes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ConfigDict, ValidationError
+
+from wire.yaml_file import Location, Section
+from yarn.faults import ConfigurationException, Fault, Origin, refuse_if_faulty
+from yarnling.workload.limits import FAULTS_MAX, FILE_BYTES_MAX
+
+S = TypeVar("S", bound=Section)
+VALUE_SHOWN_MAX = 100
+
+_GAP = re.compile(r"[\s,]*")
+"""What may stand between two documents. Some writers separate them by commas."""
+
+
+class Entry(Section):
+    """A mapping that another program wrote: keys that no model names are ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Faults:
+    """The faults found in one file. `add` raises ConfigurationException when there are too many to list."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._faults: list[Fault] = []
+
+    def add(self, key: str, problem: str, remedy: str, *, value: object = None, line: int | None = None) -> None:
+        """Add one fault. `key`: the path of the value in the file."""
+        shown = None if value is None else _shown(value)
+        self._faults.append(Fault(key, shown, Origin(self.source, line), problem, remedy))
+        if len(self._faults) == FAULTS_MAX:
+            problem = f"has more faults than the {FAULTS_MAX} listed here"
+            self._faults.append(Fault("", None, Origin(self.source), problem, "correct these first"))
+            self.refuse()
+
+    def refuse(self) -> None:
+        """Raise ConfigurationException with all faults, if there are any."""
+        refuse_if_faulty(self._faults)
+
+    def checked(self, model: type[S], value: object, prefix: str, line: int | None = None) -> S | None:
+        """`value` as a `model`, or None after its faults were added under `prefix`."""
+        try:
+            return model.model_validate(value)
+        except ValidationError as error:
+            for each in error.errors():
+                words = each.get("ctx", {})
+                found = _at(value, each["loc"])
+                self.add(_path(prefix, each["loc"]), words["problem"], words["remedy"], value=found, line=line)
+        return None
+
+
+def read_text(path: Path) -> str:
+    """The text of a file. Raises ConfigurationException if it cannot be read, or is too large."""
+    try:
+        if path.stat().st_size > FILE_BYTES_MAX:
+            raise refusal(path, f"is larger than {FILE_BYTES_MAX} bytes", "split the workload into several files")
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise refusal(path, f"cannot be read: {error.strerror}", "name another file") from None
+    except UnicodeDecodeError:
+        raise refusal(path, "cannot be read: it is not UTF-8", "name another file") from None
+
+
+def refusal(source: Path | str, problem: str, remedy: str, line: int | None = None) -> ConfigurationException:
+    """The error for a file that cannot be used at all."""
+    return ConfigurationException([Fault("", None, Origin(str(source), line), problem, remedy)])
+
+
+def json_documents(text: str, source: str) -> Iterator[tuple[int, object]]:
+    """(line, document) of each JSON document in a text that contains one after another, or a list of them.
+
+    Raises ConfigurationException if one is not valid JSON, because the start of the next one is then unknown.
+    """
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+    line, counted, at = 1, 0, _start(text, 0)
+    while at < len(text):
+        line, counted = line + text.count("\n", counted, at), at
+        try:
+            document, end = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            raise refusal(source, f"is not valid JSON: {error.msg}", "correct the line", error.lineno) from None
+        except (ValueError, RecursionError) as error:
+            problem = "too many levels" if isinstance(error, RecursionError) else str(error).splitlines()[0]
+            raise refusal(source, f"is not valid JSON: {problem}", "correct the document", line) from None
+        yield from ((line, each) for each in (document if isinstance(document, list) else [document]))
+        at = _start(text, end)
+
+
+def _start(text: str, at: int) -> int:
+    found = _GAP.match(text, at)
+    return found.end() if found else at
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def _at(value: object, location: Location) -> object:
+    """The scalar at a location of a document; None for anything else."""
+    for part in location:
+        try:
+            value = value[part]  # type: ignore[index]
+        except (TypeError, KeyError, IndexError):
+            return None
+    return value if isinstance(value, str | int | float) else None
+
+
+def _path(prefix: str, location: Location) -> str:
+    parts = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{_shown(part)}" for part in location)
+    return f"{prefix}{parts}".removeprefix(".")
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= VALUE_SHOWN_MAX else f"{text[:VALUE_SHOWN_MAX]}..."

@@ -1,0 +1,73 @@
+"""A workload: applications, when each is submitted, and the containers that it asks for. Pure data.
+
+Times are in milliseconds, those of submissions since the start of the workload.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from yarn.resource import Resource
+
+AM_RESOURCE = Resource(1536, 1)
+"""What an application's AM gets if the trace does not say it (the default of MapReduce's AM)."""
+
+
+class TaskGroup(Struct, frozen=True):
+    """Containers of one kind. There is one for each entry of `durations_ms`, which is how long it runs.
+
+    `after`: the position of a group: the containers of all groups up to and including it must have ended before these
+    are requested. `delay_ms`: how much later they are requested. `hosts`: where the containers are wanted, with relaxed
+    locality; empty: anywhere. `priority`: of the requests, as in YARN, lower first. `name`: the kind of work, as
+    "map".
+    """
+
+    resource: Resource
+    durations_ms: tuple[int, ...]
+    priority: int = 20
+    after: int | None = None
+    hosts: tuple[str, ...] = ()
+    label: str = ""
+    delay_ms: int = 0
+    name: str = ""
+
+
+class WorkloadApplication(Struct, frozen=True):
+    """One application. `priority`: of the application, higher first. `deadline_ms`: the time from its submission within
+    which it should end; None: it has no deadline. `am_lasts_ms`: how long its AM runs at least.
+    """
+
+    name: str
+    submit_ms: int
+    user: str
+    queue: str
+    groups: tuple[TaskGroup, ...]
+    am_resource: Resource = AM_RESOURCE
+    kind: str = "yarnling"
+    priority: int = 0
+    label: str = ""
+    deadline_ms: int | None = None
+    am_lasts_ms: int = 0
+
+    @property
+    def containers(self) -> int:
+        """How many containers it asks for, without its AM."""
+        return sum(len(group.durations_ms) for group in self.groups)
+
+
+class WorkloadNode(Struct, frozen=True):
+    """A machine of the cluster that a workload runs on. `label`: of its partition; "" is the default partition."""
+
+    host: str
+    resource: Resource
+    rack: str = "/default-rack"
+    label: str = ""
+
+
+class Workload(Struct, frozen=True):
+    """`applications` in the order of their submission. `assumptions`: what the trace does not say and how it was
+    filled in, one sentence each.
+    """
+
+    applications: tuple[WorkloadApplication, ...]
+    assumptions: tuple[str, ...] = ()

@@ -1,0 +1,191 @@
+"""Turns what a ResourceManager reports of its applications into a workload: the answer to GET /ws/v1/cluster/apps.
+
+The answer has totals, not containers: memory-seconds, vcore-seconds and times. Applications are made that use the same
+totals. An application's AM runs from its launch to its end; what remains of both totals is shared among equal
+containers. Their vcores are assumed, and their memory follows from the ratio of the two totals. How many there are,
+and how long each runs, cannot be known (`container_sharing.py` decides):
+
+- MapReduce and Tez run many short tasks: each lasts for `Defaults.task_ms`, all requested at once.
+- Others, for example Spark, keep their executors: as few as can use the total in the application's time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from pydantic import Field
+
+from yarn.resource import MEMORY_MB, VCORES, Resource
+from yarnling.workload.container_sharing import Usage, shape_of
+from yarnling.workload.defaults import Defaults
+from yarnling.workload.documents import Entry, Faults, refusal
+from yarnling.workload.limits import AMOUNT_MAX, CONTAINERS_MAX, MEMORY_MB_MAX, TIME_MS_MAX, Name, Text
+from yarnling.workload.model import AM_RESOURCE, TaskGroup, Workload, WorkloadApplication
+from yarnling.workload.submissions import in_order
+from yarnling.workload.tally import Tally
+
+BATCH_KINDS = frozenset({"MAPREDUCE", "TEZ"})
+"""Types of applications that run many short tasks rather than a few executors."""
+NOT_STARTED = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
+ENDED = frozenset({"FINISHED", "FAILED", "KILLED"})
+
+_Total = Annotated[int, Field(ge=0, le=1 << 60)]
+_Time = Annotated[int, Field(le=1 << 50)]
+
+
+class _Application(Entry):
+    """An application of the answer. -1 stands for what a ResourceManager does not know, or no longer."""
+
+    id: Text
+    user: Name
+    queue: Name
+    name: Text = ""
+    state: Text = "FINISHED"
+    kind: Annotated[Text, Field(alias="applicationType")] = "YARN"
+    priority: int = 0
+    started: Annotated[_Time, Field(alias="startedTime", ge=0)]
+    launched: Annotated[_Time, Field(alias="launchTime")] = -1
+    finished: Annotated[_Time, Field(alias="finishedTime")] = 0
+    elapsed: Annotated[_Time, Field(alias="elapsedTime", ge=0)]
+    memory_seconds: Annotated[_Total, Field(alias="memorySeconds")]
+    vcore_seconds: Annotated[_Total, Field(alias="vcoreSeconds")]
+    allocated_mb: Annotated[int, Field(alias="allocatedMB", le=MEMORY_MB_MAX)] = -1
+    allocated_vcores: Annotated[int, Field(alias="allocatedVCores", le=AMOUNT_MAX)] = -1
+    running: Annotated[int, Field(alias="runningContainers", le=CONTAINERS_MAX)] = -1
+    unmanaged: Annotated[bool, Field(alias="unmanagedApplication")] = False
+    resource_seconds: Annotated[Any, Field(alias="resourceSecondsMap")] = None
+    label: Annotated[Text | None, Field(alias="appNodeLabelExpression")] = ""
+
+    @property
+    def runs_ms(self) -> int:
+        """From the launch of its AM to its end, or to now; from its submission if the launch is not known."""
+        waited = self.launched - self.started if self.launched > 0 else 0
+        return min(max(self.elapsed - max(waited, 0), 1), TIME_MS_MAX)
+
+    def usage(self) -> Usage:
+        """Its totals, and what it held if it still ran."""
+        held = Resource(self.allocated_mb, self.allocated_vcores) if self.running > 1 else None
+        totals = Resource.of(
+            {**_extra_seconds(self.resource_seconds), MEMORY_MB: self.memory_seconds, VCORES: self.vcore_seconds}
+        )
+        return Usage(totals, self.runs_ms, held, self.running, has_am=not self.unmanaged)
+
+
+def read_applications(text: str, source: str, defaults: Defaults) -> Workload:
+    """The workload that an answer describes. Raises ConfigurationException with all faults."""
+    reader, faults = _Reader(source, defaults), Faults(source)
+    for number, raw in enumerate(_entries(text, source), 1):
+        entry = faults.checked(_Application, msgspec.json.decode(raw), f"apps.app[{number}]")
+        if entry is not None:
+            reader.add(entry)
+    faults.refuse()
+    return reader.workload()
+
+
+def _entries(text: str, source: str) -> Sequence[msgspec.Raw]:
+    """The applications of one answer, still as JSON."""
+    try:
+        answer = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        if "app" in answer and "apps" not in answer:
+            return [answer["app"]]
+        apps = msgspec.json.decode(answer.get("apps", msgspec.Raw(b"null")), type=dict[str, msgspec.Raw] | None)
+        listed = (apps or {}).get("app", msgspec.Raw(b"[]"))
+        if bytes(listed).lstrip().startswith(b"{"):
+            return [listed]
+        return msgspec.json.decode(listed, type=list[msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError) as error:
+        problem = f"is not an answer to GET /ws/v1/cluster/apps: {error}"
+        raise refusal(source, problem, "save the JSON of the answer, with Accept: application/json") from None
+
+
+def _extra_seconds(written: object) -> dict[str, int]:
+    """{resource type: amount-seconds} of types other than memory and vcores. Jersey writes one entry as an object."""
+    entries = written.get("entry", []) if isinstance(written, dict) else []
+    found: dict[str, int] = {}
+    for entry in entries if isinstance(entries, list) else [entries]:
+        key, value = (entry.get("key"), str(entry.get("value"))) if isinstance(entry, dict) else (None, "")
+        if isinstance(key, str) and key not in (MEMORY_MB, VCORES) and value.isdecimal() and len(value) < 19:
+            found[key] = int(value)
+    return found
+
+
+class _Reader:
+    """Turns the entries of an answer into applications, and counts what it had to assume."""
+
+    def __init__(self, source: str, defaults: Defaults) -> None:
+        self._defaults = defaults
+        self._tally = Tally(source)
+        self._faults = Faults(source)
+        self._entries: list[_Application] = []
+        self._seen: Counter[str] = Counter()
+
+    def add(self, entry: _Application) -> None:
+        """Note an application. One that has used nothing is left out."""
+        if not entry.memory_seconds and not entry.vcore_seconds:
+            self._seen["not started" if entry.state in NOT_STARTED else "unused"] += 1
+            return
+        self._seen["running"] += entry.state not in ENDED
+        self._seen["unlaunched"] += entry.launched <= 0
+        self._entries.append(entry)
+
+    def workload(self) -> Workload:
+        """The applications, in the order of their submission, the first at 0."""
+        first = min((entry.started for entry in self._entries), default=0)
+        if any(entry.started - first > TIME_MS_MAX for entry in self._entries):
+            self._faults.add("startedTime", "is more than a year after the first one", "split the answer")
+        self._faults.refuse()
+        applications = in_order([self._application(entry, entry.started - first) for entry in self._entries])
+        return Workload(applications, tuple(self._assumptions()))
+
+    def _application(self, entry: _Application, submit_ms: int) -> WorkloadApplication:
+        is_batch = entry.kind.upper() in BATCH_KINDS
+        shape = shape_of(
+            entry.usage(), task_ms=self._defaults.task_ms if is_batch else None, like=self._defaults.container
+        )
+        self._tally.add(len(shape.durations_ms))
+        self._seen["AM only" if not shape.durations_ms else "batch" if is_batch else "executors"] += 1
+        label, groups = entry.label or "", tuple[TaskGroup, ...]()
+        if shape.durations_ms:
+            name, priority = ("task", 20) if is_batch else ("executor", 1)
+            groups = (TaskGroup(shape.container, shape.durations_ms, priority, label=label, name=name),)
+        return WorkloadApplication(
+            entry.id,
+            submit_ms,
+            entry.user,
+            entry.queue,
+            groups,
+            shape.am,
+            entry.kind,
+            max(entry.priority, 0),
+            label,
+            am_lasts_ms=0 if groups else entry.runs_ms,
+        )
+
+    def _assumptions(self) -> Iterator[str]:
+        seen, container = self._seen, self._defaults.container
+        yield (
+            f"An AM has {AM_RESOURCE}, or less if the totals are too small for that; a container has "
+            f"{container.vcores} vcores, unless the application still ran. Its memory follows from memory-seconds and "
+            "vcore-seconds."
+        )
+        for what, text in _SENTENCES.items():
+            if seen[what]:
+                yield text.format(count=seen[what], task_s=self._defaults.task_ms / 1000)
+        yield "All containers of an application are requested at once and anywhere; its totals include preempted work."
+
+
+_SENTENCES = {
+    "batch": "{count} applications are MapReduce or Tez: each of their containers runs for about {task_s:g} s.",
+    "executors": (
+        "{count} applications are of other types: they have as few containers as can use the total in their time, each "
+        "from the start to the end."
+    ),
+    "AM only": "{count} applications used no more than one container: they are an AM that runs as long as they did.",
+    "running": "{count} applications still ran: what they had used by then is taken as all their work.",
+    "unlaunched": "{count} applications have no launchTime: their time includes the wait for their AM.",
+    "not started": "{count} applications were still waiting for their AM and are left out: their work is not known.",
+    "unused": "{count} applications ended without using anything and are left out.",
+}

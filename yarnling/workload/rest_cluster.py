@@ -1,0 +1,99 @@
+"""Reads what a ResourceManager reports of its cluster: the answers to GET /ws/v1/cluster/nodes and .../scheduler."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from yarn.resource import Resource
+from yarnling.workload.documents import Entry, Faults, json_documents
+from yarnling.workload.limits import MEMORY_MB_MAX, NODES_MAX, Name, Text
+from yarnling.workload.model import WorkloadNode
+
+LEFT_OUT = frozenset({"LOST", "DECOMMISSIONED", "SHUTDOWN", "REBOOTED", "DECOMMISSIONING"})
+"""States of nodes that offer nothing, or soon will not. An unhealthy node is expected back."""
+
+ReportedAmount = Annotated[int, Field(le=MEMORY_MB_MAX)]
+
+
+def one_or_list(value: Any) -> Any:
+    """Jersey writes a list of one as its only item, and an empty list as nothing."""
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
+class _Information(Entry):
+    name: Name
+    value: ReportedAmount
+
+
+class _Informations(Entry):
+    information: Annotated[tuple[_Information, ...], Field(alias="resourceInformation", max_length=100)] = ()
+
+
+class _Total(Entry):
+    memory: ReportedAmount
+    vcores: Annotated[ReportedAmount, Field(alias="vCores")]
+    informations: Annotated[_Informations, Field(alias="resourceInformations")] = _Informations()
+
+    def record(self) -> Resource:
+        extra = {each.name: each.value for each in self.informations.information if each.value}
+        return Resource.of({**extra, "memory-mb": self.memory, "vcores": self.vcores})
+
+
+class _Node(Entry):
+    id: Text
+    host: Annotated[Name, Field(alias="nodeHostName")]
+    rack: Name = "/default-rack"
+    state: Text = "RUNNING"
+    labels: Annotated[tuple[str, ...], Field(alias="nodeLabels", max_length=100)] = ()
+    total: Annotated[_Total | None, Field(alias="totalResource")] = None
+    used_mb: Annotated[ReportedAmount, Field(alias="usedMemoryMB")] = 0
+    free_mb: Annotated[ReportedAmount, Field(alias="availMemoryMB")] = 0
+    used_vcores: Annotated[ReportedAmount, Field(alias="usedVirtualCores")] = 0
+    free_vcores: Annotated[ReportedAmount, Field(alias="availableVirtualCores")] = 0
+
+    @property
+    def resource(self) -> Resource:
+        """What the node offers; Hadoop before 3.3 reports only what is used and what is free."""
+        if self.total is not None:
+            return self.total.record()
+        return Resource(self.used_mb + self.free_mb, self.used_vcores + self.free_vcores)
+
+
+class _Nodes(Entry):
+    node: Annotated[list[_Node], Field(min_length=1, max_length=NODES_MAX)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, entry: Any) -> Any:
+        return {"node": one_or_list(entry.get("node"))} if isinstance(entry, dict) else entry
+
+
+class _NodesAnswer(Entry):
+    nodes: _Nodes
+
+
+def read_cluster_nodes(text: str, source: str) -> tuple[WorkloadNode, ...]:
+    """The nodes of an answer that offer something. Raises ConfigurationException with all faults.
+
+    Several NodeManagers of one host, as in a test cluster, are told apart by their ports.
+    """
+    faults = Faults(source)
+    line, document = next(json_documents(text, source))
+    answer = faults.checked(_NodesAnswer, document, "", line)
+    nodes = tuple(_records(answer.nodes.node)) if answer else ()
+    if answer and not nodes:
+        faults.add("nodes.node", "has no node that runs", "save the answer while nodes run", line=line)
+    faults.refuse()
+    return nodes
+
+
+def _records(nodes: list[_Node]) -> Iterator[WorkloadNode]:
+    hosts = Counter(node.host for node in nodes)
+    for node in nodes:
+        if node.state not in LEFT_OUT and not node.resource.is_none():
+            host = node.host if hosts[node.host] == 1 else node.id.replace(":", "-")
+            yield WorkloadNode(host, node.resource, node.rack, node.labels[0] if node.labels else "")

@@ -1,0 +1,180 @@
+"""Turns the answer to GET /ws/v1/cluster/scheduler into a capacity-scheduler.xml: the queues as they are configured.
+
+The answer has the queues with their capacities, limits and policies, and not what decides who gets into them: mappings,
+placement rules and weights of users. What it lacks is listed in the file.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from yarnling.workload.documents import Entry, Faults, json_documents
+from yarnling.workload.limits import Name, Text
+from yarnling.workload.rest_cluster import ReportedAmount, one_or_list
+
+PREFIX = "yarn.scheduler.capacity."
+UNLIMITED = 2**31 - 1
+SYSTEM_APPLICATIONS = 10_000
+"""The default of maximum-applications, of which a queue has the share of its absolute capacity."""
+LACKS = (
+    "The answer has no queue mappings and placement rules, no weights of users, and no settings of the scheduler as a "
+    "whole (the resource calculator, locality delay, preemption): add those that the cluster has.",
+    "Queues that were created automatically are listed as if they were configured.",
+)
+"""What a configuration from an answer lacks."""
+
+_Percent = Annotated[float, Field(ge=-1, le=1e9, allow_inf_nan=False)]
+
+
+class _Amounts(Entry):
+    memory: ReportedAmount = 0
+    vcores: Annotated[ReportedAmount, Field(alias="vCores")] = 0
+
+    def __str__(self) -> str:
+        return f"[memory={self.memory},vcores={self.vcores}]"
+
+
+class _Partition(Entry):
+    name: Annotated[Text, Field(alias="partitionName")] = ""
+    capacity: _Percent = 0.0
+    most: Annotated[_Percent, Field(alias="maxCapacity")] = 100.0
+    weight: _Percent = -1.0
+    configured_least: Annotated[_Amounts, Field(alias="configuredMinResource")] = _Amounts()
+    configured_most: Annotated[_Amounts, Field(alias="configuredMaxResource")] = _Amounts()
+
+
+class _Partitions(Entry):
+    partitions: Annotated[tuple[_Partition, ...], Field(alias="queueCapacitiesByPartition", max_length=1000)] = ()
+
+
+class _Queue(Entry):
+    name: Annotated[Name, Field(alias="queueName")]
+    capacity: _Percent = 100.0
+    most: Annotated[_Percent, Field(alias="maxCapacity")] = 100.0
+    weight: _Percent = -1.0
+    mode: Text = ""
+    is_absolute: Annotated[bool, Field(alias="isAbsoluteResource")] = False
+    state: Text = "RUNNING"
+    queues: tuple[_Queue, ...] = ()
+    labels: Annotated[tuple[Name, ...], Field(alias="nodeLabels", max_length=1000)] = ()
+    capacities: _Partitions = _Partitions()
+    parallel: Annotated[int, Field(alias="maxParallelApps")] = UNLIMITED
+    priority: Annotated[int, Field(alias="queuePriority")] = 0
+    policy: Annotated[Text, Field(alias="orderingPolicyInfo")] = ""
+    absolute: Annotated[_Percent, Field(alias="absoluteCapacity")] = 100.0
+    applications: Annotated[int | None, Field(alias="maxApplications")] = None
+    user_limit: Annotated[_Percent | None, Field(alias="userLimit")] = None
+    user_limit_factor: Annotated[_Percent | None, Field(alias="userLimitFactor")] = None
+    am_limit: Annotated[_Percent | None, Field(alias="configuredMaxAMResourceLimit")] = None
+    preemption_disabled: Annotated[bool | None, Field(alias="preemptionDisabled")] = None
+    lifetime_s: Annotated[int, Field(alias="maxApplicationLifetime")] = -1
+    default_lifetime_s: Annotated[int, Field(alias="defaultApplicationLifetime")] = -1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, entry: Any) -> Any:
+        """The queues below, which Jersey writes as {"queue": [...]}, or {"queue": {...}} if there is one."""
+        if not isinstance(entry, dict):
+            return entry
+        below = entry.get("queues")
+        return {**entry, "queues": one_or_list(below.get("queue")) if isinstance(below, dict) else ()}
+
+
+class _Info(Entry):
+    info: Annotated[_Queue, Field(alias="schedulerInfo")]
+
+
+class _Answer(Entry):
+    scheduler: _Info
+
+
+def read_queues(text: str, source: str) -> dict[str, str]:
+    """{key: value} of the capacity-scheduler.xml that an answer describes. Raises ConfigurationException."""
+    faults = Faults(source)
+    line, document = next(json_documents(text, source))
+    answer = faults.checked(_Answer, document, "", line)
+    faults.refuse()
+    assert answer is not None, "without faults there is an answer"
+    root = answer.scheduler.info
+    found = dict(_properties(root, "root"))
+    if all(queue.preemption_disabled for queue in _leaves(root)):
+        # Without preemption in the cluster every queue is reported so.
+        return {key: value for key, value in found.items() if not key.endswith(".disable_preemption")}
+    return found
+
+
+def as_xml(properties: Mapping[str, str]) -> str:
+    """A configuration file of Hadoop's."""
+    rows = (
+        f"  <property><name>{html.escape(key)}</name><value>{html.escape(value)}</value></property>\n"
+        for key, value in properties.items()
+    )
+    lacks = "".join(f"<!-- {sentence} -->\n" for sentence in LACKS)
+    return f'<?xml version="1.0"?>\n{lacks}<configuration>\n{"".join(rows)}</configuration>\n'
+
+
+def _properties(queue: _Queue, path: str) -> Iterator[tuple[str, str]]:
+    prefix = f"{PREFIX}{path}."
+    if queue.queues:
+        yield f"{prefix}queues", ",".join(below.name for below in queue.queues)
+    if path != "root":
+        default = next((each for each in queue.capacities.partitions if not each.name), _Partition())
+        yield f"{prefix}capacity", _capacity(queue, default, queue.capacity, queue.weight)
+        most = str(default.configured_most) if queue.is_absolute else f"{queue.most:.6g}"
+        yield f"{prefix}maximum-capacity", most
+    yield from _labels(queue, prefix)
+    for name, value in _limits(queue).items():
+        yield f"{prefix}{name}", value
+    for below in queue.queues:
+        yield from _properties(below, f"{path}.{below.name}")
+
+
+def _leaves(queue: _Queue) -> Iterator[_Queue]:
+    if not queue.queues:
+        yield queue
+    for below in queue.queues:
+        yield from _leaves(below)
+
+
+def _capacity(queue: _Queue, partition: _Partition, capacity: float, weight: float) -> str:
+    if queue.is_absolute or queue.mode == "absolute":
+        return str(partition.configured_least)
+    return f"{weight:.6g}w" if queue.mode == "weight" or weight > 0 else f"{capacity:.6g}"
+
+
+def _labels(queue: _Queue, prefix: str) -> Iterator[tuple[str, str]]:
+    if queue.labels:
+        yield f"{prefix}accessible-node-labels", ",".join(queue.labels)
+    for each in queue.capacities.partitions:
+        if each.name and (each.capacity > 0 or each.weight > 0):
+            key = f"{prefix}accessible-node-labels.{each.name}"
+            yield f"{key}.capacity", _capacity(queue, each, each.capacity, each.weight)
+            yield f"{key}.maximum-capacity", f"{each.most:.6g}"
+
+
+def _limits(queue: _Queue) -> dict[str, str]:
+    """The settings that differ from what a queue has without them."""
+    found = {
+        "state": queue.state if queue.state != "RUNNING" else "",
+        "ordering-policy": queue.policy if queue.policy not in ("fifo", "utilization") else "",
+        "priority": str(queue.priority) if queue.priority else "",
+        "max-parallel-apps": str(queue.parallel) if queue.parallel != UNLIMITED else "",
+        "maximum-application-lifetime": str(queue.lifetime_s) if queue.lifetime_s > 0 else "",
+        "default-application-lifetime": str(queue.default_lifetime_s) if queue.default_lifetime_s > 0 else "",
+    }
+    usual = SYSTEM_APPLICATIONS * queue.absolute / 100
+    if queue.applications is not None and abs(queue.applications - usual) > 1:
+        found["maximum-applications"] = str(queue.applications)
+    if queue.user_limit is not None:
+        found["minimum-user-limit-percent"] = f"{queue.user_limit:.6g}"
+    if queue.user_limit_factor is not None:
+        found["user-limit-factor"] = f"{queue.user_limit_factor:.6g}"
+    if queue.am_limit is not None:
+        found["maximum-am-resource-percent"] = f"{queue.am_limit:.6g}"
+    if queue.preemption_disabled is not None:
+        found["disable_preemption"] = str(queue.preemption_disabled).lower()
+    return {name: value for name, value in found.items() if value}

@@ -1,0 +1,248 @@
+"""yarnling's own files of workloads and nodes, as docs/workloads.md describes them.
+
+A workload is JSON lines: a header, then one application a line. So a day of a large cluster is read and written without
+holding all its JSON at once. Equal durations next to one another are written as one pair. The same sections can be
+written as YAML by hand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from wire.yaml_file import Section, parse_yaml
+from yarn.resource import MEMORY_MB, VCORES, Resource
+from yarnling.workload.documents import Faults, json_documents
+from yarnling.workload.limits import (
+    GROUPS_MAX,
+    NODES_MAX,
+    Amount,
+    Containers,
+    MemoryMb,
+    Milliseconds,
+    Name,
+    Priority,
+    Text,
+    Vcores,
+)
+from yarnling.workload.model import AM_RESOURCE, TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.submissions import in_order
+from yarnling.workload.tally import Tally
+
+WORKLOAD_MARK = "yarnling-workload"
+VERSION = 1
+
+
+def _run(value: object) -> object:
+    """A run of equal durations: [duration, count]; a single number is one duration."""
+    return value if isinstance(value, list) else [value, 1]
+
+
+_Runs = Annotated[
+    list[Annotated[tuple[Milliseconds, Containers], BeforeValidator(_run)]], Field(min_length=1, max_length=1_000_000)
+]
+_Resources = Annotated[dict[Name, Amount], Field(max_length=100)]
+
+
+class _Group(Section):
+    memory_mb: MemoryMb
+    vcores: Vcores = 1
+    resources: _Resources = Field(default_factory=dict)
+    durations_ms: _Runs
+    priority: Priority = 20
+    after: Amount | None = None
+    hosts: Annotated[tuple[Name, ...], Field(max_length=1000)] = ()
+    label: Annotated[str, Field(max_length=255)] = ""
+    delay_ms: Milliseconds = 0
+    name: Text = ""
+
+    def record(self) -> TaskGroup:
+        durations = tuple(duration for duration, count in self.durations_ms for _ in range(count))
+        resource = Resource(self.memory_mb, self.vcores, tuple(self.resources.items()))
+        return TaskGroup(
+            resource, durations, self.priority, self.after, self.hosts, self.label, self.delay_ms, self.name
+        )
+
+
+class _Application(Section):
+    name: Text
+    submit_ms: Milliseconds
+    user: Name
+    queue: Name
+    am_memory_mb: MemoryMb = AM_RESOURCE.memory_mb
+    am_vcores: Vcores = AM_RESOURCE.vcores
+    am_resources: _Resources = Field(default_factory=dict)
+    kind: Text = "yarnling"
+    priority: Priority = 0
+    label: Annotated[str, Field(max_length=255)] = ""
+    deadline_ms: Milliseconds | None = None
+    am_lasts_ms: Milliseconds = 0
+    groups: Annotated[tuple[_Group, ...], Field(max_length=GROUPS_MAX)] = ()
+
+    @property
+    def containers(self) -> int:
+        """How many containers it stands for, before they become records."""
+        return sum(count for group in self.groups for _, count in group.durations_ms)
+
+    def record(self) -> WorkloadApplication:
+        am = Resource(self.am_memory_mb, self.am_vcores, tuple(self.am_resources.items()))
+        return WorkloadApplication(
+            self.name,
+            self.submit_ms,
+            self.user,
+            self.queue,
+            tuple(group.record() for group in self.groups),
+            am,
+            self.kind,
+            self.priority,
+            self.label,
+            self.deadline_ms,
+            self.am_lasts_ms,
+        )
+
+
+class _Header(Section):
+    version: Annotated[Literal[1], Field(alias=WORKLOAD_MARK)]
+    assumptions: tuple[Text, ...] = ()
+
+
+class _Workload(Section):
+    version: Annotated[Literal["1"], Field(alias=WORKLOAD_MARK)] = "1"
+    assumptions: tuple[Text, ...] = ()
+    applications: list[_Application]
+
+
+class _Node(Section):
+    """A node, or `count` equal ones: `host` is then followed by -1, -2 and so on."""
+
+    host: Name
+    memory_mb: MemoryMb
+    vcores: Vcores
+    resources: _Resources = Field(default_factory=dict)
+    rack: Name = "/default-rack"
+    label: Annotated[str, Field(max_length=255)] = ""
+    count: Annotated[int, Field(ge=1, le=NODES_MAX)] | None = None
+
+    def records(self) -> Iterator[WorkloadNode]:
+        resource = Resource(self.memory_mb, self.vcores, tuple(self.resources.items()))
+        hosts = [self.host] if self.count is None else [f"{self.host}-{i}" for i in range(1, self.count + 1)]
+        return (WorkloadNode(host, resource, self.rack, self.label) for host in hosts)
+
+
+class NodeList(Section):
+    """A file of nodes."""
+
+    nodes: Annotated[list[_Node], Field(min_length=1, max_length=NODES_MAX)]
+
+    def records(self) -> tuple[WorkloadNode, ...]:
+        return tuple(node for entry in self.nodes for node in entry.records())
+
+
+# Reading
+
+
+def parse_workload_lines(text: str, source: str) -> Workload:
+    """The workload in JSON lines. Raises ConfigurationException with all faults."""
+    faults, tally = Faults(source), Tally(source)
+    documents = json_documents(text, source)
+    line, first = next(documents)
+    header = faults.checked(_Header, first, "", line)
+    applications: list[WorkloadApplication] = []
+    for number, (line, document) in enumerate(documents, 1):
+        entry = faults.checked(_Application, document, f"application {number}", line)
+        if entry is not None:
+            tally.add(entry.containers, line)
+            applications.append(_checked(entry, faults, f"application {number}", line))
+    faults.refuse()
+    return Workload(in_order(applications), header.assumptions if header else ())
+
+
+def parse_workload_yaml(text: str, source: str) -> Workload:
+    """The workload that a person wrote as YAML. Raises ConfigurationException with all faults."""
+    section, faults, tally = parse_yaml(text, source, _Workload), Faults(source), Tally(source)
+    applications: list[WorkloadApplication] = []
+    for number, entry in enumerate(section.applications, 1):
+        tally.add(entry.containers, None)
+        applications.append(_checked(entry, faults, f"applications[{number}]", None))
+    faults.refuse()
+    return Workload(in_order(applications), section.assumptions)
+
+
+def _checked(entry: _Application, faults: Faults, prefix: str, line: int | None) -> WorkloadApplication:
+    for position, group in enumerate(entry.groups):
+        if group.after is not None and group.after >= position:
+            remedy = "write the position of an earlier group, the first is 0"
+            key = f"{prefix}.groups[{position + 1}].after"
+            faults.add(key, "is not an earlier group", remedy, value=group.after, line=line)
+    return entry.record()
+
+
+# Writing
+
+
+def write_workload(workload: Workload, path: Path) -> None:
+    """Write a workload as JSON lines."""
+    with path.open("w", encoding="utf-8") as file:
+        header = {WORKLOAD_MARK: VERSION, "assumptions": list(workload.assumptions)}
+        file.write(f"{json.dumps(header)}\n")
+        for application in workload.applications:
+            file.write(f"{json.dumps(_application(application), separators=(',', ':'))}\n")
+
+
+def write_nodes(nodes: Iterable[WorkloadNode], path: Path) -> None:
+    """Write a list of nodes as JSON, one node a line."""
+    lines = ",\n".join(json.dumps(_node(node)) for node in nodes)
+    path.write_text(f'{{"nodes": [\n{lines}\n]}}\n', encoding="utf-8")
+
+
+def _application(application: WorkloadApplication) -> dict[str, Any]:
+    optional = {
+        "kind": application.kind,
+        "priority": application.priority,
+        "label": application.label,
+        "deadline_ms": application.deadline_ms,
+        "am_lasts_ms": application.am_lasts_ms,
+    }
+    return {
+        "name": application.name,
+        "submit_ms": application.submit_ms,
+        "user": application.user,
+        "queue": application.queue,
+        **_amounts(application.am_resource, "am_"),
+        **_others(optional, _Application),
+        "groups": [_group(group) for group in application.groups],
+    }
+
+
+def _group(group: TaskGroup) -> dict[str, Any]:
+    optional = {
+        "priority": group.priority,
+        "after": group.after,
+        "hosts": group.hosts,
+        "label": group.label,
+        "delay_ms": group.delay_ms,
+        "name": group.name,
+    }
+    runs = [(duration, sum(1 for _ in equal)) for duration, equal in groupby(group.durations_ms)]
+    durations = [duration if count == 1 else [duration, count] for duration, count in runs]
+    return {**_amounts(group.resource), "durations_ms": durations, **_others(optional, _Group)}
+
+
+def _node(node: WorkloadNode) -> dict[str, Any]:
+    return {"host": node.host, **_amounts(node.resource), **_others({"rack": node.rack, "label": node.label}, _Node)}
+
+
+def _amounts(resource: Resource, prefix: str = "") -> dict[str, Any]:
+    extra = {name: amount for name, amount in resource.amounts().items() if name not in (MEMORY_MB, VCORES)}
+    amounts = {f"{prefix}memory_mb": resource.memory_mb, f"{prefix}vcores": resource.vcores}
+    return {**amounts, f"{prefix}resources": extra} if extra else amounts
+
+
+def _others(values: dict[str, Any], model: type[Section]) -> dict[str, Any]:
+    """Those of the values that are not the defaults of the model."""
+    return {key: value for key, value in values.items() if value != model.model_fields[key].default}
