@@ -30,7 +30,7 @@ GAP = 2
 # C0 except newline and tab, DEL, C1; Unicode line separators and direction marks; surrogates, which cannot be encoded.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 NOT_AVAILABLE = "N/A"
-_RM_PAGE = re.compile(r"https?://[^\s/]+/(?:proxy|cluster/app)/application_\d+_\d+\S*")
+_RM_PAGE = re.compile(r"https?://(?P<host>[^\s/]+)/(?P<page>proxy|cluster/app)/application_\d+_\d+\S*")
 """The address of a page of a ResourceManager's web server or web proxy."""
 _PORT_0 = re.compile(r"(?:https?://)?[^\s/]+:0(?:/\S*)?")
 _SEE_PAGE = re.compile(rf"For more detailed output, check the application tracking page: {_RM_PAGE.pattern} Then .*\n?")
@@ -69,23 +69,28 @@ def cell(text: str, style: str = "") -> Text:
     return Text(in_line(text), style)
 
 
-def live(address: str) -> str:
+def live(address: str, web: str = "") -> str:
     """A URL or host:port for people; N/A if no server listens there.
 
-    yarnling has no web servers: its ResourceManager reports the URLs that Hadoop's would have, and its NodeManagers
-    report port 0. The URL of an ApplicationMaster's own page is kept.
+    `web`: the host:port of the ResourceManager's pages, "" if it serves none; it reports the same URLs then. There is
+    no web proxy. A NodeManager without pages reports port 0. The URL of an ApplicationMaster's own page is kept.
     """
-    return NOT_AVAILABLE if _RM_PAGE.fullmatch(address) or _PORT_0.fullmatch(address) else address
+    page = _RM_PAGE.fullmatch(address)
+    return NOT_AVAILABLE if (page and not _is_served(page, web)) or _PORT_0.fullmatch(address) else address
 
 
-def without_pages(diagnostics: str) -> str:
-    """The diagnostics of a ResourceManager with N/A in place of addresses of its web pages."""
-    return _RM_PAGE.sub(NOT_AVAILABLE, diagnostics)
+def without_dead_pages(diagnostics: str, web: str = "") -> str:
+    """The diagnostics of a ResourceManager with N/A in place of its pages that are not served; see `live`."""
+    return _RM_PAGE.sub(lambda page: page[0] if _is_served(page, web) else NOT_AVAILABLE, diagnostics)
 
 
-def without_page_hint(diagnostics: str) -> str:
-    """The diagnostics of a ResourceManager without the sentence that refers to its web page."""
-    return _SEE_PAGE.sub("", diagnostics)
+def without_page_hint(diagnostics: str, web: str = "") -> str:
+    """The diagnostics of a ResourceManager without the sentence that refers to its page, if that is not served."""
+    return _SEE_PAGE.sub(lambda hint: hint[0] if _is_served(hint, web) else "", diagnostics)
+
+
+def _is_served(page: re.Match[str], web: str) -> bool:
+    return page["page"] != "proxy" and page["host"] == web
 
 
 class Listing:

@@ -65,15 +65,20 @@ def shell_line(command: Sequence[str]) -> str:
 
 async def _run(options: RunOptions) -> tuple[ApplicationReport, Sequence[ContainerResult]]:
     job = Job(shell_line(options.command), options.containers, options.memory_mb, options.vcores, options.queue)
-    _, client = connect(options.name, options.user)
+    state, client = connect(options.name, options.user)
     async with client:
         app_id = (await client.start(job.submission())).application_id
         if options.as_json:
-            report = await follow(client, app_id, options.timeout_s)
+            report = await follow(client, app_id, options.timeout_s, web=state.web)
         else:
             output = ContainerOutput(client, app_id)
             report = await follow(
-                client, app_id, options.timeout_s, print_new=output.print_new, print_rest=output.print_rest
+                client,
+                app_id,
+                options.timeout_s,
+                web=state.web,
+                print_new=output.print_new,
+                print_rest=output.print_rest,
             )
         return report, await container_results(client, app_id)
 

@@ -67,7 +67,7 @@ def submit(program: str, arguments: Sequence[str], options: SubmitOptions) -> in
 
 
 async def _submit(program: str, submission: Submission, options: SubmitOptions) -> ApplicationReport:
-    _, client = connect(options.name, options.user)
+    state, client = connect(options.name, options.user)
     async with client:
         report = await client.start(submission, lambda notice: sys.stderr.write(f"{program}: {notice}\n"))
         if not options.wait:
@@ -76,7 +76,8 @@ async def _submit(program: str, submission: Submission, options: SubmitOptions) 
             return report
         sys.stderr.write(f"Submitted {report.application_id}\n")
         timeout_ms = submission.options.timeout_ms
-        ended = await follow(client, report.application_id, None if timeout_ms is None else timeout_ms / 1000)
+        timeout_s = None if timeout_ms is None else timeout_ms / 1000
+        ended = await follow(client, report.application_id, timeout_s, web=state.web)
         where = name_option(options.name)
         sys.stderr.write(f"Show its output: yarnling logs {ended.application_id} --file stdout{where}\n")
         return ended
@@ -90,6 +91,7 @@ async def follow(
     app_id: ApplicationId,
     timeout_s: float | None,
     *,
+    web: str,
     print_new: Callable[[], Awaitable[None]] | None = None,
     print_rest: Callable[[], Awaitable[None]] | None = None,
 ) -> ApplicationReport:
@@ -97,7 +99,7 @@ async def follow(
 
     Progress is shown on a terminal; elsewhere a line is printed for each state. `print_new` is called at every poll,
     and `print_rest` once before the summary. An interrupt kills the application. If the application takes longer than
-    `timeout_s`, it is killed and WaitTimeout is raised.
+    `timeout_s`, it is killed and WaitTimeout is raised. `web`: the ResourceManager's web pages (`output.live`).
     """
     console = notices()
     try:
@@ -115,7 +117,7 @@ async def follow(
         raise
     if print_rest is not None:
         await print_rest()
-    _print_end(report, console)
+    _print_end(report, console, web)
     return report
 
 
@@ -137,8 +139,8 @@ async def _wait(
             await asyncio.sleep(POLL_S)
 
 
-def _print_end(report: ApplicationReport, console: Console) -> None:
+def _print_end(report: ApplicationReport, console: Console, web: str) -> None:
     seconds = (report.finish_time_ms - report.start_time_ms) / 1000
     console.print(f"{report.application_id} {report.final_status.name} after {seconds:.1f} s")
     if report.final_status is not FinalApplicationStatus.SUCCEEDED and report.diagnostics.strip():
-        console.print(shown(without_page_hint(report.diagnostics).strip()))
+        console.print(shown(without_page_hint(report.diagnostics, web).strip()))

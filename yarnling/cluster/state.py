@@ -25,6 +25,7 @@ import psutil
 from msgspec import Struct, convert, to_builtins
 
 from yarn.errors import InvalidArgumentException, YarnException
+from yarn.settings.resourcemanager import WEBAPP_ADDRESS
 from yarnling.cluster.processes import ProcessIdentity, end_orphans
 
 DEFAULT_NAME = "default"
@@ -83,6 +84,11 @@ class ClusterState(Struct, frozen=True):
     addresses: dict[str, str]
     nodes: tuple[NodeEntry, ...]
     time_factor: float
+
+    @property
+    def web(self) -> str:
+        """The host:port of the ResourceManager's web pages, "" if it serves none."""
+        return self.addresses.get(WEBAPP_ADDRESS.key, "")
 
     def node(self, wanted: str) -> NodeEntry:
         """Find a node by number, name or id. Raises InvalidArgumentException, which lists the nodes."""

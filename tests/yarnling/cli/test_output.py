@@ -22,7 +22,7 @@ from yarn.resource import NONE, Resource
 from yarn.states import FinalApplicationStatus, NodeState, QueueState, YarnApplicationState
 from yarnling.cli import config
 from yarnling.cli.config import print_key_notices, report
-from yarnling.cli.output import in_line, live, print_error, shown, terminal, without_page_hint, without_pages
+from yarnling.cli.output import in_line, live, print_error, shown, terminal, without_dead_pages, without_page_hint
 from yarnling.cli.status import ClusterView, application_table, cluster_tables, node_table, queue_table
 
 EVIL = "[/x] [bold]:smile: \x1b[2J\x9b1m\u202e\udcff\a"
@@ -109,12 +109,21 @@ def test_the_tracking_url_of_an_am_is_shown(own: str) -> None:
     assert live(own) == own
 
 
+PAGE = "http://localhost:8088/cluster/app/application_1_0001"
+SEE = f"For more detailed output, check the application tracking page: {PAGE} Then click on links to the logs."
+FAILED = f"exit status 1\n{SEE}\n. Failing the application."
+
+
 def test_diagnostics_do_not_refer_to_a_page_that_does_not_exist() -> None:
-    page = "http://localhost:8088/cluster/app/application_1_0001"
-    see = f"For more detailed output, check the application tracking page: {page}"
-    text = f"exit status 1\n{see} Then click on links to logs of each attempt.\n. Failing the application."
-    assert without_page_hint(text) == "exit status 1\n. Failing the application."
-    assert without_pages(text) == text.replace(page, "N/A")
+    assert without_page_hint(FAILED) == "exit status 1\n. Failing the application."
+    assert without_dead_pages(FAILED) == FAILED.replace(PAGE, "N/A")
+    assert without_page_hint(FAILED, "localhost:8089") == without_page_hint(FAILED), "pages of another cluster"
+
+
+def test_a_page_that_the_resource_manager_serves_is_shown() -> None:
+    assert live(PAGE, "localhost:8088") == PAGE
+    assert without_page_hint(FAILED, "localhost:8088") == without_dead_pages(FAILED, "localhost:8088") == FAILED
+    assert live("http://localhost:8088/proxy/application_1_0001/", "localhost:8088") == "N/A", "there is no web proxy"
 
 
 def narrow(width: int, part: RenderableType) -> list[str]:

@@ -16,7 +16,7 @@ from yarn.states import FINAL_APPLICATION_STATES, YarnApplicationState
 from yarn.times import format_iso8601
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
-from yarnling.cli.output import NOT_AVAILABLE, live, without_pages
+from yarnling.cli.output import NOT_AVAILABLE, live, without_dead_pages
 
 ALL = "ALL"
 LISTED = (YarnApplicationState.SUBMITTED, YarnApplicationState.ACCEPTED, YarnApplicationState.RUNNING)
@@ -77,11 +77,11 @@ async def _list(call: Call) -> int:
         f"Total number of applications (application-types: [{', '.join(types)}], states: [{names}] "
         f"and tags: [{', '.join(tags)}]):{len(reports)}"
     )
-    call.show(reports, form.listing(title, WIDTHS, HEADER, map(_cells, reports)))
+    call.show(reports, form.listing(title, WIDTHS, HEADER, (_cells(call, each) for each in reports)))
     return 0
 
 
-def _cells(report: ApplicationReport) -> tuple[object, ...]:
+def _cells(call: Call, report: ApplicationReport) -> tuple[object, ...]:
     return (
         report.application_id,
         report.name,
@@ -91,7 +91,7 @@ def _cells(report: ApplicationReport) -> tuple[object, ...]:
         report.state.name,
         report.final_status.name,
         form.progress(report.progress),
-        live(report.original_tracking_url),
+        live(report.original_tracking_url, call.state.web),
     )
 
 
@@ -103,11 +103,11 @@ async def _status(call: Call) -> int:
         call.show(None, f"Application with id '{application}' doesn't exist in RM or Timeline Server.")
         return REFUSED
     # Hadoop ends the report's last line with a newline and then prints it with println, which adds another newline.
-    call.show(report, form.report("Application Report", _entries(report)) + "\n")
+    call.show(report, form.report("Application Report", _entries(call, report)) + "\n")
     return 0
 
 
-def _entries(report: ApplicationReport) -> list[tuple[str, object]]:
+def _entries(call: Call, report: ApplicationReport) -> list[tuple[str, object]]:
     used = report.usage
     return [
         ("Application-Id", report.application_id),
@@ -121,7 +121,7 @@ def _entries(report: ApplicationReport) -> list[tuple[str, object]]:
         ("Progress", form.progress(report.progress)),
         ("State", report.state.name),
         ("Final-State", report.final_status.name),
-        ("Tracking-URL", live(report.original_tracking_url)),
+        ("Tracking-URL", live(report.original_tracking_url, call.state.web)),
         ("RPC Port", report.rpc_port),
         ("AM Host", report.host),
         ("Aggregate Resource Allocation", f"{used.memory_seconds} MB-seconds, {used.vcore_seconds} vcore-seconds"),
@@ -130,7 +130,7 @@ def _entries(report: ApplicationReport) -> list[tuple[str, object]]:
             f"{used.preempted_memory_seconds} MB-seconds, {used.preempted_vcore_seconds} vcore-seconds",
         ),
         ("Log Aggregation Status", "N/A" if report.log_aggregation is None else report.log_aggregation.name),
-        ("Diagnostics", without_pages(report.diagnostics)),
+        ("Diagnostics", without_dead_pages(report.diagnostics, call.state.web)),
         ("Unmanaged Application", str(report.unmanaged).lower()),
         ("Application Node Label Expression", report.label_expression),
         ("AM container Node Label Expression", report.am_label_expression or "null"),
@@ -260,7 +260,10 @@ async def _run_attempt(call: Call) -> int:
 
 async def _list_attempts(call: Call) -> int:
     attempts = await call.client.attempts(ApplicationId.parse(call.given.one("list")))
-    rows = [(a.attempt_id, a.state.name, a.am_container_id or NOT_AVAILABLE, live(a.tracking_url)) for a in attempts]
+    rows = [
+        (a.attempt_id, a.state.name, a.am_container_id or NOT_AVAILABLE, live(a.tracking_url, call.state.web))
+        for a in attempts
+    ]
     title = f"Total number of application attempts :{len(attempts)}"
     call.show(attempts, form.listing(title, ATTEMPT_WIDTHS, ATTEMPT_HEADER, rows))
     return 0
@@ -276,19 +279,19 @@ async def _attempt_status(call: Call) -> int:
     except ApplicationAttemptNotFoundException:
         call.show(None, f"Application Attempt with id '{text}' doesn't exist in RM or Timeline Server.")
         return REFUSED
-    call.show(report, form.report("Application Attempt Report", _attempt_entries(report)))
+    call.show(report, form.report("Application Attempt Report", _attempt_entries(call, report)))
     return 0
 
 
-def _attempt_entries(report: ApplicationAttemptReport) -> list[tuple[str, object]]:
+def _attempt_entries(call: Call, report: ApplicationAttemptReport) -> list[tuple[str, object]]:
     return [
         ("ApplicationAttempt-Id", report.attempt_id),
         ("State", report.state.name),
         ("AMContainer", report.am_container_id or NOT_AVAILABLE),
-        ("Tracking-URL", live(report.tracking_url)),
+        ("Tracking-URL", live(report.tracking_url, call.state.web)),
         ("RPC Port", report.rpc_port),
         ("AM Host", report.host),
-        ("Diagnostics", without_pages(report.diagnostics)),
+        ("Diagnostics", without_dead_pages(report.diagnostics, call.state.web)),
     ]
 
 
