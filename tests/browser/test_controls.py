@@ -37,6 +37,7 @@ def test_a_node_is_partitioned_and_healed(browser: WebDriver, nodes_page: str, y
     assert "is cut off from all other processes" in _said(browser, "cut off")
     lost = eventually(lambda: [row for row in texts(browser, "tr") if "LOST" in row], 30.0)
     assert node_id in lost[0]
+    assert "LOST, partitioned" in yarnling("status").stdout
     again = yarnling("partition-node", node_id)
     assert (again.returncode, "is already partitioned (heal-node" in again.stderr) == (1, True), again.stderr
     _press(browser, "heal", within="tr")
@@ -44,6 +45,7 @@ def test_a_node_is_partitioned_and_healed(browser: WebDriver, nodes_page: str, y
     eventually(lambda: len(browser.find_elements(By.CSS_SELECTOR, ".node")) == 2, 60.0)
     healed = yarnling("heal-node", node_id)
     assert "is not partitioned (partition-node" in healed.stderr
+    assert "partitioned" not in yarnling("status").stdout
 
 
 def _press(browser: WebDriver, verb: str, within: str = ".node") -> None:

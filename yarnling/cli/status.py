@@ -22,6 +22,8 @@ from yarnling.cluster.state import ClusterState, NodeEntry, find_cluster, read_s
 ANSWER_S = 2.0
 """How long to wait for the ResourceManager, in seconds; it normally answers within milliseconds."""
 ALIVE = frozenset({NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING})
+_LASTING = frozenset({"paused", "partitioned"})
+"""Conditions that a node can be in whatever the ResourceManager reports of it: it comes back when they are undone."""
 APPLICATIONS_MAX = 20
 """How many applications are shown on a terminal, the newest ones; --json shows all."""
 
@@ -61,8 +63,8 @@ async def _view(name: str) -> ClusterView:
 class ClusterView(Struct, frozen=True):
     """A snapshot of the cluster from the ResourceManager.
 
-    `conditions` is {node id: "paused" or "ended"}: the state of NodeManager processes, which the ResourceManager may
-    not have noticed yet.
+    `conditions` is {node id: "ended", "paused" or "partitioned"} of nodes that do not work; the ResourceManager may not
+    have noticed yet.
     """
 
     nodes: tuple[NodeReport, ...]
@@ -75,11 +77,12 @@ class ClusterView(Struct, frozen=True):
         return _node_state(node, self.conditions.get(str(node.node_id), ""))
 
     def unregistered(self) -> list[str]:
-        """A line for each paused node that has not registered with a restarted ResourceManager."""
+        """A line for each node that runs and could not register with a restarted ResourceManager."""
         known = {str(node.node_id) for node in self.nodes}
-        paused = [node_id for node_id, condition in self.conditions.items() if condition == "paused"]
         return [
-            f"{node_id} is paused, and unknown to the ResourceManager" for node_id in paused if node_id not in known
+            f"{node_id} is {condition}, and unknown to the ResourceManager"
+            for node_id, condition in self.conditions.items()
+            if condition in _LASTING and node_id not in known
         ]
 
 
@@ -108,7 +111,7 @@ async def snapshot(client: Client, state: ClusterState) -> ClusterView:
 
 
 def conditions(nodes: Iterable[NodeEntry]) -> dict[str, str]:
-    """{node id: "paused" or "ended"} of the NodeManagers that are not running."""
+    """{node id: "ended", "paused" or "partitioned"} of the nodes that do not work."""
     found = {entry.node_id: entry.condition for entry in nodes}
     return {node_id: condition for node_id, condition in found.items() if condition}
 
@@ -196,7 +199,7 @@ def queue_tree(queue: QueueInfo, depth: int = 0) -> Iterator[tuple[int, QueueInf
 
 
 def _node_state(node: NodeReport, condition: str) -> str:
-    adds_something = condition == "paused" or (condition and node.state in ALIVE)
+    adds_something = condition in _LASTING or (condition and node.state in ALIVE)
     return f"{node.state.name}, {condition}" if adds_something else node.state.name
 
 

@@ -49,24 +49,30 @@ class UnreadableState(NoCluster):
 
 
 class NodeEntry(Struct, frozen=True):
-    """A NodeManager of the cluster. `log_dirs` contain the logs of its containers."""
+    """A NodeManager of the cluster. `log_dirs` contain the logs of its containers.
+
+    `is_partitioned`: its connections are cut (`partition-node`).
+    """
 
     number: int
     name: str
     node_id: str
     process: ProcessIdentity
     log_dirs: tuple[str, ...]
+    is_partitioned: bool = False
 
     @property
     def condition(self) -> str:
-        """The condition of the process that the ResourceManager may not know yet: "paused", "ended", or ""."""
+        """What the ResourceManager may not know yet of the node: "ended", "paused", "partitioned", or ""."""
         process = self.process.process()
         if process is None:
             return "ended"
         try:
-            return "paused" if process.status() == psutil.STATUS_STOPPED else ""
+            if process.status() == psutil.STATUS_STOPPED:
+                return "paused"
         except psutil.NoSuchProcess:
             return "ended"
+        return "partitioned" if self.is_partitioned else ""
 
 
 class ClusterState(Struct, frozen=True):

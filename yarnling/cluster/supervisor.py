@@ -220,12 +220,12 @@ def state_of(options: UpOptions, cluster: LocalCluster) -> ClusterState:
         cluster.directory.temporary,
         str(cluster.directory.conf),
         cluster.addresses,
-        _entries(cluster),
+        _entries(cluster, options),
         FAST_TIME_FACTOR if options.fast else float(options.settings.get(yarnling.TIME_FACTOR.key, "1")),
     )
 
 
-def _entries(cluster: LocalCluster) -> tuple[NodeEntry, ...]:
+def _entries(cluster: LocalCluster, options: UpOptions) -> tuple[NodeEntry, ...]:
     pids = {node.daemon.pid for node in cluster.nodes}
     processes = {pid: ProcessIdentity.of_one_that_may_be_gone(pid) for pid in pids}
     return tuple(
@@ -235,6 +235,7 @@ def _entries(cluster: LocalCluster) -> tuple[NodeEntry, ...]:
             str(node.id),
             processes[node.daemon.pid],
             tuple(str(path) for path in cluster.log_dirs_of(node)),
+            options.network_faults and cluster.has_network_fault(node.place.number),
         )
         for node in cluster.nodes
     )

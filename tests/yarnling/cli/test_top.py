@@ -100,6 +100,8 @@ def test_a_node_that_is_not_running_shows_its_state() -> None:
         (NodeState.LOST, "paused", "LOST, paused"),
         (NodeState.LOST, "ended", "LOST"),
         (NodeState.DECOMMISSIONED, "ended", "DECOMMISSIONED"),
+        (NodeState.RUNNING, "partitioned", "RUNNING, partitioned"),
+        (NodeState.LOST, "partitioned", "LOST, partitioned"),
     ],
 )
 def test_the_condition_of_a_process_is_shown_if_it_adds_something(state: NodeState, condition: str, shown: str) -> None:
