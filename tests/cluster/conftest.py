@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.cluster import command_line
 from yarnling.cluster.blocking import BlockingCluster
 from yarnling.cluster.conditions import until_blocking
 from yarnling.cluster.local_cluster import LocalCluster
@@ -60,11 +61,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def yarnling(environment: dict[str, str]) -> Yarnling:
-    """Runs a command line and waits for its end."""
+    """Runs a command line to its end: `up` and `down` as processes, all others within this one."""
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [*COMMAND, *arguments]
-        return subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=60)
+        if arguments[:1] in (("up",), ("down",)):
+            command = [*COMMAND, *arguments]
+            return subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=170)
+        return command_line.run(*arguments, environment=environment)
 
     return run
 
