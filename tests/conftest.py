@@ -8,7 +8,10 @@ every run, until there are more runs or another seed:  scripts/test tests/cluste
 (a failure names its seed, and --seed replays it).
 
 The tests of `yarnling` itself run whole clusters, many of them for hours of simulated time. Coverage is measured
-without them: they would take three times as long, and a core's rules are shown by the tests of that core.
+without them: they would take three times as long, and a core's rules are shown by the tests of that core. So it is
+without other tests marked `no_cover`.
+
+Files with long tests come first, so that none of them begins last and leaves the other processes of scripts/test idle.
 
 A test marked `soak` or `spark` runs only if -m names it:  scripts/test -m soak
 
@@ -17,6 +20,7 @@ YARNLING_JAVA_TESTS=FILE has the number of tests with Java that ran and that wer
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,6 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 ONLY_IF_NAMED = ("soak", "spark")
 WHOLE_CLUSTERS = Path(__file__).parent / "yarnling"
+LONG = ("cluster", "hadoop", "browser", "slow")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -52,6 +57,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if deselected:
         config.hook.pytest_deselected(items=deselected)
         items[:] = [item for item in items if item not in deselected]
+    long = {item.path for item in items if any(item.get_closest_marker(marker) for marker in LONG)}
+    items.sort(key=lambda item: item.path not in long)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Make the fixtures of a test marked `no_cover` without coverage, too: pytest-cov leaves out only the test."""
+    plugin = item.config.pluginmanager.getplugin("_cov")
+    controller = plugin and plugin.cov_controller
+    if not controller or item.get_closest_marker("no_cover") is None:
+        yield
+        return
+    controller.pause()
+    try:
+        yield
+    finally:
+        controller.resume()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

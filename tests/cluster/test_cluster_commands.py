@@ -149,7 +149,7 @@ def test_a_paused_node_is_distinguished_from_a_running_one(
     assert "nm-2 is paused and cannot leave (resume-node 2 first, or --now)" in refused(yarnling, "remove-node", "2")
     assert done(yarnling, "status")["conditions"][node_id] == "paused"
     assert ", paused" in yarnling("top", "--once").stdout
-    eventually(lambda: states(client)[node_id] == "LOST", 20.0)
+    eventually(lambda: states(client)[node_id] == "LOST")
     assert "LOST, paused" in yarnling("status").stdout
     assert done(yarnling, "resume-node", node_id)["number"] == 2
     eventually(lambda: states(client)[node_id] == "RUNNING", 60.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import re
@@ -119,20 +118,22 @@ def test_watch_shows_state_changes_of_the_resource_manager_and_of_nodes(
     up: dict[str, object], yarnling: Yarnling, environment: dict[str, str]
 ) -> None:
     wanted = {("RMApp", "RUNNING"), ("RMAppAttempt", "RUNNING"), ("NMContainer", "RUNNING"), ("RMApp", "KILLED")}
-    command = [*COMMAND, "watch", "--all", "--json"]
+    command = [*COMMAND, "watch", "--json"]
     with running(*command, env=environment, stdout=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
-        watching.stdout.readline()  # it is connected
-        submitted = yarnling("submit", "--no-wait", "distributed-shell", "-shell_command", "sleep 60")
-        app_id = ApplicationId.parse(submitted.stdout)
-        # The lines of a minute or two of heartbeats: a bound in case a change never comes.
-        for line in itertools.islice(watching.stdout, 10_000):
-            change = json.loads(line)
-            if change.get("subject", "").endswith(f"_{app_id.id:04d}") and change["target"] == "RUNNING":
-                yarnling("application", "-kill", str(app_id))
-            wanted.discard((change.get("kind"), change.get("target")))
-            if not wanted:
-                break
+        lines = (json.loads(line) for line in watching.stdout)
+        next(lines)  # it is connected, to one of the daemons at least: the first application may begin too early
+        while wanted:
+            submitted = yarnling("submit", "--no-wait", "distributed-shell", "-shell_command", "sleep 60")
+            app_id = ApplicationId.parse(submitted.stdout)
+            for change in lines:
+                what = (change.get("kind"), change.get("target"))
+                wanted.discard(what)
+                if what[0] == "RMApp" and change["subject"] == str(app_id):
+                    if what[1] == "RUNNING":
+                        yarnling("application", "-kill", str(app_id))
+                    elif what[1] == "KILLED":
+                        break
         watching.terminate()
     assert not wanted
 

@@ -6,15 +6,14 @@ Ids, hosts and times are replaced by common names. REASONS lists the differences
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import io
+import os
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
+from tests.cluster import command_line
 from tests.cluster.golden_scene import (
     LABEL_SETTINGS,
     LABEL_THEIRS,
@@ -29,7 +28,6 @@ from tests.cluster.golden_scene import (
     play,
     recorded,
 )
-from yarnling.cli import main
 from yarnling.cli.hadoop.application import APPLICATION, ATTEMPT
 from yarnling.cli.hadoop.container import CONTAINER
 from yarnling.cli.hadoop.logs import LOGS
@@ -132,7 +130,9 @@ def _replayed(entry: dict[str, object], theirs: dict[str, str], names: dict[str,
     typed = command
     for name, ours in names.items():
         typed = typed.replace(theirs[name], ours)
-    output, errors, status = run(typed.split()[1:], str(entry.get("user", USER)))
+    user = {"HADOOP_USER_NAME": str(entry.get("user", USER))}
+    done = command_line.run(*typed.split()[1:], environment=os.environ | user)
+    output, errors, status = done.stdout, done.stderr, done.returncode
     cut = "cut" in entry
     expected, wanted = (
         _NM_WEB.sub(r"<WEB>\1", _RM_WEB.sub("N/A", str(entry["stdout"]))),
@@ -156,20 +156,6 @@ def _error_text(text: str) -> str:
     """The text before the usage, which is our own, or before a Java stack trace."""
     said = re.split(r"^Usage: |^\tat |^Caused by", text, maxsplit=1, flags=re.MULTILINE)[0].strip()
     return f"{said}\n" + ("<USAGE>\n" if "Usage: " in text else "")
-
-
-def run(arguments: list[str], user: str) -> tuple[str, str, int]:
-    """Standard output, standard error and exit status of one command."""
-    out, err = io.TextIOWrapper(io.BytesIO(), write_through=True), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
-        patch.setenv("HADOOP_USER_NAME", user)
-        patch.setattr(sys, "argv", ["yarnling", *arguments])
-        patch.setattr(sys, "stderr", err)
-        with pytest.raises(SystemExit) as ended:
-            main()
-    code = ended.value.code
-    printed = out.buffer.getvalue().decode()  # type: ignore[attr-defined]
-    return printed, err.getvalue(), code if isinstance(code, int) else 0
 
 
 def neutral(text: str, names: dict[str, str], *, cut: bool = False, padded: bool = True) -> str:

@@ -60,12 +60,12 @@ async def test_a_full_disk_refuses_new_applications_and_keeps_running_ones(tmp_p
 
 
 QUICK_EXPIRY = {
-    # Divided by twenty: two seconds, and eight, because an AM has to start in that time.
-    "yarn.nm.liveness-monitor.expiry-interval-ms": "40000",
+    # Divided by twenty: six seconds, and eight, because an AM has to start in that time.
+    "yarn.nm.liveness-monitor.expiry-interval-ms": "120000",
     "yarn.am.liveness-monitor.expiry-interval-ms": "160000",
 }
 STALLED_S = 11.0
-"""Longer than the AM expiry by more than a third of it, the interval of the AM liveness monitor."""
+"""Longer than both expiries by more than a third of them, the interval of the liveness monitors."""
 
 
 @pytest.mark.slow

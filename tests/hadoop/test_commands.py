@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.cluster import golden_scene
-from tests.cluster.test_golden_commands import run
+from tests.cluster import command_line, golden_scene
 from tests.hadoop import toolchain
 from tests.hadoop.scenes import client_configuration
 from yarnling.cli.connection import connect
@@ -108,19 +107,23 @@ def hadoop(names: dict[str, str], client_jars: Path, tmp_path_factory: pytest.Te
         process.stdin.close()  # type: ignore[union-attr]
 
 
+def ours(words: list[str]) -> Printed:
+    done = command_line.run(*words, environment={**os.environ, "HADOOP_USER_NAME": USER})
+    return Printed(done.returncode, done.stdout)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_command_prints_the_same(command: str, names: dict[str, str], hadoop: Hadoop) -> None:
     words = [_with(names, word) for word in command.split()]
     theirs = hadoop.run(words)
-    output, _, status = run(words, USER)
+    status, output = ours(words)
     assert (_neutral(output), status) == (_neutral(theirs.output), theirs.status)
 
 
 def test_an_application_is_killed_once(names: dict[str, str], hadoop: Hadoop) -> None:
     kill = ["application", "-kill", f"application_{names['<MANAGED>']}"]
     assert hadoop.run(kill) == Printed(0, f"Killing application {kill[-1]}\n")
-    output, _, status = run(kill, USER)
-    assert hadoop.run(kill) == Printed(status, output) == Printed(0, f"Application {kill[-1]} has already finished \n")
+    assert hadoop.run(kill) == ours(kill) == Printed(0, f"Application {kill[-1]} has already finished \n")
 
 
 def _with(names: dict[str, str], word: str) -> str:

@@ -42,7 +42,7 @@ from yarn.states import ContainerState, NodeAction
 
 RM_IDENTIFIER = 1_795_222_023_200
 ATTEMPT = ApplicationAttemptId(ApplicationId(RM_IDENTIFIER, 8), 1)
-WAIT_S = 60.0
+WAIT_S = 120.0
 
 
 class FakeResourceManager:

@@ -162,7 +162,7 @@ class Conversation:
             node.begin(self.tracker, KeyRing())
 
     async def until(self, condition: Callable[[], object]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not condition():  # noqa: ASYNC110  cores have no event
                 await asyncio.sleep(INTERVAL_MS / 4000)
 

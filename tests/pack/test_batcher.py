@@ -25,7 +25,7 @@ class Sent:
             self.batcher.put(number, HEARTBEAT, at_once=at_once)
 
     async def next_call(self) -> list[int]:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await self.has_sent.wait()
         self.has_sent.clear()
         return self.calls[-1]

@@ -50,7 +50,7 @@ from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, 
 from yarn.resource import Resource
 from yarn.states import ApplicationAccessType, ContainerState
 
-SOON_S = 30.0
+SOON_S = 120.0
 ADDRESSES = ("address", "scheduler.address", "resource-tracker.address", "admin.address")
 CLIENT, SCHEDULER, TRACKER, ADMIN = (f"yarn.resourcemanager.{name}" for name in ADDRESSES)
 

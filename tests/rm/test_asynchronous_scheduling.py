@@ -266,9 +266,10 @@ def random_life(seed: int, draw: Callable[[int], int]) -> tuple[RM, list[tuple[i
 
 
 @only_interpreted
+@pytest.mark.no_cover
 def test_left_out_walks_change_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
     containers = left_out = 0
-    for life in range(8):
+    for life in range(6):
         rm, story = random_life(life, lambda _: 0)
         with monkeypatch.context() as patch:
             patch.setattr(NodeWalks, "_would_change_nothing", lambda walks: not walks._context.nodes)

@@ -105,7 +105,7 @@ async def test_no_message_breaks_the_rm(
             if isinstance(record, (AllocateRequest, NodeHeartbeatRequest)):
                 record = replace(record, response_id=response_id)
             with refusals_passed_over():
-                reply = rpc.reply.decode(await call(rpc.request.encode(record), metadata=metadata, timeout=10))
+                reply = rpc.reply.decode(await call(rpc.request.encode(record), metadata=metadata, timeout=60))
                 response_id = getattr(reply, "response_id", 0)
                 done += 1
     # Random requests nearly always fail a check; most other calls succeed.

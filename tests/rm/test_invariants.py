@@ -128,11 +128,11 @@ def test_queue_and_priority_do_not_change_by_themselves(rm: RM, app: Application
 
 
 def test_an_idle_cluster_has_no_usage(rm: RM, app: ApplicationId) -> None:
-    """I-63: an hour of heartbeats has no effects but their replies, and timers do not fire by themselves."""
+    """I-63: ten minutes of heartbeats have no effects but their replies, and timers do not fire by themselves."""
     rm.node("n2")
     rm.node("n3")
     ticks = effects = 0
-    for _ in range(3600):
+    for _ in range(600):
         before = len(rm.log)
         rm.wait(1000)
         ticks += len(rm.log) - before
@@ -142,7 +142,7 @@ def test_an_idle_cluster_has_no_usage(rm: RM, app: ApplicationId) -> None:
         rm.allocate(app)
         effects += len([effect for effect in rm.effects if not isinstance(effect, Reply)])
     assert effects == 0
-    assert ticks <= 60, "liveness is checked now and then, and finds every node and AM alive"
+    assert ticks <= 10, "liveness is checked now and then, and finds every node and AM alive"
 
 
 def test_each_application_gets_a_container_in_a_bounded_number_of_visits(rm: RM) -> None:

@@ -39,7 +39,7 @@ from yarn.states import FinalApplicationStatus, YarnApplicationState
 pytestmark = pytest.mark.cluster
 
 ROOT = Path(__file__).resolve().parents[2]
-START_S = 60.0
+START_S = 120.0
 
 
 def write_files(directory: Path, conf: Configuration) -> None:

@@ -91,13 +91,14 @@ def with_idle_rounds(steps: list[Json]) -> Iterator[Json]:
             yield from ({"op": "heartbeat", "node": node} for node in nodes)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("features", "scenario_seed"),
     [
         *((FEATURES, seed) for seed in range(5)),
         *((PREEMPTION, seed) for seed in range(2)),
-        *(pytest.param(FEATURES, seed, marks=pytest.mark.slow) for seed in range(5, 40)),
-        *(pytest.param(PREEMPTION, seed, marks=pytest.mark.slow) for seed in range(2, 20)),
+        *(pytest.param(FEATURES, seed, marks=pytest.mark.soak) for seed in range(5, 40)),
+        *(pytest.param(PREEMPTION, seed, marks=pytest.mark.soak) for seed in range(2, 20)),
     ],
 )
 def test_what_may_be_left_out_changes_nothing(

@@ -26,7 +26,7 @@ from yarn.protocols.container_management import StartContainerRequest
 
 APP = ApplicationId(1, 1)
 ANN: Caller[Any] = Caller("ann", None, "ipv4:127.0.0.1:1", None)
-SOON_S = 30.0
+SOON_S = 120.0
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ SETTINGS = {
     "yarn.nm.liveness-monitor.expiry-interval-ms": "20000",
     CHECK_INVARIANTS.key: "true",
 }
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -36,7 +36,7 @@ MONITORED = {
     POLICY + "natural_termination_factor": "1.0",
     POLICY + "max_ignored_over_capacity": "0.0",
 }
-SECONDS = 24
+SECONDS = 12
 QUIET = f"{{fault: slow-store, at: 0, for: {SECONDS}, delay: 0}}"
 """A fault without effect: services run until the last fault is over."""
 

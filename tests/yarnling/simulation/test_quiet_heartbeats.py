@@ -35,7 +35,7 @@ from yarnling.simulation.engine import Engine
 from yarnling.simulation.quiet_heartbeats import QuietHeartbeats
 
 WORKLOADS = (1, 2, 3, 4, 5)
-MORE_WORKLOADS = range(6, 66)
+MORE_WORKLOADS = (*range(6, 18), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(18, 66)))
 IDLE_NODES = 12
 
 
