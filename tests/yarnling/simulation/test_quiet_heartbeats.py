@@ -116,13 +116,13 @@ def _without_looking_up(calls: AllocateCalls, attempt_id: ApplicationAttemptId) 
 
 RULE = AllocateCalls.allocate_nothing
 WRONG_RULES = (
-    (_without_orders, 4),
+    (_without_orders, 3),
     (_without_requests, 2),
     (_without_idle_nodes, 3),
     (_without_ended_containers, 2),
     (_without_requests_of_the_am, 2),
     (_without_rounds, 28),
-    (_without_user_limits, 2),
+    (_without_user_limits, 1),
 )
 
 
