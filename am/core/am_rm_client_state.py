@@ -45,6 +45,7 @@ from yarn.errors import InternalError
 from yarn.ids import ContainerId, NodeId
 from yarn.protocols.master import AllocateRequest, AllocateResponse, NMToken, RegisterApplicationMasterResponse
 from yarn.resource import INT32_MAX
+from yarn.states import SchedulerResourceTypes
 
 
 class AMRMClientState:
@@ -70,6 +71,8 @@ class AMRMClientState:
         # The ids of all containers of this attempt that ever ended: a restarted RM may report an end again, after its
         # NM reported it, and the application must get each end only once.
         self._completed: set[ContainerId] = set()
+        # False for a scheduler that gives every container 1 vcore (DefaultResourceCalculator).
+        self._are_vcores_counted = True
         self.nm_tokens: dict[NodeId, Token] = {}
 
     # What the application wants
@@ -143,6 +146,8 @@ class AMRMClientState:
     def handle_registered(self, response: RegisterApplicationMasterResponse) -> list[Event]:
         """The events in the RM's answer to a first or repeated registration."""
         self._store_nm_tokens(response.nm_tokens)
+        types = response.scheduler_resource_types
+        self._are_vcores_counted = not types or SchedulerResourceTypes.CPU in types
         events: list[Event] = [
             Registered(
                 response.maximum_capability,
@@ -279,7 +284,7 @@ class AMRMClientState:
 
     def _distance(self, request: ContainerRequest, container: Container) -> int | None:
         """0 on a requested host, 1 in a requested rack, 2 anywhere; None if the container does not fit the request."""
-        if not request.accepts(container):
+        if not request.accepts(container, are_vcores_counted=self._are_vcores_counted):
             return None
         host = container.node_id.host
         if host in request.nodes:

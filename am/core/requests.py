@@ -83,10 +83,16 @@ class ContainerRequest(Struct, frozen=True):
     def key(self) -> RequestKey:
         return RequestKey(self.priority, self.allocation_request_id)
 
-    def accepts(self, container: Container) -> bool:
-        """True if `container` is large enough and has the priority and the allocation request id of this request."""
+    def accepts(self, container: Container, *, are_vcores_counted: bool = True) -> bool:
+        """True if `container` is large enough and has the priority and the allocation request id of this request.
+
+        `are_vcores_counted`: False if the scheduler ignores vcores; then its containers have fewer than requested.
+        """
         same_key = (container.priority, container.allocation_request_id) == self.key
-        return same_key and self.capability.fits_in(container.resource)
+        wanted = (
+            self.capability if are_vcores_counted else Resource(self.capability.memory_mb, 0, self.capability.extra)
+        )
+        return same_key and wanted.fits_in(container.resource)
 
 
 class WaitingRequests:

@@ -26,6 +26,7 @@ from tests.am.builders import GB, container, container_id, ended, node_id, node_
 from yarn.containers import Container, Preemption, ResourceRequest, Token, UpdateContainerRequest
 from yarn.errors import InternalError
 from yarn.protocols.master import AllocateRequest, AllocateResponse, NMToken, RegisterApplicationMasterResponse
+from yarn.resource import Resource
 from yarn.states import ContainerUpdateType, NodeState, SchedulerResourceTypes
 
 
@@ -244,6 +245,28 @@ def test_registration_brings_tokens_and_containers_of_earlier_attempts() -> None
         ContainersFromPreviousAttempts((container(2),)),
     ]
     assert state.nm_tokens == {node_id("n1"): token}
+
+
+@pytest.mark.parametrize(
+    ("types", "is_satisfied"),
+    [
+        ((SchedulerResourceTypes.MEMORY,), True),
+        ((SchedulerResourceTypes.MEMORY, SchedulerResourceTypes.CPU), False),
+        ((), False),
+    ],
+)
+def test_vcores_are_compared_only_if_the_scheduler_counts_them(
+    types: tuple[SchedulerResourceTypes, ...], is_satisfied: bool
+) -> None:
+    """A scheduler that counts memory alone gives every container 1 vcore, whatever the request has."""
+    state = CheckedAMRMClientState()
+    state.handle_registered(RegisterApplicationMasterResponse(GB, "root.default", scheduler_resource_types=types))
+    wanted = ContainerRequest(Resource(1024, 4), priority=1)
+    state.add_request(wanted)
+    got = container(2, size=Resource(1024, 1))
+    (allocated,) = allocation(exchange(state, reply(allocated=(got,))))
+    assert allocated == AllocatedContainer(got, wanted if is_satisfied else None)
+    assert state.requests() == (() if is_satisfied else (wanted,))
 
 
 def test_after_a_restart_of_the_rm_everything_outstanding_is_sent_again() -> None:
