@@ -151,7 +151,7 @@ def test_with_churn_the_shares_converge_in_the_time_in_which_the_surplus_ends() 
 def test_seven_kinds_of_work_side_by_side_each_in_its_queue() -> None:
     """The configuration of examples/archetypes: 16 GB, containers of 512 MB."""
     read = read_configuration(ARCHETYPES, {})
-    conf = {key: read.get(key) or "" for key in read} | {"yarn.scheduler.maximum-allocation-mb": str(4 * GB)}
+    conf = {key: read.get(key) or "" for key in read} | {"preemption.max_wait_before_kill": "3000"}
     cluster = CaseCluster(conf, nodes=(Resource(4 * GB, 32),) * 4)
     unit = 512
 
