@@ -424,4 +424,4 @@ class CaseCluster:
 def full_keys(conf: Mapping[str, str]) -> dict[str, str]:
     """Short keys with Hadoop's full names."""
     full = configuration(conf)
-    return {key: full.get_trimmed(key) for key in full}
+    return {key: full.get(key) or "" for key in full}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from am.core.actions import Action, Finish, Launch, ReleaseContainer
 from am.core.application import ApplicationCore
 from am.core.events import (
+    AllocateFailed,
     ContainersAllocated,
     ContainersCompleted,
     Event,
@@ -28,6 +29,8 @@ TASK_RULE = "task"
 class DrivenApplication:
     """What the test knows of an application. `received`, `exits`: as its AM has heard.
 
+    `failure`: why the ResourceManager has refused a call of the AM.
+
     `asked_back`: the containers that the ResourceManager has wanted back. `orders`: what the AM is to do when it next
     can. `requests`: what each container was requested for. `lasts_ms`: how long the tasks of a priority run; the others
     run until they are stopped.
@@ -37,6 +40,7 @@ class DrivenApplication:
     application_id: ApplicationId | None = None
     refusal: str = ""
     is_registered: bool = False
+    failure: str = ""
     headroom: Resource = NONE
     received: list[str] = field(default_factory=list)
     exits: dict[str, int] = field(default_factory=dict)
@@ -59,6 +63,11 @@ class DrivenCore(ApplicationCore[Event, Action]):
         on(ContainersCompleted, self._completed)
         on(PreemptionAsked, self._asked_back)
         on(HeartbeatDone, self._heartbeat)
+
+    def handle(self, event: Event, now_ms: int) -> list[Action]:
+        if isinstance(event, AllocateFailed):
+            self._application.failure = str(event.error)
+        return super().handle(event, now_ms)
 
     def progress(self) -> float:
         return 0.5

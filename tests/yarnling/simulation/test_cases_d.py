@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.yarnling.simulation.case_cluster import ALL_AT_ONCE, GB, MONITORED, CaseCluster
+from wire.hadoop_xml import read_configuration
 from yarn.resource import Resource
 
+ARCHETYPES = Path(__file__).resolve().parents[3] / "examples" / "archetypes"
 ONE_QUEUE = {"root.queues": "a", "root.a.capacity": "100"}
 HALVES = {
     **ALL_AT_ONCE,
@@ -140,3 +144,50 @@ def test_with_churn_the_shares_converge_in_the_time_in_which_the_surplus_ends() 
     assert cluster.now_s - first_s <= 5, "five containers, one a second"
     cluster.run(5)
     assert cluster.count("hog", "late") == (6, 6), "from then on each gets what it gives back itself"
+
+
+@pytest.mark.slow
+@pytest.mark.case("D5")
+def test_seven_kinds_of_work_side_by_side_each_in_its_queue() -> None:
+    """The configuration of examples/archetypes: 16 GB, containers of 512 MB."""
+    read = read_configuration(ARCHETYPES, {})
+    conf = {key: read.get(key) or "" for key in read} | {"preemption.max_wait_before_kill": "3000"}
+    cluster = CaseCluster(conf, nodes=(Resource(4 * GB, 32),) * 4)
+    unit = 512
+
+    def start(app: str, user: str, queue: str, count: int, seconds: float | None = None, **context: int) -> None:
+        cluster.launch(app, user=user, queue=queue, am_mb=unit, **context)
+        cluster.ask(app, count, unit, seconds=seconds)
+
+    def share(queue: str) -> float:
+        return cluster.used_mb(f"root.{queue}")[0] / (16 * GB)
+
+    start("web", "web", "always-on", 2)
+    start("eve", "eve", "exploration", 8)
+    cluster.until(lambda: len(cluster.app("eve").received) == 8, "exploration grows")
+    cluster.run(1)
+    assert share("exploration") > 0.1
+    cluster.release(*[f"eve/{number}" for number in range(3, 10)])
+    cluster.until(lambda: cluster.count("eve") == (2,), "and gives back")
+    start("gang", "mia", "machine-learning", 10)
+    cluster.until(lambda: cluster.count("gang") == (11,), "all members run")
+    start("night", "night", "batch", 60)
+    cluster.until(lambda: share("batch") > 0.4, "batch takes what is free")
+    alone = share("batch")
+    for number in range(2):
+        app = f"query{number}"
+        start(app, "dora", "dashboards", 2, seconds=1)
+        cluster.until(lambda app=app: list(cluster.app(app).exits.values()) == [0, 0], "a query is answered")
+        cluster.finish(app)
+    for user in ("ann", "bob"):
+        start(user, user, "ad-hoc", 30)
+    cluster.run(20)
+    assert all(count * unit <= 16 * GB * 0.1 + unit for count in cluster.count("ann", "bob")), "half of the queue each"
+    assert share("ad-hoc") <= 0.25
+    start("early", "carl", "preferred", 30, seconds=1)
+    start("late", "carl", "preferred", 6, seconds=1, priority=10)
+    cluster.until(lambda: len(cluster.app("late").exits) == 6, "urgent work is done")
+    assert len(cluster.app("early").exits) < 6
+    assert alone > share("batch") > 0.1, "preempted to about its guarantee of 15 %"
+    assert cluster.count("gang", "web") == (11, 3), "what must not be preempted is not"
+    assert cluster.app("gang").exits == cluster.app("web").exits == {}

@@ -1,6 +1,6 @@
 """Claims about a whole cluster that also hold in simulation: queues, users, preemption, memory, life and death.
 
-The claims about the scheduler alone run in virtual time in tests/scenarios.
+They run as chaos plans; the others are in test_cases_*.py. docs/design/mission-cases.md lists all.
 """
 
 from __future__ import annotations
