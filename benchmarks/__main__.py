@@ -32,6 +32,9 @@ NAMES = (
 )
 """Each is a module of this package with `measure(progress) -> {figure: value}`."""
 
+NAMES_ON_REQUEST = ("hadoop_core",)
+"""Run only if named: they need more than yarnling, and take long. Each has `table(figures)` as well."""
+
 # Figures of other systems for comparison, measured on two cores of the same kind.
 TO_BEAT = {
     "ready_s_4": "0.9 (Dask), 5.4 (MiniYARNCluster)",
@@ -51,12 +54,18 @@ TO_BEAT = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(NAMES)} (default: all)")
+    known = NAMES + NAMES_ON_REQUEST
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"one of {', '.join(known)} (default: all but {', '.join(NAMES_ON_REQUEST)})",
+    )
     parser.add_argument("--json", action="store_true", help="one object {name: {figure: value}} on stdout")
     arguments = parser.parse_args()
-    unknown = [name for name in arguments.names if name not in NAMES]
+    unknown = [name for name in arguments.names if name not in known]
     if unknown:
-        parser.error(f"unknown benchmark {', '.join(unknown)} (known: {', '.join(NAMES)})")
+        parser.error(f"unknown benchmark {', '.join(unknown)} (known: {', '.join(known)})")
     results = {}
     console = Console(stderr=True)
     for name in arguments.names or NAMES:
@@ -78,6 +87,14 @@ def _measure(name: str, progress: Callable[[str], None]) -> dict[str, float]:
 
 
 def _print(results: dict[str, dict[str, float]]) -> None:
+    own = {name: figures for name, figures in results.items() if name in NAMES_ON_REQUEST}
+    for name, figures in own.items():
+        Console().print(importlib.import_module(f"benchmarks.{name}").table(figures))
+    if len(own) < len(results):
+        _print_together({name: figures for name, figures in results.items() if name not in own})
+
+
+def _print_together(results: dict[str, dict[str, float]]) -> None:
     table = Table("benchmark")
     table.add_column("figure", overflow="fold")
     table.add_column("value", justify="right")

@@ -17,7 +17,7 @@ CONTAINERS = 10_000
 RUNS = 3
 """How often each shape is measured; the median is reported."""
 
-_NODE = Resource(65_536, 64)
+NODE = Resource(65_536, 64)
 
 
 class Shape(NamedTuple):
@@ -48,10 +48,14 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
 
 def containers_per_s(shape: Shape) -> float:
     """Containers placed per second in one run."""
-    cluster = CoreDriver(shape.nodes, queues(shape.queues), _NODE)
-    each = CONTAINERS // shape.applications
-    for number in range(shape.applications):
-        cluster.run_application(number + 1, f"root.q{number % shape.queues}", "user", 0)
-    for attempt_id in cluster.attempts:
-        cluster.request(attempt_id, each)
+    cluster = CoreDriver(shape.nodes, queues(shape.queues), NODE)
+    request_containers(cluster, shape.queues, shape.applications, CONTAINERS)
     return CONTAINERS / cpu_s(lambda: cluster.beat_until_placed(CONTAINERS))
+
+
+def request_containers(cluster: CoreDriver, queue_count: int, applications: int, containers: int) -> None:
+    """Start all applications, then have each request its part of the containers."""
+    for number in range(applications):
+        cluster.run_application(number + 1, f"root.q{number % queue_count}", "user", 0)
+    for attempt_id in cluster.attempts:
+        cluster.request(attempt_id, containers // applications)

@@ -55,27 +55,36 @@ class CoreDriver:
     def __init__(self, node_count: int, configuration: Mapping[str, str], node: Resource) -> None:
         self.core = ResourceManagerCore(Configuration.of(dict(configuration)), cluster_timestamp=START_MS)
         self.nodes = [NodeId(f"host{i}", 1) for i in range(node_count)]
-        self._now_ms = START_MS
+        self.now_ms = START_MS
         self._response_ids = dict.fromkeys(self.nodes, 0)
         self._ams = dict[ApplicationAttemptId, int]()
         self._next = 0
         for node_id in self.nodes:
-            self.core.handle(RegisterNode(0, RegisterNodeManagerRequest(node_id, 1, node), "/r1"), self._now_ms)
+            self.core.handle(RegisterNode(0, RegisterNodeManagerRequest(node_id, 1, node), "/r1"), self.now_ms)
 
     @property
     def container_count(self) -> int:
         """The number of allocated containers, including those of AMs."""
         return self.core.scheduler.queues["root"].container_count
 
+    def containers(self) -> list[tuple[int, int, int]]:
+        """(application, container, node) of each allocated container, in order; nodes are counted from 0."""
+        node_numbers = {node_id: number for number, node_id in enumerate(self.nodes)}
+        return sorted(
+            (container_id.attempt_id.application_id.id, container_id.number, node_numbers[node.node_id])
+            for node in self.core.scheduler.nodes.values()
+            for container_id in node.containers
+        )
+
     def run_application(self, number: int, queue: str, user: str, containers: int) -> ApplicationAttemptId:
         """Submit an application, start its AM on the next node in turn, and request `containers`, anywhere."""
         application_id = ApplicationId(START_MS, number)
         attempt_id = ApplicationAttemptId(application_id, 1)
         context = ApplicationSubmissionContext(application_id, resource=CONTAINER, queue=queue)
-        self.core.handle(SubmitApplication(0, user, context), self._now_ms)
+        self.core.handle(SubmitApplication(0, user, context), self.now_ms)
         self.beat()
-        self.core.handle(AMLaunched(attempt_id), self._now_ms)
-        self.core.handle(RegisterApplicationMaster(0, attempt_id, RegisterApplicationMasterRequest()), self._now_ms)
+        self.core.handle(AMLaunched(attempt_id), self.now_ms)
+        self.core.handle(RegisterApplicationMaster(0, attempt_id, RegisterApplicationMasterRequest()), self.now_ms)
         self._ams[attempt_id] = 0
         if containers:
             self.request(attempt_id, containers)
@@ -91,17 +100,22 @@ class CoreDriver:
         response_id = self._ams[attempt_id]
         self._ams[attempt_id] = response_id + 1
         asks = (ResourceRequest(1, ANY, CONTAINER, containers),)
-        self.core.handle(Allocate(0, attempt_id, AllocateRequest(response_id, asks=asks)), self._now_ms)
+        self.core.handle(Allocate(0, attempt_id, AllocateRequest(response_id, asks=asks)), self.now_ms)
 
     def beat(self, containers: Sequence[ContainerStatus] = ()) -> None:
         """Send the heartbeat of the next node in turn."""
-        node_id = self.nodes[self._next]
-        self._next = (self._next + 1) % len(self.nodes)
-        self._now_ms += 1
+        node_id = self.next_node()
         request = NodeHeartbeatRequest(node_id, self._response_ids[node_id], containers=tuple(containers))
-        for effect in self.core.handle(NodeHeartbeat(0, request), self._now_ms):
+        for effect in self.core.handle(NodeHeartbeat(0, request), self.now_ms):
             if isinstance(effect, Reply) and isinstance(effect.value, NodeHeartbeatResponse):
                 self._response_ids[node_id] = effect.value.response_id
+
+    def next_node(self) -> NodeId:
+        """The next node in turn, a millisecond later."""
+        node_id = self.nodes[self._next]
+        self._next = (self._next + 1) % len(self.nodes)
+        self.now_ms += 1
+        return node_id
 
     def beat_times(self, heartbeats: int) -> None:
         """Send this many heartbeats, each for the next node in turn."""

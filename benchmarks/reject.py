@@ -19,7 +19,11 @@ HEARTBEATS = 2_000
 RUNS = 3
 QUEUES = (1, 40)
 
-_NODE = Resource(1_048_576, 1_024)
+REQUESTED = 10_000
+"""Containers that each application requests at first: more than its user may have."""
+
+NODES = 2
+NODE = Resource(1_048_576, 1_024)
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
@@ -28,40 +32,56 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
     for count in QUEUES:
         for stirred in (False, True):
             progress(f"{APPLICATIONS} applications at their limits in {count} queues{', stirred' * stirred}")
-            name = f"heartbeats_per_s_{count}_queues{'_stirred' * stirred}"
+            name = figure_name(count, stirred=stirred)
             figures[name] = round(statistics.median(heartbeats_per_s(count, stirred=stirred) for _ in range(RUNS)))
     return figures
+
+
+def figure_name(queue_count: int, *, stirred: bool) -> str:
+    return f"heartbeats_per_s_{queue_count}_queues{'_stirred' * stirred}"
 
 
 def heartbeats_per_s(queue_count: int, *, stirred: bool) -> float:
     """Heartbeats per second in one run. The time for changing requests is not counted."""
     cluster = rejecting_cluster(queue_count, APPLICATIONS)
-    booked = cluster.container_count
-    spent = 0.0
-    if stirred:
-        for number in range(HEARTBEATS):
-            cluster.request(cluster.attempts[number % APPLICATIONS], 50 + number % 7)
-            spent += cpu_s(cluster.beat, sweep=False)
-    else:
-        spent = cpu_s(lambda: cluster.beat_times(HEARTBEATS))
-    if cluster.container_count != booked:
-        raise RuntimeError("A container was placed, although all applications should be at their user limits.")
-    return HEARTBEATS / spent
+    return HEARTBEATS / rejecting_cpu_s(cluster, HEARTBEATS, stirred=stirred)
 
 
 def rejecting_cluster(queue_count: int, applications: int) -> CoreDriver:
-    """A core with two large nodes.
+    """A core with two large nodes, whose users have all reached their limits."""
+    cluster = CoreDriver(NODES, limited_queues(queue_count), NODE)
+    reach_limits(cluster, queue_count, applications)
+    return cluster
 
-    Each queue has one user, who has reached a user limit that is a tiny part of the queue.
-    """
-    cluster = CoreDriver(2, queues(queue_count, user_limit_factor="0.1"), _NODE)
+
+def limited_queues(count: int) -> dict[str, str]:
+    """The configuration of queues whose user limit is a tiny part of the queue. Each has one user."""
+    return queues(count, user_limit_factor="0.1")
+
+
+def reach_limits(cluster: CoreDriver, queue_count: int, applications: int) -> None:
+    """Start applications, and have them request containers until their users have reached their limits."""
     for number in range(applications):
         cluster.run_application(number + 1, f"root.q{number % queue_count}", "user", 0)
     for attempt_id in cluster.attempts:
-        cluster.request(attempt_id, 10_000)
+        cluster.request(attempt_id, REQUESTED)
     before = -1
     while cluster.container_count != before:
         before = cluster.container_count
-        for _ in range(len(cluster.nodes) * 2):
-            cluster.beat()
-    return cluster
+        cluster.beat_times(len(cluster.nodes) * 2)
+
+
+def rejecting_cpu_s(cluster: CoreDriver, heartbeats: int, *, stirred: bool) -> float:
+    """The seconds of CPU of heartbeats that place nothing."""
+    attempts = cluster.attempts
+    booked = cluster.container_count
+    spent = 0.0
+    if stirred:
+        for number in range(heartbeats):
+            cluster.request(attempts[number % len(attempts)], 50 + number % 7)
+            spent += cpu_s(cluster.beat, sweep=False)
+    else:
+        spent = cpu_s(lambda: cluster.beat_times(heartbeats))
+    if cluster.container_count != booked:
+        raise RuntimeError("A container was placed, although all applications should be at their user limits.")
+    return spent
