@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOW = "import pytest\n\n@pytest.mark.slow\ndef test_slow(): pass\n\ndef test_beside_it(): pass\n"
+CLUSTER = "import pytest\n\n@pytest.mark.cluster\ndef test_cluster(): pass\n"
 MEASURED = """
 import pytest
 import measured
@@ -28,22 +29,27 @@ def test_with(made_with): measured.only_with()
 
 def pytest_in(directory: Path, *arguments: str) -> str:
     (directory / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
-    command = [sys.executable, "-m", "pytest", "-o", "markers=slow", "-o", "addopts=", "--rootdir", str(directory)]
-    command += ["-p", "no:cacheprovider", *arguments, str(directory)]
+    command = [sys.executable, "-m", "pytest", "-o", "markers=slow\ncluster", "-o", "addopts="]
+    command += ["--rootdir", str(directory), "-p", "no:cacheprovider", *arguments, str(directory)]
     ran = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout
     return ran.stdout
 
 
-def test_files_with_long_tests_come_first_and_stay_whole(tmp_path: Path) -> None:
-    for name, text in {"a": "def test_quick(): pass\n", "b": SLOW, "c": "def test_quick(): pass\n"}.items():
+def test_files_with_long_tests_come_first_in_turns_and_stay_whole(tmp_path: Path) -> None:
+    quick = "def test_quick(): pass\n"
+    for name, text in {"a": quick, "b": SLOW, "c": quick, "d": SLOW, "e": CLUSTER, "f": CLUSTER}.items():
         (tmp_path / f"test_{name}.py").write_text(text)
     listed = pytest_in(tmp_path, "--collect-only", "-q").splitlines()
-    assert [line.partition("::") for line in listed if "::" in line] == [
-        ("test_b.py", "::", "test_slow"),
-        ("test_b.py", "::", "test_beside_it"),
-        ("test_a.py", "::", "test_quick"),
-        ("test_c.py", "::", "test_quick"),
+    assert [line for line in listed if "::" in line] == [
+        "test_b.py::test_slow",
+        "test_b.py::test_beside_it",
+        "test_e.py::test_cluster",
+        "test_d.py::test_slow",
+        "test_d.py::test_beside_it",
+        "test_f.py::test_cluster",
+        "test_a.py::test_quick",
+        "test_c.py::test_quick",
     ]
 
 
