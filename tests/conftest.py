@@ -12,6 +12,7 @@ without them: they would take three times as long, and a core's rules are shown 
 without other tests marked `no_cover`.
 
 Files with long tests come first, so that none of them begins last and leaves the other processes of scripts/test idle.
+Those that start processes take turns with those that do not: several at once start more processes than cores can run.
 
 A test marked `soak` or `spark` runs only if -m names it:  scripts/test -m soak
 
@@ -20,7 +21,7 @@ YARNLING_JAVA_TESTS=FILE has the number of tests with Java that ran and that wer
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 ONLY_IF_NAMED = ("soak", "spark")
 WHOLE_CLUSTERS = Path(__file__).parent / "yarnling"
-LONG = ("cluster", "hadoop", "browser", "slow")
+PROCESSES = ("cluster", "hadoop", "browser")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -57,8 +58,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if deselected:
         config.hook.pytest_deselected(items=deselected)
         items[:] = [item for item in items if item not in deselected]
-    long = {item.path for item in items if any(item.get_closest_marker(marker) for marker in LONG)}
-    items.sort(key=lambda item: item.path not in long)
+    items.sort(key=_turns(items).__getitem__)
+
+
+def _turns(items: Sequence[pytest.Item]) -> dict[pytest.Item, float]:
+    """A number for each test, by which tests are sorted: the same for all tests of a file."""
+    slow = {item.path: None for item in items if item.get_closest_marker("slow") or WHOLE_CLUSTERS in item.path.parents}
+    processes = {item.path: None for item in items if any(map(item.get_closest_marker, PROCESSES))}
+    computing = [path for path in slow if path not in processes]
+    turns = {path: number / len(group) for group in (processes, computing) for number, path in enumerate(group)}
+    return {item: turns.get(item.path, 1.0) for item in items}
 
 
 @pytest.hookimpl(wrapper=True)

@@ -33,8 +33,11 @@ def shell(
 
 
 def until(file: Path) -> str:
-    """A command that ends once `file` exists, so that the test decides when."""
-    return f"while ! test -e {shlex.quote(str(file))}; do sleep 0.02; done"
+    """A command that ends once `file` exists, so that the test decides when.
+
+    It looks five times a second: each look starts a process, and twenty containers may wait.
+    """
+    return f"while ! test -e {shlex.quote(str(file))}; do sleep 0.2; done"
 
 
 def python(code: str) -> str:

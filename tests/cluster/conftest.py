@@ -66,9 +66,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {**os.environ, "XDG_RUNTIME_DIR": str(home), "PYTHONPATH": str(PROJECT)}
 
 
-@pytest.fixture(scope="module")
-def yarnling(environment: dict[str, str]) -> Yarnling:
-    """Runs a command line to its end: `up` and `down` as processes, all others within this one."""
+def commands_in(environment: dict[str, str]) -> Yarnling:
+    """A function that runs a command line to its end: `up` and `down` as processes, all others within this one."""
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         if arguments[:1] in (("up",), ("down",)):
@@ -77,6 +76,12 @@ def yarnling(environment: dict[str, str]) -> Yarnling:
         return command_line.run(*arguments, environment=environment)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def yarnling(environment: dict[str, str]) -> Yarnling:
+    """Runs a command line and waits for its end."""
+    return commands_in(environment)
 
 
 @pytest.fixture(scope="session")

@@ -102,7 +102,7 @@ def test_nodes_are_added_and_leave_when_their_work_is_done(
         assert states(client)[joined["node_id"]] == "DECOMMISSIONING"
         assert "nm-3: remove-node is running" in refused(yarnling, "remove-node", "nm-3")
         removing.terminate()
-        removing.wait(30)
+        removing.wait(120)
     eventually(lambda: states(client)[joined["node_id"]] == "RUNNING")
     with processes.running(*command, "--json", env=environment, stdout=subprocess.PIPE) as removing:
         eventually(lambda: states(client)[joined["node_id"]] == "DECOMMISSIONING")

@@ -209,7 +209,7 @@ def test_a_signal_stops_a_foreground_cluster(environment: dict[str, str], number
             printed += line
         directory = json.loads(printed)["directory"]
         process.send_signal(number)
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
     assert not Path(directory).exists()
     assert not names(Path(directory))
     assert not (Path(environment["XDG_RUNTIME_DIR"]) / "yarnling" / "front.json").exists()
@@ -263,7 +263,7 @@ def test_a_foreground_cluster_that_fails_says_why(environment: dict[str, str], t
         (fork_server,) = psutil.Process(up.pid).children()
         fork_server.kill()
         message = up.stderr.read()
-        assert up.wait(30) == 1
+        assert up.wait(120) == 1
     assert f"the fork server, process {fork_server.pid}, was killed by SIGKILL" in message
     assert f"(its logs: {tmp_path}/cluster/fork-server.log, {tmp_path}/cluster/logs)" in message
     assert "Traceback" not in message
@@ -328,7 +328,7 @@ def test_an_application_is_killed_when_the_reader_of_its_output_is_gone(
         assert process.stdout is not None
         app_id = process.stdout.readline().decode().partition(" ")[0].replace("container", "application")[:-10]
         process.stdout.close()
-        assert process.wait(30) == 1
+        assert process.wait(120) == 1
     shown = subprocess.run([*COMMAND, "status", "--json"], check=True, env=environment, capture_output=True, text=True)
     states = {app["application_id"]: app["state"] for app in json.loads(shown.stdout)["applications"]}
     assert states[app_id] == "KILLED"

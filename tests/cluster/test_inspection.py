@@ -146,6 +146,6 @@ def test_top_on_a_terminal_runs_until_it_is_interrupted(waiting: ApplicationId, 
         with contextlib.suppress(OSError):
             while output_more := os.read(master, 65536):
                 output += output_more
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=120) == 0
     os.close(master)
     assert "█".encode() in output

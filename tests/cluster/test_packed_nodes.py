@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cluster.applications import kill_container, shell, tasks_of, until, wait_tasks
-from tests.cluster.conftest import COMMAND, DEFINITIONS, PROJECT, QUICK, eventually
+from tests.cluster.conftest import DEFINITIONS, PROJECT, QUICK, commands_in, eventually
 from yarn.errors import InvalidArgumentException
 from yarn.states import DecommissionType, FinalApplicationStatus, NodeState
 from yarnling.cluster.blocking import BlockingCluster
@@ -94,12 +93,7 @@ def test_one_node_of_a_process_is_decommissioned(packed: BlockingCluster) -> Non
 
 
 def test_the_command_line_shows_which_nodes_share_a_process(tmp_path: Path) -> None:
-    environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path), "PYTHONPATH": str(PROJECT)}
-
-    def yarnling(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [*COMMAND, *arguments]
-        return subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=60)
-
+    yarnling = commands_in({**os.environ, "XDG_RUNTIME_DIR": str(tmp_path), "PYTHONPATH": str(PROJECT)})
     started = yarnling("up", "--nodes", "4", "--pack", "2", "--fast", "--detach", "--json", *DEFINITIONS)
     try:
         nodes = json.loads(started.stdout)["nodes"]

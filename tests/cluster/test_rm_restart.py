@@ -56,7 +56,7 @@ async def three(tmp_path: Path) -> AsyncIterator[Cluster]:
 
 def noting(file: Path, gate: Path) -> str:
     """A command that writes its container's id to `file` and waits for the gate; a second start writes it twice."""
-    return f"echo $CONTAINER_ID >> {file}; while ! test -e {gate}; do sleep 0.05; done; echo over >> {file}.over; true"
+    return f"echo $CONTAINER_ID >> {file}; while ! test -e {gate}; do sleep 0.2; done; echo over >> {file}.over; true"
 
 
 async def lines_of(file: Path, count: int) -> list[str]:

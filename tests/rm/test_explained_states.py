@@ -119,7 +119,6 @@ def works(seed: int, app: ApplicationId, verdict: VerdictReport, change: str) ->
         rm.wait(1000)
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "state", [*range(FEW), *(pytest.param(state, marks=pytest.mark.soak) for state in range(FEW, 200))]
 )

@@ -91,7 +91,6 @@ def with_idle_rounds(steps: list[Json]) -> Iterator[Json]:
             yield from ({"op": "heartbeat", "node": node} for node in nodes)
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("features", "scenario_seed"),
     [

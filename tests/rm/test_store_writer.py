@@ -57,7 +57,7 @@ class Disk:
         self.problem: YarnException | None = None
 
     def write(self, effects: Iterable[StoreEffect]) -> None:
-        assert self.ready.wait(5)
+        assert self.ready.wait(60)
         if self.problem is not None:
             raise self.problem
         self.writes.append(list(effects))

@@ -67,12 +67,11 @@ def step(cluster: RecordedCluster, action: Json) -> Json | None:
 
 
 @only_interpreted
-@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("features", "scenario_seed"),
     [
-        *((FEATURES, seed) for seed in range(6)),
-        *(pytest.param(FEATURES, seed, marks=pytest.mark.soak) for seed in range(6, 30)),
+        *(pytest.param(FEATURES, seed, marks=pytest.mark.no_cover) for seed in range(6)),
+        *(pytest.param(FEATURES, seed, marks=(pytest.mark.no_cover, pytest.mark.soak)) for seed in range(6, 30)),
         *(pytest.param(PREEMPTION, seed, marks=pytest.mark.slow) for seed in (2, 3)),
     ],
 )
