@@ -143,7 +143,7 @@ def golden_cluster(settings: Mapping[str, str] = SETTINGS) -> Iterator[None]:
 
 def _yarnling(*arguments: str) -> None:
     command = [sys.executable, "-m", "yarnling", *arguments]
-    subprocess.run(command, cwd=PROJECT, env=dict(os.environ), check=True, capture_output=True, timeout=60)
+    subprocess.run(command, cwd=PROJECT, env=dict(os.environ), check=True, capture_output=True, timeout=170)
 
 
 async def node_names() -> dict[str, str]:

@@ -17,7 +17,7 @@ from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "emulated-containers.md").read_text()
-TIMEOUT_S = 100
+TIMEOUT_S = 250
 
 pytestmark = pytest.mark.cluster
 

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
-TIMEOUT_S = 100
+TIMEOUT_S = 250
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
