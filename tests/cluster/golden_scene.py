@@ -92,7 +92,7 @@ LABEL_THEIRS = {"<NODE 1>": "localhost:45454", "<NODE 2>": "127.0.0.2:45455"}
 """The nodes on which labels were recorded."""
 
 RM_WEB = "localhost:8088"
-"""The web server of the recording's ResourceManager. Ours has no pages yet, and shows N/A instead of links to them."""
+"""The web server of the recording's ResourceManager. Ours has no web proxy, and shows N/A instead of links to it."""
 NM_WEB = ("localhost:8042", "localhost:28042", "127.0.0.2:28042")
 """The web servers of the recording's NodeManagers."""
 

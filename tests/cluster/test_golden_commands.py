@@ -135,7 +135,7 @@ def _replayed(entry: dict[str, object], theirs: dict[str, str], names: dict[str,
     output, errors, status = done.stdout, done.stderr, done.returncode
     cut = "cut" in entry
     expected, wanted = (
-        _NM_WEB.sub(r"<WEB>\1", _RM_WEB.sub("N/A", str(entry["stdout"]))),
+        _WEB.sub(r"<WEB>\1", _PROXY.sub("N/A", str(entry["stdout"]))),
         entry["exit"] if entry["exit"] != -1 else 255,
     )
     verb = VERBS[_verb(command)]
@@ -186,8 +186,8 @@ def _neutral_logs(text: str) -> str:
     return "".join(sorted("\n".join(sorted(file.split("\n"))) for file in files))
 
 
-_RM_WEB = re.compile(rf"(?<!\S)(?:http://)?{re.escape(RM_WEB)}(?:/\S*)?")
-_NM_WEB = re.compile(rf"(?<!\S)(?:http://)?(?:{'|'.join(map(re.escape, NM_WEB))})(/\S*)?")
+_PROXY = re.compile(rf"(?<!\S)(?:http://)?{re.escape(RM_WEB)}/proxy/\S*")
+_WEB = re.compile(rf"(?<!\S)(?:http://)?(?:{'|'.join(map(re.escape, (RM_WEB, *NM_WEB)))})(/\S*)?")
 _OUR_WEB = re.compile(r"(?<!\S)(?:http://)?127\.0\.0\.\d+:\d+(/\S*)?")
 
 _MACHINES = r"(LogType:(?:launch_container.sh|directory.info)\n).*(End of LogType)"
