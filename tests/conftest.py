@@ -19,6 +19,7 @@ A test marked `soak` or `spark` runs only if -m names it:  scripts/test -m soak
 YARNLING_JAVA_TESTS=FILE has the number of tests with Java that ran and that were skipped written into FILE.
 """
 
+import logging
 import os
 import signal
 from collections.abc import Iterator, Sequence
@@ -68,6 +69,13 @@ def _turns(items: Sequence[pytest.Item]) -> dict[pytest.Item, float]:
     computing = [path for path in slow if path not in processes]
     turns = {path: number / len(group) for group in (processes, computing) for number, path in enumerate(group)}
     return {item: turns.get(item.path, 1.0) for item in items}
+
+
+@pytest.fixture(autouse=True)
+def _logs_are_on() -> None:
+    """Whatever an earlier test in this process has left, caplog gets what this one logs."""
+    logging.disable(logging.NOTSET)
+    logging.getLogger().disabled = False
 
 
 @pytest.hookimpl(wrapper=True)

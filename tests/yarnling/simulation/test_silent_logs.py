@@ -28,3 +28,15 @@ def test_the_level_that_was_disabled_before_stays_disabled() -> None:
         assert logging.root.manager.disable == logging.INFO
     finally:
         logging.disable(before)
+
+
+def test_blocks_that_overlap_restore_the_level() -> None:
+    """As in a worker of a sweep, which runs simulations in several threads."""
+    before = logging.root.manager.disable
+    first, second = without_logs(), without_logs()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert logging.root.manager.disable == logging.CRITICAL
+    second.__exit__(None, None, None)
+    assert logging.root.manager.disable == before
