@@ -177,12 +177,16 @@ class AllocateAudit:
         self._reported: dict[ApplicationAttemptId, set[ContainerId]] = {}
 
     def violations(self, event: Event, effects: list[Effect], booked_on: list[NodeId]) -> Iterator[str]:
-        if isinstance(event, RegisterApplicationMaster):
-            self._last.pop(event.attempt_id, None)
-        if not isinstance(event, Allocate):
-            return
+        if isinstance(event, RegisterNode):
+            # Hadoop, too, recovers what a node that is new to the RM reports, even if it has ended before.
+            for reported in self._reported.values():
+                reported.difference_update(container.container_id for container in event.request.containers)
         for effect in effects:
-            if isinstance(effect, Reply) and isinstance(effect.value, AllocateResponse):
+            if not isinstance(effect, Reply):
+                continue
+            if isinstance(event, RegisterApplicationMaster):
+                self._last.pop(event.attempt_id, None)
+            elif isinstance(event, Allocate) and isinstance(effect.value, AllocateResponse):
                 yield from self._of_reply(event.attempt_id, event.request.response_id, effect.value)
 
     def _of_reply(self, attempt_id: ApplicationAttemptId, request_id: int, reply: AllocateResponse) -> Iterator[str]:

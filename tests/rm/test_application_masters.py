@@ -118,6 +118,17 @@ def test_a_second_register_is_refused(rm: RM, app: ApplicationId) -> None:
     assert refused.value.message == f"Application Master is already registered : {app}"
 
 
+def test_a_reply_may_be_repeated_after_a_second_register_was_refused(rm: RM, app: ApplicationId) -> None:
+    """The reply has ended containers, and the invariants notice an end that is reported twice."""
+    container = rm.get(app, 1)[0]
+    rm.beat(ended=[done(container.id)])
+    response_id = rm.core.context.sessions[rm.attempt_id(app)].response_id
+    first = allocate(rm, app, response_id)
+    with pytest.raises(InvalidApplicationMasterRequestException):
+        rm.register(app)
+    assert allocate(rm, app, response_id) is first
+
+
 def test_an_unknown_attempt_is_refused(rm: RM, app: ApplicationId) -> None:
     unknown = ApplicationAttemptId(app, 9)
     with pytest.raises(InvalidApplicationMasterRequestException, match="doesn't exist in cache"):

@@ -321,6 +321,20 @@ def test_a_container_is_recovered_with_its_size_and_queue_usage(job: Job) -> Non
     assert used(rm) == (4096, 4096, 4096)
 
 
+def test_a_container_that_has_ended_ends_again_if_a_new_node_registers_with_it(job: Job) -> None:
+    """The RM cannot know better, and Hadoop recovers it too (AbstractYarnScheduler.recoverContainersOnNode)."""
+    rm, (task, _) = job.rm, job.tasks
+    rm.beat("n2", ended=[done(task.id)])
+    assert [one.exit_status for one in rm.allocate(job.app).completed] == [0]
+    other = NodeId("n3", 45454)
+    report = NMContainerStatus(task.id, ContainerState.RUNNING, task.resource)
+    request = RegisterNodeManagerRequest(other, 8042, Resource(8192, 8), "", (report,), (job.app,))
+    rm.send(RegisterNode(rm.call(), request, "/default-rack"))
+    ended = NodeHeartbeatRequest(other, 0, (done(task.id, 3),))
+    rm.send(NodeHeartbeat(rm.call(), ended))
+    assert [one.exit_status for one in rm.allocate(job.app).completed] == [3]
+
+
 @pytest.mark.parametrize("state", [ContainerState.RUNNING, ContainerState.COMPLETE])
 def test_a_node_cannot_report_a_container_that_runs_on_another(job: Job, state: ContainerState) -> None:
     """I-15: it keeps its node and size, and is counted once. Another node that reports it must kill it."""

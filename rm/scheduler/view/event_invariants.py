@@ -43,7 +43,7 @@ class CommitWatch:
     def __init__(self, context: SchedulerContext, placement: Placement) -> None:
         self._context = context
         self._found: list[str] = []
-        self._ended: dict[ContainerId, int] = {}
+        self._ended: dict[tuple[ContainerId, NodeId], int] = {}
         self._booked_on: dict[NodeId, None] = {}
         self._orders = PreemptionWatch(context, placement.applications)
         placement.watch = self.look_at_booking
@@ -76,7 +76,8 @@ class CommitWatch:
         if not isinstance(notice, ContainerFinished):
             return
         status = notice.status
-        earlier = self._ended.setdefault(status.container_id, int(status.exit_status))
+        # A node that the RM does not know may register with a container that ended elsewhere; it is recovered.
+        earlier = self._ended.setdefault((status.container_id, notice.node_id), int(status.exit_status))
         if earlier != int(status.exit_status):
             self._found.append(f"I-31: {status.container_id}: ended with {earlier}, and with {int(status.exit_status)}")
 
