@@ -14,6 +14,9 @@ without other tests marked `no_cover`.
 Files with long tests come first, so that none of them begins last and leaves the other processes of scripts/test idle.
 Those that start processes take turns with those that do not: several at once start more processes than cores can run.
 
+In CI (the variable CI is set) a test on processes that fails is run a second time, because the machine is shared and a
+moment without CPU can fail a cluster. Both tries are shown. A test that needed two is a fault to mend all the same.
+
 A test marked `soak` or `spark` runs only if -m names it:  scripts/test -m soak
 
 YARNLING_JAVA_TESTS=FILE has the number of tests with Java that ran and that were skipped written into FILE.
@@ -54,6 +57,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.user_properties.append(("java", True))
         if WHOLE_CLUSTERS in item.path.parents:
             item.add_marker("no_cover")
+        if os.environ.get("CI") and any(map(item.get_closest_marker, PROCESSES)):
+            item.add_marker(pytest.mark.flaky(reruns=1))
     left_out = [marker for marker in ONLY_IF_NAMED if marker not in config.option.markexpr]
     deselected = [item for item in items if any(item.get_closest_marker(marker) for marker in left_out)]
     if deselected:

@@ -1,8 +1,10 @@
-"""Long tests begin first, and those marked `no_cover` are run without coverage, fixtures included."""
+"""Long tests begin first, those marked `no_cover` are run without coverage, and CI repeats failed tests on processes."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,12 +29,29 @@ def test_with(made_with): measured.only_with()
 """
 
 
-def pytest_in(directory: Path, *arguments: str) -> str:
+FAILS_AT_FIRST = """
+import pytest
+from pathlib import Path
+
+def pass_the_second_time(name):
+    if not Path(name).exists():
+        Path(name).touch()
+        pytest.fail("a busy moment")
+
+@pytest.mark.cluster
+def test_on_processes(): pass_the_second_time("processes")
+
+def test_of_a_core(): pass_the_second_time("core")
+"""
+
+
+def pytest_in(directory: Path, *arguments: str, fails: bool = False, **environment: str) -> str:
     (directory / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
     command = [sys.executable, "-m", "pytest", "-o", "markers=slow\ncluster", "-o", "addopts="]
     command += ["--rootdir", str(directory), "-p", "no:cacheprovider", *arguments, str(directory)]
-    ran = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stdout
+    variables = {**os.environ, "CI": "", **environment}
+    ran = subprocess.run(command, cwd=directory, env=variables, capture_output=True, text=True, check=False)
+    assert ran.returncode == (1 if fails else 0), ran.stdout
     return ran.stdout
 
 
@@ -59,3 +78,17 @@ def test_tests_without_coverage_have_fixtures_without_coverage(tmp_path: Path) -
     pytest_in(tmp_path, "--cov=measured", "--cov-report=json:report.json")
     (file,) = json.loads((tmp_path / "report.json").read_text())["files"].values()
     assert file["missing_lines"] == [2]
+
+
+def test_ci_repeats_a_failed_test_on_processes_once_and_shows_the_failure(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(FAILS_AT_FIRST)
+    shown = pytest_in(tmp_path, "--rerun-show-tracebacks", fails=True, CI="true")
+    assert "RERUN test_it.py::test_on_processes" in shown
+    assert "1 failed, 1 passed, 1 rerun" in shown
+    tracebacks = re.findall(r"^E +Failed: a busy moment", shown, re.MULTILINE)
+    assert len(tracebacks) == 2, "one of them is from the test that was repeated"
+
+
+def test_elsewhere_no_test_is_repeated(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(FAILS_AT_FIRST)
+    assert "2 failed" in pytest_in(tmp_path, fails=True)
