@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Event
@@ -26,8 +27,8 @@ POLL_S = 0.2
 def run_all(runs: Sequence[Run], report: Report) -> list[Outcome]:
     """What comes of the runs, in their order; a single one happens in this process.
 
-    Raises InternalError if a core fails or a process is killed. If this raises, the other runs end within a virtual
-    minute each.
+    Raises InternalError if a core fails or a process is killed. If this raises, the other runs end first, each within
+    a virtual minute.
     """
     if len(runs) == 1:
         return [run_once(runs[0], lambda now_ms, until_ms: _reported(report, now_ms, until_ms))]
@@ -38,13 +39,26 @@ def run_all(runs: Sequence[Run], report: Report) -> list[Outcome]:
     workers = min(len(runs), len(os.sched_getaffinity(0)))
     with ProcessPoolExecutor(workers, context, _set_up, (times, stop)) as pool:
         try:
-            futures = [pool.submit(_run, number, run) for number, run in enumerate(runs)]
+            with _ctrl_c_waits():
+                futures = [pool.submit(_run, number, run) for number, run in enumerate(runs)]
+                # The pool watches the process that it started last only from the next submit on.
+                pool.submit(_nothing)
             return _followed(futures, times, report)
         except BrokenProcessPool:
             raise InternalError("the process of a simulation was killed (it may need more memory)") from None
         finally:
             stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """Deliver Ctrl-C after the block. Processes that start in it inherit this until `_set_up`."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _reported(report: Report, now_ms: int, until_ms: int) -> bool:
@@ -78,7 +92,11 @@ class _Shared:
 def _set_up(times: SimpleQueue[tuple[int, int, int]], stop: Event) -> None:
     """Ctrl-C goes to all processes of a terminal; the one that started them decides."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     _Shared.times, _Shared.stop = times, stop
+
+
+def _nothing() -> None: ...
 
 
 def _run(number: int, run: Run) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from yarn.configuration import Configuration
@@ -27,6 +28,15 @@ TWO_QUEUES = {
 
 def configuration(settings: Mapping[str, str] = TWO_QUEUES) -> Configuration:
     return what_if_configuration(None, {"yarn.scheduler.minimum-allocation-mb": "512", **settings})
+
+
+def write_configuration(directory: Path, properties: Mapping[str, object]) -> None:
+    """Make a directory with a capacity-scheduler.xml."""
+    directory.mkdir()
+    texts = "".join(
+        f"<property><name>{key}</name><value>{value}</value></property>" for key, value in properties.items()
+    )
+    (directory / "capacity-scheduler.xml").write_text(f"<configuration>{texts}</configuration>")
 
 
 def nodes(count: int = 2, memory_mb: int = 4096) -> tuple[WorkloadNode, ...]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, result, sample
+from tests.yarnling.whatif.small_clusters import write_configuration
 from yarn.resource import Resource
 from yarnling.cli.app import app
 from yarnling.cli.arguments import UsageException
@@ -198,14 +198,6 @@ def test_bad_input_is_refused_with_all_faults(sides: tuple[str, str], tmp_path: 
     assert status == 2
     assert "there is no queue elt" in message
     assert "there is no user eve" in message
-
-
-def write_configuration(directory: Path, properties: Mapping[str, object]) -> None:
-    directory.mkdir()
-    texts = "".join(
-        f"<property><name>{key}</name><value>{value}</value></property>" for key, value in properties.items()
-    )
-    (directory / "capacity-scheduler.xml").write_text(f"<configuration>{texts}</configuration>")
 
 
 @pytest.fixture
