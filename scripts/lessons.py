@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from yarnling.lessons.page import pages  # noqa: E402
-from yarnling.simulation.silent_logs import without_logs  # noqa: E402  the checkout must be on the path first
+from yarnling.silent_logs import without_logs  # noqa: E402  the checkout must be on the path first
 
 PAGES = ROOT / "docs" / "lessons"
 

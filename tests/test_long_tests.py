@@ -1,4 +1,4 @@
-"""Long tests begin first, those marked `no_cover` are run without coverage, and CI repeats failed tests on processes."""
+"""Long tests begin first; `no_cover` leaves the coverage of fixtures out; CI repeats a failed test on processes."""
 
 from __future__ import annotations
 

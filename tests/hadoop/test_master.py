@@ -14,7 +14,7 @@ from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationId, ContainerId
 from yarn.resource import Resource
-from yarn.states import FinalApplicationStatus, YarnApplicationState
+from yarn.states import ContainerExitStatus, FinalApplicationStatus, YarnApplicationState
 from yarnling.cluster.blocking import BlockingCluster
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
@@ -50,7 +50,9 @@ def test_an_am_in_java_survives_the_rm(cluster: BlockingCluster, client_jars: Pa
     report = cluster.client.wait(app, timeout_s=PATIENCE_S)
     assert (report.final_status, report.current_attempt_id.attempt) == (FinalApplicationStatus.SUCCEEDED, 1)
     ends = dict(line.split()[1:] for line in _lines(journal, "end"))
-    assert ends == dict(zip(map(str, containers), ("7", "137", "0"), strict=True))
+    assert [ends.pop(str(container)) for container in containers] == ["7", "137", "0"]
+    # AMRMClient repeats its requests to the new RM; the AM releases what it gets for them, if it still gets anything.
+    assert set(ends.values()) <= {str(int(ContainerExitStatus.ABORTED))}
     assert _lines(journal, "error") == _lines(journal, "shutdown") == []
 
 

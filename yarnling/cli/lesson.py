@@ -15,7 +15,7 @@ from yarnling.lessons.drawing import WIDTH, drawn, introduction, styled
 from yarnling.lessons.lesson import Lesson
 from yarnling.lessons.page import command, predict_line, question_lines
 from yarnling.lessons.steps import Story
-from yarnling.simulation.silent_logs import without_logs
+from yarnling.silent_logs import without_logs
 
 
 def show_list(*, as_json: bool) -> None:

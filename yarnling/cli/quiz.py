@@ -14,7 +14,7 @@ from yarnling.cli.output import in_line, print_json, terminal
 from yarnling.lessons.drawing import WIDTH, lines_of
 from yarnling.lessons.quiz.question import QuizQuestion, Topic
 from yarnling.lessons.quiz.topics import TOPICS, find_topic
-from yarnling.simulation.silent_logs import without_logs
+from yarnling.silent_logs import without_logs
 
 SEED_MAX = 1_000_000
 EXIT_RIGHT, EXIT_WRONG = 0, 1

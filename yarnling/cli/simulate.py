@@ -23,10 +23,10 @@ from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import notices, print_json, terminal
 from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
 from yarnling.cli.shrink import shrink_run
+from yarnling.silent_logs import without_logs
 from yarnling.simulation.planted.bug import PlantedBug, Planting, planted
 from yarnling.simulation.planted.catalogue import GROUPS, find_bug
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
-from yarnling.simulation.silent_logs import without_logs
 from yarnling.simulation.trace_file import TraceFile
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from yarn.errors import InvalidArgumentException, YarnException
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import PIPE_WIDTH, print_json, terminal
-from yarnling.simulation.silent_logs import without_logs
+from yarnling.silent_logs import without_logs
 from yarnling.stepping.changes import Change
 from yarnling.stepping.controls import Controls
 from yarnling.stepping.panes import step_text

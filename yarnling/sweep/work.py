@@ -12,8 +12,8 @@ from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarnling.chaos.schedule import random_plan
 from yarnling.chaos.verdict import Verdict
+from yarnling.silent_logs import without_logs
 from yarnling.simulation.runner import Options, simulate
-from yarnling.simulation.silent_logs import without_logs
 from yarnling.sweep.runs import RANDOM_PLAN, Inputs, Row, Run
 from yarnling.whatif.figures import figures_of
 from yarnling.whatif.run import RunOptions, run_what_if

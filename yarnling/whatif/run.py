@@ -26,10 +26,10 @@ from yarn.ids import ApplicationId, ContainerId
 from yarn.resource import Resource
 from yarn.settings import logs, resourcemanager
 from yarnling.cluster.configuration import composed
+from yarnling.silent_logs import without_logs
 from yarnling.simulation.client import Submitter
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import Engine
-from yarnling.simulation.silent_logs import without_logs
 from yarnling.simulation.trace import Line, Trace
 from yarnling.simulation.workload import AM_RULE
 from yarnling.simulation.workload_cluster import WorkloadCluster
