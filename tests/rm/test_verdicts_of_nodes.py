@@ -47,6 +47,18 @@ def test_a_blacklist() -> None:
     )
 
 
+def test_a_node_that_is_no_longer_blacklisted_is_no_obstacle() -> None:
+    """Its last heartbeat found it blacklisted, and there was none since."""
+    rm = start()
+    app = running(rm)
+    request = AllocateRequest(0, asks=(resource_request(1),), blacklist_additions=("n1",))
+    rm.send(Allocate(rm.call(), rm.attempt_id(app), request))
+    rm.beat("n1")
+    assert [obstacle.reason for obstacle in explain(rm, app).obstacles] == [Reason.NODE_BLACKLISTED.name]
+    rm.send(Allocate(rm.call(), rm.attempt_id(app), AllocateRequest(1, blacklist_removals=("n1",))))
+    assert explain(rm, app).obstacles == ()
+
+
 def test_a_locality_delay_counts_opportunities() -> None:
     rm = start(AMS, 8192, 8192, 8192)
     app = running(rm)

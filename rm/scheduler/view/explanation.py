@@ -50,8 +50,8 @@ def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> l
     First comes why the application or its AM may not start; then the refusals of each node, by the attempt and by its
     queues; last those of `nodes` that are reserved for other applications. A check that a node's last heartbeat did not
     reach is reported with the time of an older heartbeat. Omitted are refusals that only state that nothing is
-    requested, those that are older than the application's requests, and those of queues on nodes whose partition the
-    application does not request.
+    requested, those that are older than the application's requests, those of nodes that are no longer blacklisted, and
+    those of queues on nodes whose partition the application does not request.
     """
     subject = str(attempt.attempt_id)
     since_ms, served = attempt.requests.requested_since_ms(), _served_nodes(attempt, nodes)
@@ -61,6 +61,9 @@ def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> l
     if not attempt.is_runnable:
         obstacles.append(Obstacle(subject, None, Refusal(Reason.PARALLEL_LIMIT, attempt.started_ms)))
     for node_id, refusal in leaf.last_refusals(attempt).items():
+        node = served.get(node_id)
+        if refusal.reason is Reason.NODE_BLACKLISTED and node and not attempt.is_blacklisted(node.name, node.rack):
+            continue
         obstacles += _kept(subject, node_id, refusal, since_ms)
     for queue in attempt.leaf.and_above():
         for node_id, refusal in queue.refusals.by_node().items():
