@@ -84,8 +84,11 @@ def yarnling(environment: dict[str, str]) -> Yarnling:
     return commands_in(environment)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[BlockingCluster]:
-    """Four nodes that the tests share; a test that kills one of them starts it again."""
+    """Four nodes that the tests of a file share; a test that kills one of them starts it again.
+
+    Idle it takes a sixth of a core, so it does not run beside the tests of other files.
+    """
     with LocalCluster(4, memory_mb=4096, vcores=8, settings=QUICK, fast=True) as cluster:
         yield cluster
