@@ -31,7 +31,11 @@ class _Watched:
 
 
 class DecommissioningNodesWatcher:
-    """Watches the decommissioning nodes, from their first heartbeat in that state. `nodes` {node id: node in use}."""
+    """Watches the decommissioning nodes, from their first heartbeat in that state. `nodes` {node id: node in use}.
+
+    A node that is recommissioned is watched until its next heartbeat or poll. If it is decommissioned again before, the
+    new timeout counts from the first heartbeat in that state, as in Hadoop.
+    """
 
     def __init__(self, poll_interval_ms: int, start_ms: int, nodes: Mapping[NodeId, RMNode]) -> None:
         self._poll_ms = poll_interval_ms

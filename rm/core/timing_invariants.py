@@ -70,7 +70,11 @@ class LivenessAudit:
 
 
 class DecommissioningAudit:
-    """I-16 and I-29, for nodes that are being decommissioned."""
+    """I-16 and I-29, for nodes that are being decommissioned.
+
+    As in Hadoop a timeout counts from the first heartbeat of the node in that state. If the node is recommissioned and
+    decommissioned again between two heartbeats, it goes on counting from there.
+    """
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
@@ -85,8 +89,8 @@ class DecommissioningAudit:
         node_id = event.request.node_id
         node = self._context.nodes.get(node_id)
         if node is None or node.state is not NodeState.DECOMMISSIONING:
-            for known in (self._allocated, self._empty):
-                known.pop(node_id, None)
+            self._forget_heartbeats(node_id)
+            self._since_ms.pop(node_id, None)
             return
         yield from self._stays(node)
         yield from self._grows(node_id, self._context.scheduler.nodes.get(node_id))
@@ -98,7 +102,8 @@ class DecommissioningAudit:
                 continue
             node_id = NodeId.parse(effect.subject)
             if effect.target == leaving and effect.source != leaving:
-                self._since_ms[node_id] = now_ms
+                self._since_ms.setdefault(node_id, now_ms)
+                self._forget_heartbeats(node_id)
             if (effect.source, effect.target) != (leaving, gone) or not isinstance(event, NodeHeartbeat | Tick):
                 continue
             since_ms, node = self._since_ms.pop(node_id, now_ms), self._context.node(node_id)
@@ -107,6 +112,10 @@ class DecommissioningAudit:
             if node is not None and node.running_apps and not is_over:
                 apps = ", ".join(map(str, node.running_apps))
                 yield f"I-29: {node_id} is DECOMMISSIONED after {now_ms - since_ms} ms, although {apps} needs it"
+
+    def _forget_heartbeats(self, node_id: NodeId) -> None:
+        self._allocated.pop(node_id, None)
+        self._empty.pop(node_id, None)
 
     def _stays(self, node: RMNode) -> Iterator[str]:
         is_empty = not node.running_apps and not self._context.scheduler.has_master_on(node.node_id)

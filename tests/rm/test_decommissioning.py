@@ -244,6 +244,36 @@ def test_a_later_refresh_changes_the_remaining_time(rm: RM) -> None:
     assert rm.beat("n1").action is NodeAction.SHUTDOWN
 
 
+def test_between_two_heartbeats_a_new_decommissioning_goes_on_from_the_first_one(rm: RM) -> None:
+    """DecommissioningNodesWatcher.update: only a heartbeat or the poll shows it that the node was recommissioned."""
+    app = rm.submit()
+    rm.run_am(app, "n2")
+    rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1", timeout_s=60)
+    rm.beat("n1")
+    rm.now_ms += 3 * BEAT_MS
+    refresh(rm, kind=DecommissionType.GRACEFUL)
+    assert state(rm) is NodeState.RUNNING
+    exclude_gracefully(rm, "n1", timeout_s=5)
+    rm.now_ms += 2 * BEAT_MS
+    assert rm.beat("n1").action is NodeAction.SHUTDOWN
+
+
+def test_the_first_heartbeat_after_a_node_is_decommissioned_again_still_places_containers(rm: RM) -> None:
+    """As the first one after it was decommissioned the first time; the audit of I-16 must not compare the two."""
+    app = rm.submit()
+    rm.run_am(app, "n2")
+    rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1")
+    rm.beat("n1")
+    rm.beat("n1")
+    refresh(rm, kind=DecommissionType.GRACEFUL)
+    exclude_gracefully(rm, "n1")
+    rm.allocate(app, [resource_request(1)])
+    rm.beat("n1")
+    assert len(rm.allocate(app).allocated) == 1
+
+
 def test_a_hosts_own_timeout_overrides_that_of_the_request(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app, "n2")

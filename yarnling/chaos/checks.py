@@ -149,16 +149,20 @@ def check_started_once(history: History, expect: Expectations) -> Checked:
 
 
 def check_one_master(history: History, expect: Expectations) -> Checked:
-    """After the fencing window, no ApplicationMaster runs at the same time as one of a later attempt."""
+    """After the fencing window, no ApplicationMaster runs at the same time as one of a later attempt.
+
+    One that a node starts late, because a fault held back the call, has the window from its own start.
+    """
     wrong, windows = [], []
     for one in history.submissions:
         masters = history.spans_of(one.application_id, Role.MASTER)
         for later in masters:
             for earlier in masters:
                 if earlier.attempt < later.attempt:
-                    windows.append(earlier.last_s - later.start_s)
+                    both_s = max(earlier.start_s, later.start_s)
+                    windows.append(earlier.last_s - both_s)
                     why = f"the ApplicationMaster {later.container_id} started"
-                    wrong += _beyond(expect, earlier, later.start_s, history.hidden(earlier.node), why)
+                    wrong += _beyond(expect, earlier, both_s, history.hidden(earlier.node), why)
     return Checked("one ApplicationMaster at a time", _widest(windows), tuple(wrong), timed=True)
 
 
@@ -196,7 +200,10 @@ def check_tasks_run_once(history: History, expect: Expectations) -> Checked:
 
 
 def check_service_size(history: History, expect: Expectations) -> Checked:
-    """A service of N containers has at most N running: a container and its replacement do not run at the same time."""
+    """A service of N containers has at most N running: a container and its replacement do not run at the same time.
+
+    Containers whose end the ResourceManager forgot (History.forgets_end_of) do not count.
+    """
     wrong = []
     services = [one for one in history.submissions if one.program is WorkProgram.SERVICE]
     for one in services:
@@ -206,7 +213,10 @@ def check_service_size(history: History, expect: Expectations) -> Checked:
                 continue
             beside = [span for span in spans[:index] if span.last_s > new.start_s]
             lasting = [
-                span for span in beside if span.last_s > _deadline(expect, new.start_s, history.hidden(span.node))
+                span
+                for span in beside
+                if span.last_s > _deadline(expect, new.start_s, history.hidden(span.node))
+                and not history.forgets_end_of(span)
             ]
             if len(lasting) + 1 > one.tasks:
                 wrong.append(

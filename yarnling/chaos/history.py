@@ -12,9 +12,14 @@ from enum import Enum
 from msgspec import Struct
 
 from yarn.ids import ApplicationId, ContainerId
-from yarn.states import FinalApplicationStatus, YarnApplicationState
+from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.chaos.plan import Scope, WorkProgram
 from yarnling.chaos.schedule import FaultInjection
+
+SILENT = "SILENT"
+"""The state of a ResourceManager that does not answer."""
+ORDER_S = 1.0
+"""In this time an order of the ResourceManager has certainly reached its node: several heartbeats."""
 
 
 class SubmittedApplication(Struct, frozen=True):
@@ -155,6 +160,16 @@ class History:
         """The periods (from, to) in which the AM received no replies, or its node was hidden from the RM, in order."""
         isolated = [self._span(one) for one in self.injected if not one.skipped and one.isolates_master(master)]
         return sorted([*isolated, *self.hidden(master.node)])
+
+    def forgets_end_of(self, span: ProcessSpan) -> bool:
+        """True if the ResourceManager ended the container with its node, and was down before it could tell the node.
+
+        The next ResourceManager does not know of that end: the node registers with the container, which is recovered
+        and runs until its application ends, beside the one that the AM got in its place. So it is in Hadoop.
+        """
+        unusable = [one.at_s for one in self.changes_of(f"nm-{span.node}") if one.state == NodeState.UNHEALTHY.name]
+        down = [one.at_s for one in self.changes_of("rm") if one.state == SILENT]
+        return any(span.start_s <= ended_s <= down_s <= ended_s + ORDER_S for ended_s in unusable for down_s in down)
 
     def is_forgotten(self, one: SubmittedApplication) -> bool:
         """True if the ResourceManager lost its state after it had acknowledged the application."""

@@ -21,7 +21,7 @@ from yarn.settings import nodemanager, resourcemanager, scheduler, yarnling
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.chaos.cleanup import keep_directory, leftovers, new_directory, remove_orphans, sockets_of_this_process
 from yarnling.chaos.disks import DiskUnavailable, SmallDisk, enter_mount_namespace
-from yarnling.chaos.history import Change, History
+from yarnling.chaos.history import SILENT, Change, History
 from yarnling.chaos.notes import Notes, now_s
 from yarnling.chaos.phases import POLL_S, Report, RunContext, describe, drain, inject_faults, recover
 from yarnling.chaos.plan import Plan
@@ -271,7 +271,7 @@ class Observer:
             async with asyncio.timeout(ANSWER_S):
                 nodes, applications = await self._client.nodes(), await self._client.applications()
         except (YarnException, TimeoutError):
-            self._record("rm", "SILENT")
+            self._record("rm", SILENT)
             self._report("state", "the ResourceManager does not answer")
             return
         self._record("rm", "ANSWERS")

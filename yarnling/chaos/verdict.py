@@ -14,7 +14,7 @@ from msgspec import Struct
 from yarn.ids import ContainerId
 from yarn.states import FinalApplicationStatus
 from yarnling.chaos.checks import Checked, check_aborted, check_all
-from yarnling.chaos.history import Change, History, InjectedFault, Role
+from yarnling.chaos.history import SILENT, Change, History, InjectedFault, Role
 from yarnling.chaos.plan import Plan, Scope
 
 LAG_MAX_S = 1.0
@@ -140,7 +140,7 @@ def _on_node(fault: InjectedFault, history: History, name: str) -> list[str]:
 
 
 def _on_rm(fault: InjectedFault, history: History) -> list[str]:
-    silent = _first(history.changes_of("rm"), fault.start_s, history.end_of(fault), "SILENT")
+    silent = _first(history.changes_of("rm"), fault.start_s, history.end_of(fault), SILENT)
     if silent is None:
         return []
     answers = _first(history.changes_of("rm"), silent.at_s, float("inf"), "ANSWERS")

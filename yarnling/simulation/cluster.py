@@ -25,7 +25,7 @@ from yarn.machine import StateChanged
 from yarn.resource import Resource
 from yarn.settings import nodemanager, resourcemanager
 from yarn.states import DecommissionType
-from yarnling.chaos.history import History, Role
+from yarnling.chaos.history import SILENT, History, Role
 from yarnling.simulation.application_master import AMSettings, ApplicationMasterProcess
 from yarnling.simulation.conditions import USUAL, Conditions
 from yarnling.simulation.engine import Action, Engine, Rank
@@ -170,11 +170,11 @@ class SimulatedCluster:
 
     def kill_rm(self) -> None:
         self.rm.exit()
-        self.recorder.changed("rm", "SILENT")
+        self.recorder.changed("rm", SILENT)
 
     def pause_rm(self) -> None:
         self.rm.pause()
-        self.recorder.changed("rm", "SILENT")
+        self.recorder.changed("rm", SILENT)
 
     def resume_rm(self) -> None:
         if self.rm.is_paused:

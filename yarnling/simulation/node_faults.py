@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from wire.protocols.tracker import ResourceTracker
 from yarn.protocols.tracker import NodeHeartbeatRequest
 from yarnling.simulation.fault_action import FaultAction, names
 from yarnling.simulation.machine_clock import PPM
+
+MORE_HEARTBEATS = 1_000_000
+"""As many heartbeats has a killed NodeManager sent before those of the run."""
 
 
 class FullDisk(FaultAction):
@@ -39,15 +44,20 @@ class LoseNodeDisk(FaultAction):
 
 
 class LateHeartbeat(FaultAction):
-    """A heartbeat of a killed NodeManager must not harm the next one, which may have the same node id."""
+    """A heartbeat of a killed NodeManager must not harm the next one, which may have the same node id.
+
+    The killed one has sent so many heartbeats that the response ids of the two differ. If they happened to be equal, no
+    ResourceManager could tell them apart, Hadoop's neither: the response id is all that a heartbeat has of its process.
+    """
 
     def inject(self) -> str:
         running = self.running_nodes()
         self.late: dict[int, NodeHeartbeatRequest] = {}
         for number in running:
             machine = self.cluster.machine(number)
-            if machine.nm.last_heartbeat is not None:
-                self.late[number] = machine.nm.last_heartbeat
+            last = machine.nm.last_heartbeat
+            if last is not None:
+                self.late[number] = replace(last, response_id=last.response_id + MORE_HEARTBEATS)
             machine.kill(containers=True)
             self.cluster.start_node(number)
         return names(running)

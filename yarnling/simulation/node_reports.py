@@ -16,7 +16,7 @@ from rm.core.events import Event, NodeHeartbeat, RegisterNode
 from yarn.ids import ContainerId
 from yarn.machine import Reply, Warn
 from yarn.protocols.tracker import NodeHeartbeatResponse
-from yarn.states import NodeAction
+from yarn.states import ContainerState, NodeAction
 
 _MISSING = re.compile(r"Container (container_\w+) was running but not reported from ")
 
@@ -28,12 +28,16 @@ class NodeReportAudit:
         self._context = context
         self._registered: set[ContainerId] = set()
         """The containers that nodes reported when they registered."""
+        self._ignored_ends: set[ContainerId] = set()
+        """The containers whose ends unhealthy nodes reported. As in Hadoop the report of such a node is ignored."""
 
     def violations(self, event: Event, effects: Iterable[Effect]) -> Iterator[str]:
         """The violations that the step of `event` shows."""
         if isinstance(event, RegisterNode):
             self._registered.update(report.container_id for report in event.request.containers)
         elif isinstance(event, NodeHeartbeat):
+            if not event.request.health.healthy:
+                self._ignored_ends.update(_ended(event))
             for effect in effects:
                 if isinstance(effect, Warn):
                     yield from self._without_its_end(effect.text)
@@ -49,6 +53,8 @@ class NodeReportAudit:
         if found is None:
             return
         container_id = ContainerId.parse(found.group(1))
+        if container_id in self._ignored_ends:
+            return
         app = self._context.apps.get(container_id.application_id)
         attempt = app.current_attempt if app is not None else None
         kept = attempt.finished_containers.unacknowledged(container_id) if attempt is not None else None
@@ -64,6 +70,11 @@ class NodeReportAudit:
             container_id = status.container_id
             if container_id.epoch < epoch and container_id not in self._registered:
                 yield f"I-45: {heartbeat.request.node_id} reports {container_id}, and did not when it registered"
+
+
+def _ended(heartbeat: NodeHeartbeat) -> Iterator[ContainerId]:
+    statuses = heartbeat.request.containers
+    return (status.container_id for status in statuses if status.state is ContainerState.COMPLETE)
 
 
 def _is_accepted(effect: Effect) -> bool:

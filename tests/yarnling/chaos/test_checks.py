@@ -105,6 +105,12 @@ def test_two_ams_may_overlap_only_within_the_fencing_window() -> None:
     )
 
 
+def test_an_am_that_starts_late_has_the_fencing_window_from_its_start() -> None:
+    """A fault held back the call that starts it, and meanwhile the attempt was given up."""
+    assert not found(checks.check_one_master, Story().am(20.0, 24.9).am(10.0, 40.0, 2))
+    assert found(checks.check_one_master, Story().am(20.0, 25.1).am(10.0, 40.0, 2))
+
+
 def test_the_fencing_window_is_extended_while_a_fault_hides_the_node() -> None:
     def story(kind: str, node: int, until_s: float) -> Story:
         run = Story().am(2.0, 24.0, node=3).am(10.0, 30.0, 2, node=1)
@@ -178,6 +184,19 @@ def test_a_container_that_an_unreachable_node_starts_late_and_ends_is_not_an_ext
     assert found(checks.check_service_size, story(20.2).fault("pause-node", 5.0, 20.0, 2)), "that was another node"
     assert found(checks.check_service_size, story(20.2).fault("pause-node", 5.0, 15.0, 3)), "it was reachable again"
     assert found(checks.check_service_size, story(26.0).fault("pause-node", 5.0, 20.0, 3)), "it was not ended"
+
+
+@pytest.mark.parametrize(
+    ("unhealthy_s", "silent_s", "node", "is_excused"),
+    [(9.0, 9.1, 1, True), (9.0, 11.0, 1, False), (9.1, 9.0, 1, False), (9.0, 9.1, 2, False), (1.0, 1.1, 1, False)],
+)
+def test_a_container_whose_end_the_resource_manager_forgot_is_excused(
+    unhealthy_s: float, silent_s: float, node: int, is_excused: bool
+) -> None:
+    """The ResourceManager ended it with its node, and was killed before it could tell the node."""
+    service = Story(WorkProgram.SERVICE, tasks=1).process(2.0, 40.0).process(10.0, 40.0, number=3)
+    service.history.changes += [Change(unhealthy_s, f"nm-{node}", "UNHEALTHY"), Change(silent_s, "rm", "SILENT")]
+    assert bool(found(checks.check_service_size, service)) is not is_excused
 
 
 def test_a_container_of_an_ended_application_is_a_violation() -> None:

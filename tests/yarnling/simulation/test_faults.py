@@ -112,6 +112,25 @@ def test_after_a_late_heartbeat_of_a_killed_node_the_next_one_registers_again_on
     assert len(registrations) == 3
 
 
+def test_a_late_heartbeat_is_never_taken_for_one_of_the_next_node_manager() -> None:
+    """The plan of a random run in which the response ids of the two were equal."""
+    plan = parse_plan(
+        """
+cluster: {nodes: 1, same_ports: true}
+work:
+  - {program: batch, tasks: 1, seconds: 2, every: 0, users: [ann], may_fail: true}
+faults:
+  - {fault: late-heartbeat, at: 0.5, for: 0, node: 1}
+  - {fault: kill-rm, at: 2.4, for: 0}
+  - {fault: late-heartbeat, at: 2.5, for: 1.9, node: 1}
+lasts: 4.5
+""",
+        "late",
+        "late",
+    )
+    assert traced(plan, 600671)[0].judgement.reasons == ()
+
+
 def test_a_container_fails_with_the_status_of_the_plan() -> None:
     _, lines = traced(plan_with("{fault: fail-container, at: 0.3, exit: 42}"))
     assert any_with(lines, "ContainerExited", "42")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yarnling.chaos.plan_file import find_plan
+from yarnling.chaos.plan_file import find_plan, parse_plan
 from yarnling.simulation.planted.bug import planted
 from yarnling.simulation.planted.catalogue import find_bug
 from yarnling.simulation.runner import Options, simulate
@@ -27,4 +27,23 @@ def test_an_end_that_a_node_does_not_report_is_a_violation(bug: str, plan: str, 
 
 def test_a_restarted_node_manager_may_have_forgotten_its_containers() -> None:
     run = simulate(find_plan("flap"), 1, FAST)
+    assert run.judgement.reasons == ()
+
+
+def test_as_in_hadoop_the_report_of_an_unhealthy_decommissioning_node_is_ignored() -> None:
+    """Its ended containers are missing in its next report, and end as lost."""
+    plan = """
+cluster: {nodes: 1}
+work:
+  - {program: batch, applications: 4, tasks: 1, seconds: 1.7, users: [ann], may_fail: true}
+faults:
+  - {fault: decommission-node, at: 2.5, for: 1.4, node: 1}
+  - {fault: full-disk, at: 3.4, for: 0.2, node: 1}
+lasts: 4
+begins: at once
+"""
+    warnings: list[str] = []
+    options = Options(encode=False, traced=True, line=warnings.append)
+    run = simulate(parse_plan(plan, "ignored", "ignored"), 600854, options)
+    assert any("was running but not reported" in line for line in warnings), "the plan no longer shows it"
     assert run.judgement.reasons == ()
