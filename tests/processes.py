@@ -14,6 +14,8 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import pytest
+
 HEARING = ("env", "--default-signal=INT,HUP,TERM")
 """Before a command that a signal is to end: who runs the tests in the background has some of them ignored."""
 
@@ -27,6 +29,18 @@ def running(*command: str | os.PathLike[str], **options: Any) -> Iterator[subpro
         finally:
             if process.poll() is None:
                 _kill(process.pid)
+
+
+def output_at_end(process: subprocess.Popen[str], timeout_s: float) -> tuple[str, str]:
+    """What the process prints until it ends. If it hangs, the test fails with where it is.
+
+    For a Python process that leads its own process group, with PYTHONFAULTHANDLER set and pipes.
+    """
+    try:
+        return process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGABRT)
+        pytest.fail(f"it has not ended: {process.communicate()}")
 
 
 @contextlib.asynccontextmanager

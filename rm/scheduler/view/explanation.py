@@ -49,9 +49,12 @@ def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> l
 
     First comes why the application or its AM may not start; then the refusals of each node, by the attempt and by its
     queues; last those of `nodes` that are reserved for other applications. A check that a node's last heartbeat did not
-    reach is reported with the time of an older heartbeat. Omitted are refusals that only state that nothing is
-    requested, those that are older than the application's requests, those of nodes that are no longer blacklisted, and
-    those of queues on nodes whose partition the application does not request.
+    reach is reported with the time of an older heartbeat.
+
+    Refusals that say nothing of the present are left out:
+    - of the attempt: that nothing is requested; that a node is blacklisted, if it no longer is;
+    - of its queues: on nodes whose partition the application does not request;
+    - any that are older than the application's requests.
     """
     subject = str(attempt.attempt_id)
     since_ms, served = attempt.requests.requested_since_ms(), _served_nodes(attempt, nodes)
@@ -61,10 +64,8 @@ def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> l
     if not attempt.is_runnable:
         obstacles.append(Obstacle(subject, None, Refusal(Reason.PARALLEL_LIMIT, attempt.started_ms)))
     for node_id, refusal in leaf.last_refusals(attempt).items():
-        node = served.get(node_id)
-        if refusal.reason is Reason.NODE_BLACKLISTED and node and not attempt.is_blacklisted(node.name, node.rack):
-            continue
-        obstacles += _kept(subject, node_id, refusal, since_ms)
+        if not _is_former_blacklisting(attempt, refusal, served.get(node_id)):
+            obstacles += _kept(subject, node_id, refusal, since_ms)
     for queue in attempt.leaf.and_above():
         for node_id, refusal in queue.refusals.by_node().items():
             if node_id in served:
@@ -72,6 +73,13 @@ def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> l
     if attempt.requests.keys:
         obstacles += islice(_reserved_for_others(attempt, served.values()), REFUSALS_MAX)
     return obstacles
+
+
+def _is_former_blacklisting(attempt: FiCaSchedulerApp, refusal: Refusal, node: SchedulerNode | None) -> bool:
+    """True if the node was refused because it was blacklisted, and no longer is."""
+    if refusal.reason is not Reason.NODE_BLACKLISTED or node is None:
+        return False
+    return not attempt.is_blacklisted(node.name, node.rack)
 
 
 def serves(node: SchedulerNode, partition: str, context: SchedulerContext) -> bool:

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 pytest.importorskip("distributed")
 pytest.importorskip("cryptography")
 
+from tests.processes import output_at_end
 from yarnling.cli.app import app
 from yarnling.cli.arguments import UsageException
 from yarnling.sweep.result_file import open_results
@@ -72,11 +73,7 @@ def test_ctrl_c_leaves_a_valid_file(tmp_path: Path) -> None:
         while not _results(out) and time.monotonic() < deadline:
             time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
-        try:
-            stdout, stderr = process.communicate(timeout=100)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGABRT)  # Python then says where it is
-            pytest.fail(f"it has not ended: {process.communicate()}")
+        stdout, stderr = output_at_end(process, 100)
     assert process.returncode == 130, stderr
     done = _results(out)
     assert 0 < done < 500

@@ -39,6 +39,16 @@ def write_configuration(directory: Path, properties: Mapping[str, object]) -> No
     (directory / "capacity-scheduler.xml").write_text(f"<configuration>{texts}</configuration>")
 
 
+def write_workload_of_a_queue(directory: Path, lasts: str) -> list[str]:
+    """Write files of two nodes and of an application each minute in the queue `default`; the options that name them."""
+    (directory / "nodes.yaml").write_text("nodes: [{host: w, memory_mb: 8192, vcores: 8, count: 2}]")
+    tasks = "tasks: [{containers: 20, memory: 1GB, duration: 30s}]"
+    (directory / "workload.yaml").write_text(
+        f"lasts: {lasts}\nqueues: [{{queue: default, users: ann, per_hour: 60, applications: [{{{tasks}}}]}}]"
+    )
+    return ["--workload", str(directory / "workload.yaml"), "--nodes", str(directory / "nodes.yaml")]
+
+
 def nodes(count: int = 2, memory_mb: int = 4096) -> tuple[WorkloadNode, ...]:
     return tuple(WorkloadNode(f"h{n}", Resource(memory_mb, 8), f"/r{n % 2}") for n in range(1, count + 1))
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, result, sample
-from tests.yarnling.whatif.small_clusters import write_configuration
+from tests.yarnling.whatif.small_clusters import write_configuration, write_workload_of_a_queue
 from yarn.resource import Resource
 from yarnling.cli.app import app
 from yarnling.cli.arguments import UsageException
@@ -216,13 +216,7 @@ def experiment(tmp_path: Path) -> list[str]:
             "default.user-limit-factor": 5,
         }
         write_configuration(tmp_path / name, {f"{root}{key}": value for key, value in keys.items()})
-    (tmp_path / "nodes.yaml").write_text("nodes: [{host: w, memory_mb: 8192, vcores: 8, count: 2}]")
-    tasks = "tasks: [{containers: 20, memory: 1GB, duration: 30s}]"
-    (tmp_path / "workload.yaml").write_text(
-        f"lasts: 5m\nqueues: [{{queue: default, users: ann, per_hour: 60, applications: [{{{tasks}}}]}}]"
-    )
-    files = ["--workload", str(tmp_path / "workload.yaml"), "--nodes", str(tmp_path / "nodes.yaml")]
-    return [str(tmp_path / "before"), str(tmp_path / "after"), *files]
+    return [str(tmp_path / "before"), str(tmp_path / "after"), *write_workload_of_a_queue(tmp_path, "5m")]
 
 
 @pytest.mark.slow
