@@ -173,8 +173,20 @@ class History:
 
     def is_forgotten(self, one: SubmittedApplication) -> bool:
         """True if the ResourceManager lost its state after it had acknowledged the application."""
-        losses = [fault for fault in self.injected if fault.injection.kind.forgets and not fault.skipped]
-        return any(one.acknowledged_s is not None and one.acknowledged_s <= self.end_of(fault) for fault in losses)
+        ended_s = [self.end_of(loss) for loss in self._losses()]
+        return any(one.acknowledged_s is not None and one.acknowledged_s <= loss_s for loss_s in ended_s)
+
+    def times_resubmitted(self, one: SubmittedApplication) -> int:
+        """How often the ResourceManager lost its state while the client had no answer and went on submitting.
+
+        The next one, which knows of no application, accepts the same id again, as Hadoop's does.
+        """
+        until_s = self.ended_s if one.acknowledged_s is None else one.acknowledged_s
+        return sum(one.submitted_s <= loss.start_s <= until_s for loss in self._losses())
+
+    def _losses(self) -> list[InjectedFault]:
+        """The faults in which the ResourceManager lost its state."""
+        return [fault for fault in self.injected if fault.injection.kind.forgets and not fault.skipped]
 
     def changes_of(self, subject: str) -> Iterator[Change]:
         return (change for change in self.changes if change.subject == subject)

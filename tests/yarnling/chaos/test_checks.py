@@ -91,6 +91,18 @@ def test_a_container_that_starts_twice_is_a_violation() -> None:
     assert found(checks.check_started_once, story) == (f"{story.history.spans[0].container_id} was started 2 times",)
 
 
+@pytest.mark.parametrize(
+    ("lost_s", "skipped", "is_excused"), [(0.5, False, True), (0.5, True, False), (1.5, False, False)]
+)
+def test_containers_of_an_application_that_was_lost_and_submitted_again_may_start_again(
+    lost_s: float, skipped: bool, is_excused: bool
+) -> None:
+    """The ResourceManager lost its state before the client had an answer: then the id was new to it."""
+    story = Story().process(0.4, 0.5).process(5.0, 6.0).fault("lose-store", lost_s, lost_s, skipped=skipped)
+    assert bool(found(checks.check_started_once, story)) is not is_excused
+    assert found(checks.check_started_once, story.process(7.0, 8.0))
+
+
 def test_several_tasks_of_one_worker_are_not_a_second_start() -> None:
     story = Story().process(2.0, 3.0, role=Role.TASK, task=1).process(3.0, 4.0, role=Role.TASK, task=2)
     assert not found(checks.check_started_once, story)
