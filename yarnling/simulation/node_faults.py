@@ -10,7 +10,7 @@ from yarnling.simulation.fault_action import FaultAction, names
 from yarnling.simulation.machine_clock import PPM
 
 MORE_HEARTBEATS = 1_000_000
-"""As many heartbeats has a killed NodeManager sent before those of the run."""
+"""How many heartbeats more than it did a killed NodeManager seems to have sent."""
 
 
 class FullDisk(FaultAction):
@@ -46,8 +46,8 @@ class LoseNodeDisk(FaultAction):
 class LateHeartbeat(FaultAction):
     """A heartbeat of a killed NodeManager must not harm the next one, which may have the same node id.
 
-    The killed one has sent so many heartbeats that the response ids of the two differ. If they happened to be equal, no
-    ResourceManager could tell them apart, Hadoop's neither: the response id is all that a heartbeat has of its process.
+    Its response id is one that the next one does not reach. Nothing else in a heartbeat tells the two apart: a late one
+    whose response id happens to be the expected one is accepted, also by Hadoop.
     """
 
     def inject(self) -> str:

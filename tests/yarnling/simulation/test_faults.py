@@ -41,7 +41,8 @@ def any_with(lines: list[str], *texts: str) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [*ONLY_SIMULATED, "full-disk", "reconnect-all", "rolling-restart", "storm-of-requests"]
+    "name",
+    [*ONLY_SIMULATED, "full-disk", "full-disk-while-leaving", "reconnect-all", "rolling-restart", "storm-of-requests"],
 )
 def test_plans_of_new_faults_pass(name: str) -> None:
     run = simulate(find_plan(name), 1, Options(encode=False))

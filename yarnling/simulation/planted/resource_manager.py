@@ -386,6 +386,7 @@ STORE = (
         "missing-container-not-noticed",
         "A container that a node no longer reports still counts as running.",
         (change(f"{_NODE}:_take_statuses", "_find_lost(node, statuses)", "planted()"),),
+        ("full-disk-while-leaving",),
     ),
 )
 
