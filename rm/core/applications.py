@@ -371,6 +371,11 @@ class FinishedContainers:
                     return node_id, status
         return None
 
+    def unacknowledged_on(self, node_id: NodeId) -> set[ContainerId]:
+        """The containers of this node whose ends an AM has yet to acknowledge."""
+        statuses = chain(self._just_finished.get(node_id, ()), self._sent.get(node_id, ()))
+        return {status.container_id for status in statuses}
+
     def take_sent(self) -> Pulled:
         """Take the containers that the AM has acknowledged; their nodes may forget them."""
         return _take(self._sent)

@@ -38,18 +38,22 @@ class BookingAudit:
             yield from started
 
     def _freed(self) -> Iterator[str]:
-        """I-07. Only nodes that stayed the same in this step are compared."""
+        """I-07. Only nodes that stayed the same in this step are compared.
+
+        As in Hadoop a container counts as running from the heartbeat after its NM registered with it. A node that
+        reports a container as ended, and then as running, frees its resources itself.
+        """
         nodes, scheduled = self._context.nodes, self._context.scheduler.nodes
         running: dict[NodeId, tuple[RMNode, SchedulerNode, set[ContainerId]]] = {}
         for node_id, node in nodes.items():
             place = scheduled.get(node_id)
             if place is None:
                 continue
-            launched = set(node.launched)
+            launched = set(node.launched).difference(node.newly_launched)
             freed = launched.difference(place.containers)
             before = self._running.get(node_id)
             if freed and before is not None and before[0] is node and before[1] is place:
-                for container_id in sorted(freed & before[2]):
+                for container_id in sorted((freed & before[2]) - node.completed):
                     yield f"I-07: {container_id} still runs on {node_id}, and its resources are free"
             running[node_id] = node, place, launched - freed
         self._running = running

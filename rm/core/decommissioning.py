@@ -42,12 +42,15 @@ class DecommissioningNodesWatcher:
         self._start_ms = start_ms
         self._nodes = nodes
         self._watched: dict[NodeId, _Watched] = {}
+        self._polled_ms = start_ms
 
     def update(self, node: RMNode, statuses: Iterable[ContainerStatus], now_ms: int) -> None:
         """Note a heartbeat."""
         if node.state is not NodeState.DECOMMISSIONING:
             self._watched.pop(node.node_id, None)
             return
+        if not self._watched:
+            self._polled_ms = self._last_poll_ms(now_ms)
         watched = self._watched.setdefault(node.node_id, _Watched(now_ms, now_ms))
         watched.updated_ms = now_ms
         watched.active = sum(status.state in _ACTIVE for status in statuses)
@@ -62,22 +65,18 @@ class DecommissioningNodesWatcher:
         return 0 <= node.decommissioning_timeout_s * 1000 <= now_ms - watched.start_ms
 
     def next_deadline_ms(self) -> int | None:
-        """When the next poll may find a timeout that has passed; None if no decommissioning node has a timeout."""
-        deadlines = [
-            max(watched.start_ms + node.decommissioning_timeout_s * 1000, watched.updated_ms + FRESH_MS)
-            for node_id, watched in self._watched.items()
-            if (node := self._nodes.get(node_id)) is not None and node.decommissioning_timeout_s >= 0
-        ]
-        if not deadlines:
-            return None
-        return self._start_ms + ((min(deadlines) - self._start_ms) // self._poll_ms + 1) * self._poll_ms
+        """When the next poll is; None if no node is watched."""
+        return self._polled_ms + self._poll_ms if self._watched else None
 
     def expire(self, now_ms: int) -> list[NodeId]:
-        """The nodes without heartbeats whose timeout had passed at the last poll up to `now_ms`.
+        """Poll, if it is time: the nodes without heartbeats whose timeout had passed at the last poll up to `now_ms`.
 
         Also stops watching nodes that are gone or no longer decommissioning.
         """
-        poll_ms = self._start_ms + (now_ms - self._start_ms) // self._poll_ms * self._poll_ms
+        poll_ms = self._last_poll_ms(now_ms)
+        if poll_ms <= self._polled_ms:
+            return []
+        self._polled_ms = poll_ms
         expired: list[NodeId] = []
         for node_id, watched in list(self._watched.items()):
             node = self._nodes.get(node_id)
@@ -89,3 +88,7 @@ class DecommissioningNodesWatcher:
                     expired.append(node_id)
                     del self._watched[node_id]
         return expired
+
+    def _last_poll_ms(self, now_ms: int) -> int:
+        """When the last poll up to `now_ms` is; one is due every interval from the start on."""
+        return self._start_ms + (now_ms - self._start_ms) // self._poll_ms * self._poll_ms

@@ -113,14 +113,15 @@ class HeartbeatAudit:
     def __init__(self, context: RMContext) -> None:
         self._context = context
         self._last: dict[NodeId, tuple[int, NodeHeartbeatResponse]] = {}
-        self._registered: set[NodeId] = set()
+        self._registered: dict[NodeId, RMNode | None] = {}
+        self._of_former_nm: dict[NodeId, set[ContainerId]] = {}
 
     def violations(self, event: Event, effects: list[Effect], booked_on: list[NodeId]) -> Iterator[str]:
         if isinstance(event, RegisterNode):
             self._last.pop(event.request.node_id, None)
             if event.request.node_id not in self._registered:
                 yield from self._ignored(event)
-            self._registered.add(event.request.node_id)
+            self._note_former_nm(event)
         if not isinstance(event, NodeHeartbeat):
             return
         node_id, request_id = event.request.node_id, event.request.response_id
@@ -156,9 +157,29 @@ class HeartbeatAudit:
         is_ended = attempt.finished_containers.unacknowledged(container_id) is not None
         return not (is_taken_up or is_ended or container_id in node.to_clean_up)
 
+    def _note_former_nm(self, event: RegisterNode) -> None:
+        """A node that is new to the ResourceManager, or has no applications, has none of the containers that ended."""
+        node_id = event.request.node_id
+        node, before = self._context.nodes.get(node_id), self._registered.get(node_id)
+        self._registered[node_id] = node
+        if node is not before or not event.request.running_applications:
+            attempts = (app.current_attempt for app in self._context.apps.values())
+            self._of_former_nm[node_id] = {
+                container_id
+                for attempt in attempts
+                if attempt is not None
+                for container_id in attempt.finished_containers.unacknowledged_on(node_id)
+            }
+
     def _forgotten(self, node_id: NodeId, reply: NodeHeartbeatResponse) -> Iterator[str]:
-        """An end that the ResourceManager decided needs no node to remember it; another node may forget it."""
+        """An end that the ResourceManager decided needs no node to remember it.
+
+        Another node may forget it, and so may another NM at the same port.
+        """
+        former = self._of_former_nm.get(node_id, ())
         for container_id in reply.containers_to_forget:
+            if container_id in former:
+                continue
             app = self._context.apps.get(container_id.application_id)
             attempt = app.current_attempt if app is not None else None
             if attempt is None or attempt.state in FINAL_ATTEMPT_STATES:

@@ -12,6 +12,7 @@ from rm.core.context import RMContext
 from rm.core.decommissioning import DecommissioningNodesWatcher
 from rm.core.events import NodeHeartbeat, RegisterNode, UnregisterNode, UpdateNodeResource
 from rm.core.lifecycle_events import (
+    FinishedContainersPulledByAM,
     NodeRemoved,
     RMAppAttemptContainerFinished,
     RMNodeCleanupContainer,
@@ -25,7 +26,7 @@ from rm.core.lifecycle_events import (
 )
 from rm.core.rm_node import RMNode
 from rm.core.service_context import next_response_id
-from rm.core.states import FINAL_APP_STATES
+from rm.core.states import FINAL_APP_STATES, FINAL_ATTEMPT_STATES
 from rm.scheduler.capacity.booking import LOST_NODE, aborted_status
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import YarnException
@@ -146,16 +147,21 @@ class ResourceTrackerService:
     def _report_am_end(self, node_id: NodeId, report: NMContainerStatus) -> None:
         """Report the end of an AM that its NM reported at registration (handleNMContainerStatus).
 
-        This matters if the AM ended while the NM had lost the RM.
+        This matters if the AM ended while the NM had lost the RM. The report of a node that does not run the AM is
+        ignored, and so is one of an end that is known; Hadoop accepts the first, and reports the second to the next
+        AM.
         """
-        attempt = self._context.attempt(report.container_id.attempt_id)
-        if (
-            attempt is None
-            or not attempt.is_am_container(report.container_id)
-            or report.state is not ContainerState.COMPLETE
-        ):
+        context, container_id = self._context, report.container_id
+        attempt = context.attempt(container_id.attempt_id)
+        am = attempt.am_container if attempt is not None else None
+        if attempt is None or am is None or (am.id, am.node_id) != (container_id, node_id):
             return
-        self._context.send(RMAppAttemptContainerFinished(attempt.attempt_id, node_id, _status(report)))
+        if report.state is not ContainerState.COMPLETE:
+            return
+        if attempt.state not in FINAL_ATTEMPT_STATES:
+            context.send(RMAppAttemptContainerFinished(attempt.attempt_id, node_id, _status(report)))
+        elif attempt.finished_containers.unacknowledged(container_id) is None:
+            context.send(FinishedContainersPulledByAM(node_id, (container_id,)))
 
     def _note_log_aggregation(self, node_id: NodeId, reports: tuple[LogAggregationReport, ...]) -> None:
         for report in reports:

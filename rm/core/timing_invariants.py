@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 from rm.core.context import RMContext
 from rm.core.effects import Effect
-from rm.core.events import Event, NodeHeartbeat, ProcessStalled, RegisterNode
+from rm.core.events import Event, NodeHeartbeat, ProcessStalled, RegisterNode, UpdateNodeResource
 from rm.core.rm_node import RMNode
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.rm_container import RMContainerState
 from yarn.ids import ContainerId, NodeId
-from yarn.machine import StateChanged, Tick
+from yarn.machine import Reply, StateChanged, Tick
+from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
 from yarn.resource import Resource
-from yarn.states import NodeState
+from yarn.states import NodeAction, NodeState
 
 EXPIRIES_MAX = 2
 """After so many expiry intervals something that is silent has certainly expired: it is checked three times in one."""
@@ -34,7 +35,7 @@ class LivenessAudit:
         if isinstance(event, ProcessStalled):
             self._heard_ms = {key: since_ms + event.for_ms for key, since_ms in self._heard_ms.items()}
             self._acquired_ms = {key: since_ms + event.for_ms for key, since_ms in self._acquired_ms.items()}
-        elif isinstance(event, NodeHeartbeat | RegisterNode):
+        elif isinstance(event, NodeHeartbeat | RegisterNode) and not _is_shut_down(effects):
             self._heard_ms[event.request.node_id] = now_ms
         yield from self._lost_too_early(effects, now_ms)
         if isinstance(event, ProcessStalled | Tick):
@@ -69,31 +70,49 @@ class LivenessAudit:
                         yield f"I-34: {container.id} was not launched for {now_ms - since_ms} ms, and is kept"
 
 
+def _is_shut_down(effects: list[Effect]) -> bool:
+    """True if the reply of this step orders a node to shut down: nothing else was done about its call."""
+    replies = (effect.value for effect in effects if isinstance(effect, Reply))
+    answers = (each for each in replies if isinstance(each, NodeHeartbeatResponse | RegisterNodeManagerResponse))
+    return any(each.action is NodeAction.SHUTDOWN for each in answers)
+
+
 class DecommissioningAudit:
     """I-16 and I-29, for nodes that are being decommissioned.
 
-    As in Hadoop a timeout counts from the first heartbeat of the node in that state. If the node is recommissioned and
-    decommissioned again between two heartbeats, it goes on counting from there.
+    As in Hadoop a timeout counts from the first heartbeat of the node in that state. If the node is recommissioned, or
+    comes back, and is decommissioned again between two heartbeats, it goes on counting from there.
     """
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
         self._since_ms: dict[NodeId, int] = {}
-        self._allocated: dict[NodeId, Resource] = {}
+        self._allocated: dict[NodeId, list[Resource]] = {}
         self._empty: dict[NodeId, int] = {}
+        self._replies: dict[NodeId, NodeHeartbeatResponse] = {}
 
     def violations(self, event: Event, effects: list[Effect], booked_on: list[NodeId]) -> Iterator[str]:
         yield from self._left(event, effects)
+        if isinstance(event, RegisterNode):
+            self._forget_heartbeats(event.request.node_id)
+        elif isinstance(event, UpdateNodeResource):
+            for resized, _ in event.resources:
+                self._forget_heartbeats(resized)
         if not isinstance(event, NodeHeartbeat):
             return
         node_id = event.request.node_id
         node = self._context.nodes.get(node_id)
-        if node is None or node.state is not NodeState.DECOMMISSIONING:
+        if node is None:
+            self._forget_heartbeats(node_id)
+            return
+        is_repeated = self._is_repeated(node)
+        if node.state is not NodeState.DECOMMISSIONING:
             self._forget_heartbeats(node_id)
             self._since_ms.pop(node_id, None)
-            return
-        yield from self._stays(node)
-        yield from self._grows(node_id, self._context.scheduler.nodes.get(node_id))
+        elif not is_repeated:
+            yield from self._stays(node)
+            if event.request.health.healthy:
+                yield from self._grows(node_id, self._context.scheduler.nodes.get(node_id))
 
     def _left(self, event: Event, effects: list[Effect]) -> Iterator[str]:
         now_ms, leaving, gone = self._context.now_ms, NodeState.DECOMMISSIONING.name, NodeState.DECOMMISSIONED.name
@@ -106,12 +125,18 @@ class DecommissioningAudit:
                 self._forget_heartbeats(node_id)
             if (effect.source, effect.target) != (leaving, gone) or not isinstance(event, NodeHeartbeat | Tick):
                 continue
-            since_ms, node = self._since_ms.pop(node_id, now_ms), self._context.node(node_id)
+            since_ms, node = self._since_ms.get(node_id, now_ms), self._context.node(node_id)
             timeout_ms = 1000 * node.decommissioning_timeout_s if node is not None else 0
             is_over = 0 <= timeout_ms <= now_ms - since_ms
             if node is not None and node.running_apps and not is_over:
                 apps = ", ".join(map(str, node.running_apps))
                 yield f"I-29: {node_id} is DECOMMISSIONED after {now_ms - since_ms} ms, although {apps} needs it"
+
+    def _is_repeated(self, node: RMNode) -> bool:
+        """True if the heartbeat was sent again, or refused: nothing was done about it."""
+        before = self._replies.get(node.node_id)
+        self._replies[node.node_id] = node.last_response
+        return node.last_response is before
 
     def _forget_heartbeats(self, node_id: NodeId) -> None:
         self._allocated.pop(node_id, None)
@@ -124,11 +149,16 @@ class DecommissioningAudit:
             yield f"I-29: {node} stays DECOMMISSIONING, although nothing needs it"
 
     def _grows(self, node_id: NodeId, node: SchedulerNode | None) -> Iterator[str]:
-        """The first heartbeat still places containers, as in Hadoop; later ones only where others have ended."""
+        """The first heartbeat still places containers, as in Hadoop; later ones only where others have ended.
+
+        That is the first one which reaches the scheduler, and makes the node as small as what it runs: not one of an
+        unhealthy node, nor one that is refused or sent again. If an AM's end is reported, its other containers end
+        after that, and what they had may be used once more.
+        """
         if node is None:
             return
-        before = self._allocated.get(node_id)
-        self._allocated[node_id] = node.allocated
+        before, now = self._allocated.get(node_id, []), node.allocated
+        self._allocated[node_id] = [*before[-1:], now]
         fits_in = self._context.scheduler.context.calculator.fits_in
-        if before is not None and not fits_in(node.allocated, before):
-            yield f"I-16: {node_id} is being decommissioned, and has {node.allocated} in use after {before}"
+        if len(before) > 1 and not any(fits_in(now, each) for each in before):
+            yield f"I-16: {node_id} is being decommissioned, and has {now} in use after {before[-1]}"

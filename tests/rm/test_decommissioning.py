@@ -5,13 +5,20 @@ from __future__ import annotations
 import pytest
 
 from rm.core.administration import decommissioning_nodes
-from rm.core.events import RefreshNodes, RegisterNode, SignalContainer
+from rm.core.events import (
+    NodeHeartbeat,
+    RefreshNodes,
+    RegisterNode,
+    SignalContainer,
+    UnregisterNode,
+    UpdateNodeResource,
+)
 from rm.core.host_lists import HostLists
 from rm.core.reports.nodes import cluster_metrics, node_reports
 from tests.rm.builders import RM, done, resource_request
 from yarn.ids import NodeId
 from yarn.nodes import NodeReport
-from yarn.protocols.tracker import RegisterNodeManagerRequest
+from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.resource import Resource
 from yarn.states import DecommissionType, NodeAction, NodeState, NodeUpdateType, SignalContainerCommand
 
@@ -274,6 +281,35 @@ def test_the_first_heartbeat_after_a_node_is_decommissioned_again_still_places_c
     assert len(rm.allocate(app).allocated) == 1
 
 
+@pytest.mark.parametrize("unheard", ["unhealthy", "sent again"])
+def test_the_first_heartbeat_that_reaches_the_scheduler_still_places_containers(rm: RM, unheard: str) -> None:
+    """One of an unhealthy node, or one that is sent again, does not reach it; the audit of I-16 must not count it."""
+    app = rm.submit()
+    rm.run_am(app, "n2")
+    rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1")
+    if unheard == "unhealthy":
+        rm.beat("n1", healthy=False)
+    else:
+        rm.send(NodeHeartbeat(rm.call(), NodeHeartbeatRequest(N1, rm.nodes["n1"].response_id - 1)))
+    rm.allocate(app, [resource_request(1)])
+    rm.beat("n1")
+    assert len(rm.allocate(app).allocated) == 1
+
+
+def test_a_decommissioning_node_that_is_resized_places_containers_once_more(rm: RM) -> None:
+    """The size that it got when it was decommissioned is replaced."""
+    app = rm.submit()
+    rm.run_am(app, "n2")
+    rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1")
+    rm.beat("n1")
+    rm.send(UpdateNodeResource(rm.call(), ((N1, Resource(4096, 4)),)))
+    rm.allocate(app, [resource_request(1)])
+    rm.beat("n1")
+    assert len(rm.allocate(app).allocated) == 1
+
+
 def test_a_hosts_own_timeout_overrides_that_of_the_request(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app, "n2")
@@ -328,3 +364,22 @@ def test_a_restarted_nm_without_containers_is_decommissioned_at_once(rm: RM) -> 
     exclude_gracefully(rm, "n1")
     assert register(rm, "n1")[0] is NodeAction.NORMAL
     assert state(rm) is NodeState.DECOMMISSIONED
+
+
+def test_a_node_that_left_is_watched_until_the_next_poll(rm: RM) -> None:
+    """If it comes back and is decommissioned again, its new timeout counts from then (PollTimerTask.run)."""
+    app = rm.submit()
+    rm.run_am(app, "n2")
+    rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1", timeout_s=-1)
+    rm.beat("n1")
+    rm.send(UnregisterNode(rm.call(), N1))
+    rm.wait(20 * BEAT_MS)
+    refresh(rm)
+    rm.node("n1")
+    again = RegisterNodeManagerRequest(N1, 8042, Resource(8192, 8), running_applications=(app,))
+    rm.send(RegisterNode(rm.call(), again, "/default-rack"))
+    exclude_gracefully(rm, "n1", timeout_s=5)
+    assert rm.beat("n1").action is NodeAction.NORMAL
+    rm.now_ms += 5 * BEAT_MS
+    assert rm.beat("n1").action is NodeAction.SHUTDOWN

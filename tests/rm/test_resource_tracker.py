@@ -179,6 +179,36 @@ def test_a_node_that_registers_again_with_its_applications_keeps_them(rm: RM, ap
     assert rm.core.scheduler.container(container.id) is not None
 
 
+def test_only_its_own_node_can_report_at_registration_that_an_am_has_ended(rm: RM) -> None:
+    """Hadoop does not check this (handleNMContainerStatus)."""
+    app = rm.submit(max_app_attempts=2)
+    am = rm.run_am(app)
+    ended = NMContainerStatus(am.id, ContainerState.COMPLETE, am.resource, exit_status=3)
+    for host, attempt in (("n2", 1), ("n1", 2)):
+        request = RegisterNodeManagerRequest(
+            rm.nodes[host].node_id, 8042, Resource(8192, 8), containers=(ended,), running_applications=(app,)
+        )
+        rm.send(RegisterNode(rm.call(), request, "/default-rack"))
+        assert rm.attempt_id(app).attempt == attempt
+
+
+def test_the_end_of_an_am_that_is_known_is_ignored_at_registration(rm: RM) -> None:
+    """The next attempt is not told of it, and the node may forget it."""
+    app = rm.submit(max_app_attempts=2, keep_containers_across_attempts=True)
+    am = rm.run_am(app)
+    rm.beat("n1", [done(am.id, 3)])
+    assert rm.beat("n1").containers_to_forget == (am.id,)
+    ended = NMContainerStatus(am.id, ContainerState.COMPLETE, am.resource, exit_status=3)
+    again = RegisterNodeManagerRequest(
+        rm.nodes["n1"].node_id, 8042, Resource(8192, 8), containers=(ended,), running_applications=(app,)
+    )
+    rm.send(RegisterNode(rm.call(), again, "/default-rack"))
+    rm.nodes["n1"].response_id = 0
+    rm.run_am(app, "n2")
+    assert rm.allocate(app).completed == ()
+    assert rm.beat("n1").containers_to_forget == (am.id,)
+
+
 @pytest.mark.parametrize("reported_state", [ContainerState.RUNNING, ContainerState.COMPLETE])
 def test_a_report_about_a_container_of_another_node_is_ignored(
     rm: RM, app: ApplicationId, reported_state: ContainerState

@@ -103,7 +103,10 @@ public final class MasterScenes extends Scenes {
         seen.value("status of the released one", am.completion(released).toString().replaceAll("ContainerId: [^,]*", "ContainerId: it"));
         seen.value("reported once", am.completed.size());
         seen.call("release it again", () -> brief(am, am.release(released)));
-        allocate("ask for one", am, ask(1, "*", 300, 1));
+        // Nowhere, so that no heartbeat of a node can come between this and the next one.
+        ResourceRequest nowhere = ask(1, "*", 300, 1);
+        nowhere.setRelaxLocality(false);
+        allocate("ask for one", am, nowhere);
         allocate("then for none", am, ask(1, "*", 300, 0));
     }
 
