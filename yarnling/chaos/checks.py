@@ -167,7 +167,7 @@ def check_one_master(history: History, expect: Expectations) -> Checked:
                     both_s = max(earlier.start_s, later.start_s)
                     windows.append(earlier.last_s - both_s)
                     why = f"the ApplicationMaster {later.container_id} started"
-                    wrong += _beyond(expect, earlier, both_s, history.hidden(earlier.node), why)
+                    wrong += _beyond(expect, earlier, both_s, history.unstoppable(earlier), why)
     return Checked("one ApplicationMaster at a time", _widest(windows), tuple(wrong), timed=True)
 
 
@@ -183,7 +183,7 @@ def check_superseded_attempts(history: History, expect: Expectations) -> Checked
             if successors:
                 windows.append(span.last_s - min(successors))
                 why = "the next attempt's ApplicationMaster started"
-                wrong += _beyond(expect, span, min(successors), history.hidden(span.node), why)
+                wrong += _beyond(expect, span, min(successors), history.unstoppable(span), why)
     return Checked("superseded attempts do no work", _widest(windows), tuple(wrong), timed=True)
 
 
@@ -198,7 +198,7 @@ def check_tasks_run_once(history: History, expect: Expectations) -> Checked:
             for run in earlier:
                 windows.append(run.last_s - later.start_s)
                 why = f"task {run.task} was restarted"
-                wrong += _beyond(expect, run, later.start_s, history.hidden(run.node), why)
+                wrong += _beyond(expect, run, later.start_s, history.unstoppable(run), why)
     return Checked(
         "a task runs once at a time", f"{again} tasks restarted, {_widest(windows)}", tuple(wrong), timed=True
     )
@@ -214,13 +214,13 @@ def check_service_size(history: History, expect: Expectations) -> Checked:
     for one in services:
         spans = history.spans_of(one.application_id, Role.CONTAINER)
         for index, new in enumerate(spans):
-            if _was_started_late(expect, new, history.hidden(new.node)):
+            if _was_started_late(expect, new, history.unstoppable(new)):
                 continue
             beside = [span for span in spans[:index] if span.last_s > new.start_s]
             lasting = [
                 span
                 for span in beside
-                if span.last_s > _deadline(expect, new.start_s, history.hidden(span.node))
+                if span.last_s > _deadline(expect, new.start_s, history.unstoppable(span))
                 and not history.forgets_end_of(span)
             ]
             if len(lasting) + 1 > one.tasks:
@@ -243,7 +243,7 @@ def check_nothing_after_the_end(history: History, expect: Expectations) -> Check
             windows.append(span.last_s - end.at_s)
             # An AM exits when its unregistration is answered. Without an answer it retries (AMFinishingMonitor).
             retries = span.role is Role.MASTER and end.state == YarnApplicationState.FINISHED.name
-            excused = history.isolated(span) if retries else history.hidden(span.node)
+            excused = history.isolated(span) if retries else history.unstoppable(span)
             wrong += _beyond(expect, span, end.at_s, excused, "its application ended")
     return Checked("nothing runs for ended applications", _widest(windows), tuple(wrong), timed=True)
 
@@ -313,7 +313,7 @@ def _deadline(expect: Expectations, superseded_s: float, excused: Iterable[tuple
 
 
 def _was_started_late(expect: Expectations, span: ProcessSpan, excused: Iterable[tuple[float, float]]) -> bool:
-    """True if a node started the container while a fault hid it, or soon after, and then ended it in time.
+    """True if a node started the container in one of the periods `excused`, or soon after, and then ended it in time.
 
     A NodeManager that was paused first carries out the calls that arrived meanwhile. Only then does it learn that the
     container is no longer wanted.

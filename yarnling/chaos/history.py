@@ -18,6 +18,8 @@ from yarnling.chaos.schedule import FaultInjection
 
 SILENT = "SILENT"
 """The state of a ResourceManager that does not answer."""
+SEEN_S = 0.5
+"""A poll finds a change at most this much later than it happened."""
 ORDER_S = 1.0
 """In this time an order of the ResourceManager has certainly reached its node: several heartbeats."""
 
@@ -156,10 +158,21 @@ class History:
         """The periods (from, to) in which the ResourceManager was down or could not reach the node, in order."""
         return sorted(self._span(one) for one in self.injected if not one.skipped and one.hides_node(node))
 
+    def unstoppable(self, span: ProcessSpan) -> list[tuple[float, float]]:
+        """The periods (from, to) in which the ResourceManager could not have the process ended, in order.
+
+        The node was hidden from it (`hidden`), or UNHEALTHY when it started the container: a call that was held back
+        came after the order to end the container, and what an UNHEALTHY node reports is ignored. So it is in Hadoop.
+        """
+        started_late = [
+            (from_s, to_s) for from_s, to_s in self._unhealthy(span.node) if from_s - SEEN_S <= span.start_s <= to_s
+        ]
+        return sorted([*self.hidden(span.node), *started_late])
+
     def isolated(self, master: ProcessSpan) -> list[tuple[float, float]]:
-        """The periods (from, to) in which the AM received no replies, or its node was hidden from the RM, in order."""
+        """The periods (from, to) in which the AM received no replies, or could not be ended, in order."""
         isolated = [self._span(one) for one in self.injected if not one.skipped and one.isolates_master(master)]
-        return sorted([*isolated, *self.hidden(master.node)])
+        return sorted([*isolated, *self.unstoppable(master)])
 
     def forgets_end_of(self, span: ProcessSpan) -> bool:
         """True if the ResourceManager ended the container with its node, and was down before it could tell the node.
@@ -167,7 +180,7 @@ class History:
         The next ResourceManager does not know of that end: the node registers with the container, which is recovered
         and runs until its application ends, beside the one that the AM got in its place. So it is in Hadoop.
         """
-        unusable = [one.at_s for one in self.changes_of(f"nm-{span.node}") if one.state == NodeState.UNHEALTHY.name]
+        unusable = [from_s for from_s, _ in self._unhealthy(span.node)]
         down = [one.at_s for one in self.changes_of("rm") if one.state == SILENT]
         return any(span.start_s <= ended_s <= down_s <= ended_s + ORDER_S for ended_s in unusable for down_s in down)
 
@@ -187,6 +200,16 @@ class History:
     def _losses(self) -> list[InjectedFault]:
         """The faults in which the ResourceManager lost its state."""
         return [fault for fault in self.injected if fault.injection.kind.forgets and not fault.skipped]
+
+    def _unhealthy(self, node: int) -> Iterator[tuple[float, float]]:
+        """The periods (from, to) in which the ResourceManager was seen to consider the node UNHEALTHY, in order."""
+        changes = list(self.changes_of(f"nm-{node}"))
+        ends_s = [*(one.at_s for one in changes[1:]), self.ended_s]
+        return (
+            (one.at_s, to_s)
+            for one, to_s in zip(changes, ends_s, strict=False)
+            if one.state == NodeState.UNHEALTHY.name
+        )
 
     def changes_of(self, subject: str) -> Iterator[Change]:
         return (change for change in self.changes if change.subject == subject)

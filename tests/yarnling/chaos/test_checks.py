@@ -206,8 +206,31 @@ def test_a_container_whose_end_the_resource_manager_forgot_is_excused(
     unhealthy_s: float, silent_s: float, node: int, is_excused: bool
 ) -> None:
     """The ResourceManager ended it with its node, and was killed before it could tell the node."""
-    service = Story(WorkProgram.SERVICE, tasks=1).process(2.0, 40.0).process(10.0, 40.0, number=3)
-    service.history.changes += [Change(unhealthy_s, f"nm-{node}", "UNHEALTHY"), Change(silent_s, "rm", "SILENT")]
+    service = Story(WorkProgram.SERVICE, tasks=1).process(2.0, 40.0).process(10.0, 40.0, number=3, node=3)
+    service.history.changes += [
+        Change(unhealthy_s, f"nm-{node}", "UNHEALTHY"),
+        Change(unhealthy_s + 0.5, f"nm-{node}", "RUNNING"),
+        Change(silent_s, "rm", "SILENT"),
+    ]
+    assert bool(found(checks.check_service_size, service)) is not is_excused
+
+
+@pytest.mark.parametrize(
+    ("starts_s", "node", "to_s", "is_excused"),
+    [
+        (9.2, 1, 40.0, True),  # until the node is healthy, and the fencing window
+        (8.8, 1, 40.0, True),  # a poll sees that the node is UNHEALTHY a little later
+        (8.0, 1, 40.0, False),  # it ran when the node became unhealthy, and the order to end it found it
+        (9.2, 2, 40.0, False),  # that was another node
+        (9.2, 1, 44.0, False),  # it was not ended when the node was healthy again
+    ],
+)
+def test_a_container_that_an_unhealthy_node_starts_late_is_excused(
+    starts_s: float, node: int, to_s: float, is_excused: bool
+) -> None:
+    """The ResourceManager ended it with the node; the order to end it reached the node before the call to start it."""
+    service = Story(WorkProgram.SERVICE, tasks=1).process(starts_s, to_s).process(10.0, 60.0, number=3, node=3)
+    service.history.changes += [Change(9.0, f"nm-{node}", "UNHEALTHY"), Change(35.0, f"nm-{node}", "RUNNING")]
     assert bool(found(checks.check_service_size, service)) is not is_excused
 
 
