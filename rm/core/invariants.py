@@ -34,6 +34,9 @@ from yarn.protocols.master import AllocateResponse
 VISITS_IN_VAIN_MAX = 1
 """Visits of a node that may leave a reservation unfilled although it fits. One more visit violates I-21."""
 
+UNCHANGED_HEARTBEATS_MAX = 20
+"""Heartbeats of nodes in a row after which the scheduler's state is checked although it has counted no change."""
+
 REMEMBERED_MAX = 1000
 """The number of remembered responses: the last one of each AM may be sent again. With more AMs than this, a response
 that is sent again is checked a second time."""
@@ -44,7 +47,10 @@ AS_HADOOP_BREAKS_IT = "invariant broken, as Hadoop breaks it where"
 
 
 class RMAudit:
-    """The checks of one ResourceManager after each step. Their cost grows with all that the core holds."""
+    """The checks of one ResourceManager after each step. Their cost grows with all that the core holds.
+
+    The state of the scheduler is not checked after heartbeats of nodes in which it has counted no change.
+    """
 
     def __init__(self, context: RMContext) -> None:
         self._scheduler = context.scheduler
@@ -53,6 +59,9 @@ class RMAudit:
         self._protocol = ProtocolAudit(context)
         self._warned: frozenset[str] = frozenset()
         self._sent: dict[int, AllocateResponse] = {}
+        self._change_count = -1
+        self._unchanged = 0
+        self._found: list[str] = []
 
     def look_at_notice(self, notice: Notice) -> None:
         """Check a notice of the scheduler. Called for every notice."""
@@ -66,7 +75,7 @@ class RMAudit:
             *self._faults_of_replies(effects),
             *self._steps.violations(event, effects, booked_on),
             *self._protocol.violations(event, effects, booked_on),
-            *violations(self._scheduler),
+            *self._faults_of_scheduler(event),
         ]
         known = frozenset(_number(text) for text in found) & BROKEN_BY_HADOOP.keys()
         warnings: list[Effect] = [
@@ -77,6 +86,15 @@ class RMAudit:
         self._warned = known
         broken = tuple(text for text in found if _number(text) not in known)
         return [*warnings, InvariantsBroken(broken)] if broken else warnings
+
+    def _faults_of_scheduler(self, event: Event) -> list[str]:
+        """The violations in the scheduler's state; those found before if the step was a heartbeat without a change."""
+        count = self._scheduler.context.change_count
+        self._unchanged = self._unchanged + 1 if isinstance(event, NodeHeartbeat) else UNCHANGED_HEARTBEATS_MAX
+        if count != self._change_count or self._unchanged >= UNCHANGED_HEARTBEATS_MAX:
+            self._change_count, self._unchanged = count, 0
+            self._found = violations(self._scheduler)
+        return self._found
 
     def _faults_of_replies(self, effects: Iterable[Effect]) -> Iterator[str]:
         """I-12: a headroom is neither negative nor larger than the cluster.

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from rm.core import invariants
 from rm.core.events import GetNewApplication, UnregisterNode
-from rm.core.invariants import RMAudit
+from rm.core.invariants import UNCHANGED_HEARTBEATS_MAX, RMAudit
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.states import RMAppAttemptState
+from rm.scheduler.capacity_scheduler import CapacityScheduler
 from rm.scheduler.placement.visit import Placement
 from rm.shell import daemon
 from tests.compiled import only_interpreted
@@ -125,6 +127,36 @@ def test_queue_and_priority_do_not_change_by_themselves(rm: RM, app: Application
     rm.core.context.apps[app].priority = 7
     assert broken_by(rm) == ["I-42"]
     assert broken_by(rm) == []
+
+
+def test_the_scheduler_is_not_checked_after_heartbeats_that_change_nothing(
+    busy: RM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = 0
+
+    def count(scheduler: CapacityScheduler) -> list[str]:
+        nonlocal checks
+        checks += 1
+        return []
+
+    monkeypatch.setattr(invariants, "violations", count)
+    busy.beat()
+    busy.core.handle(Tick(), busy.now_ms)
+    checks = 0
+    for _ in range(UNCHANGED_HEARTBEATS_MAX - 1):
+        busy.beat()
+    assert checks == 0
+    busy.core.handle(Tick(), busy.now_ms)
+    assert checks == 1
+
+
+def test_a_change_that_the_scheduler_has_not_counted_is_found_after_some_heartbeats(busy: RM) -> None:
+    (node,) = busy.core.scheduler.nodes.values()
+    busy.beat()
+    node.unallocated = node.total
+    with pytest.raises(AssertionError, match="I-01"):
+        for _ in range(UNCHANGED_HEARTBEATS_MAX):
+            busy.beat()
 
 
 def test_an_idle_cluster_has_no_usage(rm: RM, app: ApplicationId) -> None:
