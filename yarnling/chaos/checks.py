@@ -207,11 +207,13 @@ def check_tasks_run_once(history: History, expect: Expectations) -> Checked:
 def check_service_size(history: History, expect: Expectations) -> Checked:
     """A service of N containers has at most N running: a container and its replacement do not run at the same time.
 
-    Containers whose end the ResourceManager forgot (History.forgets_end_of) do not count.
+    Containers whose end the ResourceManager forgot (History.forgets_end_of) do not count. Nobody stops a container that
+    was given up while its service has no ApplicationMaster.
     """
     wrong = []
     services = [one for one in history.submissions if one.program is WorkProgram.SERVICE]
     for one in services:
+        no_master = history.without_master(one.application_id)
         spans = history.spans_of(one.application_id, Role.CONTAINER)
         for index, new in enumerate(spans):
             if _was_started_late(expect, new, history.unstoppable(new)):
@@ -220,7 +222,7 @@ def check_service_size(history: History, expect: Expectations) -> Checked:
             lasting = [
                 span
                 for span in beside
-                if span.last_s > _deadline(expect, new.start_s, history.unstoppable(span))
+                if span.last_s > _deadline(expect, new.start_s, sorted([*history.unstoppable(span), *no_master]))
                 and not history.forgets_end_of(span)
             ]
             if len(lasting) + 1 > one.tasks:

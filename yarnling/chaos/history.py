@@ -12,7 +12,7 @@ from enum import Enum
 from msgspec import Struct
 
 from yarn.ids import ApplicationId, ContainerId
-from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
+from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.chaos.plan import Scope, WorkProgram
 from yarnling.chaos.schedule import FaultInjection
 
@@ -164,10 +164,7 @@ class History:
         The node was hidden from it (`hidden`), or UNHEALTHY when it started the container: a call that was held back
         came after the order to end the container, and what an UNHEALTHY node reports is ignored. So it is in Hadoop.
         """
-        started_late = [
-            (from_s, to_s) for from_s, to_s in self._unhealthy(span.node) if from_s - SEEN_S <= span.start_s <= to_s
-        ]
-        return sorted([*self.hidden(span.node), *started_late])
+        return sorted([*self.hidden(span.node), *self._unhealthy_at_start(span)])
 
     def isolated(self, master: ProcessSpan) -> list[tuple[float, float]]:
         """The periods (from, to) in which the AM received no replies, or could not be ended, in order."""
@@ -177,12 +174,38 @@ class History:
     def forgets_end_of(self, span: ProcessSpan) -> bool:
         """True if the ResourceManager ended the container with its node, and was down before it could tell the node.
 
-        The next ResourceManager does not know of that end: the node registers with the container, which is recovered
-        and runs until its application ends, beside the one that the AM got in its place. So it is in Hadoop.
+        An UNHEALTHY node is told with its next heartbeats, a LOST one when it comes back. The next ResourceManager does
+        not know of that end: the node registers with the container, which is recovered and runs until its application
+        ends, beside the one that the AM got in its place. So it is in Hadoop.
         """
-        unusable = [from_s for from_s, _ in self._unhealthy(span.node)]
+        unusable = [
+            *((from_s, from_s + ORDER_S) for from_s, _ in self._in_state(span.node, NodeState.UNHEALTHY)),
+            *self._in_state(span.node, NodeState.LOST),
+        ]
         down = [one.at_s for one in self.changes_of("rm") if one.state == SILENT]
-        return any(span.start_s <= ended_s <= down_s <= ended_s + ORDER_S for ended_s in unusable for down_s in down)
+        return any(span.start_s <= from_s <= down_s <= to_s for from_s, to_s in unusable for down_s in down)
+
+    def without_master(self, application_id: ApplicationId) -> list[tuple[float, float]]:
+        """The periods (from, to) between its ApplicationMasters, and after the last one, in order.
+
+        If a node with an AM ends after the AM has given up containers of a node that does not answer, only the
+        ResourceManager can stop them: when it ends the attempt, which may take until the AM expires.
+        """
+        masters = self.spans_of(application_id, Role.MASTER)
+        starts_s = [*(master.start_s for master in masters[1:]), self.ended_s]
+        return [(one.last_s, to_s) for one, to_s in zip(masters, starts_s, strict=False) if one.last_s < to_s]
+
+    def ignores_start(self, application_id: ApplicationId, node: int) -> bool:
+        """True if the node was UNHEALTHY when it started its last container of an application that had ended.
+
+        The ResourceManager ignores what such a node reports, so it does not order again to end the application. So it
+        is in Hadoop.
+        """
+        spans = [span for span in self.spans_of(application_id) if span.node == node]
+        states = {state.name for state in FINAL_APPLICATION_STATES}
+        ends_s = [change.at_s for change in self.changes_of(str(application_id)) if change.state in states]
+        last = spans[-1:]
+        return any(end_s <= span.start_s and self._unhealthy_at_start(span) for span in last for end_s in ends_s)
 
     def is_forgotten(self, one: SubmittedApplication) -> bool:
         """True if the ResourceManager lost its state after it had acknowledged the application."""
@@ -201,15 +224,16 @@ class History:
         """The faults in which the ResourceManager lost its state."""
         return [fault for fault in self.injected if fault.injection.kind.forgets and not fault.skipped]
 
-    def _unhealthy(self, node: int) -> Iterator[tuple[float, float]]:
-        """The periods (from, to) in which the ResourceManager was seen to consider the node UNHEALTHY, in order."""
+    def _unhealthy_at_start(self, span: ProcessSpan) -> list[tuple[float, float]]:
+        """The period (from, to) in which the node was UNHEALTHY when it started the process, if it was."""
+        unhealthy = self._in_state(span.node, NodeState.UNHEALTHY)
+        return [(from_s, to_s) for from_s, to_s in unhealthy if from_s - SEEN_S <= span.start_s <= to_s]
+
+    def _in_state(self, node: int, state: NodeState) -> Iterator[tuple[float, float]]:
+        """The periods (from, to) in which the ResourceManager was seen to have the node in this state, in order."""
         changes = list(self.changes_of(f"nm-{node}"))
         ends_s = [*(one.at_s for one in changes[1:]), self.ended_s]
-        return (
-            (one.at_s, to_s)
-            for one, to_s in zip(changes, ends_s, strict=False)
-            if one.state == NodeState.UNHEALTHY.name
-        )
+        return ((one.at_s, to_s) for one, to_s in zip(changes, ends_s, strict=False) if one.state == state.name)
 
     def changes_of(self, subject: str) -> Iterator[Change]:
         return (change for change in self.changes if change.subject == subject)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from rm.core.states import FINAL_APP_STATES
 from yarn.ids import ContainerId
+from yarnling.chaos.history import History
 from yarnling.simulation.cluster import SimulatedCluster
 
 
@@ -34,13 +35,14 @@ def running_twice(cluster: SimulatedCluster) -> Iterator[str]:
             known[container_id] = machine.number
 
 
-def kept_by_nodes(cluster: SimulatedCluster) -> Iterator[str]:
-    """I-32: the applications that NodeManagers still have although they are over."""
+def kept_by_nodes(cluster: SimulatedCluster, history: History) -> Iterator[str]:
+    """I-32: the applications that NodeManagers still have although they are over, except as Hadoop keeps them."""
     apps = cluster.rm.core.context.apps
     for machine in cluster.machines:
         if not machine.nm.is_up:
             continue
         for application_id in machine.nm.core.applications:
             app = apps.get(application_id)
-            if app is None or app.state in FINAL_APP_STATES:
+            is_over = app is None or app.state in FINAL_APP_STATES
+            if is_over and not history.ignores_start(application_id, machine.number):
                 yield f"I-32: nm-{machine.number} still has {application_id}, which has ended"

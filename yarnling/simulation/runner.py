@@ -333,7 +333,7 @@ class PlanRun:
         for node in scheduler.context.nodes.values():
             if not node.allocated.is_none():
                 lines.append(f"{node.node_id} has {node.allocated} in use")
-        lines += cross_checks.kept_by_nodes(self.cluster)
+        lines += cross_checks.kept_by_nodes(self.cluster, self.history)
         return lines
 
     # Time

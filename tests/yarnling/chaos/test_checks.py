@@ -234,6 +234,50 @@ def test_a_container_that_an_unhealthy_node_starts_late_is_excused(
     assert bool(found(checks.check_service_size, service)) is not is_excused
 
 
+@pytest.mark.parametrize(
+    ("silent_s", "node", "is_excused"), [(12.0, 1, True), (21.0, 1, False), (8.0, 1, False), (12.0, 2, False)]
+)
+def test_a_container_of_a_lost_node_that_the_next_resource_manager_recovers_is_excused(
+    silent_s: float, node: int, is_excused: bool
+) -> None:
+    """The ResourceManager was killed after the loss of the node, and before the node came back."""
+    service = Story(WorkProgram.SERVICE, tasks=1).process(2.0, 40.0).process(10.0, 40.0, number=3, node=3)
+    service.history.changes += [
+        Change(9.0, f"nm-{node}", "LOST"),
+        Change(20.0, f"nm-{node}", "RUNNING"),
+        Change(silent_s, "rm", "SILENT"),
+    ]
+    assert bool(found(checks.check_service_size, service)) is not is_excused
+
+
+@pytest.mark.parametrize(
+    ("am_to_s", "next_am_s", "is_excused"),
+    [(14.0, 37.0, True), (14.0, 30.0, False), (16.0, 37.0, False), (40.0, None, False)],
+)
+def test_a_container_that_was_given_up_is_excused_while_there_is_no_master(
+    am_to_s: float, next_am_s: float | None, is_excused: bool
+) -> None:
+    """The AM would have stopped it within the fencing window, had its own node not ended."""
+    service = Story(WorkProgram.SERVICE, tasks=1).am(1.0, am_to_s, node=2)
+    service.process(2.0, 41.0).process(10.0, 41.0, number=3, node=3)
+    if next_am_s is not None:
+        service.am(next_am_s, 41.0, 2, node=3)
+    assert bool(found(checks.check_service_size, service)) is not is_excused
+
+
+@pytest.mark.parametrize(
+    ("starts_s", "node", "is_ignored"), [(12.0, 1, True), (12.0, 2, False), (9.0, 1, False), (31.0, 1, False)]
+)
+def test_a_start_on_an_unhealthy_node_after_the_end_of_the_application_is_ignored(
+    starts_s: float, node: int, is_ignored: bool
+) -> None:
+    """The ResourceManager does not learn that the node has the application again."""
+    story = Story().ends(10.0).process(starts_s, starts_s + 1.0)
+    story.history.changes += [Change(8.0, f"nm-{node}", "UNHEALTHY"), Change(30.0, f"nm-{node}", "RUNNING")]
+    assert story.history.ignores_start(APP, 1) is is_ignored
+    assert not story.history.ignores_start(APP, 3)
+
+
 def test_a_container_of_an_ended_application_is_a_violation() -> None:
     story = Story().ends(10.0).process(3.0, 16.0)
     (line,) = found(checks.check_nothing_after_the_end, story)

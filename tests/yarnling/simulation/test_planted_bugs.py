@@ -108,6 +108,7 @@ def test_a_run_with_a_bug_fails_and_the_same_run_without_it_passes(name: str) ->
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", [name for name, finding in FINDINGS.items() if finding.is_found])
 def test_every_found_bug_is_found_again_within_the_seeds_of_the_page(name: str) -> None:
     assert search(BUGS[name], range(1, FINDINGS[name].seeds + 1)).is_found
