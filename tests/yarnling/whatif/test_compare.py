@@ -188,6 +188,15 @@ def test_results_of_different_workloads_are_compared_with_a_warning(sides: tuple
     assert "warning: the sides have different workloads, tonight.yaml and other.yaml" in answer.stderr
 
 
+def test_the_directory_of_the_reports_is_checked_before_the_runs(
+    sides: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yarnling.cli.compare._run_all", lambda _: pytest.fail("it was simulated"))
+    (tmp_path / "f").touch()
+    status, message = invoke(*sides, "-o", str(tmp_path / "f"))
+    assert (status, "f: this is a file, not a directory" in message) == (2, True)
+
+
 def test_bad_input_is_refused_with_all_faults(sides: tuple[str, str], tmp_path: Path) -> None:
     status, message = invoke(str(tmp_path), sides[1], "--seeds", "2")
     assert status == 2
