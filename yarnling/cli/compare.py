@@ -24,7 +24,7 @@ from yarnling.whatif.expectation_file import read_expectations, resolved
 from yarnling.whatif.expectations import Checked, check
 from yarnling.whatif.measures import Scope
 from yarnling.whatif.parallel import Outcome, run_all
-from yarnling.whatif.report import write_report
+from yarnling.whatif.report import make_directory, write_report
 from yarnling.whatif.sides import Experiment, Run, Side, read_side, result_path, runs_of, side_of
 from yarnling.whatif.wording import HOUR_MS, count, duration
 from yarnling.workload.formats import read_nodes, read_workload
@@ -32,6 +32,8 @@ from yarnling.workload.formats import read_nodes, read_workload
 EXIT_CRASHED = 3
 """The simulation failed because of an error in yarnling. Exit status 2 is bad input (UsageException)."""
 ROWS_MAX = 20
+_SIDES = ("before", "after")
+"""The directories of the reports of both sides, below that of the comparison."""
 _VERDICT_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 
 
@@ -97,6 +99,9 @@ def _sides(options: CompareOptions) -> tuple[Side, Side]:
     of_before = [] if results[0] else runs_of(options.before, _experiment(inputs, inputs.nodes, inputs.queue_map))
     of_after = [] if results[1] else runs_of(options.after, _experiment_after(inputs))
     read = [None if path is None else read_side(path) for path in results]
+    if options.out is not None:
+        for name in _SIDES:
+            make_directory(options.out / name)
     outcomes = _run_all([*of_before, *of_after])
     before = read[0] or side_of(outcomes[: len(of_before)])
     return before, read[1] or side_of(outcomes[len(of_before) :])
@@ -161,7 +166,7 @@ def _progress(console: Console) -> Progress:
 
 
 def _write(out: Path, comparison: Comparison, sides: tuple[Side, Side], checked: Sequence[Checked]) -> Path:
-    for side, name in zip(sides, ("before", "after"), strict=True):
+    for side, name in zip(sides, _SIDES, strict=True):
         write_report(side.result, out / name)
     return write_comparison(comparison, (sides[0].result, sides[1].result), checked, out)
 

@@ -31,7 +31,7 @@ from yarnling.whatif.expectation_file import read_expectations, refuse_if_needin
 from yarnling.whatif.expectations import Checked, check
 from yarnling.whatif.figures import Figures, GroupFigures, figures_of
 from yarnling.whatif.headlines import findings, headline
-from yarnling.whatif.report import REPORT_HTML, subject_of, write_report
+from yarnling.whatif.report import REPORT_HTML, make_directory, subject_of, write_report
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import Names, RunOptions, run_what_if, what_if_configuration
 from yarnling.whatif.wording import clock, count, duration, share
@@ -75,6 +75,8 @@ def run(options: WorkloadOptions) -> int:
         refuse_if_unfit(conf, workload, nodes)
         expectations = read_expectations(options.expect) if options.expect else ()
         refuse_if_needing_before(expectations, str(options.expect))
+        if options.out is not None:
+            make_directory(options.out)
     names = Names(
         options.workload.stem, options.conf.name if options.conf else "the default configuration", options.workload.name
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from yarnling.whatif.compare import Balance, Comparison, Difference
 from yarnling.whatif.expectations import median_of
-from yarnling.whatif.headlines import Tile, short_names
+from yarnling.whatif.headlines import Tile, not_submitted, short_names
 from yarnling.whatif.measures import CLUSTER, MEASURES, Kind, Scope, value_of
 from yarnling.whatif.wording import duration
 
@@ -75,6 +75,7 @@ def findings(comparison: Comparison) -> tuple[str, ...]:
         if _values(each) not in seen:
             others.setdefault(_values(each), each)
     found = [sentence(each, names) for each in others.values()][:FINDINGS_MAX]
+    found += _not_submitted(comparison)
     for paths, when in ((comparison.only_before, "before"), (comparison.only_after, "after")):
         if paths:
             found.append(f"only {when} the change: {'queue' if len(paths) == 1 else 'queues'} {_enumerated(paths)}")
@@ -83,6 +84,15 @@ def findings(comparison: Comparison) -> tuple[str, ...]:
         noun = "difference is" if number == 1 else "differences are"
         found.append(f"{number} more {noun} within the spread between seeds")
     return tuple(found)
+
+
+def _not_submitted(comparison: Comparison) -> list[str]:
+    """What both sides, or one of them, leave out because they ended before it was submitted. Of the first seed."""
+    before, after = (not_submitted(runs[0].cluster) for runs in (comparison.before, comparison.after))
+    if before == after:
+        return [before] if before else []
+    sides = (("before", before), ("after", after))
+    return [f"{when} the change, {said}" for when, said in sides if said]
 
 
 def tiles(comparison: Comparison) -> tuple[Tile, ...]:

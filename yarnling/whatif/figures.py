@@ -13,7 +13,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from yarnling.whatif.queue_use import ROOT, QueueUse, measured_type, queue_uses
-from yarnling.whatif.result import ApplicationOutcome, ContainerOutcome, End, WhatIfResult
+from yarnling.whatif.result import NOT_SUBMITTED, REFUSED, ApplicationOutcome, ContainerOutcome, End, WhatIfResult
 from yarnling.whatif.waits import Wait, Waits, summarize, wait_of
 from yarnling.whatif.wording import HOUR_MS
 
@@ -21,8 +21,6 @@ LONGEST_WAITS = 10
 LOCALITIES = ("NODE_LOCAL", "RACK_LOCAL", "OFF_SWITCH")
 FINISHED = "FINISHED"
 """The state of an application that ended by itself."""
-REFUSED = "REFUSED"
-"""The state of an application that the ResourceManager did not accept."""
 
 
 class LostWork(Struct, frozen=True):
@@ -36,7 +34,8 @@ class LostWork(Struct, frozen=True):
 class GroupFigures(Struct, frozen=True):
     """The figures of a queue, of a user or of the cluster.
 
-    `applications`: in the workload; `refused`: not accepted by the ResourceManager; `finished`: ended by themselves;
+    `applications`: submitted before the end; `not_submitted`: those whose time had not come,
+    which no other figure counts; `refused`: not accepted by the ResourceManager; `finished`: ended by themselves;
     `missed`: of those with a deadline, how many missed it. `waits` is about all containers, `am_waits` about those of
     AMs. `done_mb_ms`: memory times run time of the containers that completed. `locality`: {NODE_LOCAL...: containers},
     of those that wanted a host.
@@ -44,6 +43,7 @@ class GroupFigures(Struct, frozen=True):
 
     name: str
     applications: int
+    not_submitted: int
     refused: int
     finished: int
     with_deadline: int
@@ -147,10 +147,11 @@ class _Outcomes:
 
     def group(self, name: str, applications: Iterable[int]) -> GroupFigures:
         """The figures of some applications, given by their positions."""
-        apps, indexes = [], []
+        listed, indexes = [], []
         for position in applications:
-            apps.append(self._result.applications[position])
+            listed.append(self._result.applications[position])
             indexes += self._containers_of[position]
+        apps = [app for app in listed if app.state != NOT_SUBMITTED]
         containers = [self._result.containers[index] for index in indexes]
         ends = Counter(container.end for container in containers)
         deadlines = [_misses_deadline(app, self._result.until_ms) for app in apps if app.deadline_ms is not None]
@@ -158,6 +159,7 @@ class _Outcomes:
         return GroupFigures(
             name=name,
             applications=len(apps),
+            not_submitted=len(listed) - len(apps),
             refused=sum(app.state == REFUSED for app in apps),
             finished=sum(app.state == FINISHED for app in apps),
             with_deadline=len(deadlines),

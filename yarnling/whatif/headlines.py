@@ -59,6 +59,7 @@ def findings(figures: Figures) -> tuple[str, ...]:
     return tuple(
         sentence
         for sentence in (
+            _not_submitted(cluster),
             _refused(cluster),
             _use(figures),
             _crowded(figures),
@@ -143,6 +144,20 @@ def _unfinished(cluster: GroupFigures) -> str:
         return ""
     what = "its wait counts" if number == 1 else "their waits count"
     return f"{counted(number, 'container')} never got allocated; {what} as at least so long."
+
+
+def not_submitted(cluster: GroupFigures) -> str:
+    """How many applications no other figure counts because the simulation ended before their time; "" if none."""
+    number = cluster.not_submitted
+    if not number:
+        return ""
+    everything = counted(cluster.applications + number, "application")
+    return f"{count(number)} of {everything} {'was' if number == 1 else 'were'} not submitted before the end"
+
+
+def _not_submitted(cluster: GroupFigures) -> str:
+    sentence = not_submitted(cluster)
+    return f"{sentence}." if sentence else ""
 
 
 def _refused(cluster: GroupFigures) -> str:

@@ -24,15 +24,11 @@ from yarn.resource import Resource
 from yarn.states import FINAL_APPLICATION_STATES, ContainerExitStatus
 from yarnling.simulation.engine import Engine
 from yarnling.simulation.task_groups import TaskGroupsCore, TaskProgress
-from yarnling.whatif.result import ApplicationOutcome, ContainerOutcome, End
+from yarnling.whatif.result import NOT_SUBMITTED, REFUSED, ApplicationOutcome, ContainerOutcome, End
 from yarnling.workload.model import WorkloadApplication, WorkloadNode
 
 AM_KEY = RequestKey(-1, -1)
 """The AM among the requests of an application."""
-NOT_SUBMITTED = "NOT_SUBMITTED"
-"""The state of an application whose time had not come when the simulation ended."""
-REFUSED = "REFUSED"
-"""The state of an application that the ResourceManager refused at its submission."""
 _KILLED_STEP = "killed"
 
 

@@ -8,9 +8,11 @@ The page has its pictures if matplotlib is installed (the extra `report`), and i
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from yarn.errors import YarnException
 from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.headlines import findings, headline, short_names, tiles
 from yarnling.whatif.page import PICTURES_EXTRA, Notes, Page, PictureGroup, html_of
@@ -29,6 +31,22 @@ QUEUE_LEGEND = (
     ("used", "used"), ("reserved", "reserved"), ("pending", "pending (cut off at the top)"),
     ("guarantee", "guarantee"), ("maximum", "maximum"),
 )  # fmt: skip
+
+
+def make_directory(directory: Path) -> None:
+    """Make the directory of a report before the simulation, which may take long. Raises YarnException if there cannot
+    be one, or if no file can be written into it.
+    """
+    remedy = "name another directory for the report"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        in_the_way = next(path for path in (directory, *directory.parents) if path.exists())
+        raise YarnException(f"{in_the_way}: this is a file, not a directory ({remedy})") from None
+    except OSError as error:
+        raise YarnException(f"{directory}: cannot be made: {error.strerror} ({remedy})") from None
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise YarnException(f"{directory}: must be a directory that you may write to ({remedy})")
 
 
 def write_report(result: WhatIfResult, directory: Path) -> Figures:

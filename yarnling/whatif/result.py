@@ -12,6 +12,12 @@ from msgspec import Struct
 from yarn.resource import MEMORY_MB, Resource
 
 
+REFUSED = "REFUSED"
+"""The state of an application that the ResourceManager refused at its submission."""
+NOT_SUBMITTED = "NOT_SUBMITTED"
+"""The state of an application whose time had not come when the simulation ended."""
+
+
 class End(Enum):
     """How a container ended."""
 

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from tests.yarnling.whatif.small_clusters import TWO_QUEUES, application, group, nodes
 from yarn.errors import YarnException
 from yarnling.cli.app import app, main
+from yarnling.cli.arguments import UsageException
 from yarnling.cli.simulate_workload import interruptible, parse_duration
 from yarnling.whatif.result_file import read_result
 from yarnling.workload.model import Workload
@@ -73,6 +74,8 @@ def test_the_exit_status_says_if_expectations_hold(
         (("--queue-map", "hr=etl"), "no application of the workload is in queue hr"),
         (("--queue-map", "etl=sales"), "queue sales does not exist"),
         (("--expect", "before.yaml"), "compares with a run before (remove it, or use yarnling simulate compare)"),
+        (("-o", "before.yaml"), "before.yaml: this is a file, not a directory (name another directory for the report)"),
+        (("-o", "before.yaml/out"), "before.yaml: this is a file, not a directory"),
         (("--expect", "unknown.yaml"), "there is no queue elt (did you mean etl?"),
     ],
 )
@@ -92,6 +95,14 @@ def test_what_cannot_be_simulated_is_refused(
         main()
     assert ended.value.code == 2
     assert problem in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_directory_of_the_report_is_checked_before_the_run(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yarnling.cli.simulate_workload.run_what_if", lambda *_: pytest.fail("it was simulated"))
+    with pytest.raises(UsageException, match="not a directory"):
+        CliRunner().invoke(app, [*arguments, "-o", str(tmp_path / "day.jsonl")], catch_exceptions=False)
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,15 @@ def test_queues_of_one_side_are_named() -> None:
     assert findings(comparison) == ("only after the change: queue root.new",)
 
 
+def test_it_says_on_which_side_applications_were_not_submitted() -> None:
+    late = application(state="NOT_SUBMITTED", submitted_ms=3 * HOUR, am_started_ms=None, ended_ms=None)
+    cut, whole = figures_of(result([application(), late], [])), figures_of(result([application()], []))
+    said = "1 of 2 applications was not submitted before the end"
+    assert f"before the change, {said}" in findings(compare([cut], [whole]))
+    assert f"after the change, {said}" in findings(compare([whole], [cut]))
+    assert said in findings(compare([cut], [cut]))
+
+
 def test_tiles_have_the_figures_of_both_sides() -> None:
     comparison = compare(runs(12), runs(41, preempted=6))
     found_tiles = {tile.label: (tile.value, tile.note, tile.is_bad) for tile in tiles(comparison)}
@@ -186,6 +195,15 @@ def test_results_of_different_workloads_are_compared_with_a_warning(sides: tuple
     answer = CliRunner().invoke(app, ["simulate", "compare", sides[0], str(tmp_path / "other.json")])
     assert answer.exit_code == 0
     assert "warning: the sides have different workloads, tonight.yaml and other.yaml" in answer.stderr
+
+
+def test_the_directory_of_the_reports_is_checked_before_the_runs(
+    sides: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yarnling.cli.compare._run_all", lambda _: pytest.fail("it was simulated"))
+    (tmp_path / "f").touch()
+    status, message = invoke(*sides, "-o", str(tmp_path / "f"))
+    assert (status, "f: this is a file, not a directory" in message) == (2, True)
 
 
 def test_bad_input_is_refused_with_all_faults(sides: tuple[str, str], tmp_path: Path) -> None:

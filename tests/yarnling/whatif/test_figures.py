@@ -12,6 +12,7 @@ from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, 
 from yarn.errors import YarnException
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.whatif.figures import figures_of
+from yarnling.whatif.headlines import findings
 from yarnling.whatif.result import End, LongWait, QueueSample
 from yarnling.whatif.result_file import decode_result, encode_result, read_result
 from yarnling.whatif.tables import write_tables
@@ -106,6 +107,17 @@ def test_a_deadline_is_missed_if_the_application_did_not_finish_in_time(
 def test_a_deadline_that_has_not_passed_is_not_missed() -> None:
     app = application(ended_ms=None, state="RUNNING", deadline_ms=3 * HOUR)
     assert figures_of(result([app], [])).cluster.missed == 0
+
+
+def test_what_was_not_submitted_before_the_end_is_counted_apart() -> None:
+    cut = {"am_started_ms": None, "ended_ms": None, "state": "NOT_SUBMITTED", "deadline_ms": 1}
+    late = application(user="bob", submitted_ms=3 * HOUR, **cut)
+    found = figures_of(result([application(deadline_ms=HOUR), late, late], []))
+    assert (found.cluster.applications, found.cluster.not_submitted, found.cluster.with_deadline) == (1, 2, 1)
+    etl = found.queues[0]
+    assert (etl.name, etl.applications, etl.not_submitted, etl.missed) == ("root.etl", 1, 2, 0)
+    assert [(user.name, user.applications, user.not_submitted) for user in found.users] == [("ann", 1, 0), ("bob", 0, 2)]
+    assert "2 of 3 applications were not submitted before the end." in findings(found)
 
 
 def test_the_longest_waits_come_with_their_explanations() -> None:
