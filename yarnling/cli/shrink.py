@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -20,20 +21,28 @@ _TEST = '''"""{about}"""
 from __future__ import annotations
 
 from yarnling.chaos.plan_file import parse_plan
-from yarnling.simulation.runner import Options, simulate
+{imports}from yarnling.simulation.runner import Options, simulate
 
 PLAN = r"""
 {plan}"""
 
 
 def test_{name}() -> None:
-    run = simulate(parse_plan(PLAN, "{name}", "{name}"), {seed}, Options(encode={encode}))
+{run}
     assert run.judgement.reasons == ()
 '''
+_IMPORTS_WITH_BUG = """from yarnling.simulation.planted.bug import planted
+from yarnling.simulation.planted.catalogue import find_bug
+"""
 
 
-def shrink_run(run: SimulatedRun, options: Options, directory: Path, console: Console) -> None:
-    """Shrink a failing run, and write the result into the directory. Raises YarnException if it cannot be written."""
+def shrink_run(
+    run: SimulatedRun, options: Options, directory: Path, console: Console, *, planted_bug: str = ""
+) -> None:
+    """Shrink a failing run, and write the result into the directory. Raises YarnException if it cannot be written.
+
+    `planted_bug`: the name of the bug that the caller has planted, so that the command and the test plant it again.
+    """
     columns = (TextColumn("shrinking, {task.fields[faults]} faults left"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("", total=RUNS_MAX, faults=len(run.injections))
@@ -49,17 +58,34 @@ def shrink_run(run: SimulatedRun, options: Options, directory: Path, console: Co
     try:
         directory.mkdir(parents=True, exist_ok=True)
         plan_file.write_text(text)
-        test_file.write_text(_test_text(plan, name, run.seed, options))
+        test_file.write_text(_test_text(plan, name, _simulation(name, run.seed, options, planted_bug)))
     except OSError as error:
         raise YarnException(f"{directory}: the shrunk plan cannot be written: {error.strerror}") from error
     console.print(f"Shrunk in {shrunk.runs} runs; it still fails with: {shrunk.failure}", soft_wrap=True)
     console.print(text, end="", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"The plan: {plan_file}\nA test of it: {test_file}", soft_wrap=True)
+    replay = _command(plan_file, run.seed, options, planted_bug)
+    lines = (f"The plan: {plan_file}", f"To replay it: {replay}", f"A test of it: {test_file}")
+    console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
 
 
 def _about(run: SimulatedRun, shrunk: Shrunk) -> str:
     return f"Shrunk from {run.plan.name} with seed {run.seed}, which failed with: {shrunk.failure}."
 
 
-def _test_text(plan: Plan, name: str, seed: int, options: Options) -> str:
-    return _TEST.format(about=plan.about, plan=plan_text(plan), name=name, seed=seed, encode=options.encode)
+def _command(plan_file: Path, seed: int, options: Options, planted_bug: str) -> str:
+    """The command that runs the shrunk plan as it ran last."""
+    bug = f" --planted-bug {planted_bug}" if planted_bug else ""
+    return (
+        f"yarnling simulate {shlex.quote(str(plan_file))} --seed {seed}{'' if options.encode else ' --no-encode'}{bug}"
+    )
+
+
+def _simulation(name: str, seed: int, options: Options, planted_bug: str) -> str:
+    """The lines of the test that run the plan."""
+    run = f'run = simulate(parse_plan(PLAN, "{name}", "{name}"), {seed}, Options(encode={options.encode}))'
+    return f'    with planted(find_bug("{planted_bug}")):\n        {run}' if planted_bug else f"    {run}"
+
+
+def _test_text(plan: Plan, name: str, simulation: str) -> str:
+    imports = _IMPORTS_WITH_BUG if "planted(" in simulation else ""
+    return _TEST.format(about=plan.about, imports=imports, plan=plan_text(plan), name=name, run=simulation)

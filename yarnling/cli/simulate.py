@@ -105,7 +105,8 @@ def _shrink_first(runs: list[SimulatedRun], options: SimulateOptions, console: C
     failed = next((one for one in runs if one.judgement.verdict is Verdict.FAIL), None)
     if failed is None or options.shrink_into is None:
         return
-    shrink_run(failed, replace(_run_options(options), traced=False), options.shrink_into, console)
+    untraced = replace(_run_options(options), traced=False)
+    shrink_run(failed, untraced, options.shrink_into, console, planted_bug=options.planted_bug)
 
 
 def _simulated(plan: Plan, seed: int, options: SimulateOptions) -> SimulatedRun:

@@ -2,7 +2,8 @@
 
 Dask does everything that makes a cluster of computers hard: it moves batches from busy workers to idle ones, gives the
 batches of a lost worker to another, and starts a local worker anew. Runs go in batches, because a run takes a second
-and a task of Dask's some milliseconds.
+and a task of Dask's some milliseconds; but an interruption loses the batches that have begun, so the first are of one
+run and the next twice as large: a sweep that is interrupted after half a minute has something to show.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import math
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 
 from dask import config  # pyright: ignore[reportPrivateImportUsage]
 from distributed import Client, LocalCluster, Security, WorkerPlugin, as_completed
@@ -103,7 +105,7 @@ def remote_cluster(address: str) -> Iterator[Client]:
 def results(client: Client, inputs: Inputs, runs: Sequence[Run]) -> Iterator[list[Row] | BatchLost]:
     """What came of the runs, a batch at a time, in the order in which the batches end."""
     shared = client.scatter(inputs, broadcast=True)
-    batches = list(_batches(runs, _cores(client)))
+    batches = list(batches_of(runs, _cores(client)))
     futures = {client.submit(run_batch, shared, batch, pure=False): batch for batch in batches}
     for future, result in as_completed(futures, with_results=True, raise_errors=False):
         batch = futures.pop(future)
@@ -114,12 +116,23 @@ def results(client: Client, inputs: Inputs, runs: Sequence[Run]) -> Iterator[lis
         future.release()
 
 
-def _batches(runs: Sequence[Run], workers: int) -> Iterator[tuple[Run, ...]]:
-    """Runs of plans in batches; a workload takes minutes, so each of its runs is a batch."""
+def batches_of(runs: Sequence[Run], workers: int) -> Iterator[tuple[Run, ...]]:
+    """Runs of plans in batches that grow; a workload takes minutes, so each of its runs is a batch.
+
+    Each worker has one batch of each size, 1, 2, 4..., then batches of the largest. Two workers and 180 runs:
+    1, 1, 2, 2, 4, 4, 8, 8, 12, 12...
+    """
     plans = [run for run in runs if run.plan]
-    size = max(1, min(BATCH_MAX, math.ceil(len(plans) / max(workers, 1) / BATCHES_A_WORKER)))
+    workers = max(workers, 1)
+    size_max = max(1, min(BATCH_MAX, math.ceil(len(plans) / workers / BATCHES_A_WORKER)))
     yield from ((run,) for run in runs if not run.plan)
-    yield from (tuple(plans[start : start + size]) for start in range(0, len(plans), size))
+    start = 0
+    for number in count():
+        if start >= len(plans):
+            return
+        size = min(size_max, 2 ** (number // workers))
+        yield tuple(plans[start : start + size])
+        start += size
 
 
 def _reason(error: BaseException | None) -> str:

@@ -2,49 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+from msgspec import Struct
 
+from yarnling.whatif.compare import Verdict
+from yarnling.whatif.measures import MEASURES, Value
 from yarnling.whatif.page import Picture
-from yarnling.whatif.pictures import WAIT_TICKS_MS, durations_up, picture, time_across
+from yarnling.whatif.pictures import PANEL, WAIT_TICKS_MS, durations_up, in_two_widths, picture, time_across
 from yarnling.whatif.series import Histogram
 from yarnling.whatif.svg import colour
 from yarnling.whatif.waits import Waits
-from yarnling.whatif.wording import SECOND_MS, duration
+from yarnling.whatif.wording import SECOND_MS, count, duration
 
 LEGEND = (("before", "before"), ("after", "after"))
 ROWS_MAX = 24
-_ROW_HEIGHT = 26
-_FRAME_HEIGHT = 44
+_ROW_HEIGHT = 30
+_FRAME_HEIGHT = 66
+_VERDICTS = {Verdict.BETTER: ("guarantee", "shorter"), Verdict.WORSE: ("maximum", "longer")}
+"""{verdict on a wait: (role of the colour of its text, word)}; a wait that changed little has neither."""
 
 
-def p95_by_queue(waits: Mapping[str, tuple[Waits, Waits]]) -> Picture:
-    """For each queue an arrow from its p95 wait before to that after. `waits`: {name: (before, after)}."""
-    moved = {name: (_p95(before), _p95(after)) for name, (before, after) in waits.items()}
-    rows = sorted(moved, key=lambda name: -abs(moved[name][1] - moved[name][0]))[:ROWS_MAX]
-    rows = [name for name in moved if name in rows][::-1]
+class Moved(Struct, frozen=True):
+    """A figure of a queue on both sides; None: nothing to measure, zero in a picture."""
+
+    name: str
+    before: Value | None
+    after: Value | None
+    verdict: Verdict = Verdict.SMALL
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The numbers before and after."""
+        return self.before.number if self.before else 0, self.after.number if self.after else 0
+
+    @property
+    def change(self) -> float:
+        """How much it changed, without a sign."""
+        return abs(self.ends[1] - self.ends[0])
+
+
+def p95_by_queue(waits: Sequence[Moved]) -> Picture:
+    """For each wait (of the containers, of the AMs of a queue) a line from its p95 before to that after."""
+    rows = _most_changed(waits)
 
     def draw(axes: Axes, width: int) -> None:
-        for row, name in enumerate(rows):
-            before, after = (max(ms, SECOND_MS) for ms in moved[name])
+        is_wide = width > PANEL[0]
+        for row, each in enumerate(rows):
+            before, after = (max(ms, SECOND_MS) for ms in each.ends)
             axes.plot([before, after], [row, row], color=colour("muted"), linewidth=1.5, zorder=1)
             axes.scatter([before], [row], s=60, marker="o", color=colour("before"), zorder=2)
             axes.scatter([after], [row], s=70, marker="D", color=colour("after"), zorder=3)
+            role, word = _VERDICTS.get(each.verdict, ("muted", ""))
+            text = f"{_told(each)}, {word}" if is_wide and word else _told(each)
+            axes.text(1.01, row, text, transform=axes.get_yaxis_transform(), va="center", color=colour(role))
         axes.set_xscale("log")
-        axes.set_ylim(-0.6, len(rows) - 0.4)
-        low, high = axes.get_xlim()
-        axes.set_xlim(min(low, SECOND_MS), high * 1.2)
+        _queues_up(axes, rows)
+        axes.set_xlim(*_decades(rows))
         axes.xaxis.set_major_locator(FixedLocator(WAIT_TICKS_MS))
         axes.xaxis.set_minor_locator(FixedLocator([]))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda ms, _: duration(ms)))
-        axes.yaxis.set_major_locator(FixedLocator(range(len(rows))))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda row, _: _shortened(rows[int(row)])))
+        axes.set_xlabel("p95 wait, from request to allocation (logarithmic)" if is_wide else "p95 wait (logarithmic)")
 
-    told = ", ".join(f"{name} {duration(before)} to {duration(after)}" for name, (before, after) in moved.items())
-    svg = picture("p95-by-queue", f"p95 wait of queues: {told}", draw, (440, _FRAME_HEIGHT + _ROW_HEIGHT * len(rows)))
-    return Picture("p95 wait by queue", svg, legend=(("before", "before (circle)"), ("after", "after (diamond)")))
+    alternative = f"p95 waits by queue: {', '.join(f'{each.name} {_told(each)}' for each in waits)}"
+    height = _FRAME_HEIGHT + _ROW_HEIGHT * len(rows)
+    wide, narrow = in_two_widths("p95-by-queue", alternative, draw, height)
+    legend = (("before", "before (circle)"), ("after", "after (diamond)"))
+    return Picture("p95 waits of containers and of AMs, by queue", wide, narrow, legend)
+
+
+def missed_by_queue(missed: Sequence[Moved]) -> Picture:
+    """For each queue with deadlines how many applications missed theirs, before and after."""
+    rows = _most_changed(missed)
+
+    def draw(axes: Axes, width: int) -> None:
+        for row, each in enumerate(rows):
+            for number, role, offset in zip(each.ends, ("before", "after"), (0.2, -0.2), strict=True):
+                axes.barh(row + offset, number, 0.36, color=colour(role))
+                axes.text(number, row + offset, f" {count(number)}", va="center", color=colour("ink"))
+        _queues_up(axes, rows)
+        axes.set_xlim(0, 1.15 * max(*(number for each in rows for number in each.ends), 1))
+        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("applications")
+
+    told = ", ".join(f"{each.name} {count(each.ends[0])} to {count(each.ends[1])}" for each in missed)
+    size = (PANEL[0], max(PANEL[1], _FRAME_HEIGHT + 2 * _ROW_HEIGHT * len(rows)))
+    svg = picture("missed-by-queue", f"Applications that missed their deadline: {told}", draw, size)
+    return Picture("Missed deadlines by queue", svg, legend=LEGEND)
 
 
 def p95_over_time(before: Sequence[Waits], after: Sequence[Waits], span_ms: int, until_ms: int) -> Picture:
@@ -59,10 +106,11 @@ def p95_over_time(before: Sequence[Waits], after: Sequence[Waits], span_ms: int,
         axes.set_xlim(0, until_ms)
         durations_up(axes)
         time_across(axes, until_ms, width)
+        axes.set_xlabel("time of the request")
 
     worst = [duration(max(map(_p95, waits), default=0)) for waits in (before, after)]
     alternative = f"p95 wait by the time of the request; highest {worst[0]} before, {worst[1]} after"
-    title = f"p95 wait by time of request ({duration(span_ms)} each)"
+    title = f"p95 wait of all containers by time of request ({duration(span_ms)} each)"
     return Picture(title, picture("p95-over-time", alternative, draw), legend=LEGEND)
 
 
@@ -94,5 +142,28 @@ def _p95(waits: Waits) -> int:
     return waits.p95.ms if waits.p95 else 0
 
 
+def _most_changed(figures: Sequence[Moved]) -> list[Moved]:
+    """As many rows as a picture has, those that changed most, from the bottom to the top."""
+    chosen = sorted(figures, key=lambda each: -each.change)[:ROWS_MAX]
+    return [each for each in figures if each in chosen][::-1]
+
+
+def _queues_up(axes: Axes, rows: Sequence[Moved]) -> None:
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+    axes.yaxis.set_major_locator(FixedLocator(range(len(rows))))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda row, _: _shortened(rows[int(row)].name)))
+
+
+def _decades(rows: Sequence[Moved]) -> tuple[float, float]:
+    """The ends of the axis of waits: a tick below the shortest, and some room beyond the longest."""
+    ends = [max(ms, SECOND_MS) for each in rows for ms in each.ends]
+    return max(tick for tick in WAIT_TICKS_MS if tick <= min(ends)) / 1.3, max(*ends, 10 * min(ends)) * 1.3
+
+
+def _told(each: Moved) -> str:
+    written = MEASURES["p95 wait"].written
+    return f"{written(each.before)} \u2192 {written(each.after)}"
+
+
 def _shortened(name: str) -> str:
-    return name if len(name) <= 18 else f"{name[:16]}\u2026"
+    return name if len(name) <= 22 else f"{name[:20]}\u2026"

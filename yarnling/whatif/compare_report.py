@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from yarnling.whatif.compare import Comparison, Difference, Verdict
 from yarnling.whatif.compare_words import findings, headline, names_of, tiles
-from yarnling.whatif.expectations import Checked
+from yarnling.whatif.expectations import Checked, median_of
 from yarnling.whatif.figures import Figures
+from yarnling.whatif.measures import MEASURES, Scope, value_of
 from yarnling.whatif.page import PICTURES_EXTRA, Notes, Page, Picture, PictureGroup, Table, html_of
 from yarnling.whatif.queue_use import ROOT
 from yarnling.whatif.report import QUEUE_LEGEND, has_matplotlib, subject_of
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.series import all_series, preemptions, span_ms, waits_over_time
 from yarnling.whatif.wording import HOUR_MS, count, duration
+
+if TYPE_CHECKING:
+    from yarnling.whatif.compare_pictures import Moved  # Needs matplotlib.
 
 COMPARE_HTML = "compare.html"
 PAIRS_MAX = 12
@@ -149,20 +154,43 @@ def _pictures(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -
 def _waits(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> PictureGroup:
     from yarnling.whatif import compare_pictures as pictures
 
-    names = names_of(comparison)
-    sides = [{queue.name: queue.waits for queue in each[0].queues} for each in (comparison.before, comparison.after)]
-    both = {names[path]: (sides[0][path], sides[1][path]) for path in sides[0] if path in sides[1]}
-    both = {name: pair for name, pair in both.items() if pair[0].count or pair[1].count}
     until_ms = max(run.until_ms for run in runs)
     drawn: list[Picture] = []
-    if both:
-        drawn.append(pictures.p95_by_queue(both))
+    waits = _moved(comparison, {"p95 wait": "{}", "p95 AM wait": "{} AMs"})
+    missed = _moved(comparison, {"missed deadlines": "{}"})
+    if waits:
+        drawn.append(pictures.p95_by_queue(waits))
+    if missed:
+        drawn.append(pictures.missed_by_queue(missed))
+    if waits:
         (_, first), (_, second) = (waits_over_time(run, until_ms) for run in runs)
         drawn.append(pictures.p95_over_time(first, second, span_ms(until_ms), until_ms))
     lost = [preemptions(run, until_ms) for run in runs]
     if lost[0].counts or lost[1].counts:
         drawn.append(pictures.preemption_over_time(lost[0], lost[1], until_ms))
-    return PictureGroup("Waits and preemption", tuple(drawn), "Times since the start of the workload.")
+    title = "Waits, deadlines and preemption" if missed else "Waits and preemption"
+    return PictureGroup(title, tuple(drawn), "Times since the start of the workload.")
+
+
+def _moved(comparison: Comparison, measures: dict[str, str]) -> list[Moved]:
+    """The measures of the queues that both sides have, as the headline says them: medians over the seeds, and what was
+    found to differ. `measures`: {measure: the name of its row, with {} for the queue}. Without those that are zero.
+    """
+    from yarnling.whatif.compare_pictures import Moved
+
+    names, verdicts = names_of(comparison), {(each.scope, each.measure.name): each for each in comparison.differences}
+    first, second = ([queue.name for queue in runs[0].queues] for runs in (comparison.before, comparison.after))
+    found = []
+    for scope in (Scope("queue", path) for path in first if path in second):
+        for name, row in measures.items():
+            sides = (comparison.before, comparison.after)
+            before, after = (median_of([value_of(MEASURES[name], scope, run) for run in runs]) for runs in sides)
+            differs = verdicts.get((scope, name))
+            verdict = differs.verdict if differs else Verdict.SMALL
+            moved = Moved(row.format(names[scope.name]), before, after, verdict)
+            if any(moved.ends):
+                found.append(moved)
+    return found
 
 
 def _use(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> list[PictureGroup]:

@@ -46,9 +46,10 @@ def picture(name: str, alternative: str, draw: Draw, size: tuple[int, int] = PAN
         return inline_svg(figure, alternative, name)
 
 
-def in_two_widths(name: str, alternative: str, draw: Draw) -> tuple[str, str]:
-    """The same picture for wide and for narrow pages."""
-    return picture(f"{name}-w", alternative, draw, WIDE), picture(f"{name}-n", alternative, draw, (PANEL[0], 260))
+def in_two_widths(name: str, alternative: str, draw: Draw, height: int = 0) -> tuple[str, str]:
+    """The same picture for wide and for narrow pages. `height`: that of both, if it depends on what is drawn."""
+    wide, narrow = (WIDE[0], height or WIDE[1]), (PANEL[0], height or 260)
+    return picture(f"{name}-w", alternative, draw, wide), picture(f"{name}-n", alternative, draw, narrow)
 
 
 def queue_roles(names: Sequence[str], weights: Mapping[str, float]) -> dict[str, str]:
@@ -158,6 +159,7 @@ def wait_distribution(waits: Mapping[str, Sequence[Wait]], roles: Mapping[str, s
             xs, ys = [*times[::every], *times[-1:]], [*shares[::every], *shares[-1:]]
             axes.step(xs, ys, where="post", color=colour(roles[name]), linestyle=_LINES[index % len(_LINES)])
         axes.set_xscale("log")
+        axes.set_xlabel("wait (logarithmic)")
         axes.set_xlim(SECOND_MS)
         axes.set_ylim(0, 1.02)
         axes.xaxis.set_major_locator(FixedLocator(WAIT_TICKS_MS))

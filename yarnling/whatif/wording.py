@@ -10,7 +10,6 @@ HOUR_MS = 60 * MINUTE_MS
 DURATION_UNITS = {"ms": 1, "s": SECOND_MS, "min": MINUTE_MS, "h": HOUR_MS}
 """{unit: milliseconds}, as durations are written and read."""
 _GB_MB = 1024
-_TB_MB = 1024 * _GB_MB
 
 
 def duration(ms: float) -> str:
@@ -47,12 +46,14 @@ def share(fraction: float) -> str:
 
 
 def amount(value: float, resource_type: str) -> str:
-    """An amount of a resource type: memory in GB or TB, all else as a number with its name."""
+    """An amount of a resource type: memory in GB, as clusters are configured and tables add up, all else as a number
+    with its name.
+    """
     if resource_type != MEMORY_MB:
         return f"{_short(value)} {resource_type}"
     if abs(value) < _GB_MB:
         return f"{round(value)} MB"
-    return f"{_short(value / _GB_MB)} GB" if abs(value) < _TB_MB else f"{_short(value / _TB_MB)} TB"
+    return f"{_short(value / _GB_MB)} GB"
 
 
 def _short(number: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,7 @@ def test_a_failing_run_is_shrunk_to_a_plan_and_a_test(
     status, out, _ = invoke(plan, "--seed", "4", "--no-encode", "--shrink", "-o", str(tmp_path / "found"))
     assert status == 1
     shrunk = tmp_path / "found" / "shrunk_one_4.yaml"
-    assert str(shrunk) in out
+    assert f"To replay it: yarnling simulate {shrunk} --seed 4 --no-encode\n" in out
     assert find_plan(str(shrunk)).seed == 4
     test: dict[str, Any] = {}
     exec((tmp_path / "found" / "test_shrunk_one_4.py").read_text(), test)
@@ -135,3 +136,11 @@ def test_a_run_with_a_planted_bug_is_shrunk_with_the_bug(plan: str, tmp_path: Pa
     assert "it still fails with: I-48" in out
     shrunk = find_plan(str(tmp_path / "shrunk_one_4.yaml"))
     assert (shrunk.cluster.nodes, shrunk.work[0].tasks, shrunk.faults) == (1, 1, ())
+    replay = next(line for line in out.splitlines() if line.startswith("To replay it: yarnling simulate "))
+    arguments = shlex.split(replay.removeprefix("To replay it: yarnling simulate "))
+    assert arguments == [str(tmp_path / "shrunk_one_4.yaml"), "--seed", "4", "--no-encode", *bug]
+    assert invoke(*arguments)[0] == 1
+    test: dict[str, Any] = {}
+    exec((tmp_path / "test_shrunk_one_4.py").read_text(), test)
+    with pytest.raises(AssertionError):
+        test["test_shrunk_one_4"]()

@@ -124,10 +124,34 @@ def test_the_page_shows_both_sides_and_quotes_names() -> None:
     sides = (busy_day(), busy_day(etl_wait_min=41, preempted=0.08, configuration="</svg><script>"))
     comparison = compare([figures_of(sides[0])], [figures_of(sides[1])])
     page = html_of(comparison_page(comparison, sides, [Checked("no <b>", holds=False, value="3")]))
-    assert page.count("<svg") == 11, "three of waits, the cluster and three queues on both sides"
+    assert page.count("<svg") == 13, "five of waits and deadlines, the cluster and three queues on both sides"
     assert "Does not hold: no &lt;b&gt; (3)" in page
     assert "Who gains and who pays, by queue" in page
     assert "<script>" not in page
+
+
+def test_the_pictures_show_what_the_headline_says() -> None:
+    def side(am_min: int, late: int) -> WhatIfResult:
+        """Containers of etl wait 2 minutes, its AMs `am_min`; `late` of its applications miss their deadline."""
+        apps = [application(deadline_ms=(HOUR if number < late else 2 * HOUR) - 1) for number in range(9)]
+        containers = [container(0, am_min * MINUTE, app=number, is_am=True) for number in range(9)]
+        containers += [container(0, 2 * MINUTE, app=number) for number in range(9) for _ in range(30)]
+        return result(apps, containers)
+
+    sides = (side(23, 3), side(49, 7))
+    comparison = compare([figures_of(sides[0])], [figures_of(sides[1])])
+    assert headline(comparison).endswith("7 deadlines missed, were 3; AMs of etl wait p95 23 min -> 49 min.")
+    page = html_of(comparison_page(comparison, sides, []))
+    labels = re.findall('<svg[^>]* aria-label="([^"]*)"', page)
+    assert "p95 waits by queue: etl 2 min \u2192 2 min, etl AMs 23 min \u2192 49 min" in labels
+    assert "Applications that missed their deadline: etl 3 to 7" in labels
+    waits, missed = (
+        next(svg for svg in re.findall("<svg.*?</svg>", page, re.DOTALL) if label in svg)
+        for label in ("p95 waits by queue", "missed their deadline")
+    )
+    assert "23 min \u2192 49 min, longer" in waits
+    assert "p95 wait, from request to allocation (logarithmic)" in waits
+    assert ">applications</text>" in missed
 
 
 # The command

@@ -154,7 +154,7 @@ def test_figures_are_written_short_and_with_their_units() -> None:
         "512 MB",
         "1.5 GB",
         "400 GB",
-        "1.5 TB",
+        "1,536 GB",
     ]
     assert (amount(7, "vcores"), share(0.004), share(0.616), clock(90 * MINUTE)) == (
         "7 vcores",
