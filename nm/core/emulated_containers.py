@@ -7,6 +7,9 @@
 A container costs an entry in a heap of ends. The random numbers come from the table's seed, the container's number and
 its launch number, not from the node, so a run with the same containers gives them the same profiles.
 
+A container may take a while to exit after SIGTERM, or ignore it (Rule.after_term_ms). Its stages go on meanwhile, so
+what comes first ends it: its stages, that time, or SIGKILL.
+
 A launch or a signal takes effect at the next Tick, which is due at once: an event for the node's core must
 not come while the core's effects are carried out.
 """
@@ -31,8 +34,8 @@ from yarn.states import ContainerExitStatus
 PID_FIRST = 1 << 22
 """Linux gives no process an id this large, so an emulated container is never mistaken for a process."""
 STALE_ENDS_MAX = 1000
-"""Ends in the heap of containers that were killed earlier. Above this number the heap is rebuilt without them."""
-_CODES = {Signal.TERM: ContainerExitStatus.TERMINATED, Signal.KILL: ContainerExitStatus.FORCE_KILLED}
+"""Ends in the heap that no longer apply, because an earlier one has replaced them or the container has ended. Above
+this number the heap is rebuilt without them."""
 
 RandomOf: TypeAlias = Callable[[str], Draw]
 """A source of random numbers for a seed."""
@@ -76,8 +79,8 @@ EmulationEffect: TypeAlias = NodeEvent | StartMaster | FinishMaster | KillMaster
 class EmulatedContainer:
     """One launch of an emulated container. `exit_code` is None until it is known.
 
-    `has_master`: it is an AM that registers with the ResourceManager, and has not ended. `has_timer` is True while its
-    end is in the heap.
+    `has_master`: it is an AM that registers with the ResourceManager, and has not ended. `end_ms` is the time of its
+    next end in the heap, None if it has none there. `is_terminating`: that end is its exit after SIGTERM.
     """
 
     effect: LaunchContainer
@@ -86,7 +89,8 @@ class EmulatedContainer:
     started_ms: int
     exit_code: int | None = None
     has_master: bool = False
-    has_timer: bool = False
+    end_ms: int | None = None
+    is_terminating: bool = False
 
 
 class EmulatedContainers:
@@ -139,7 +143,7 @@ class EmulatedContainers:
     # Launches and signals
 
     def _signal(self, effect: SignalProcess) -> None:
-        """TERM and KILL end it with exit codes 143 and 137; QUIT has no effect."""
+        """KILL ends it with exit code 137, TERM with 143 after the time of its rule; QUIT has no effect."""
         starting = self._starting.get(effect.container_id)
         if starting is not None and starting.launch == effect.launch:
             if effect.signal is not Signal.QUIT and not effect.command:
@@ -152,9 +156,19 @@ class EmulatedContainers:
         if effect.command:
             signalled = ContainerSignalled(effect.container_id, effect.command, effect.signal, container.pid, True)
             self._deferred.append(signalled)
-        if effect.signal is not Signal.QUIT:
-            self._stale_ends += container.has_timer
-            self._end_soon(container, _CODES[effect.signal])
+        if effect.signal is Signal.KILL:
+            self._end_soon(container, ContainerExitStatus.FORCE_KILLED)
+        elif effect.signal is Signal.TERM:
+            self._terminate(container)
+
+    def _terminate(self, container: EmulatedContainer) -> None:
+        """It exits when its rule says so, unless its stages, or an earlier SIGTERM, end it before that."""
+        after_ms = self._rules[container.effect.emulation].after_term_ms
+        if after_ms == 0:
+            self._end_soon(container, ContainerExitStatus.TERMINATED)
+        elif after_ms is not None and (container.end_ms is None or self._now_ms + after_ms < container.end_ms):
+            container.is_terminating = True
+            self._end_at(container, self._now_ms + after_ms)
 
     def _take_deferred(self) -> None:
         deferred, self._deferred = self._deferred, deque()
@@ -179,8 +193,7 @@ class EmulatedContainers:
         if lasts_ms is None and self._lasts_of is not None:
             lasts_ms = self._lasts_of(effect)
         if lasts_ms is not None:
-            container.has_timer = True
-            heapq.heappush(self._ends, (container.started_ms + lasts_ms, container.pid, container))
+            self._end_at(container, container.started_ms + lasts_ms)
         self._effects.append(ContainerLaunched(effect.container_id, effect.launch))
         if container.has_master:
             self._effects.append(StartMaster(effect))
@@ -199,18 +212,24 @@ class EmulatedContainers:
 
     # Ends
 
+    def _end_at(self, container: EmulatedContainer, end_ms: int) -> None:
+        """Let it end at `end_ms`, in place of the end that it has in the heap."""
+        self._stale_ends += container.end_ms is not None
+        container.end_ms = end_ms
+        heapq.heappush(self._ends, (end_ms, container.pid, container))
+
     def _take_ends(self) -> None:
         while self._ends and self._ends[0][0] <= self._now_ms:
-            container = heapq.heappop(self._ends)[2]
-            container.has_timer = False
-            if container.exit_code is None:
+            end_ms, _, container = heapq.heappop(self._ends)
+            if container.end_ms == end_ms:
+                container.end_ms = None
                 self._end_profile(container)
             else:
                 self._stale_ends -= 1
 
     def _end_profile(self, container: EmulatedContainer) -> None:
-        """Its stages are over. An AM that ends with exit code 0 unregisters first."""
-        exit_code = container.profile.exit_code
+        """Its stages, or its time after SIGTERM, are over. An AM that ends with exit code 0 unregisters first."""
+        exit_code = ContainerExitStatus.TERMINATED if container.is_terminating else container.profile.exit_code
         if container.has_master and exit_code == 0:
             self._effects.append(FinishMaster(container.effect.container_id))
             return
@@ -222,18 +241,24 @@ class EmulatedContainers:
         container = self.running.get(event.container_id)
         if container is None or container.effect.launch != event.launch or container.exit_code is not None:
             return
-        self._stale_ends += container.has_timer
+        self._forget_end(container)
         container.has_master = False
         container.exit_code = event.exit_code
         self._report_end(container)
 
     def _end_soon(self, container: EmulatedContainer, exit_code: int) -> None:
+        self._forget_end(container)
         container.exit_code = exit_code
         self._deferred.append(container)
         if self._stale_ends > max(STALE_ENDS_MAX, len(self._ends) // 2):
-            self._ends = [end for end in self._ends if end[2].exit_code is None]
+            self._ends = [end for end in self._ends if end[0] == end[2].end_ms]
             heapq.heapify(self._ends)
             self._stale_ends = 0
+
+    def _forget_end(self, container: EmulatedContainer) -> None:
+        """It ends before the end that it has in the heap."""
+        self._stale_ends += container.end_ms is not None
+        container.end_ms = None
 
     def _report_end(self, container: EmulatedContainer) -> None:
         assert container.exit_code is not None

@@ -171,12 +171,15 @@ class Rule(Struct, frozen=True):
 
     `stages` None: they run as real processes. If `registers`, a container that is an AM registers with the
     ResourceManager, sends heartbeats while its stages last, and unregisters if they end with exit code 0.
+    `after_term_ms` is how long a container takes to exit after SIGTERM; None: it ignores SIGTERM. SIGKILL ends it at
+    once.
     """
 
     name: str
     match: Match = Match()
     stages: tuple[Stage, ...] | None = None
     registers: bool = False
+    after_term_ms: int | None = 0
 
     @property
     def is_drawn(self) -> bool:

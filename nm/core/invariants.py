@@ -7,6 +7,7 @@ N-04  a container whose process was or is being launched has a launch number
 N-05  a container that is DONE holds no cached files
 N-06  a cached file is held only by containers of the node
 I-24  at most one call to the ResourceManager is outstanding: a late answer never starts a second heartbeat loop
+I-32  no container runs, or is about to, once the end of its application was ordered: it is being killed or has ended
 I-33  a container is started only with a token of its own application, of the present RM, that has not expired
 N-08  every call of an AM is answered exactly once, in its own step
 N-10  a container whose process failed or was killed is not reported with exit status 0
@@ -38,6 +39,7 @@ from yarn.states import ContainerExitStatus
 
 _S = NMContainerState
 _LAUNCHED = frozenset({_S.SCHEDULED, _S.RUNNING, _S.RELAUNCHING, _S.EXITED_WITH_SUCCESS})
+_NOT_KILLED = frozenset({_S.NEW, _S.LOCALIZING, _S.SCHEDULED, _S.RUNNING, _S.RELAUNCHING})
 
 _Answer: TypeAlias = NodeHeartbeatAnswered | NodeHeartbeatFailed | NodeRegistered | RegistrationFailed
 
@@ -93,6 +95,8 @@ class NodeAudit:
                 container = self._containers.get(container_id)
                 if container is None or container.is_done:
                     yield f"N-02: {application} lists {container_id}, which is DONE or not on the node"
+                elif application.is_stopped and container.machine.state in _NOT_KILLED:
+                    yield f"I-32: {container} is {container.machine.state.name}, but its application has ended"
 
     def _of_caches(self) -> Iterator[str]:
         for container_id in self._resources.holders():

@@ -53,7 +53,7 @@ class EmulatedLauncher:
         self._handle(effect)
 
     def signal(self, effect: SignalProcess) -> None:
-        """TERM and KILL end it with exit codes 143 and 137; QUIT has no effect."""
+        """KILL ends it with exit code 137, TERM with 143 after the time of its rule; QUIT has no effect."""
         self._handle(effect)
 
     def kill_all(self) -> None:

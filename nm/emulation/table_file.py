@@ -200,6 +200,7 @@ class _Rule(Section):
     match: _Match = _Match()
     run: Literal["real"] | None = None
     registers: bool = False
+    after_term: _Lasts = 0.0
     stages: Annotated[_Stages, Field(min_length=1)] | None = Field(None, validate_default=True)
 
     @field_validator("name")
@@ -217,7 +218,7 @@ class _Rule(Section):
             raise refusal("is only valid for ApplicationMasters", "add `kind: master` to match, or remove registers")
         return registers
 
-    @field_validator("registers", "stages")
+    @field_validator("registers", "after_term", "stages")
     @classmethod
     def _check_run(cls, value: object, info: ValidationInfo) -> object:
         if value is not None and info.data.get("run") is not None:
@@ -228,7 +229,8 @@ class _Rule(Section):
 
     def record(self) -> Rule:
         stages = None if self.stages is None else tuple(stage.record() for stage in self.stages)
-        return Rule(self.name, self.match.record(), stages, self.registers)
+        after_term_ms = None if self.after_term == _FOREVER else round(self.after_term)
+        return Rule(self.name, self.match.record(), stages, self.registers, after_term_ms)
 
 
 class _Table(Section):

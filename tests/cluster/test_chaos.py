@@ -39,6 +39,12 @@ faults:
   - {fault: pause-node, node: 2, at: 0.2, for: 0.3}
 lasts: 0.6
 """
+STUBBORN = """
+cluster: {nodes: 2}
+work:
+  - {program: service, tasks: 2, ignores_term: true, killed_after: 3}
+lasts: 0.5
+"""
 ALWAYS = ("kill-node", "kill-master", "kill-rm", "partition-replies")
 """One each for nodes, ApplicationMasters, the ResourceManager and the network; the others run only as a soak."""
 
@@ -105,6 +111,15 @@ async def test_a_run_that_passes_leaves_nothing_behind(tmp_path: Path) -> None:
     assert (run.judgement.verdict, run.directory) == (Verdict.PASS, None), run.judgement.reasons
     assert [path.name for path in tmp_path.iterdir()] == ["plan.yaml"]
     assert those_that_name(tmp_path) == []
+
+
+async def test_users_kill_applications_whose_processes_ignore_sigterm() -> None:
+    run = await run_plan(parse_plan(STUBBORN, "stubborn", "stubborn"), 1)
+    assert run.judgement.verdict is Verdict.PASS, run.judgement.reasons
+    (submitted,) = run.history.submissions
+    assert "Killed by its user" in run.history.outcomes[submitted.application_id].diagnostics
+    spans = run.history.spans_of(submitted.application_id, Role.CONTAINER)
+    assert [span.status for span in spans] == [None, None]
 
 
 def test_a_failed_expectation_fails_the_run_and_keeps_its_logs(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import random
 
 from nm.core.effects import LaunchContainer, Signal, SignalProcess
 from nm.core.emulated_containers import (
+    STALE_ENDS_MAX,
     EmulatedContainers,
     EmulationEffect,
     EmulationEvent,
@@ -26,6 +27,9 @@ TABLE = EmulationTable(
         Rule("fails", stages=(Stage(10, exit_code=3, exit_probability=1.0),)),
         Rule("master", stages=(Stage(50),), registers=True),
         Rule("program", stages=(Stage(None),)),
+        Rule("slow", stages=(Stage(100, exit_code=3, exit_probability=1.0),), after_term_ms=30),
+        Rule("stubborn", stages=(Stage(100),), after_term_ms=None),
+        Rule("slow-master", stages=(Stage(100),), registers=True, after_term_ms=30),
     )
 )
 
@@ -108,3 +112,70 @@ def test_a_program_ends_its_container_unless_it_is_that_of_an_earlier_launch() -
     assert node.take(ProgramEnded(container_id(1), 2, 0)) == []
     assert node.take(ProgramEnded(container_id(1), 1, 7)) == [exited(1, 7)]
     assert node.take(ProgramEnded(container_id(1), 1, 7)) == []
+
+
+# Containers that take a while to exit after SIGTERM
+
+
+def running(rule: str) -> Node:
+    """A node on which container 1 runs, by that rule, since 1000 ms."""
+    node = Node()
+    node.take(launch(1, rule))
+    node.wait()
+    return node
+
+
+def test_a_container_exits_so_long_after_the_first_sigterm() -> None:
+    node = running("slow")
+    node.now_ms += 20
+    assert node.take(signal(1, Signal.TERM)) == []
+    node.now_ms += 10
+    assert node.take(signal(1, Signal.TERM)) == []
+    assert node.wait() == (20, [exited(1, 143)])
+    assert node.wait() == (50, []), "the end of its stages no longer applies"
+    assert node.containers.next_deadline_ms() is None
+
+
+def test_its_stages_may_end_before_that() -> None:
+    node = running("slow")
+    node.now_ms += 80
+    node.take(signal(1, Signal.TERM))
+    assert node.wait() == (20, [exited(1, 3)])
+    assert node.containers.next_deadline_ms() is None
+
+
+def test_sigkill_ends_it_meanwhile() -> None:
+    node = running("slow")
+    node.take(signal(1, Signal.TERM))
+    node.now_ms += 10
+    node.take(signal(1, Signal.KILL))
+    assert node.wait() == (0, [exited(1, 137)])
+    assert node.wait() == (20, [])
+
+
+def test_a_container_that_ignores_sigterm_ends_by_itself_or_by_sigkill() -> None:
+    node = running("stubborn")
+    node.take(signal(1, Signal.TERM))
+    assert node.wait() == (100, [exited(1, 0)])
+    node.take(launch(2, "stubborn"))
+    node.wait()
+    node.take(signal(2, Signal.TERM))
+    node.take(signal(2, Signal.KILL))
+    assert node.wait() == (0, [exited(2, 137)])
+
+
+def test_a_master_that_exits_after_sigterm_does_not_unregister() -> None:
+    node = running("slow-master")
+    node.take(signal(1, Signal.TERM))
+    assert node.wait() == (30, [KillMaster(container_id(1)), exited(1, 143)])
+
+
+def test_ends_that_no_longer_apply_do_not_fill_the_heap() -> None:
+    node = Node()
+    for number in range(1, 3 * STALE_ENDS_MAX):
+        node.take(launch(number, "slow"))
+        node.wait()
+        node.take(signal(number, Signal.TERM))
+        node.take(signal(number, Signal.KILL))
+        node.wait()
+    assert len(node.containers._ends) <= STALE_ENDS_MAX + 2

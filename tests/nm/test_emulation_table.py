@@ -71,6 +71,8 @@ def test_a_file_can_set_every_field_of_a_table() -> None:
             stages:
               - {lasts: 1.5s, jitter: 10%, memory: [10%, 1.5 GB], cpu: 0.5, exit: {code: 3, probability: 5%}}
               - {lasts: 2 m, jitter: 250ms, memory: 300 MB, cpu: 80%, exit: 4}
+          - {match: {command: A}, after_term: 1.5s, stages: [{lasts: 5ms}]}
+          - {match: {command: B}, after_term: forever, stages: [{lasts: 5ms}]}
         """
     )
     match = Match(
@@ -87,7 +89,13 @@ def test_a_file_can_set_every_field_of_a_table() -> None:
         Stage(1500, 150, Amount(0.1, True), Amount(1536.0), Amount(0.5), 3, 0.05),
         Stage(120_000, 250, Amount(300.0), Amount(300.0), Amount(0.8, True), 4, 1.0),
     )
-    assert table == EmulationTable((Rule("masters", Match(is_master=True)), Rule("rule 2", match, stages)), 7)
+    rules = (
+        Rule("masters", Match(is_master=True)),
+        Rule("rule 2", match, stages),
+        Rule("rule 3", Match(command="A"), STAGES, after_term_ms=1500),
+        Rule("rule 4", Match(command="B"), STAGES, after_term_ms=None),
+    )
+    assert table == EmulationTable(rules, 7)
 
 
 def test_all_faults_are_reported_at_once_with_line_and_remedy() -> None:
@@ -107,6 +115,8 @@ rules:
   - {run: real, match: {kind: master}, registers: true}
   - {registers: true, stages: [{lasts: 1s}]}
   - {registers: maybe, match: {kind: master}, stages: [{lasts: 1s}]}
+  - {after_term: 5, stages: [{lasts: 1s}]}
+  - {after_term: 5s, run: real}
 more: 1
 """,
             "t.yaml",
@@ -140,7 +150,9 @@ more: 1
         (12, "rules[6].registers", "is not valid for a container that runs as a process"),
         (13, "rules[7].registers", "is only valid for ApplicationMasters"),
         (14, "rules[8].registers", "is not true or false"),
-        (15, "more", "is not a valid key"),
+        (15, "rules[9].after_term", "is not a valid time"),
+        (16, "rules[10].after_term", "is not valid for a container that runs as a process"),
+        (17, "more", "is not a valid key"),
     ]
     assert (
         "t.yaml:5: rules[1].stages[1].lasts = '5': is not a valid time (write 250ms, 1.5s, 2m, 1h or forever)"

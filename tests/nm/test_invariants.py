@@ -55,6 +55,16 @@ def test_an_application_that_lists_a_done_container_is_reported(node: Node) -> N
     assert found(node) == ["N-02"]
 
 
+@pytest.mark.parametrize("state", ["NEW", "LOCALIZING", "SCHEDULED", "RUNNING", "RELAUNCHING"])
+def test_a_container_that_is_not_killed_with_its_application_is_reported(node: Node, state: str) -> None:
+    node.after(1000, Tick())
+    node.answer(applications_to_clean_up=(APP,))
+    assert node.state(1) == "KILLING"
+    assert found(node) == []
+    container(node).machine.state = NMContainerState[state]
+    assert "I-32" in found(node)
+
+
 def test_a_container_that_is_localizing_without_files_is_reported(node: Node) -> None:
     container(node).machine.state = NMContainerState.LOCALIZING
     assert found(node) == ["N-03"]

@@ -22,6 +22,8 @@ FRESH_S = 1.0
 FIRST_HOST = 2
 """The last part of the address of node 1, which is 127.0.0.2 (ClusterDirectory)."""
 _EXEC = "exec "
+_IGNORE_TERM = "trap '' TERM; "
+"""A signal that is ignored stays ignored in the program that follows."""
 
 
 def now_s() -> float:
@@ -36,17 +38,19 @@ class Notes:
         self._directory = directory
         directory.mkdir(parents=True, exist_ok=True)
 
-    def command(self, role: Role, seconds: float | None) -> str:
+    def command(self, role: Role, seconds: float | None, *, ignores_term: bool = False) -> str:
         """A command line that writes notes and runs for `seconds`; None: until it is killed."""
         lasts = "-" if seconds is None else str(round(seconds * 100))
-        return f"exec {self._script()} {role.value} {lasts}"
+        first = _IGNORE_TERM if ignores_term else ""
+        return f"{first}exec {self._script()} {role.value} {lasts}"
 
-    def with_master(self, context: ApplicationSubmissionContext) -> ApplicationSubmissionContext:
+    def with_master(
+        self, context: ApplicationSubmissionContext, *, ignores_term: bool = False
+    ) -> ApplicationSubmissionContext:
         """A copy of the submission context in which the ApplicationMasters write notes."""
         container = context.am_container
-        commands = tuple(
-            f"exec {self._script()} {Role.MASTER.value} {command.removeprefix(_EXEC)}" for command in container.commands
-        )
+        first = f"{_IGNORE_TERM if ignores_term else ''}exec {self._script()} {Role.MASTER.value}"
+        commands = tuple(f"{first} {command.removeprefix(_EXEC)}" for command in container.commands)
         return replace(context, am_container=replace(container, commands=commands))
 
     def read(self) -> list[ProcessSpan]:

@@ -22,7 +22,7 @@ from yarnling.chaos.notes import FRESH_S, Notes, now_s
 from yarnling.chaos.plan import Plan, WorkPlan, WorkProgram
 from yarnling.chaos.schedule import FaultInjection
 from yarnling.chaos.target import TargetCluster
-from yarnling.chaos.workload import Workload
+from yarnling.chaos.workload import KILLED_AT_THE_END, Workload
 
 POLL_S = 0.1
 ANSWER_S = 5.0
@@ -76,7 +76,7 @@ async def inject_faults(run: RunContext) -> None:
 
 async def _submit(run: RunContext, work: WorkPlan) -> None:
     try:
-        await run.workload.run(work)
+        await _result(run.workload.run(work))
     except YarnException as error:
         run.history.problem = f"{work.program.value} could not be submitted: {error.message}"
 
@@ -200,7 +200,7 @@ async def _end_applications(run: RunContext) -> None:
     accepted = [one for one in run.history.submissions if one.acknowledged_s is not None]
     for one in accepted:
         if one.program is WorkProgram.SERVICE:
-            await client.kill(one.application_id, "Killed at the end of the chaos run.")
+            await client.kill(one.application_id, KILLED_AT_THE_END)
     for one in accepted:
         await client.wait(one.application_id)
 

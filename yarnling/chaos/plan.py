@@ -283,7 +283,9 @@ class WorkPlan(Section):
     """The work of a plan: `applications` of one program, the first at `at`, then one `every` so many seconds.
 
     `seconds` is the duration of a container or task. `may_fail`: the applications need not succeed, only end. A
-    distributed shell fails if one of its containers is killed, as Hadoop's does.
+    distributed shell fails if one of its containers is killed, as Hadoop's does. `ignores_term`: AMs and containers
+    ignore SIGTERM, so they run until SIGKILL follows. `killed_after`: users kill each application so many seconds after
+    its submission was acknowledged; None: not during the faults.
     """
 
     program: WorkProgram = WorkProgram.BATCH
@@ -296,6 +298,16 @@ class WorkPlan(Section):
     may_fail: bool = False
     keep_containers: bool = False
     attempts: Annotated[int, Field(ge=0, le=TIMES_MAX)] = 0
+    ignores_term: bool = False
+    killed_after: Seconds | None = None
+
+    @field_validator("ignores_term")
+    @classmethod
+    def _check_ignores_term(cls, ignores: bool, info: ValidationInfo) -> bool:
+        program = info.data.get("program")
+        if ignores and program in (WorkProgram.TASKS, WorkProgram.WORDCOUNT):
+            raise refusal(f"is only valid for batch and service, not for {program.value}", "remove it")
+        return ignores
 
 
 class FaultPlan(Struct, frozen=True):

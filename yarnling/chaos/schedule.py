@@ -160,7 +160,8 @@ def _ms(seconds: float) -> int:
 def random_plan(seed: int, *, all_faults: bool = False) -> Plan:
     """The random plan of a seed. `schedule` must then be called with the same seed.
 
-    With `all_faults` it also has faults that processes do not have, or only with privileges.
+    With `all_faults` it also has faults that processes do not have, or only with privileges. In some of these plans
+    distributed shells ignore SIGTERM, and users kill batches.
     """
     plan = _random_plan(seed)
     if not all_faults:
@@ -168,7 +169,8 @@ def random_plan(seed: int, *, all_faults: bool = False) -> Plan:
     draw = random.Random(f"all faults {seed}")
     kinds = [name for name in SIMULATED_KINDS if draw.random() < 0.25] or [draw.choice(SIMULATED_KINDS)]
     more = tuple(_random_fault(name, plan.lasts, draw) for name in kinds)
-    return replace(plan, about=f"{plan.about}, {', '.join(kinds)}", faults=(*plan.faults, *more))
+    work = tuple(_harder_to_end(work, number, seed) for number, work in enumerate(plan.work))
+    return replace(plan, about=f"{plan.about}, {', '.join(kinds)}", work=work, faults=(*plan.faults, *more))
 
 
 def _random_plan(seed: int) -> Plan:
@@ -225,6 +227,19 @@ def _random_work(draw: random.Random) -> tuple[WorkPlan, ...]:
     if draw.random() < 0.4:
         return batch, service, tasks, WorkPlan(program=WorkProgram.WORDCOUNT, users=("eve",), may_fail=True)
     return batch, service, tasks
+
+
+def _harder_to_end(work: WorkPlan, number: int, seed: int) -> WorkPlan:
+    """The work, perhaps with processes that ignore SIGTERM, and with users who kill it.
+
+    The numbers are of a stream of their own, so the faults of a seed do not depend on them.
+    """
+    draw = random.Random(f"harder to end {seed} {number}")
+    ignores_term, is_killed, after_s = draw.random() < 0.25, draw.random() < 0.25, draw.uniform(0.3, 3.0)
+    if work.program not in (WorkProgram.BATCH, WorkProgram.SERVICE):
+        return work
+    killed_after = after_s if is_killed and work.program is WorkProgram.BATCH else None
+    return work.model_copy(update={"ignores_term": ignores_term, "killed_after": killed_after})
 
 
 def _random_fault(name: str, lasts_s: float, draw: random.Random) -> FaultPlan:

@@ -30,6 +30,9 @@ from yarnling.cluster.client import Client
 
 SIZE = Resource(128, 1)
 TEXT_FILES, TEXT_WORDS, TEXT_KINDS = 6, 3000, 200
+KILLED_BY_USER = "Killed by its user during the chaos run."
+KILLED_AT_THE_END = "Killed at the end of the chaos run."
+"""Diagnostics of applications that a plan kills."""
 
 
 class Workload:
@@ -51,18 +54,36 @@ class Workload:
             await client.close()
 
     async def run(self, work: WorkPlan) -> None:
-        """Submit the applications of `work`, each at its time, without waiting for them to end."""
+        """Submit the applications of `work`, each at its time, and kill those that the plan kills.
+
+        Does not wait for the others to end.
+        """
         start_s = now_s()
-        for number in range(work.applications):
-            await asyncio.sleep(max(0.0, start_s + work.at + number * work.every - now_s()))
-            await self._submit(work, work.users[number % len(work.users)], f"{work.program.value}-{number + 1}")
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(work.applications):
+                await asyncio.sleep(max(0.0, start_s + work.at + number * work.every - now_s()))
+                user = work.users[number % len(work.users)]
+                submitted = await self._submit(work, user, f"{work.program.value}-{number + 1}")
+                if work.killed_after is not None and submitted.acknowledged_s is not None:
+                    at_s = submitted.acknowledged_s + work.killed_after
+                    tasks.create_task(self._kill(submitted.application_id, user, at_s))
+
+    async def _kill(self, application_id: ApplicationId, user: str, at_s: float) -> None:
+        """Kill an application at its time, once the ResourceManager can be reached."""
+        await asyncio.sleep(max(0.0, at_s - now_s()))
+        while True:
+            try:
+                await self._client(user).kill(application_id, KILLED_BY_USER)
+                return
+            except ServerUnavailable:
+                await asyncio.sleep(RETRY_S)
 
     def is_right(self, application_id: ApplicationId) -> bool:
         """True if the output of a word count that has ended is correct."""
         expected: Counter[bytes] = count_words(self._text)
         return read_counts(self._output(application_id)) == expected
 
-    async def _submit(self, work: WorkPlan, user: str, name: str) -> None:
+    async def _submit(self, work: WorkPlan, user: str, name: str) -> SubmittedApplication:
         """Submit an application until it is acknowledged or refused.
 
         A submission without an answer is repeated with the same id.
@@ -79,7 +100,8 @@ class Workload:
             name, am_resource=SIZE, keep_containers=work.keep_containers, max_app_attempts=work.attempts
         )
         context = self._notes.with_master(
-            self._submission(work, options, new.application_id).build(new.application_id, self._directory / "staging")
+            self._submission(work, options, new.application_id).build(new.application_id, self._directory / "staging"),
+            ignores_term=work.ignores_term,
         )
         submitted = SubmittedApplication(
             new.application_id,
@@ -95,13 +117,15 @@ class Workload:
         while True:
             try:
                 await client.submit(context)
-                self._history.submissions[index] = replace(submitted, acknowledged_s=now_s())
-                return
+                answered = replace(submitted, acknowledged_s=now_s())
+                break
             except ServerUnavailable:
                 await asyncio.sleep(RETRY_S)
             except YarnException as error:
-                self._history.submissions[index] = replace(submitted, refusal=error.message)
-                return
+                answered = replace(submitted, refusal=error.message)
+                break
+        self._history.submissions[index] = answered
+        return answered
 
     def _submission(self, work: WorkPlan, options: ApplicationOptions, application_id: ApplicationId) -> Submission:
         match work.program:
@@ -118,7 +142,8 @@ class Workload:
                 return word_count(self._text, self._output(application_id), options=options)
 
     def _shell(self, work: WorkPlan, options: ApplicationOptions, seconds: float | None) -> DistributedShell:
-        return DistributedShell(self._notes.command(Role.CONTAINER, seconds), Width(work.tasks, SIZE), options)
+        command = self._notes.command(Role.CONTAINER, seconds, ignores_term=work.ignores_term)
+        return DistributedShell(command, Width(work.tasks, SIZE), options)
 
     def _client(self, user: str) -> Client:
         if user not in self._clients:

@@ -1,4 +1,4 @@
-"""The clients of a simulated run: they submit applications, and those of a plan kill at the end what never ends.
+"""The clients of a simulated run: they submit applications, and those of a plan also kill some.
 
 They call as yarnling.chaos.workload does: without an answer, the same submission is sent again.
 """
@@ -20,11 +20,11 @@ from yarn.protocols.client import GetNewApplicationResponse, KillApplicationRequ
 from yarnling.chaos.history import History, SubmittedApplication
 from yarnling.chaos.plan import WorkPlan
 from yarnling.chaos.target import RETRY_S
-from yarnling.chaos.workload import SIZE
+from yarnling.chaos.workload import KILLED_BY_USER, SIZE
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import Rank
 from yarnling.simulation.process import Process
-from yarnling.simulation.workload import AM_RULE, RunningWork
+from yarnling.simulation.workload import RunningWork, am_rule
 
 NUMBER = 1 << 20
 """The client's number among hosts: after all machines."""
@@ -107,7 +107,8 @@ class Client(Submitter):
             for index in range(work.applications):
                 at_ms = round(1000 * (work.at + index * work.every))
                 user = work.users[index % len(work.users)] or USER
-                self.submit_after(at_ms, user, partial(self._described, number, work, user), self._answered)
+                answered = partial(self._answered, work, user)
+                self.submit_after(at_ms, user, partial(self._described, number, work, user), answered)
 
     def _described(
         self, number: int, work: WorkPlan, user: str, application_id: ApplicationId
@@ -127,34 +128,39 @@ class Client(Submitter):
         self._history.submissions.append(submitted)
         return ApplicationSubmissionContext(
             application_id,
-            ContainerLaunchContext((AM_RULE,)),
+            ContainerLaunchContext((am_rule(work),)),
             SIZE,
             name=f"{work.program.value}-{number}",
             max_app_attempts=work.attempts,
             keep_containers_across_attempts=work.keep_containers,
         )
 
-    def _answered(self, application_id: ApplicationId, refusal: YarnException | None) -> None:
+    def _answered(
+        self, work: WorkPlan, user: str, application_id: ApplicationId, refusal: YarnException | None
+    ) -> None:
         index = self._positions[application_id]
         submitted = self._history.submissions[index]
-        if refusal is None:
-            self._history.submissions[index] = replace(submitted, acknowledged_s=self.engine.elapsed_s)
-        else:
+        if refusal is not None:
             self._history.submissions[index] = replace(submitted, refusal=refusal.message)
+            return
+        self._history.submissions[index] = replace(submitted, acknowledged_s=self.engine.elapsed_s)
+        if work.killed_after is not None:
+            after_ms = round(1000 * work.killed_after)
+            self.after(after_ms, Rank.CLIENT, partial(self.kill, application_id, user, KILLED_BY_USER))
 
-    def kill(self, application_id: ApplicationId, user: str) -> None:
+    def kill(self, application_id: ApplicationId, user: str, reason: str) -> None:
         """Kill an application; repeated until it is killed."""
 
         def done(outcome: KillApplicationResponse | YarnException) -> None:
             if not (isinstance(outcome, KillApplicationResponse) and outcome.is_kill_completed):
-                self.after(RETRY_MS, Rank.CLIENT, partial(self.kill, application_id, user))
+                self.after(RETRY_MS, Rank.CLIENT, partial(self.kill, application_id, user, reason))
 
         self.cluster.network.call(
             self,
             "clients",
             self.cluster.rm.served,
             ApplicationClientProtocol.force_kill_application,
-            KillApplicationRequest(application_id, "Killed at the end of the chaos run."),
+            KillApplicationRequest(application_id, reason),
             done,
             user=user,
             token=self.cluster.client_token,

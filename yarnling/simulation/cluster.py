@@ -37,7 +37,7 @@ from yarnling.simulation.quiet_heartbeats import QuietHeartbeats, leave_out_quie
 from yarnling.simulation.recorder import Recorder
 from yarnling.simulation.resource_manager import ResourceManagerProcess
 from yarnling.simulation.trace import Trace
-from yarnling.simulation.workload import AM_RULE, WORKER_RULE, RunningWork, Worker
+from yarnling.simulation.workload import AM_RULES, WORKER_RULE, RunningWork, Worker
 from yarnling.workload.model import WorkloadNode
 
 DAEMON_START_MS = 300
@@ -216,7 +216,7 @@ class SimulatedCluster:
     def started(self, machine: Machine, launch: LaunchContainer) -> Program | None:
         container_id = launch.container_id
         running = self.works[container_id.application_id]
-        if launch.emulation == AM_RULE:
+        if launch.emulation in AM_RULES:
             self.recorder.started(container_id, Role.MASTER, machine.number)
             return self.start_master(machine, launch)
         if launch.emulation == WORKER_RULE:

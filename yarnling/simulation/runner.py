@@ -32,6 +32,7 @@ from yarnling.chaos.plan import Plan, WorkProgram
 from yarnling.chaos.runner import SETTINGS
 from yarnling.chaos.schedule import FaultInjection, schedule
 from yarnling.chaos.verdict import Judgement, judge
+from yarnling.chaos.workload import KILLED_AT_THE_END
 from yarnling.cluster.configuration import composed, node_sizes
 from yarnling.simulation import cross_checks, workload
 from yarnling.simulation.client import Client
@@ -276,7 +277,7 @@ class PlanRun:
         yield self._after(max(0.0, last_s + self.plan.expect.fence + FRESH_S - self.engine.elapsed_s))
         for one in history.submissions:
             if one.acknowledged_s is not None and one.program is WorkProgram.SERVICE:
-                self.client.kill(one.application_id, one.user)
+                self.client.kill(one.application_id, one.user, KILLED_AT_THE_END)
         if (yield from self._until(lambda: self._all_ended() and not self._still_used(), most_s)):
             history.drained_s = self.engine.elapsed_s
         else:

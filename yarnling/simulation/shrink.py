@@ -152,7 +152,14 @@ def _shorter_work(work: WorkPlan) -> Iterator[WorkPlan]:
 
 
 def _plainer_work(work: WorkPlan) -> Iterator[WorkPlan]:
-    for update in ({"users": work.users[:1]}, {"keep_containers": False}, {"attempts": 0}):
+    updates: tuple[Mapping[str, object], ...] = (
+        {"users": work.users[:1]},
+        {"keep_containers": False},
+        {"attempts": 0},
+        {"ignores_term": False},
+        {"killed_after": None},
+    )
+    for update in updates:
         yield work.model_copy(update=update)
 
 

@@ -27,6 +27,9 @@ from yarnling.simulation.mapreduce import TASK_RULE, SimulatedJob, SimulatedMRAp
 from yarnling.simulation.recorder import Recorder
 
 AM_RULE = "am"
+AM_IGNORING_TERM_RULE = "am-ignoring-term"
+AM_RULES = (AM_RULE, AM_IGNORING_TERM_RULE)
+"""The rules, and the commands, of AMs."""
 WORKER_RULE = "worker"
 JITTER_MS = 20
 """How much shorter or longer than planned a container may run."""
@@ -39,7 +42,9 @@ WORKERS_MAX = 6
 
 def emulation_table(works: Sequence[WorkPlan], seed: int) -> EmulationTable:
     """What the containers of each entry do; AMs and workers run until they end themselves."""
+    ignoring = Match(is_master=True, command=f"^{AM_IGNORING_TERM_RULE}$")
     rules = [
+        Rule(AM_IGNORING_TERM_RULE, ignoring, (Stage(None),), after_term_ms=None),
         Rule(AM_RULE, Match(is_master=True), (Stage(None),)),
         Rule(WORKER_RULE, Match(command=f"^{WORKER_RULE}$"), (Stage(None),)),
         Rule(TASK_RULE, Match(command=f"^{TASK_RULE}$"), (Stage(None),)),
@@ -47,13 +52,19 @@ def emulation_table(works: Sequence[WorkPlan], seed: int) -> EmulationTable:
     for number, work in enumerate(works):
         name = rule_name(number)
         stage = Stage(None) if work.program is WorkProgram.SERVICE else _stage(work.seconds)
-        rules.append(Rule(name, Match(command=f"^{name}$"), (stage,)))
+        after_term_ms = None if work.ignores_term else 0
+        rules.append(Rule(name, Match(command=f"^{name}$"), (stage,), after_term_ms=after_term_ms))
     return EmulationTable(tuple(rules), seed)
 
 
 def rule_name(number: int) -> str:
     """The rule, and the command, of the containers of that entry of the plan."""
     return f"work-{number}"
+
+
+def am_rule(work: WorkPlan) -> str:
+    """The rule, and the command, of the AMs of that entry of the plan."""
+    return AM_IGNORING_TERM_RULE if work.ignores_term else AM_RULE
 
 
 def _stage(seconds: float) -> Stage:

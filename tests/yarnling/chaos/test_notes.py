@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 from asyncio.subprocess import DEVNULL, Process
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from tests.processes import running_in_loop
 from tests.rm.served_cluster import until
+from yarn.applications import ApplicationSubmissionContext
+from yarn.containers import ContainerLaunchContext
+from yarn.ids import ApplicationId
+from yarn.resource import Resource
 from yarnling.chaos.history import Role
 from yarnling.chaos.notes import Notes, now_s
 
@@ -39,6 +44,37 @@ async def test_a_killed_container_has_no_exit_status(tmp_path: Path) -> None:
     (span,) = notes.read()
     assert span.status is None
     await until(lambda: not notes.alive(Role.CONTAINER))
+
+
+async def test_sigterm_ends_a_container_unless_it_ignores_it(tmp_path: Path) -> None:
+    notes = Notes(tmp_path)
+    async with container(notes.command(Role.CONTAINER, None)) as process:
+        await until(lambda: bool(notes.alive(Role.CONTAINER)))
+        os.killpg(process.pid, signal.SIGTERM)
+        assert await process.wait() == -signal.SIGTERM
+
+
+async def test_a_container_that_ignores_sigterm_is_ended_by_sigkill(tmp_path: Path) -> None:
+    notes = Notes(tmp_path)
+    async with container(notes.command(Role.CONTAINER, None, ignores_term=True)) as process:
+        await until(lambda: bool(notes.alive(Role.CONTAINER)))
+        os.killpg(process.pid, signal.SIGTERM)
+        (span,) = notes.read()
+        await until(lambda: notes.read()[0].last_s > span.last_s + 0.2)
+        os.killpg(process.pid, signal.SIGKILL)
+        assert await process.wait() == -signal.SIGKILL
+
+
+def test_an_am_may_ignore_sigterm(tmp_path: Path) -> None:
+    context = ApplicationSubmissionContext(
+        ApplicationId(1, 1), ContainerLaunchContext(("exec python am.py",)), Resource(1, 1)
+    )
+    notes = Notes(tmp_path)
+    ((plain,), (ignoring,)) = (
+        notes.with_master(context, ignores_term=ignores).am_container.commands for ignores in (False, True)
+    )
+    assert plain == f"exec {notes._script()} master python am.py"
+    assert ignoring == f"trap '' TERM; {plain}"
 
 
 async def test_tasks_of_one_worker_are_distinguished(tmp_path: Path) -> None:

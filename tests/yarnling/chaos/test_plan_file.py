@@ -91,6 +91,11 @@ begins: soon
         ("work: []", "plan.yaml:1: work: has 0 items (write at least 1)"),
         ("work: [{may_fail: maybe}]", "may_fail = 'maybe': is not true or false (write true or false)"),
         ("work: [{program: spark}]", "program = 'spark': is not a valid choice (write 'batch', 'service', "),
+        (
+            "work: [{program: tasks, ignores_term: true}]",
+            "ignores_term = 'true': is only valid for batch and service, not for tasks (remove it)",
+        ),
+        ("work: [{killed_after: -1}]", "killed_after = '-1': is less than 0 (write a number of at least 0)"),
         ("work: [{seconds: .nan}]", "seconds = '.nan': is not a number"),
         ("work: [{seconds: 3601}]", "seconds = '3601': is more than 3600 (write a number of at most 3600)"),
         ("work: {program: batch}", "work: is not a list"),

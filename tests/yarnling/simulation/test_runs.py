@@ -16,6 +16,7 @@ from am.core.container_starts import ContainerStarts, FindContainer, StartEffect
 from rm.core.durability import DividedStep
 from rm.core.effects import Effect, StoreEffect
 from rm.core.events import Event
+from yarnling.chaos.history import Role
 from yarnling.chaos.plan import KINDS, Plan
 from yarnling.chaos.plan_file import find_plan, parse_plan, plan_names
 from yarnling.chaos.schedule import random_plan
@@ -112,6 +113,30 @@ def test_the_hash_does_not_depend_on_pythons_hashes() -> None:
 
 def test_every_fault_is_modelled() -> None:
     assert set(ACTIONS) == set(KINDS)
+
+
+STUBBORN = """
+work:
+  - {program: service, tasks: 3, users: ann, ignores_term: true, killed_after: 1, may_fail: true}
+  - {program: service, tasks: 3, users: bob, killed_after: 1}
+faults: []
+lasts: 3
+"""
+
+
+def test_a_user_kills_an_application_during_the_faults_and_its_processes_may_ignore_sigterm() -> None:
+    run = simulate(parse_plan(STUBBORN, "stubborn", "stubborn"), 1)
+    assert run.judgement.reasons == ()
+    for one in run.history.submissions:
+        (killed,) = [change for change in run.history.changes_of(str(one.application_id)) if change.state == "KILLED"]
+        assert one.acknowledged_s is not None
+        assert one.acknowledged_s + 1 <= killed.at_s < one.acknowledged_s + 1.2
+        assert "Killed by its user" in run.history.outcomes[one.application_id].diagnostics
+        ends_s = [span.last_s - killed.at_s for span in run.history.spans_of(one.application_id, Role.CONTAINER)]
+        assert len(ends_s) == 3
+        # A heartbeat comes every 50 ms, and SIGKILL follows SIGTERM after 100 ms.
+        least_s, most_s = (0.1, 0.2) if one.user == "ann" else (0.0, 0.09)
+        assert all(least_s <= end_s <= most_s for end_s in ends_s)
 
 
 @pytest.mark.parametrize("name", ["kill-node", "full-store", "storm"])

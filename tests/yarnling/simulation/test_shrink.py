@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from rm.core import invariants
 from rm.scheduler.capacity_scheduler import CapacityScheduler
-from yarnling.chaos.plan import Plan
+from yarnling.chaos.plan import Plan, WorkPlan
 from yarnling.chaos.plan_file import find_plan, parse_plan
 from yarnling.chaos.plan_text import plan_text
 from yarnling.simulation import shrink as shrinking
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
-from yarnling.simulation.shrink import failures, shrink
+from yarnling.simulation.shrink import _plainer_work, failures, shrink
 from yarnling.simulation.state_store import StateStore
 
 FAST = Options(encode=False)
@@ -91,6 +91,12 @@ def test_it_ends_when_its_runs_have_had_enough_events(monkeypatch: pytest.Monkey
     shrunk = shrink(run, options=FAST, events_max=1)
     assert (shrunk.runs, shrunk.failure) == (1, failures(run)[0])
     assert shrunk.failure in failures(simulate(shrunk.plan, 1, FAST))
+
+
+def test_work_becomes_plainer() -> None:
+    plain = {"users": ("ann",), "keep_containers": False, "attempts": 0, "ignores_term": False, "killed_after": None}
+    work = WorkPlan(users=("ann", "bob"), keep_containers=True, attempts=2, ignores_term=True, killed_after=1.5)
+    assert list(_plainer_work(work)) == [work.model_copy(update={key: value}) for key, value in plain.items()]
 
 
 @pytest.mark.parametrize(
