@@ -67,6 +67,15 @@ def test_the_exit_status_says_if_expectations_hold(
     assert [one["holds"] for one in found["expectations"]] == [not status, True]
 
 
+def test_an_expectation_that_cannot_be_judged_has_a_warning_beside_it(arguments: list[str], tmp_path: Path) -> None:
+    expect = tmp_path / "expect.yaml"
+    expect.write_text("expect: [no application misses its deadline]")
+    arguments[arguments.index("30m")] = "1s"
+    result = CliRunner().invoke(app, [*arguments, "--expect", str(expect)])
+    words = " ".join(result.stdout.split())
+    assert "holds no application misses its deadline (0) warning: 1 of 1 application with a deadline cannot be" in words
+
+
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
