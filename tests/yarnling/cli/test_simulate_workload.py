@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from tests.yarnling.whatif.small_clusters import TWO_QUEUES, application, group, nodes
 from yarn.errors import YarnException
+from yarnling.cli import app as app_module
 from yarnling.cli.app import app, main
 from yarnling.cli.arguments import UsageException
 from yarnling.cli.simulate_workload import interruptible, parse_duration
@@ -112,6 +113,21 @@ def test_the_directory_of_the_report_is_checked_before_the_run(
     monkeypatch.setattr("yarnling.cli.simulate_workload.run_what_if", lambda *_: pytest.fail("it was simulated"))
     with pytest.raises(UsageException, match="not a directory"):
         CliRunner().invoke(app, [*arguments, "-o", str(tmp_path / "day.jsonl")], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("option", [["--conf", "."], ["--nodes=app.py"], ["--queue-map", "a=b"], ["--expect", "f"]])
+def test_options_of_a_workload_without_one_say_what_is_missing(
+    option: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(app_module.__file__).parent)
+    result = CliRunner().invoke(app, ["simulate", *option])
+    assert result.exit_code == 2
+    assert "Missing option '--workload'" in result.stderr
+
+
+def test_options_of_plans_alone_leave_the_default_command() -> None:
+    result = CliRunner().invoke(app, ["simulate", "--random", "--sed", "1"])
+    assert "No such option: --sed" in result.stderr
 
 
 @pytest.mark.parametrize(
