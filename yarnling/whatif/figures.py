@@ -34,12 +34,12 @@ class LostWork(Struct, frozen=True):
 class GroupFigures(Struct, frozen=True):
     """The figures of a queue, of a user or of the cluster.
 
-    `applications`: submitted before the end; `not_submitted`: those whose time had not come,
-    which no other figure counts; `refused`: not accepted by the ResourceManager; `finished`: ended by themselves;
-    `with_deadline`, `missed`: how many of those submitted have a deadline, and missed it. `all_with_deadline`,
-    `undecided`: how many, also of those not submitted, have one, and had neither kept nor missed it at the end. `waits` is about all containers, `am_waits` about those of
-    AMs. `done_mb_ms`: memory times run time of the containers that completed. `locality`: {NODE_LOCAL...: containers},
-    of those that wanted a host.
+    `applications`: submitted before the end; `not_submitted`: those whose time had not come, which no other figure
+    counts; `refused`: not accepted by the ResourceManager; `finished`: ended by themselves; `with_deadline`, `missed`:
+    how many of those submitted have a deadline, and missed it. `all_with_deadline`, `undecided`: how many, also of
+    those not submitted, have one, and had neither kept nor missed it at the end. `waits` is about all containers,
+    `am_waits` about those of AMs. `done_mb_ms`: memory times run time of the containers that completed. `locality`:
+    {NODE_LOCAL...: containers}, of those that wanted a host.
     """
 
     name: str
