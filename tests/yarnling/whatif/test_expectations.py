@@ -98,7 +98,8 @@ def test_numbers_have_the_unit_of_their_measure(text: str, bound: float) -> None
         ("queue etl: p95 wait", 'has no limit (write "MEASURE < NUMBER UNIT"'),
         ("p95 wait != 3 min", "'p95 wait !' is not a measure"),
         ("use not worse than before", "no value of use is worse than another (write a limit: < or >)"),
-        ("p95 wait < -3 min", "has no limit"),
+        ("p95 wait < -3 min", "the limit -3 min is negative (write 0 or a positive number)"),
+        ("p95 wait not worse than before by more than -3 %", "the limit -3 % is negative"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_remedy(text: str, fault: str) -> None:
