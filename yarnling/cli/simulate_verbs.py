@@ -66,7 +66,7 @@ def _plan(
     all_faults: Annotated[
         bool, typer.Option("--all-faults", help="With --random: also faults that only the simulation has.")
     ] = False,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of the run (default: random).")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of the run (default: random).", min=0)] = None,
     runs: Annotated[int, typer.Option(metavar="N", help="Number of runs, each with the next seed.", min=1)] = 1,
     hashed: Annotated[
         bool, typer.Option("--hash", help="Print the SHA-256 of every event and effect as the last line.")

@@ -127,6 +127,13 @@ def test_options_of_a_workload_without_one_say_what_is_missing(
     assert "Missing option '--workload'" in result.stderr
 
 
+def test_plans_and_workloads_refuse_a_negative_seed_alike() -> None:
+    for options in (["kill-node"], ["--workload", __file__, "--nodes", __file__]):
+        result = CliRunner().invoke(app, ["simulate", *options, "--seed", "-1"])
+        assert result.exit_code == 2
+        assert "should be greater than or equal to 0" in result.stderr
+
+
 def test_options_of_plans_alone_leave_the_default_command() -> None:
     result = CliRunner().invoke(app, ["simulate", "--random", "--sed", "1"])
     assert "No such option: --sed" in result.stderr
