@@ -37,12 +37,23 @@ class Severity(Enum):
     WARNING = "warning"
 
 
+class Concern(Enum):
+    """What a feature of Hadoop that yarnling lacks concerns; the value orders warnings, the most important first."""
+
+    PLACEMENT = 0
+    """Which containers are placed, where and when."""
+    ADMISSION = 1
+    """Which requests and users are accepted."""
+    OPERATION = 2
+    """Nothing that the scheduler decides while the daemons run."""
+
+
 class Fault(Struct, frozen=True):
     """One problem of a configuration, with its remedy.
 
     `value` is None if the key is not set. If a file cannot be read at all, `key` is empty as well. `problem` names the
     bound; `remedy` starts with a verb. `effect`: for a feature of Hadoop that yarnling lacks, what that means for the
-    decisions of a cluster with this configuration; empty otherwise.
+    decisions of a cluster with this configuration, and `concern` which of them; empty otherwise.
     """
 
     key: str
@@ -52,6 +63,7 @@ class Fault(Struct, frozen=True):
     remedy: str
     severity: Severity = Severity.ERROR
     effect: str = ""
+    concern: Concern = Concern.PLACEMENT
 
     def __str__(self) -> str:
         subject = ""

@@ -52,6 +52,14 @@ def test_a_configuration_with_578_queues_loads_with_one_warning_for_each_rule(di
     assert len(warnings) == len(NOT_DONE)
 
 
+def test_warnings_about_placement_come_first_and_harmless_ones_last(directory: Path) -> None:
+    keys = [sentence.split(" = ")[0].split(": ")[1] for sentence in configuration_warnings(loaded(directory))]
+    placement = ("configuration.store.class", "multi-node-placement-enabled", "workflow-priority-mappings")
+    assert [key.partition("scheduler.")[2].removeprefix("capacity.") for key in keys[:3]] == list(placement)
+    assert {key.rpartition(".")[2] for key in keys[3:6]} == {"handler", "enabled", "authorization-provider"}
+    assert "yarn.timeline-service.enabled" in keys[6:]
+
+
 def test_a_strict_configuration_is_refused_with_all_of_them(directory: Path) -> None:
     with pytest.raises(ConfigurationException) as refusal:
         loaded(directory, **{STRICT.key: "true"})

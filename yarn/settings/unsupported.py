@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from yarn.configuration import Configuration
-from yarn.faults import ConfigurationException, Fault, Severity
+from yarn.faults import Concern, ConfigurationException, Fault, Severity
 from yarn.settings import logs, nodemanager, resourcemanager, scheduler, yarnling
 
 NO_EFFECT = "no decision of the scheduler depends on it"
@@ -30,24 +30,36 @@ class Feature(Struct, frozen=True):
     effect: str
     remedy: str = "set it to false, or remove it"
     unless: frozenset[str] = frozenset({"", "false"})
+    concern: Concern = Concern.PLACEMENT
 
     def is_requested(self, conf: Configuration) -> bool:
         return text_of(conf, self.key).lower() not in self.unless
 
 
 def unsupported(
-    conf: Configuration, key: str, problem: str, effect: str, remedy: str, *, value: str | None = None
+    conf: Configuration,
+    key: str,
+    problem: str,
+    effect: str,
+    remedy: str,
+    *,
+    value: str | None = None,
+    concern: Concern = Concern.PLACEMENT,
 ) -> Fault:
     """The fault of a feature that is requested but not supported: an error if the configuration is strict."""
     severity = Severity.ERROR if yarnling.STRICT.of(conf) else Severity.WARNING
     shown = conf.get(key) if value is None else value
-    return Fault(key, shown, conf.origin(key), problem, remedy, severity, effect)
+    if effect == NO_EFFECT:
+        concern = Concern.OPERATION
+    return Fault(key, shown, conf.origin(key), problem, remedy, severity, effect, concern)
 
 
 def check_features(conf: Configuration, features: Mapping[str, Feature]) -> list[Fault]:
     """A fault for each of these features that the configuration requests."""
     requested = (feature for key, feature in features.items() if key in conf and feature.is_requested(conf))
-    return [unsupported(conf, feature.key, feature.problem, feature.effect, feature.remedy) for feature in requested]
+    return [
+        unsupported(conf, each.key, each.problem, each.effect, each.remedy, concern=each.concern) for each in requested
+    ]
 
 
 def check_unsupported(conf: Configuration) -> list[Fault]:
@@ -77,17 +89,20 @@ FEATURES: Mapping[str, Feature] = _by_key(
         "yarn.resourcemanager.ha.enabled",
         "has no effect: there is one ResourceManager, without failover",
         "scheduling is that of the active ResourceManager",
+        concern=Concern.OPERATION,
     ),
     Feature(
         "yarn.nodemanager.recovery.enabled",
         "has no effect: containers are killed when their NodeManager restarts",
         "a restarted node loses its containers, and their applications request them again",
+        concern=Concern.OPERATION,
     ),
     Feature("yarn.timeline-service.enabled", "has no effect: there is no timeline service", NO_EFFECT),
     Feature(
         "yarn.nodemanager.container-log-monitor.enable",
         "has no effect: the size of container logs is not monitored",
         "containers with large logs are not killed",
+        concern=Concern.OPERATION,
     ),
     Feature(
         "yarn.resourcemanager.reservation-system.enable",
@@ -100,16 +115,19 @@ FEATURES: Mapping[str, Feature] = _by_key(
         "scheduling requests with constraints are refused; ordinary resource requests are served as in Hadoop",
         "write disabled, or remove it",
         frozenset({"", "disabled"}),
+        concern=Concern.ADMISSION,
     ),
     Feature(
         scheduler.OPPORTUNISTIC_CONTAINERS.key,
         "opportunistic containers are not allocated",
         "requests for them are refused; running containers are demoted and promoted as in Hadoop",
+        concern=Concern.ADMISSION,
     ),
     Feature(
         "yarn.resourcemanager.resource-profiles.enabled",
         "resource profiles are not supported",
         "requests need amounts: the name of a profile in a request is ignored",
+        concern=Concern.ADMISSION,
     ),
     Feature(
         "yarn.federation.enabled",
@@ -123,6 +141,7 @@ FEATURES: Mapping[str, Feature] = _by_key(
         "are refused if yarn.acl.enable is true",
         "write org.apache.hadoop.yarn.security.ConfiguredYarnAuthorizer, or remove it",
         frozenset({"", "org.apache.hadoop.yarn.security.configuredyarnauthorizer"}),
+        concern=Concern.ADMISSION,
     ),
     Feature(
         "yarn.scheduler.configuration.store.class",
@@ -159,7 +178,16 @@ def _check_store(conf: Configuration) -> list[Fault]:
         return []
     problem = "is not a supported state store: yarnling has its own, in a single file"
     effect = f"a restart recovers what this cluster wrote to its file; {NO_EFFECT}"
-    return [unsupported(conf, store.key, problem, effect, f"write {resourcemanager.SQLITE_STORE}, or remove it")]
+    return [
+        unsupported(
+            conf,
+            store.key,
+            problem,
+            effect,
+            f"write {resourcemanager.SQLITE_STORE}, or remove it",
+            concern=Concern.OPERATION,
+        )
+    ]
 
 
 def _check_auxiliary_services(conf: Configuration) -> list[Fault]:
@@ -168,7 +196,7 @@ def _check_auxiliary_services(conf: Configuration) -> list[Fault]:
     problem = f"is not a supported auxiliary service: yarnling has {nodemanager.MAPREDUCE_SHUFFLE}"
     effect = "containers that use the service are refused when they start; emulated containers use none"
     return [
-        unsupported(conf, key, problem, effect, _service_remedy(name), value=name)
+        unsupported(conf, key, problem, effect, _service_remedy(name), value=name, concern=Concern.OPERATION)
         for name in nodemanager.AUX_SERVICES.parse(text_of(conf, key))
         if name != nodemanager.MAPREDUCE_SHUFFLE
     ]

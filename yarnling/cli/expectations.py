@@ -15,12 +15,15 @@ EXIT_BROKEN = 1
 
 
 def print_checked(checked: Sequence[Checked], console: Console) -> None:
-    """A line for each expectation, after an empty one; nothing without expectations."""
+    """A line for each expectation, and one for its warning, after an empty one; nothing without expectations."""
     if checked:
         console.print()
     for each in checked:
         word = Text("holds         ", "green") if each.holds else Text("does not hold ", "red")
         print_indented(console, Text.assemble(word, shown(f"{each.text} ({each.value})")))
+        if each.warning:
+            warning = Text("  warning: ", "yellow")
+            print_indented(console, Text.assemble(warning, shown(each.warning)))
 
 
 def exit_status(checked: Sequence[Checked]) -> int:

@@ -21,7 +21,7 @@ from yarnling.cli.arguments import Conf, Define, Json, Strict
 PLAN = "plan"
 """The command that is run if none is named."""
 WORKLOAD = "workload"
-"""The command that is run instead if there is this option."""
+"""The command that is run instead if there is an option that only it has."""
 _HELP_OPTIONS = ("-h", "--help")
 QueueMap = Annotated[
     list[str], typer.Option("--queue-map", metavar="OLD=NEW", help="Submit to queue NEW what the workload has in OLD.")
@@ -34,15 +34,19 @@ TraceFile = Annotated[
 
 
 class SimulateGroup(TyperGroup):
-    """Commands with a default: arguments that do not begin with the name of a command are those of `plan`, or with the
-    option --workload those of `workload`.
+    """Commands with a default: arguments that do not begin with the name of a command are those of `plan`, or with
+    an option that only `workload` has, those of `workload`, which then says what is missing.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args or args[0] not in (*self.commands, *_HELP_OPTIONS):
-            is_workload = any(argument.partition("=")[0] == f"--{WORKLOAD}" for argument in args)
+            only_of_workloads = self._options(WORKLOAD) - self._options(PLAN)
+            is_workload = any(argument.partition("=")[0] in only_of_workloads for argument in args)
             args = [WORKLOAD if is_workload else PLAN, *args]
         return super().parse_args(ctx, args)
+
+    def _options(self, command: str) -> set[str]:
+        return {name for parameter in self.commands[command].params for name in parameter.opts}
 
 
 simulate_app = typer.Typer(cls=SimulateGroup, help="Simulate a cluster in virtual time: the same seed is the same run.")
@@ -62,7 +66,7 @@ def _plan(
     all_faults: Annotated[
         bool, typer.Option("--all-faults", help="With --random: also faults that only the simulation has.")
     ] = False,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of the run (default: random).")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of the run (default: random).", min=0)] = None,
     runs: Annotated[int, typer.Option(metavar="N", help="Number of runs, each with the next seed.", min=1)] = 1,
     hashed: Annotated[
         bool, typer.Option("--hash", help="Print the SHA-256 of every event and effect as the last line.")

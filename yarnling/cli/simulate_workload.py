@@ -70,9 +70,10 @@ def run(options: WorkloadOptions) -> int:
         until_ms = parse_duration(options.until)
         conf = what_if_configuration(options.conf, definitions(options.define))
         warnings = configuration_warnings(conf)
-        workload = with_queues(read_workload(options.workload), definitions(options.queue_map, "--queue-map"))
+        queue_map = definitions(options.queue_map, "--queue-map")
+        workload = with_queues(read_workload(options.workload), queue_map)
         nodes = read_nodes(options.nodes)
-        refuse_if_unfit(conf, workload, nodes)
+        refuse_if_unfit(conf, workload, nodes, queue_map)
         expectations = read_expectations(options.expect) if options.expect else ()
         refuse_if_needing_before(expectations, str(options.expect))
         if options.out is not None:

@@ -32,10 +32,12 @@ def configuration_faults(conf: Configuration) -> list[Fault]:
 def configuration_warnings(conf: Configuration) -> tuple[str, ...]:
     """One sentence for each kind of warning; those of one kind are folded (see yarn.settings.folding).
 
-    First what yarnling does not do, with what that means for the result, then what is probably a mistake. Raises
-    ConfigurationException with every fault if the configuration is refused.
+    First what yarnling does not do, with what that means for the result, that which changes placement before the rest;
+    then what is probably a mistake. Raises ConfigurationException with every fault if the configuration is refused.
     """
     found = [*configuration_faults(conf), *conf.notes]
     refuse_if_faulty(found)
     kinds = folded(found)
-    return tuple(str(kind) for kind in sorted(kinds, key=lambda kind: not kind.first.effect))
+    return tuple(
+        str(kind) for kind in sorted(kinds, key=lambda kind: (not kind.first.effect, kind.first.concern.value))
+    )

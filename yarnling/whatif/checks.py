@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -28,9 +29,14 @@ def with_queues(workload: Workload, queue_map: Mapping[str, str]) -> Workload:
     return replace(workload, applications=tuple(moved))
 
 
-def refuse_if_unfit(conf: Configuration, workload: Workload, nodes: Sequence[WorkloadNode]) -> None:
-    """Raise YarnException with everything that keeps the workload from running."""
-    faults = [*_node_faults(conf, nodes), *_label_faults(workload, nodes), *_queue_faults(conf, workload)]
+def refuse_if_unfit(
+    conf: Configuration,
+    workload: Workload,
+    nodes: Sequence[WorkloadNode],
+    queue_map: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Raise YarnException with everything that keeps the workload from running. `queue_map`: what was applied to it."""
+    faults = [*_node_faults(conf, nodes), *_label_faults(workload, nodes), *_queue_faults(conf, workload, queue_map)]
     if faults:
         shown = faults[:FAULTS_SHOWN_MAX]
         more = [f"and {len(faults) - len(shown)} more"] if len(faults) > len(shown) else []
@@ -63,7 +69,7 @@ def _label_faults(workload: Workload, nodes: Sequence[WorkloadNode]) -> Iterator
             yield f"label {label} is requested, but no node has it (give it to nodes in the file of the nodes)"
 
 
-def _queue_faults(conf: Configuration, workload: Workload) -> Iterator[str]:
+def _queue_faults(conf: Configuration, workload: Workload, queue_map: Mapping[str, str]) -> Iterator[str]:
     """Queues that neither exist, nor are created on demand, nor are replaced by the mappings of the configuration."""
     core = ResourceManagerCore(conf, cluster_timestamp=1)
     leaves = [path for path, queue in core.scheduler.queues.items() if isinstance(queue, LeafQueue)]
@@ -75,17 +81,19 @@ def _queue_faults(conf: Configuration, workload: Workload) -> Iterator[str]:
     for problem, found in users.items():
         name = problem.split(" ", 2)[1]
         similar = _similar(name, leaves)
+        target = (similar or sorted(leaves) or ["QUEUE"])[0]
+        mapped = [old for old, new in queue_map.items() if new == name] or [name]
+        options = " ".join(f"--queue-map {old}={target}" for old in mapped)
+        known = f"similar leaf queues: {', '.join(similar)}" if similar else f"leaf queues: {_listed(leaves)}"
         yield (
-            f"{problem}, which {_listed(found)} would submit to (add the queue, or use another one: "
-            f"--queue-map {name}={similar[0] if similar else 'QUEUE'}; leaf queues: {', '.join(similar)})"
+            f"{problem}, which {_listed(found)} would submit to (add the queue, or use another one: {options}; {known})"
         )
 
 
 def _similar(name: str, leaves: Sequence[str]) -> list[str]:
-    """The paths of leaf queues with the most similar names, else the first ones."""
+    """The paths of leaf queues with the most similar names."""
     paths = {path.rpartition(".")[2]: path for path in sorted(leaves)}
-    names = difflib.get_close_matches(name.rpartition(".")[2], paths, SIMILAR_MAX, 0.4)
-    return [paths[one] for one in names] or sorted(leaves)[:SIMILAR_MAX]
+    return [paths[one] for one in difflib.get_close_matches(name.rpartition(".")[2], paths, SIMILAR_MAX, 0.4)]
 
 
 def _one_of_each(applications: Iterable[WorkloadApplication]) -> Iterable[WorkloadApplication]:

@@ -53,7 +53,7 @@ def comparison_page(
         title=f"{after.title}: before and after",
         subject=f"{after.workload} under {before.configuration} (before) and {after.configuration} (after)",
         headline=headline(comparison),
-        findings=(*_broken(checked), *findings(comparison)),
+        findings=(*_broken(checked), *_doubts(checked), *findings(comparison)),
         tiles=tiles(comparison),
         pictures=_pictures(comparison, runs) if drawn else (),
         tables=tuple(table for table in tables if table.rows),
@@ -70,11 +70,20 @@ def _broken(checked: Sequence[Checked]) -> tuple[str, ...]:
     return tuple(f"Does not hold: {each.text} ({each.value})" for each in broken)
 
 
+def _doubts(checked: Sequence[Checked]) -> tuple[str, ...]:
+    """The warnings of expectations that hold, as far as they could be checked."""
+    return tuple(f"Holds only so far: {each.text}: {each.warning}" for each in checked if each.holds and each.warning)
+
+
+def _measured(checked: Checked) -> str:
+    return f"{checked.value}; warning: {checked.warning}" if checked.warning else checked.value
+
+
 # Tables
 
 
 def _expectations(checked: Sequence[Checked]) -> Table:
-    rows = tuple((each.text, "holds" if each.holds else "does not hold", each.value) for each in checked)
+    rows = tuple((each.text, "holds" if each.holds else "does not hold", _measured(each)) for each in checked)
     return Table("Expectations", ("expectation", "", "measured"), rows, text_columns=3)
 
 

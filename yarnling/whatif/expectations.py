@@ -19,12 +19,24 @@ from difflib import get_close_matches
 from statistics import median
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.headlines import short_names
-from yarnling.whatif.measures import CLUSTER, MEASURES, Better, Kind, Measure, Scope, Value, group_of, value_of
+from yarnling.whatif.measures import (
+    CLUSTER,
+    MEASURES,
+    MISSED_DEADLINES,
+    Better,
+    Kind,
+    Measure,
+    Scope,
+    Value,
+    group_of,
+    value_of,
+)
 from yarnling.whatif.queue_use import ROOT
-from yarnling.whatif.wording import DURATION_UNITS
+from yarnling.whatif.wording import DURATION_UNITS, count, counted, duration
 
 PHRASES = {
     "no application misses its deadline": "missed deadlines = 0",
@@ -36,7 +48,7 @@ PHRASES = {
 NAMES_SHOWN_MAX = 20
 _COMPARISONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "=": operator.eq}
 _UNITS: dict[Kind, Mapping[str, float]] = {Kind.DURATION: DURATION_UNITS, Kind.SHARE: {"%": 0.01}, Kind.COUNT: {"": 1}}
-_NUMBER = r"(\d[\d,]{0,15}(?:\.\d{1,6})?)\s*([a-z%]*)"
+_NUMBER = r"(-?\d[\d,]{0,15}(?:\.\d{1,6})?)\s*([a-z%]*)"
 _LIMIT = re.compile(rf"(.*?)\s*(<=|>=|<|>|=)\s*{_NUMBER}")
 _NOT_WORSE = re.compile(rf"(.*?)\s+not worse than before(?:\s+by more than\s+{_NUMBER})?")
 _SCOPE = re.compile(r"(cluster|queue\s+(?P<queue>\S+)|user\s+(?P<user>[^:]+?))\s*:\s*(?P<rest>.*)")
@@ -61,11 +73,14 @@ class Expectation(Struct, frozen=True):
 
 
 class Checked(Struct, frozen=True):
-    """Whether an expectation holds. `value`: what was measured, in words."""
+    """Whether an expectation holds. `value`: what was measured, in words. `warning`: what it could not be checked
+    against, because the simulation ended too early.
+    """
 
     text: str
     holds: bool
     value: str
+    warning: str = ""
 
 
 class NotAnExpectation(Exception):
@@ -116,6 +131,8 @@ def _measure(written: str) -> Measure:
 
 
 def _bound(number: str, unit: str, units: Mapping[str, float]) -> float:
+    if number.startswith("-"):
+        raise NotAnExpectation(f"the limit {f'{number} {unit}'.strip()} is negative", "write 0 or a positive number")
     if unit not in units and float(number.replace(",", "")):
         unit_names = ", ".join(units) if "" not in units else "no unit"
         raise NotAnExpectation(f"{unit or 'a number without a unit'} does not fit here", f"write {unit_names}")
@@ -173,7 +190,29 @@ def check(expectation: Expectation, after: Sequence[Figures], before: Sequence[F
     What is compared with before is compared by the medians over the seeds. The queue's name must be its path.
     """
     if expectation.needs_before:
-        return _check_not_worse(expectation, after, before)
+        found = _check_not_worse(expectation, after, before)
+        sides = (("after", _undecided(expectation, after)), ("before", _undecided(expectation, before)))
+        return replace(found, warning="; ".join(f"{when}: {warning}" for when, warning in sides if warning))
+    return replace(_check_limit(expectation, after), warning=_undecided(expectation, after))
+
+
+def _undecided(expectation: Expectation, runs: Sequence[Figures]) -> str:
+    """How many deadlines an expectation about deadlines says nothing of, with the seed that has most; "" if none."""
+    groups = [(group, run) for run in runs if (group := group_of(expectation.scope, run)) is not None]
+    if expectation.measure.name != MISSED_DEADLINES or not groups:
+        return ""
+    group, run = max(groups, key=lambda pair: pair[0].undecided)
+    if not group.undecided:
+        return ""
+    everything = counted(group.all_with_deadline, "application")
+    who, theirs = ("it", "its deadline") if group.undecided == 1 else ("they", "their deadlines")
+    return (
+        f"{count(group.undecided)} of {everything} with a deadline cannot be judged: the simulation ended after "
+        f"{duration(run.until_ms)}, before {who} had ended and before {theirs}"
+    )
+
+
+def _check_limit(expectation: Expectation, after: Sequence[Figures]) -> Checked:
     values = [value_of(expectation.measure, expectation.scope, run) for run in after]
     broken = [value for value in values if not _meets(value, expectation)]
     text = expectation.measure.written((broken or values)[0])

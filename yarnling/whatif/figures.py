@@ -34,11 +34,12 @@ class LostWork(Struct, frozen=True):
 class GroupFigures(Struct, frozen=True):
     """The figures of a queue, of a user or of the cluster.
 
-    `applications`: submitted before the end; `not_submitted`: those whose time had not come,
-    which no other figure counts; `refused`: not accepted by the ResourceManager; `finished`: ended by themselves;
-    `missed`: of those with a deadline, how many missed it. `waits` is about all containers, `am_waits` about those of
-    AMs. `done_mb_ms`: memory times run time of the containers that completed. `locality`: {NODE_LOCAL...: containers},
-    of those that wanted a host.
+    `applications`: submitted before the end; `not_submitted`: those whose time had not come, which no other figure
+    counts; `refused`: not accepted by the ResourceManager; `finished`: ended by themselves; `with_deadline`, `missed`:
+    how many of those submitted have a deadline, and missed it. `all_with_deadline`, `undecided`: how many, also of
+    those not submitted, have one, and had neither kept nor missed it at the end. `waits` is about all containers,
+    `am_waits` about those of AMs. `done_mb_ms`: memory times run time of the containers that completed. `locality`:
+    {NODE_LOCAL...: containers}, of those that wanted a host.
     """
 
     name: str
@@ -48,6 +49,8 @@ class GroupFigures(Struct, frozen=True):
     finished: int
     with_deadline: int
     missed: int
+    all_with_deadline: int
+    undecided: int
     am_limit_wait_ms: int
     user_limit_wait_ms: int
     containers: int
@@ -164,6 +167,8 @@ class _Outcomes:
             finished=sum(app.state == FINISHED for app in apps),
             with_deadline=len(deadlines),
             missed=sum(deadlines),
+            all_with_deadline=sum(app.deadline_ms is not None for app in listed),
+            undecided=sum(_is_undecided(app, self._result.until_ms) for app in listed),
             am_limit_wait_ms=sum(app.am_limit_wait_ms for app in apps),
             user_limit_wait_ms=sum(app.user_limit_wait_ms for app in apps),
             containers=len(containers),
@@ -226,6 +231,13 @@ def _misses_deadline(app: ApplicationOutcome, until_ms: int) -> bool:
     ended_ms = until_ms if app.ended_ms is None else app.ended_ms
     is_late = ended_ms - app.submitted_ms > app.deadline_ms
     return is_late or (app.ended_ms is not None and app.state != FINISHED)
+
+
+def _is_undecided(app: ApplicationOutcome, until_ms: int) -> bool:
+    """True if the application has a deadline that it may still keep or miss after the end."""
+    if app.deadline_ms is None or app.ended_ms is not None:
+        return False
+    return app.state == NOT_SUBMITTED or not _misses_deadline(app, until_ms)
 
 
 def _ran_ms(container: ContainerOutcome) -> int:

@@ -76,6 +76,8 @@ def tiles(figures: Figures) -> tuple[Tile, ...]:
     """The large numbers at the top of a report."""
     cluster, use = figures.cluster, figures.cluster_use
     deadlines = f"of {count(cluster.with_deadline)} with one" if cluster.with_deadline else "no application has one"
+    if cluster.undecided:
+        deadlines = f"of {count(cluster.all_with_deadline)} with one; {count(cluster.undecided)} undecided at the end"
     return (
         Tile(str(cluster.waits.p95 or "-"), "p95 wait", f"median {cluster.waits.p50 or '-'}"),
         Tile(_percent(use.use if use else None), "cluster use", f"peak {_percent(use.peak_use if use else None)}"),

@@ -44,6 +44,8 @@ class Scope(Struct, frozen=True):
 
 
 CLUSTER = Scope("cluster")
+MISSED_DEADLINES = "missed deadlines"
+"""The measure that a simulation may end too early for."""
 
 
 class Value(Struct, frozen=True):
@@ -139,7 +141,7 @@ MEASURES = {
         Measure("completed containers", _C, _HIGHER, 1, _number(lambda group: group.completed)),
         Measure("finished applications", _C, _HIGHER, 3, _number(lambda group: group.finished)),
         Measure("refused applications", _C, _LOWER, 8, _number(lambda group: group.refused)),
-        Measure("missed deadlines", _C, _LOWER, 10, _number(lambda group: group.missed)),
+        Measure(MISSED_DEADLINES, _C, _LOWER, 10, _number(lambda group: group.missed)),
         Measure("AM-limit wait", _D, _LOWER, 0.5, _number(lambda group: group.am_limit_wait_ms)),
         Measure("user-limit wait", _D, _LOWER, 0.5, _number(lambda group: group.user_limit_wait_ms)),
         Measure("use", _S, _NEITHER, 1, _use(lambda use: use.use)),

@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from yarn.resource import MEMORY_MB, Resource
 
-
 REFUSED = "REFUSED"
 """The state of an application that the ResourceManager refused at its submission."""
 NOT_SUBMITTED = "NOT_SUBMITTED"

@@ -98,7 +98,7 @@ def run_what_if(
     with without_logs(), uncollected():
         running = _Running(conf, workload, nodes, options)
         is_complete = running.go(progress)
-    warnings = (*options.warnings, *warnings_about(conf, workload, nodes))
+    warnings = (*warnings_about(conf, workload, nodes), *options.warnings)
     return running.result(warnings, wall_s=round(time.perf_counter() - started_s, 3), is_complete=is_complete)
 
 

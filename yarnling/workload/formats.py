@@ -25,6 +25,7 @@ from yarnling.workload.workload_file import WORKLOAD_MARK, NodeList, parse_workl
 
 HEAD_CHARACTERS = 64 * 1024
 """How much of a file is looked at to recognise its format."""
+_SWIM_LINE = re.compile(r"[^\t\n]*(\t\d+){5}")
 
 _DEFAULTS = Defaults()
 
@@ -73,7 +74,7 @@ def recognise(text: str, source: str) -> str:
         for name, each in FORMATS.items():
             if not keys.isdisjoint(each.marks):
                 return name
-    elif re.match(r"[^\t\n]*(\t\d+){5}", head.lstrip("\n")):
+    elif _SWIM_LINE.match(head.lstrip("\n")):
         return "swim"
     else:
         keys = set(re.findall(r"^([\w-]+):", head, re.MULTILINE))
@@ -102,6 +103,8 @@ def read_nodes(path: Path) -> tuple[WorkloadNode, ...]:
 
 def _parse_nodes(text: str, source: str) -> tuple[WorkloadNode, ...]:
     if not _is_json(text):
+        if _SWIM_LINE.match(text.lstrip("\n")):
+            raise refusal(source, "is a SWIM trace, which has no nodes", "name a file of nodes with --nodes")
         return parse_yaml(text, source, NodeList).records()
     line, document = next(json_documents(text, source))
     keys = document.keys() if isinstance(document, dict) else frozenset()
@@ -124,7 +127,7 @@ def _implied_nodes(text: str, source: str) -> tuple[WorkloadNode, ...]:
     else:
         nodes = hosts_of(FORMATS[name].read(text, source, _DEFAULTS)) if name in ("sls", "rumen") else ()
     if not nodes:
-        raise refusal(source, "has no nodes", "name a file with nodes")
+        raise refusal(source, "has no nodes", "name a file of nodes with --nodes")
     return nodes
 
 

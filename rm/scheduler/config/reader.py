@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from yarn.configuration import Configuration
-from yarn.faults import ConfigurationException, Fault, Severity
+from yarn.faults import Concern, ConfigurationException, Fault, Severity
 from yarn.java.values import split_at_commas
 from yarn.settings.kinds import Setting
 from yarn.settings.unsupported import unsupported
@@ -73,9 +73,11 @@ class Reader:
         value, origin = self.configuration.get(key), self.configuration.origin(key)
         self.faults.append(Fault(key, value, origin, problem, remedy, Severity.WARNING))
 
-    def unsupported(self, key: str, problem: str, effect: str, remedy: str) -> None:
+    def unsupported(
+        self, key: str, problem: str, effect: str, remedy: str, *, concern: Concern = Concern.PLACEMENT
+    ) -> None:
         """Add the fault of a feature that is requested but not supported: an error if the configuration is strict."""
-        self.faults.append(unsupported(self.configuration, key, problem, effect, remedy))
+        self.faults.append(unsupported(self.configuration, key, problem, effect, remedy, concern=concern))
 
     def has_fault(self, key: str) -> bool:
         """True if a fault of the key was added."""

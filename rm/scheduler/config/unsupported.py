@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from rm.scheduler.config.monitors import PREEMPTION_POLICY, unsupported_policies
 from rm.scheduler.config.reader import Reader
+from yarn.faults import Concern
 from yarn.settings import scheduler
 from yarn.settings.scheduler import PREFIX
 from yarn.settings.unsupported import NO_EFFECT, Feature, check_features
@@ -53,4 +54,6 @@ def check_unsupported(reader: Reader) -> None:
     for policy in unsupported_policies(reader):
         effect = _POLICY_EFFECTS.get(policy, _POLICY_EFFECT)
         remedy = f"remove it from the list; {PREEMPTION_POLICY} is supported"
-        reader.unsupported(scheduler.MONITOR_POLICIES.key, f"the policy {policy} does not run", effect, remedy)
+        concern = Concern.OPERATION if policy in _POLICY_EFFECTS else Concern.PLACEMENT
+        problem = f"the policy {policy} does not run"
+        reader.unsupported(scheduler.MONITOR_POLICIES.key, problem, effect, remedy, concern=concern)

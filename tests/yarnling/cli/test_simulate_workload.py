@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from tests.yarnling.whatif.small_clusters import TWO_QUEUES, application, group, nodes
 from yarn.errors import YarnException
+from yarnling.cli import app as app_module
 from yarnling.cli.app import app, main
 from yarnling.cli.arguments import UsageException
 from yarnling.cli.simulate_workload import interruptible, parse_duration
@@ -67,12 +68,23 @@ def test_the_exit_status_says_if_expectations_hold(
     assert [one["holds"] for one in found["expectations"]] == [not status, True]
 
 
+def test_an_expectation_that_cannot_be_judged_has_a_warning_beside_it(arguments: list[str], tmp_path: Path) -> None:
+    expect = tmp_path / "expect.yaml"
+    expect.write_text("expect: [no application misses its deadline]")
+    arguments[arguments.index("30m")] = "1s"
+    result = CliRunner().invoke(app, [*arguments, "--expect", str(expect)])
+    words = " ".join(result.stdout.split())
+    assert "holds no application misses its deadline (0) warning: 1 of 1 application with a deadline cannot be" in words
+
+
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
         (("--until", "soon"), "--until soon: must be a time up to 31d"),
         (("--queue-map", "hr=etl"), "no application of the workload is in queue hr"),
         (("--queue-map", "etl=sales"), "queue sales does not exist"),
+        (("--queue-map", "etl=etlx"), "--queue-map etl=root.etl; similar leaf queues: root.etl)"),
+        (("--queue-map", "etl=zzz"), "--queue-map etl=root.adhoc; leaf queues: root.adhoc, root.etl)"),
         (("--expect", "before.yaml"), "compares with a run before (remove it, or use yarnling simulate compare)"),
         (("-o", "before.yaml"), "before.yaml: this is a file, not a directory (name another directory for the report)"),
         (("-o", "before.yaml/out"), "before.yaml: this is a file, not a directory"),
@@ -103,6 +115,28 @@ def test_the_directory_of_the_report_is_checked_before_the_run(
     monkeypatch.setattr("yarnling.cli.simulate_workload.run_what_if", lambda *_: pytest.fail("it was simulated"))
     with pytest.raises(UsageException, match="not a directory"):
         CliRunner().invoke(app, [*arguments, "-o", str(tmp_path / "day.jsonl")], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("option", [["--conf", "."], ["--nodes=app.py"], ["--queue-map", "a=b"], ["--expect", "f"]])
+def test_options_of_a_workload_without_one_say_what_is_missing(
+    option: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(app_module.__file__).parent)
+    result = CliRunner().invoke(app, ["simulate", *option])
+    assert result.exit_code == 2
+    assert "Missing option '--workload'" in result.stderr
+
+
+def test_plans_and_workloads_refuse_a_negative_seed_alike() -> None:
+    for options in (["kill-node"], ["--workload", __file__, "--nodes", __file__]):
+        result = CliRunner().invoke(app, ["simulate", *options, "--seed", "-1"])
+        assert result.exit_code == 2
+        assert "should be greater than or equal to 0" in result.stderr
+
+
+def test_options_of_plans_alone_leave_the_default_command() -> None:
+    result = CliRunner().invoke(app, ["simulate", "--random", "--sed", "1"])
+    assert "No such option: --sed" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -123,9 +123,11 @@ def test_tiles_have_the_figures_of_both_sides() -> None:
 def test_the_page_shows_both_sides_and_quotes_names() -> None:
     sides = (busy_day(), busy_day(etl_wait_min=41, preempted=0.08, configuration="</svg><script>"))
     comparison = compare([figures_of(sides[0])], [figures_of(sides[1])])
-    page = html_of(comparison_page(comparison, sides, [Checked("no <b>", holds=False, value="3")]))
+    checked = [Checked("no <b>", holds=False, value="3"), Checked("none late", holds=True, value="0", warning="2 of 3")]
+    page = html_of(comparison_page(comparison, sides, checked))
     assert page.count("<svg") == 13, "five of waits and deadlines, the cluster and three queues on both sides"
     assert "Does not hold: no &lt;b&gt; (3)" in page
+    assert "Holds only so far: none late: 2 of 3" in page
     assert "Who gains and who pays, by queue" in page
     assert "<script>" not in page
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.yarnling.whatif.outcomes import MINUTE, application, container, result, sample
+from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, container, result, sample
 from yarn.faults import ConfigurationException
 from yarnling.whatif.expectation_file import read_expectations, resolved
 from yarnling.whatif.expectations import (
@@ -43,6 +43,28 @@ def test_every_measure_can_be_expected(measure: object) -> None:
         assert parse_expectation(f"{found.name} not worse than before").needs_before
 
 
+def test_a_deadline_after_the_end_is_neither_kept_nor_missed() -> None:
+    """Three of four with a deadline: one runs, one waits for its submission, one has missed it already."""
+    running = application(ended_ms=None, state="RUNNING", deadline_ms=3 * HOUR)
+    planned = application(ended_ms=None, state="NOT_SUBMITTED", submitted_ms=3 * HOUR, deadline_ms=HOUR)
+    late = application(ended_ms=None, state="RUNNING", deadline_ms=HOUR)
+    text = "no application misses its deadline"
+    warning = (
+        "2 of 3 applications with a deadline cannot be judged: the simulation ended after 2 h, before they had ended "
+        "and before their deadlines"
+    )
+    done = application(deadline_ms=2 * HOUR)
+    cut = figures_of(result([done, running, planned], []))
+    assert checked(text, cut) == Checked(text, holds=True, value="0", warning=warning)
+    assert checked("queue etl: missed deadlines <= 3", cut).warning == warning
+    assert checked("refused applications = 0", cut).warning == ""
+    assert checked("missed deadlines not worse than before", cut, cut).warning == f"after: {warning}; before: {warning}"
+    assert checked(text, figures_of(result([late, running, planned], []))) == Checked(
+        text, holds=False, value="1", warning=warning
+    )
+    assert checked(text, figures_of(result([done, late], []))).warning == ""
+
+
 @pytest.mark.parametrize("phrase", PHRASES)
 def test_phrases_are_about_any_scope(phrase: str) -> None:
     assert parse_expectation(phrase).scope == CLUSTER
@@ -76,7 +98,8 @@ def test_numbers_have_the_unit_of_their_measure(text: str, bound: float) -> None
         ("queue etl: p95 wait", 'has no limit (write "MEASURE < NUMBER UNIT"'),
         ("p95 wait != 3 min", "'p95 wait !' is not a measure"),
         ("use not worse than before", "no value of use is worse than another (write a limit: < or >)"),
-        ("p95 wait < -3 min", "has no limit"),
+        ("p95 wait < -3 min", "the limit -3 min is negative (write 0 or a positive number)"),
+        ("p95 wait not worse than before by more than -3 %", "the limit -3 % is negative"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_remedy(text: str, fault: str) -> None:

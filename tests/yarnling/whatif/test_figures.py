@@ -116,7 +116,10 @@ def test_what_was_not_submitted_before_the_end_is_counted_apart() -> None:
     assert (found.cluster.applications, found.cluster.not_submitted, found.cluster.with_deadline) == (1, 2, 1)
     etl = found.queues[0]
     assert (etl.name, etl.applications, etl.not_submitted, etl.missed) == ("root.etl", 1, 2, 0)
-    assert [(user.name, user.applications, user.not_submitted) for user in found.users] == [("ann", 1, 0), ("bob", 0, 2)]
+    assert [(user.name, user.applications, user.not_submitted) for user in found.users] == [
+        ("ann", 1, 0),
+        ("bob", 0, 2),
+    ]
     assert "2 of 3 applications were not submitted before the end." in findings(found)
 
 

@@ -27,6 +27,12 @@ def test_swim_bytes_become_tasks(tmp_path: Path) -> None:
     assert small.containers == 2
 
 
+def test_a_swim_trace_has_no_nodes(tmp_path: Path) -> None:
+    (tmp_path / "t.tsv").write_text("job0\t0\t0\t64\t64\t64\n")
+    with pytest.raises(ConfigurationException, match=r"is a SWIM trace, which has no nodes \(.* with --nodes\)"):
+        read_nodes(tmp_path / "t.tsv")
+
+
 def test_swim_faults_name_line_and_column(tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_text("a\t1\t1\t1\t1\t1\nb\t1\n\nc\t1\t1\t-5\t1\tx\n")
     with pytest.raises(ConfigurationException) as refused:
