@@ -58,7 +58,7 @@ def test_the_first_program_is_short_and_imports_the_package_alone() -> None:
     assert [line for line in lines if "import" in line] == ["from yarnling import LocalCluster"]
 
 
-TOUR, WAITING, SIMULATIONS = blocks("sh")
+TOUR, WAITING, CHANGE, DAY = blocks("sh")
 INSTALLED = "scripts/install --run && . .venv/bin/activate"
 """The tests run in such an environment already."""
 
@@ -74,21 +74,38 @@ def test_the_commands_run(name: str, commands: str) -> None:
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
 
-def test_the_simulations_run(tmp_path: Path) -> None:
-    """With a minute instead of the day."""
-    reports = set()
-    for line in SIMULATIONS.splitlines():
+def simulated(commands: str, tmp_path: Path, **instead: str) -> str:
+    """What the commands print, with their output in the directory and `instead` as values of options."""
+    printed = ""
+    for line in commands.splitlines():
         program, *arguments = shlex.split(line, comments=True)
         assert program == "yarnling"
         if "-o" in arguments:
             arguments[arguments.index("-o") + 1] = str(tmp_path / arguments[arguments.index("-o") + 1])
-            arguments[arguments.index("--until") + 1] = "1m"
+        for option, value in instead.items():
+            if f"--{option}" in arguments:
+                arguments[arguments.index(f"--{option}") + 1] = value
         done = python("-m", "yarnling", *arguments)
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-    for name in re.findall(r"`(out/\w+/\w+\.html)`", README):
-        assert "<svg" in (tmp_path / name).read_text()
-        reports.add(name)
-    assert reports == {"out/day/report.html", "out/change/compare.html"}
+        printed += done.stdout
+    return printed
+
+
+def test_the_change_has_the_answer_in_the_text(tmp_path: Path) -> None:
+    """Who pays, not "No difference that matters": the example is there to show a difference."""
+    printed = simulated(CHANGE, tmp_path)
+    answer = next(line for line in README.splitlines() if line.startswith("    Shorter waits in"))
+    assert printed.splitlines()[0] == answer.strip()
+    assert "`out/change/compare.html`" in README
+    assert "<svg" in (tmp_path / "out/change/compare.html").read_text()
+
+
+def test_the_day_runs(tmp_path: Path) -> None:
+    """With a minute instead of two hours. It asks for no container that is larger than those of the configuration."""
+    printed = simulated(DAY, tmp_path, until="1m")
+    assert "larger than the largest" not in printed
+    assert "`out/day/report.html`" in README
+    assert "<svg" in (tmp_path / "out/day/report.html").read_text()
 
 
 def test_the_scripts_exist() -> None:
