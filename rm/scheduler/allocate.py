@@ -58,11 +58,14 @@ class AllocateCalls:
     ) -> Allocation:
         """Apply container updates first, then releases, then requests. An ended attempt gets an empty Allocation."""
         context = self._context
-        if requests or releases or blacklist_additions or blacklist_removals or updates:
-            context.note_change()
         attempt = self._applications.attempt_of(attempt_id.application_id)
         if attempt is None or attempt.attempt_id != attempt_id:
             return Allocation(headroom=context.none)
+        if releases or updates:
+            context.note_change()
+        elif requests or blacklist_additions or blacklist_removals:
+            # Outside the leaf only pending amounts of the queues above it change, which no offer to a leaf depends on.
+            attempt.leaf.note_change()
         find = self._applications.container
         if updates:
             found = ((update, find(update.container_id)) for update in updates)

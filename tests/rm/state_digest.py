@@ -13,7 +13,8 @@ from tests.compiled import attribute_names
 NOT_STATE = frozenset(
     {
         *("effects", "history", "_audit", "watch"),
-        *("change_count", "_memo", "listener", "version", "limits", "user_limits", "ratios", "_passes", "in_pass"),
+        *("change_count", "confined_count", "own_change_count", "shared_change_count"),
+        *("_memo", "listener", "version", "limits", "user_limits", "ratios", "_passes", "in_pass"),
     }
 )
 """Not compared: effects, histories and listeners; and caches, which follow from the rest of the state."""

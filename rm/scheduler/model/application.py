@@ -287,7 +287,7 @@ class FiCaSchedulerApp:
     def add_missed_non_partitioned(self, key: SchedulerKey) -> int:
         """Count a visit for a key that requests no label; returns the count."""
         missed = self.missed_non_partitioned[key] = self.missed_non_partitioned.get(key, 0) + 1
-        self._context.change_count += 1
+        self.leaf.note_change()
         if self._context.repeated is not None and missed > self._context.node_count:
             self._context.note_repeated(self.missed_non_partitioned, key)
         return missed
@@ -295,14 +295,14 @@ class FiCaSchedulerApp:
     def count_opportunity(self, key: SchedulerKey) -> None:
         """A node was offered to the key (addSchedulingOpportunity). No delay is longer than the number of nodes."""
         count = self.opportunities[key] = self.opportunities.get(key, 0) + 1
-        self._context.change_count += 1
+        self.leaf.note_change()
         if self._context.repeated is not None and count > self._context.node_count:
             self._context.note_repeated(self.opportunities, key)
 
     def capture_headroom(self, user: User) -> None:
         """From now on compute the headroom from the attempt's present leaf and this user entry."""
         self.headroom_provider = HeadroomProvider(user, self.leaf, self)
-        self._context.change_count += 1
+        self.leaf.note_change()
 
     def note_passed(self, node_id: NodeId, key: SchedulerKey) -> None:
         """Start the node's next visit to this application after `key`.
@@ -312,12 +312,12 @@ class FiCaSchedulerApp:
         if len(self.passed_keys) > self._context.node_count:
             self.passed_keys.clear()
         self.passed_keys[node_id] = key
-        self._context.change_count += 1
+        self.leaf.note_change()
 
     def forget_passed(self, node_id: NodeId) -> None:
         """The node's next visit starts with the first key."""
         if self.passed_keys.pop(node_id, None) is not None:
-            self._context.change_count += 1
+            self.leaf.note_change()
 
     def reserve(self, key: SchedulerKey, container: RMContainer, partition: str) -> None:
         """Add a reservation of the container's size on its node."""

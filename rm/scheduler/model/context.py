@@ -43,9 +43,10 @@ class SchedulerContext:
     they are released.
 
     `change_count` counts every change that could affect a node visit. If it stays the same during a visit, the visit
-    placed nothing and changed nothing (rm.scheduler.placement.memo relies on that). `repeated`, only with asynchronous
-    scheduling: the counts that the present walk has raised without an effect, because they are high enough already,
-    each as {key: count} and the key; `repeated_count`: how many there ever were.
+    placed nothing and changed nothing (rm.scheduler.placement.memo relies on that). `confined_count` counts those of
+    them that affect offers to one leaf only (CSQueue.note_change). `repeated`, only with asynchronous scheduling: the
+    counts that the present walk has raised without an effect, because they are high enough already, each as
+    {key: count} and the key; `repeated_count`: how many there ever were.
 
     `epoch` is the number of ResourceManagers that recovered from one store; it is part of container ids. If
     `placing_from_ms` is set, nothing is placed until that time has passed: see `may_place`.
@@ -60,6 +61,7 @@ class SchedulerContext:
         "calculator",
         "change_count",
         "cluster_resource",
+        "confined_count",
         "ended",
         "epoch",
         "health",
@@ -99,6 +101,7 @@ class SchedulerContext:
         self.placing_from_ms: int | None = None
         self.releases_remembered_until_ms = 0
         self.change_count = 0
+        self.confined_count = 0
         self.repeated: list[tuple[dict[SchedulerKey, int], SchedulerKey]] | None = None
         self.repeated_count = 0
         self.pending_miscounted = False
@@ -112,8 +115,13 @@ class SchedulerContext:
         return self.labels.resource_of(partition)
 
     def note_change(self) -> None:
-        """Count a change that could affect a node visit."""
+        """Count a change that could affect a node visit, and offers to any leaf."""
         self.change_count += 1
+
+    @property
+    def shared_change_count(self) -> int:
+        """The number of changes that could affect offers to any leaf."""
+        return self.change_count - self.confined_count
 
     def note_repeated(self, counts: dict[SchedulerKey, int], key: SchedulerKey) -> None:
         """The last change raised a count that is high enough already: no decision depends on that."""

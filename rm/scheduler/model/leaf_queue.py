@@ -123,12 +123,12 @@ class LeafQueue(CSQueue):
     def store_current_limit(self, limit: Resource) -> None:
         """Set the limit for the current visit of a node."""
         self.current_limit = limit
-        self.context.note_change()
+        self.note_change()
 
     def store_copied_limit(self) -> None:
         """Set `copied_limit` to `current_limit`."""
         self.copied_limit = self.current_limit
-        self.context.note_change()
+        self.note_change()
 
     # Refusals of the leaf's applications
 

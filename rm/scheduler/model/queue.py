@@ -59,8 +59,9 @@ class CSQueue:
     """A queue. rm.scheduler.capacity.queue_update sets its shares and amounts once it is in the tree.
 
     `reserved_metric` counts only reservations on nodes without a label (QueueMetrics.reservedMB). `losses`: what was
-    preempted from the queue. `last_submitted_ms`: when an application was last accepted, or a child created; None =
-    never; used only for queues created on demand. `remembered_as`: the queue name in new containers: the path if the
+    preempted from the queue. `own_change_count`: how often `note_change` was called. `last_submitted_ms`: when an
+    application was last accepted, or a child created; None = never; used only for queues created on demand.
+    `remembered_as`: the queue name in new containers: the path if the
     short name is unambiguous, else the short name (FiCaSchedulerApp.allocate, normalizeQueueName).
     """
 
@@ -72,6 +73,7 @@ class CSQueue:
         "last_submitted_ms",
         "losses",
         "name",
+        "own_change_count",
         "parent",
         "path",
         "refusals",
@@ -94,6 +96,7 @@ class CSQueue:
         self.usage = context.root_usage if parent is None else ResourceUsage(context.none)
         self.capacities = QueueCapacities(context.none)
         self.container_count = 0
+        self.own_change_count = 0
         self.losses = Losses(context.none)
         self.last_submitted_ms: int | None = None
         self.reserved_metric = context.none
@@ -134,6 +137,22 @@ class CSQueue:
         while queue is not None:
             yield queue
             queue = queue.parent
+
+    # Changes
+
+    def note_change(self) -> None:
+        """Count a change that could affect offers of nodes to this leaf, and to no other leaf.
+
+        All other changes are noted in the context (SchedulerContext.note_change) and count for every leaf.
+        """
+        self.own_change_count += 1
+        self.context.confined_count += 1
+        self.context.change_count += 1
+
+    @property
+    def change_count(self) -> int:
+        """The number of changes that could affect an offer to this leaf: its own, and those that count for all."""
+        return self.own_change_count + self.context.shared_change_count
 
     # Shares
 

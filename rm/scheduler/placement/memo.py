@@ -1,9 +1,13 @@
 """Optimisations: placement work that is skipped because its outcome is known. The rules do not depend on them.
 
-Three kinds of work are skipped, without changing any decision (tests/rm/scheduler/test_straightforward.py):
+Four kinds of work are skipped, without changing any decision (tests/rm/scheduler/test_straightforward.py):
 
 - Node visits that would again do nothing. `SchedulerContext.change_count` counts every change that could affect a
   visit; if it stays the same during a visit, the visit placed nothing and changed nothing.
+- Offers of a node to a leaf that would again do nothing. `CSQueue.change_count` counts every change that could affect
+  an offer to the leaf. Not counted are changes of another leaf that concern only that leaf: its applications have
+  changed their requests, or an offer to it has counted an opportunity or stored a limit. An offer also depends on
+  what the parent has available for its children, which is compared.
 - Applications without requests, usually most of a leaf. An iteration that skipped one removes it from the list of those
   to check until its requests change. Skipping it has one side effect, a lookup of its user's limit, so the first
   application of each user stays on the list.
@@ -19,9 +23,10 @@ from operator import itemgetter
 from rm.scheduler.capacity.limits import is_captured
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.application_order import Entry, FifoOrderingPolicy, OrderListener, entry_key, take_out
-from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.context import RESPECT, SchedulerContext, SchedulingMode
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.users import CachedUserLimit
 from yarn.ids import ApplicationId, NodeId
 from yarn.resource import Resource
@@ -30,13 +35,18 @@ _application_of: Callable[[Entry], FiCaSchedulerApp] = itemgetter(1)
 
 
 class VisitMemo:
-    """The nodes on which a visit would do nothing. `_settled` {node: the change count at which a visit did nothing}."""
+    """The nodes on which a visit would do nothing, and the leaves to which an offer of a node would do nothing.
 
-    __slots__ = ("_context", "_settled")
+    `_settled` {node: the change count at which a visit did nothing}. `_refused` {(node, whether partitions are
+    respected): refused offers}.
+    """
+
+    __slots__ = ("_context", "_refused", "_settled")
 
     def __init__(self, context: SchedulerContext) -> None:
         self._context = context
         self._settled: dict[NodeId, int] = {}
+        self._refused: dict[tuple[NodeId, bool], RefusedOffers] = {}
 
     def is_settled(self, node: SchedulerNode) -> bool:
         """True if a visit of the node would do nothing, because nothing has changed since the last such visit."""
@@ -47,6 +57,46 @@ class VisitMemo:
         if len(self._settled) > self._context.node_count:
             self._settled.clear()
         self._settled[node.node_id] = self._context.change_count
+
+    def refused(self, node: SchedulerNode, mode: SchedulingMode) -> RefusedOffers:
+        """The refused offers of the node. Those of removed nodes are dropped with all others."""
+        key = (node.node_id, mode is RESPECT)
+        refused = self._refused.get(key)
+        if refused is None:
+            if len(self._refused) > 2 * self._context.node_count:
+                self._refused.clear()
+            refused = self._refused[key] = RefusedOffers()
+        refused.drop_older_than(self._context.shared_change_count)
+        return refused
+
+
+class RefusedOffers:
+    """The leaves to which an offer of one node, in one mode, did nothing.
+
+    `_refused` {leaf: its change count at the offer, and what was available to it and its siblings}. `_shared_count`:
+    the number of changes that concern all leaves, before these offers.
+    """
+
+    __slots__ = ("_refused", "_shared_count")
+
+    def __init__(self) -> None:
+        self._refused: dict[CSQueue, tuple[int, Resource]] = {}
+        self._shared_count = 0
+
+    def drop_older_than(self, shared_count: int) -> None:
+        """Drop the offers if something has changed for all leaves since then: they would be kept for nothing."""
+        if self._shared_count != shared_count:
+            self._shared_count = shared_count
+            self._refused.clear()
+
+    def include(self, queue: CSQueue, available: Resource) -> bool:
+        """True if the queue is a leaf that would refuse the node again, without any other effect."""
+        refused = self._refused.get(queue)
+        return refused is not None and refused[0] == queue.change_count and refused[1] == available
+
+    def add(self, leaf: LeafQueue, available: Resource) -> None:
+        """Note that the leaf has refused the node, and that the offer changed nothing."""
+        self._refused[leaf] = (leaf.change_count, available)
 
 
 class RefusedUsers:

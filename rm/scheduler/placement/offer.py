@@ -34,18 +34,20 @@ from rm.scheduler.placement.allocator import (
     UnneededReservation,
     assign_to_application,
 )
-from rm.scheduler.placement.memo import RefusedUsers, rest, with_demand
+from rm.scheduler.placement.memo import RefusedOffers, RefusedUsers, rest, with_demand
 from yarn.resource import Resource
 
 _BY_SORT_KEY = attrgetter("sort_key")
 
 
-def assign_containers(queue: CSQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:
+def assign_containers(
+    queue: CSQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode, refused: RefusedOffers
+) -> Assignment:
     """The proposal of this queue or those below for the node: at most one container."""
     if isinstance(queue, LeafQueue):
-        return _assign_in_leaf(queue, node, limits, mode)
+        return assign_in_leaf(queue, node, limits, mode)
     assert isinstance(queue, ParentQueue)
-    return _assign_in_parent(queue, node, limits, mode)
+    return _assign_in_parent(queue, node, limits, mode, refused)
 
 
 def _refuse(
@@ -59,7 +61,7 @@ def _refuse(
 
 
 def _assign_in_parent(
-    parent: ParentQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode
+    parent: ParentQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode, refused: RefusedOffers
 ) -> Assignment:
     partition, context = node.partition, parent.context
     if mode is RESPECT and not parent.is_accessible(partition):
@@ -74,24 +76,27 @@ def _assign_in_parent(
     if not can_assign(parent, partition, limits, parent.reserved_metric, mode):
         used = parent.usage.used(partition)
         return _refuse(parent, node, Reason.QUEUE_MAXIMUM, used, used + limits.headroom)
-    return _assign_to_children(parent, node, limits, mode)
+    return _assign_to_children(parent, node, limits, mode, refused)
 
 
 def _assign_to_children(
-    parent: ParentQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode
+    parent: ParentQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode, refused: RefusedOffers
 ) -> Assignment:
     """Offer the node to each child in turn; headroom is kept for a child that failed on its limit."""
     result = Skipped.NONE
     context, partition = parent.context, node.partition
     available = available_to_children(parent, limits, partition, net=True)
     for child in _children_in_order(parent, partition):
-        if _pass_over(child, node, available, mode):
+        if refused.include(child, available) or _pass_over(child, node, available, mode):
             continue
         child_limits = limits_of_child(child, available, partition)
-        assignment = assign_containers(child, node, child_limits, mode)
+        change_count = context.change_count
+        assignment = assign_containers(child, node, child_limits, mode, refused)
         if isinstance(assignment, Proposal):
             return assignment
-        if assignment is Skipped.QUEUE_LIMIT:
+        if assignment is Skipped.NONE and isinstance(child, LeafQueue) and context.change_count == change_count:
+            refused.add(child, available)
+        elif assignment is Skipped.QUEUE_LIMIT:
             result = Skipped.QUEUE_LIMIT
             # Keep what the limit of a leaf left, or what the queues below a parent have blocked.
             kept = child_limits.headroom if isinstance(child, LeafQueue) else child_limits.blocked_headroom
@@ -129,7 +134,7 @@ def _children_in_order(parent: ParentQueue, partition: str) -> list[CSQueue]:
 # Leaves
 
 
-def _assign_in_leaf(leaf: LeafQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:
+def assign_in_leaf(leaf: LeafQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:
     """Offer the node to the leaf's applications in order."""
     set_current_limit(leaf, limits.limit)
     partition = node.partition

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import IGNORE, RESPECT, SchedulerContext, SchedulingMode
+from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.queue import ParentQueue
 from rm.scheduler.model.refusals import Reason
@@ -17,7 +18,7 @@ from rm.scheduler.model.usage import NO_LABEL, ResourceLimits
 from rm.scheduler.placement.allocator import Proposal, UnneededReservation
 from rm.scheduler.placement.commit import Commit
 from rm.scheduler.placement.memo import VisitMemo
-from rm.scheduler.placement.offer import assign_containers
+from rm.scheduler.placement.offer import assign_containers, assign_in_leaf
 
 REFUSED_IN_A_ROW_MAX = 100
 """The number of consecutive refused proposals after which a visit ends.
@@ -140,7 +141,7 @@ class Placement:
         """Offer the node to the tree, with the limits that the queues have on `partition`."""
         context = self._context
         limits = ResourceLimits(context.partition_resource(partition), context.none)
-        assignment = assign_containers(self.root, node, limits, mode)
+        assignment = assign_containers(self.root, node, limits, mode, self._memo.refused(node, mode))
         if not isinstance(assignment, Proposal):
             return None
         assignment.is_booked = self._commit.commit(assignment)
@@ -153,7 +154,7 @@ class Placement:
         if application is None:
             return
         limits = ResourceLimits(self._context.partition_resource(NO_LABEL), self._context.none)
-        assignment = assign_containers(application.leaf, node, limits, RESPECT)
+        assignment = assign_in_leaf(LeafQueue.of(application), node, limits, RESPECT)
         if isinstance(assignment, Proposal):
             self._commit.commit(assignment)
         elif isinstance(assignment, UnneededReservation):

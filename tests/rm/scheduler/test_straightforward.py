@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from rm.scheduler.placement.memo import DemandIndex, RefusedUsers
+from rm.scheduler.placement.memo import DemandIndex, RefusedOffers, RefusedUsers
 from rm.scheduler.placement.visit import Placement
 from tests.compiled import only_interpreted
 from tests.conformance.cluster import RecordedCluster, Unsupported
@@ -29,11 +29,12 @@ PREEMPTION = SETS["preemption"] | {"labels"}
 
 @contextmanager
 def without_shortcuts(patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every node is visited at every heartbeat, and every application is tried."""
+    """Every node is visited at every heartbeat, and every leaf and every application is tried."""
     with patch.context() as inner:
         inner.setattr(Placement, "place", Placement.visit)
         inner.setattr(DemandIndex, "rest", lambda *_: None)
         inner.setattr(RefusedUsers, "include", lambda *_: False)
+        inner.setattr(RefusedOffers, "include", lambda *_: False)
         yield
 
 
