@@ -7,7 +7,11 @@ nothing. A heartbeat without news changes nothing if all of this holds when it a
 - no round of preemption is due, which the first heartbeat after its time would run;
 - a visit of the scheduler would place nothing and count nothing: the node is full, or nothing is requested, or nothing
   has changed since a visit that did nothing (rm.scheduler.placement.memo). Refusals may be noted, which only
-  explanations read.
+  explanations read. With asynchronous scheduling there is no visit: walks over the nodes place the containers.
+
+With asynchronous scheduling a heartbeat without news still does one thing: it keeps walks from skipping the node as
+silent. Nodes whose heartbeats are left out do not count as silent, and get the time of their last heartbeat when they
+are resumed. This is exact if a node that sends all its heartbeats is never silent (`may_suspend`).
 
 `watch` says whether that is so, and then finds out when it may no longer be so, without looking at all nodes: `due`
 after each step of the core, and `idle_are_due` for all idle nodes together. `skip` makes the node what it would be
@@ -28,18 +32,33 @@ class QuietNodes:
 
     `_full` need nothing until more fits on them. `_idle` wait for requests, and are only named together, because most
     requests are served by the first of them. `_settled` (those with a reservation, and all others while something is
-    requested) wait for any change.
+    requested) wait for any change. With asynchronous scheduling all are `_unplaced`: heartbeats place nothing, so only
+    what happens to the node itself matters.
     """
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
-        self._suspended: dict[NodeId, None] = {}
+        self._suspended = context.scheduler.walks.suspended
         self._full: dict[NodeId, None] = {}
         self._idle: dict[NodeId, None] = {}
         self._settled: dict[NodeId, None] = {}
+        self._unplaced: dict[NodeId, None] = {}
         self._due: dict[NodeId, None] = {}
         self._change_count = -1
         self._round_ms = -1
+
+    def may_suspend(self, node_id: NodeId, heard_ms: int, period_ms: int) -> bool:
+        """False if a walk might find the node silent although a heartbeat arrives every `period_ms` from `heard_ms` on.
+
+        That is so if the period is longer than the silence at which walks skip a node, or if the last heartbeat did not
+        reach the scheduler, as when its reply was sent again. All nodes have to be resumed before `RefreshQueues`,
+        which may change that silence.
+        """
+        scheduler = self._context.scheduler
+        place = scheduler.nodes.get(node_id)
+        if place is None or not scheduler.walks.is_on:
+            return True
+        return place.heard_ms == heard_ms and period_ms <= scheduler.context.settings.asynchronous.skip_after_ms
 
     def suspend(self, node_id: NodeId) -> None:
         """From now on heartbeats of the node may be left out: it does not expire."""
@@ -53,6 +72,9 @@ class QuietNodes:
             del self._suspended[node_id]
             if node_id in self._context.nodes:
                 self._context.node_liveness.resume(node_id, last_ms)
+            place = self._context.scheduler.nodes.get(node_id)
+            if place is not None:
+                place.heard_ms = last_ms
 
     def skip(self, node_id: NodeId, count: int) -> None:
         """Be as if `count` heartbeats of the node had arrived that changed nothing."""
@@ -67,6 +89,9 @@ class QuietNodes:
         node, place = context.nodes.get(node_id), scheduler.nodes.get(node_id)
         if node is None or place is None or not self._is_at_rest(node, now_ms):
             return False
+        if scheduler.walks.is_on:
+            self._unplaced[node_id] = None
+            return True
         if not scheduler.placement.is_known(place):
             return False
         if scheduler.placement.is_full(place):
@@ -82,12 +107,11 @@ class QuietNodes:
         context, scheduler = self._context, self._context.scheduler
         return (
             node.state is NodeState.RUNNING
-            # Walks skip nodes that have been silent.
-            and not scheduler.walks.is_on
             and not node.has_orders
             and context.hosts.allows(node.node_id.host)
             and now_ms < scheduler.round_due_ms
-            and scheduler.context.placing_from_ms is None
+            # The first heartbeat that may place containers again counts as a change. Walks do that by themselves.
+            and (scheduler.context.placing_from_ms is None or scheduler.walks.is_on)
         )
 
     def note(self, node_id: NodeId) -> None:
@@ -130,10 +154,10 @@ class QuietNodes:
                     self._due[node_id] = None
 
     def _is_watched(self, node_id: NodeId) -> bool:
-        return node_id in self._full or node_id in self._idle or node_id in self._settled
+        return any(node_id in group for group in (self._full, self._idle, self._settled, self._unplaced))
 
     def _forget(self, node_id: NodeId) -> None:
-        for group in (self._full, self._idle, self._settled):
+        for group in (self._full, self._idle, self._settled, self._unplaced):
             group.pop(node_id, None)
         place = self._context.scheduler.nodes.get(node_id)
         if place is not None:

@@ -151,9 +151,13 @@ class ResourceManagerCore:
     def skip_am_heartbeat(self, attempt_id: ApplicationAttemptId, now_ms: int) -> bool:
         """Be as after a heartbeat of this AM without news, if it would be answered with nothing but the headroom.
 
-        Otherwise returns False, and nothing has changed.
+        Otherwise returns False, and nothing has changed. With asynchronous scheduling a walk may be due afterwards.
         """
-        return self._masters.skip_heartbeat(attempt_id, now_ms)
+        is_skipped = self._masters.skip_heartbeat(attempt_id, now_ms)
+        if is_skipped:
+            # The headroom may have stored a user's limit, which is a reason to walk.
+            self.context.scheduler.walks.plan(now_ms)
+        return is_skipped
 
     def next_deadline_ms(self) -> int | None:
         """When something may expire next: send a Tick then. None: nothing is watched."""

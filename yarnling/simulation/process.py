@@ -220,6 +220,10 @@ class CoreHost(Process, ABC, Generic[Event, Effect]):
         for effect in effects:
             self.carry_out(effect)
 
+    def set_alarm(self) -> None:
+        """The core's next deadline may have become earlier without a step."""
+        self._alarm.set()
+
     async def ask(self, event_of: Callable[[int], Event]) -> Any:
         """Send the event that `event_of` makes with the call's number; the core's reply (wire.core_shell.Asks)."""
         self._calls += 1

@@ -121,6 +121,8 @@ class QuietAMHeartbeats:
             quiet.response = self._rm.core.context.sessions[am.attempt_id].response
             self.left_out += 1
             self._plan(quiet)
+            if self._rm.core.scheduler.walks.is_on:
+                self._rm.set_alarm()
             self._changed()
         else:
             self._send_again(quiet, UnderWay(self._engine.now_ms, self._serve(quiet)))

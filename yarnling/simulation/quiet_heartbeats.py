@@ -93,6 +93,8 @@ class QuietHeartbeats:
         rm = self._rm
         if not rm.is_up or rm.is_paused or not self._network.link(nm.tracker_link).is_clear:
             return
+        if not rm.core.quiet_nodes.may_suspend(nm.node_id, self._engine.now_ms - self._delay_ms, self._period_ms):
+            return
         due_ms = self._engine.now_ms + self._interval_ms
         quiet = QuietNode(nm, nm.pause_heartbeats(), due_ms, self._period_ms)
         self._nodes[nm.node_id] = quiet

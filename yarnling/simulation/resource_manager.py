@@ -256,6 +256,9 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         if problem is not None and isinstance(event, DurableRequest):
             self.refuse(event.call, problem)
         else:
+            if isinstance(event, RefreshQueues) and self.quiet_heartbeats is not None:
+                # It may change how long nodes may be silent.
+                self.quiet_heartbeats.resume_all()
             super().step(event)
             if self.quiet_heartbeats is not None:
                 self.quiet_heartbeats.look()

@@ -45,7 +45,8 @@ class NodeWalks:
     `due_ms`: when to call `tick` for the next walk, or for the next part of one; None = not until something changes.
     `_ahead`: the nodes that the present walk has still to visit, the next one last. `_walked_ms`: when the last walk
     ended. `_settled_at`: `progress` at the end of a walk that changed nothing; `_raised`: the counts that it raised all
-    the same, with {key: count}, the key, and by how much.
+    the same, with {key: count}, the key, and by how much. `suspended`: the nodes whose heartbeats are left out and
+    count as received (rm.core.quiet_nodes), so they are never silent.
     """
 
     __slots__ = (
@@ -61,6 +62,7 @@ class NodeWalks:
         "_walked_ms",
         "due_ms",
         "is_on",
+        "suspended",
     )
 
     def __init__(self, context: SchedulerContext, placement: Placement, draw: Draw) -> None:
@@ -75,6 +77,7 @@ class NodeWalks:
         self._settled_at = _NEVER
         self._raised: list[tuple[dict[SchedulerKey, int], SchedulerKey, int]] = []
         self.due_ms: int | None = None
+        self.suspended: dict[NodeId, None] = {}
         # Only a start applies these settings, a refresh does not, as in Hadoop.
         self.is_on = context.settings.asynchronous.enabled
         if self.is_on:
@@ -180,7 +183,9 @@ class NodeWalks:
 
     def _is_silent(self, node: SchedulerNode) -> bool:
         """True if heartbeats are missing (SchedulerUtils.isNodeHeartbeated)."""
-        return self._context.now_ms - node.heard_ms > self._context.settings.asynchronous.skip_after_ms
+        if self._context.now_ms - node.heard_ms <= self._context.settings.asynchronous.skip_after_ms:
+            return False
+        return node.node_id not in self.suspended
 
     def _would_change_nothing(self) -> bool:
         """True without nodes, if nothing is requested or reserved, or if nothing has changed since a walk that changed

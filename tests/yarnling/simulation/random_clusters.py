@@ -201,10 +201,14 @@ class Decisions(Trace):
 
 @dataclass
 class RandomRun:
-    """One run of a seed; `differences(other)` compares two runs of the same seed."""
+    """One run of a seed; `differences(other)` compares two runs of the same seed.
+
+    `settings` replace those of the seed.
+    """
 
     seed: int
     all_heartbeats: bool
+    settings: dict[str, str] = field(default_factory=dict)
     duration_ms: int = 90_000
     decisions: Decisions = field(default_factory=Decisions)
 
@@ -223,7 +227,7 @@ class RandomRun:
         stages = [Rule(f"s{s}", Match(command=f"^s{s}$"), (Stage(1000 * s, 20),)) for s in DURATIONS_S]
         self.cluster = SimulatedCluster(
             self.engine,
-            composed(None, settings, node_sizes(NODE.memory_mb, NODE.vcores)),
+            composed(None, settings | self.settings, node_sizes(NODE.memory_mb, NODE.vcores)),
             ClusterShape(self.nodes, 2, NODE).machines(),
             EmulationTable((Rule(AM_RULE, Match(is_master=True), (Stage(None),)), *stages), self.seed),
             History(),

@@ -1,6 +1,7 @@
 """Leaving out heartbeats that would change nothing changes nothing: the same decisions, at the same times.
 
-Random clusters run with all heartbeats and with those that matter; wrong rules are noticed.
+Random clusters run with all heartbeats and with those that matter, with synchronous and asynchronous scheduling; wrong
+rules are noticed.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from am.programs.elastic.application_master import ElasticApplicationMaster
 from nm.core.emulation import EmulationTable
 from rm.core.applications import FinishedContainers
 from rm.core.quiet_nodes import QuietNodes
+from rm.core.resource_manager import ResourceManagerCore
 from rm.core.rm_node import RMNode
 from rm.scheduler import allocate
 from rm.scheduler.allocate import AllocateCalls
+from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.placement.visit import Placement
+from rm.scheduler.placement.walk import NodeWalks
 from tests.yarnling.simulation.random_clusters import RandomRun
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import InternalError
-from yarn.ids import ApplicationAttemptId
+from yarn.ids import ApplicationAttemptId, NodeId
 from yarn.resource import Resource
 from yarnling.chaos.history import History
 from yarnling.cluster.configuration import composed
@@ -39,9 +43,16 @@ MORE_WORKLOADS = (*range(6, 18), *(pytest.param(seed, marks=pytest.mark.soak) fo
 IDLE_NODES = 12
 
 
-def compare(seed: int) -> tuple[list[str], QuietHeartbeats]:
+ASYNCHRONOUS = {"yarn.scheduler.capacity.schedule-asynchronously.enable": "true"}
+SHORT_SILENCE = {**ASYNCHRONOUS, "yarn.scheduler.skip.node.multiplier": "1"}
+"""Walks skip a node for a moment before each of its heartbeats."""
+
+
+def compare(seed: int, settings: dict[str, str] | None = None) -> tuple[list[str], QuietHeartbeats]:
     """What differs without the quiet heartbeats."""
-    every, quiet = RandomRun(seed, all_heartbeats=True).go(), RandomRun(seed, all_heartbeats=False).go()
+    settings = settings or {}
+    every = RandomRun(seed, all_heartbeats=True, settings=settings).go()
+    quiet = RandomRun(seed, all_heartbeats=False, settings=settings).go()
     assert quiet.cluster.quiet_heartbeats is not None
     return every.differences(quiet), quiet.cluster.quiet_heartbeats
 
@@ -58,6 +69,26 @@ def test_the_same_is_decided(workload: int) -> None:
 @pytest.mark.parametrize("workload", MORE_WORKLOADS)
 def test_the_same_is_decided_in_more_workloads(workload: int) -> None:
     assert not compare(workload)[0]
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_the_same_is_decided_with_asynchronous_scheduling(workload: int) -> None:
+    differences, quiet = compare(workload, ASYNCHRONOUS)
+    assert not differences
+    assert quiet.left_out
+    assert quiet.of_masters.left_out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workload", MORE_WORKLOADS)
+def test_the_same_is_decided_with_asynchronous_scheduling_in_more_workloads(workload: int) -> None:
+    assert not compare(workload, ASYNCHRONOUS)[0]
+
+
+def test_all_heartbeats_are_sent_if_walks_skip_nodes_between_two_of_them() -> None:
+    differences, quiet = compare(2, SHORT_SILENCE)
+    assert not differences
+    assert not quiet.left_out
 
 
 def _without_orders(patch: pytest.MonkeyPatch) -> None:
@@ -134,10 +165,63 @@ def test_a_wrong_rule_is_noticed(
     assert compare(workload)[0]
 
 
-def idle_cluster(*, all_heartbeats: bool) -> SimulatedCluster:
+def _with_silent_nodes(patch: pytest.MonkeyPatch) -> None:
+    """Walks skip nodes whose heartbeats are left out."""
+    patch.setattr(NodeWalks, "_is_silent", _was_not_heard)
+
+
+def _was_not_heard(walks: NodeWalks, node: SchedulerNode) -> bool:
+    return walks._context.now_ms - node.heard_ms > walks._context.settings.asynchronous.skip_after_ms
+
+
+def _without_the_last_heartbeat(patch: pytest.MonkeyPatch) -> None:
+    """A node whose heartbeats arrive again was last heard before they were left out."""
+    rule = QuietNodes.resume
+
+    def wrong(self: QuietNodes, node_id: NodeId, last_ms: int) -> None:
+        place = self._context.scheduler.nodes.get(node_id)
+        heard_ms = place.heard_ms if place is not None else 0
+        rule(self, node_id, last_ms)
+        if place is not None:
+            place.heard_ms = heard_ms
+
+    patch.setattr(QuietNodes, "resume", wrong)
+
+
+def _without_walks_for_limits(patch: pytest.MonkeyPatch) -> None:
+    """A user's limit that a left-out heartbeat of an AM stores is no reason to walk."""
+    patch.setattr(ResourceManagerCore, "skip_am_heartbeat", lambda core, *args: core._masters.skip_heartbeat(*args))
+
+
+def _with_any_silence(patch: pytest.MonkeyPatch) -> None:
+    """No walk finds a node silent between two heartbeats."""
+    patch.setattr(QuietNodes, "may_suspend", lambda *_: True)
+
+
+WRONG_RULES_OF_WALKS = (
+    (_with_silent_nodes, 3, ASYNCHRONOUS),
+    (_without_the_last_heartbeat, 9, ASYNCHRONOUS),
+    (_with_any_silence, 2, SHORT_SILENCE),
+    (_without_walks_for_limits, 2, ASYNCHRONOUS),
+    (_without_orders, 3, ASYNCHRONOUS),
+)
+
+
+@pytest.mark.parametrize(("wrong", "workload", "settings"), WRONG_RULES_OF_WALKS)
+def test_a_wrong_rule_is_noticed_with_asynchronous_scheduling(
+    wrong: Callable[[pytest.MonkeyPatch], None],
+    workload: int,
+    settings: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wrong(monkeypatch)
+    assert compare(workload, settings)[0]
+
+
+def idle_cluster(*, all_heartbeats: bool, settings: dict[str, str] | None = None) -> SimulatedCluster:
     cluster = SimulatedCluster(
         Engine(1),
-        composed(None, {}, {}),
+        composed(None, settings or {}, {}),
         ClusterShape(IDLE_NODES).machines(),
         EmulationTable((), 1),
         History(),
@@ -151,9 +235,10 @@ def idle_cluster(*, all_heartbeats: bool) -> SimulatedCluster:
     return cluster
 
 
-def test_an_idle_cluster_costs_nothing() -> None:
+@pytest.mark.parametrize("settings", [{}, ASYNCHRONOUS])
+def test_an_idle_cluster_costs_nothing(settings: dict[str, str]) -> None:
     """Nothing happens in a day but alarms that were set before."""
-    cluster = idle_cluster(all_heartbeats=False)
+    cluster = idle_cluster(all_heartbeats=False, settings=settings)
     before = cluster.engine.events
     cluster.engine.run(cluster.engine.now_ms + 86_400_000)
     assert cluster.engine.events - before <= 5 * IDLE_NODES
