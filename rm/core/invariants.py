@@ -59,7 +59,7 @@ class RMAudit:
         self._protocol = ProtocolAudit(context)
         self._warned: frozenset[str] = frozenset()
         self._sent: dict[int, AllocateResponse] = {}
-        self._change_count = -1
+        self._change_count: int = -1
         self._unchanged = 0
         self._found: list[str] = []
 
