@@ -201,17 +201,10 @@ class Decisions(Trace):
 
 @dataclass
 class RandomRun:
-<<<<<<< HEAD
     """One run of a seed; `differences(other)` compares two runs of the same seed.
 
     `settings` replace those of the seed.
     """
-=======
-    """One run of a seed; `differences(other)` compares two runs of the same seed.
-
-    `settings` replace those of the seed.
-    """
->>>>>>> 45dedfbe07e93f85abf864cdf2e0540a9571541f
 
     seed: int
     all_heartbeats: bool

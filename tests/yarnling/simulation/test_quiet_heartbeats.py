@@ -199,11 +199,7 @@ def _with_any_silence(patch: pytest.MonkeyPatch) -> None:
 
 
 WRONG_RULES_OF_WALKS = (
-<<<<<<< HEAD
-    (_with_silent_nodes, 2, ASYNCHRONOUS),
-=======
     (_with_silent_nodes, 3, ASYNCHRONOUS),
->>>>>>> 45dedfbe07e93f85abf864cdf2e0540a9571541f
     (_without_the_last_heartbeat, 9, ASYNCHRONOUS),
     (_with_any_silence, 2, SHORT_SILENCE),
     (_without_walks_for_limits, 2, ASYNCHRONOUS),
