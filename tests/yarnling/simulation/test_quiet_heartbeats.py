@@ -189,7 +189,7 @@ def _without_the_last_heartbeat(patch: pytest.MonkeyPatch) -> None:
 
 
 def _without_walks_for_limits(patch: pytest.MonkeyPatch) -> None:
-    """A user's limit that a left-out heartbeat of an AM stores is no reason to walk."""
+    """A user's limit that a left-out heartbeat of an AM stores does not cause a walk."""
     patch.setattr(ResourceManagerCore, "skip_am_heartbeat", lambda core, *args: core._masters.skip_heartbeat(*args))
 
 
