@@ -8,6 +8,7 @@ ascending order, insertion order within a bucket, and as many buckets as the map
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import TypeVar
 
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
@@ -35,6 +36,7 @@ def hash_order(keys: Iterable[K], hash_of: Callable[[K], int], *, peak: int = 0,
     return sorted(entries, key=lambda key: _spread(hash_of(key)) & (buckets - 1))
 
 
+@lru_cache(maxsize=4096)
 def string_hash(text: str) -> int:
     """The hash code of a text (String.hashCode)."""
     value = 0

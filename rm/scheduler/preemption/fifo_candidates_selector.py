@@ -59,6 +59,10 @@ class _LeafCandidates:
         self._ams_size: Resource = the_round.none
 
     def select(self) -> None:
+        if not self._wanted:
+            # Hadoop asks for the applications all the same, which puts them in order.
+            self._leaf.active.prepare()
+            return
         self._from_borrowed_nodes()
         for application in self._leaf.active.last_first():
             if not self._wanted:

@@ -2,6 +2,9 @@
 
 In Hadoop a thread runs a round per interval. Here a node's heartbeat runs the round that is due, after placement on
 the node; a cluster without heartbeats has nothing to preempt either. With preemption off no round is ever due.
+
+A round that would again do nothing is skipped. `SchedulerContext.change_count` counts every change that a round could
+depend on, except the time: that decides when a victim is killed or forgotten, and since when a reservation has waited.
 """
 
 from __future__ import annotations
@@ -30,9 +33,12 @@ _NEVER_MS = INT64_MAX
 
 
 class SchedulingMonitor:
-    """Runs rounds. `due_ms`: when the next round runs. `policy` keeps what earlier rounds chose."""
+    """Runs rounds. `due_ms`: when the next round runs. `policy` keeps what earlier rounds chose.
 
-    __slots__ = ("_applications", "_context", "_tree", "due_ms", "policy")
+    `_settled_count`: the change count at which a round did nothing, and a later one would do nothing.
+    """
+
+    __slots__ = ("_applications", "_context", "_settled_count", "_tree", "due_ms", "policy")
 
     def __init__(self, context: SchedulerContext, tree: QueueTree, applications: Applications) -> None:
         self._context = context
@@ -40,6 +46,7 @@ class SchedulingMonitor:
         self._applications = applications
         self.policy = ProportionalCapacityPreemptionPolicy(context, applications.table)
         self.due_ms = _NEVER_MS
+        self._settled_count = -1
         self.refresh()
         if self.due_ms != _NEVER_MS:
             # Hadoop's first round also runs at the start and finds nothing; it is skipped here.
@@ -66,10 +73,21 @@ class SchedulingMonitor:
             context.notify(PreemptionFailed(str(failure)))
 
     def run(self, clock_ms: int) -> None:
-        """Run one round, at `clock_ms` of the policy's clock."""
-        self._context.note_change()
-        for order in self.policy.edit_schedule(self._tree.root, clock_ms, self._drop):
+        """Run one round, at `clock_ms` of the policy's clock, unless it would do nothing."""
+        if self.is_settled():
+            return
+        context = self._context
+        context.note_change()
+        change_count = context.change_count
+        orders = self.policy.edit_schedule(self._tree.root, clock_ms, self._drop)
+        for order in orders:
             self._carry_out(order, clock_ms)
+        if not orders and context.change_count == change_count and not self.policy.heeds_time():
+            self._settled_count = change_count
+
+    def is_settled(self) -> bool:
+        """True if a round would do nothing, because nothing has changed since the last one, which did nothing."""
+        return self._settled_count == self._context.change_count
 
     def _carry_out(self, order: Order, clock_ms: int) -> None:
         match order:

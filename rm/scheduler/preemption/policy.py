@@ -89,6 +89,15 @@ class ProportionalCapacityPreemptionPolicy:
             self._forget_stale(settings, now_ms)
         return orders
 
+    def heeds_time(self) -> bool:
+        """True if the outcome of the next round depends on its time, or it has a failure to report."""
+        settings, nodes = self._context.settings.preemption, self._context.nodes.values()
+        return (
+            bool(self._marked)
+            or self.last_failure is not None
+            or (settings.queue_priority and any(node.reserved_container is not None for node in nodes))
+        )
+
     def _requests_and_kills(
         self, victims: Victims, figures: dict[ContainerId, Figures], wait_ms: int, now_ms: int
     ) -> list[Order]:

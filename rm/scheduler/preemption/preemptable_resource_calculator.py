@@ -54,23 +54,26 @@ class PreemptableResourceCalculator:
         """The amount to preempt: nothing within max_ignored_over_capacity, else what is above the ideal, times
         natural_termination_factor.
         """
-        settings, calculator = self._round.settings, self._calculator
+        settings, calculator, amount = self._round.settings, self._calculator, leaf.to_be_preempted
+        if amount.is_none():
+            return amount
         ignored = multiplied(leaf.guaranteed, 1.0 + settings.max_ignored_over_capacity)
         if not calculator.greater(self._round.cluster, leaf.used, ignored):
             return self._none
-        amount = leaf.to_be_preempted
         if self._counts_reserved or not calculator.is_some(self._round.cluster, amount):
             return amount
         one = Resource(1, 1, self._none.extra)
         return calculator.multiply_and_normalize_up(amount, settings.natural_termination_factor, one)
 
     def _update_extras(self, queue: TempQueuePerPartition) -> None:
+        if queue.is_unused():
+            return
         for child in queue.children:
             self._update_extras(child)
         queue.update_extras(self._calculator)
 
     def _assign_below(self, parent: TempQueuePerPartition) -> None:
-        if parent.children:
+        if parent.children and not parent.is_unused():
             self._distribute(parent.children, parent.ideal)
             for child in parent.children:
                 self._assign_below(child)

@@ -142,7 +142,7 @@ class TempQueuePerPartition:
         self.share: list[float] = [0.0] * len(none.values())
         self.apps: list[TempAppPerPartition] = []
         self.users: dict[str, TempUserPerPartition] = {}
-        if isinstance(queue, LeafQueue):
+        if isinstance(queue, LeafQueue) and len(queue.active):
             self.pending = pending_within_user_limits(queue, partition, none, without_reserved=False)
             self.pending_without_reserved = pending_within_user_limits(queue, partition, none, without_reserved=True)
 
@@ -166,6 +166,13 @@ class TempQueuePerPartition:
     def is_protected(self) -> bool:
         """True if nothing may be preempted from the queue (disable_preemption)."""
         return self.queue.configuration.preemption_disabled
+
+    def is_unused(self) -> bool:
+        """True if the queue and all queues below it use and want nothing.
+
+        Then none of them is offered or loses anything, and their amounts stay as they are at first.
+        """
+        return self.used.is_none() and self.pending.is_none() and self.killable.is_none()
 
     @property
     def leaf(self) -> LeafQueue | None:

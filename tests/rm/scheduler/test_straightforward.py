@@ -13,6 +13,8 @@ import pytest
 
 from rm.scheduler.placement.memo import DemandIndex, RefusedOffers, RefusedUsers
 from rm.scheduler.placement.visit import Placement
+from rm.scheduler.preemption.monitor import SchedulingMonitor
+from rm.scheduler.preemption.temp_queue_per_partition import TempQueuePerPartition
 from tests.compiled import only_interpreted
 from tests.conformance.cluster import RecordedCluster, Unsupported
 from tests.conformance.generated.features import SETS
@@ -29,17 +31,22 @@ PREEMPTION = SETS["preemption"] | {"labels"}
 
 @contextmanager
 def without_shortcuts(patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every node is visited at every heartbeat, and every leaf and every application is tried."""
+    """Every node is visited at every heartbeat, every leaf and every application is tried, and no round is skipped."""
     with patch.context() as inner:
         inner.setattr(Placement, "place", Placement.visit)
         inner.setattr(DemandIndex, "rest", lambda *_: None)
         inner.setattr(RefusedUsers, "include", lambda *_: False)
         inner.setattr(RefusedOffers, "include", lambda *_: False)
+        inner.setattr(SchedulingMonitor, "is_settled", lambda *_: False)
+        inner.setattr(TempQueuePerPartition, "is_unused", lambda *_: False)
         yield
 
 
 def with_idle_rounds(steps: Iterable[Json], rounds: int) -> Iterator[Json]:
-    """The steps with rounds of heartbeats between them, so that the cluster is idle before each step."""
+    """The steps with rounds of heartbeats between them, so that the cluster is idle before each step.
+
+    Rounds of preemption are repeated too.
+    """
     nodes: dict[str, None] = {}
     for action in steps:
         yield action
@@ -48,6 +55,8 @@ def with_idle_rounds(steps: Iterable[Json], rounds: int) -> Iterator[Json]:
         for _ in range(rounds):
             for node in nodes:
                 yield {"op": "heartbeat", "node": node}
+            if action["op"] == "preempt":
+                yield action
 
 
 def first_that_starts(seed: int, steps: int, features: frozenset[str]) -> Scenario:

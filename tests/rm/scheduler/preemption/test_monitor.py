@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from rm.scheduler.model.notices import PreemptionFailed
+from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.preemption import policy
+from rm.scheduler.preemption.policy import ProportionalCapacityPreemptionPolicy
 from rm.scheduler.preemption.preemption_round import PreemptionRound, PreemptionRoundFailed, Victims
+from tests.compiled import only_interpreted
 from tests.rm.scheduler.cluster import GB, Cluster
 from yarn.ids import ContainerId
 from yarn.resource import Resource
@@ -140,3 +143,102 @@ def test_a_round_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None
     assert notices == [PreemptionFailed("no leaf")]
     heartbeats_until(cluster, 3000)
     assert marked(cluster) == {6, 7, 8, 9}
+
+
+def rounds_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The times of the rounds that are not skipped, from now on."""
+    times: list[int] = []
+    edit_schedule = ProportionalCapacityPreemptionPolicy.edit_schedule
+
+    def counted(
+        self: ProportionalCapacityPreemptionPolicy, root: CSQueue, now_ms: int, drop: policy.DropReservation
+    ) -> list[policy.Order]:
+        times.append(now_ms)
+        return edit_schedule(self, root, now_ms, drop)
+
+    monkeypatch.setattr(ProportionalCapacityPreemptionPolicy, "edit_schedule", counted)
+    return times
+
+
+def balanced(**settings: str) -> Cluster:
+    """10 GB, of which a and b use 1 each, for their AMs."""
+    cluster = Cluster({**MONITORED, **settings})
+    cluster.node("n1", 10 * GB)
+    cluster.run("late", "n1", queue="b")
+    cluster.run("early", "n1", queue="a")
+    return cluster
+
+
+@only_interpreted
+def test_rounds_are_skipped_until_something_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = balanced()
+    cluster.preempt()
+    rounds = rounds_of(monkeypatch)
+    for _ in range(5):
+        cluster.preempt()
+    assert len(rounds) <= 1, "the first one may have stored limits of users"
+    before = len(rounds)
+    cluster.request("late", 1)
+    cluster.preempt()
+    assert len(rounds) == before + 1
+
+
+@only_interpreted
+def test_rounds_are_not_skipped_while_a_victim_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise it would neither be killed nor forgotten."""
+    cluster = crowded({**MONITORED, "preemption.max_wait_before_kill": "60000"})
+    cluster.preempt()
+    rounds = rounds_of(monkeypatch)
+    for _ in range(5):
+        cluster.preempt(1)
+    assert len(rounds) == 5
+
+
+@only_interpreted
+def test_a_round_that_has_failed_is_not_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = balanced()
+
+    def broken(the_round: PreemptionRound, *, balances: bool) -> Victims:
+        raise PreemptionRoundFailed("java.lang.NullPointerException", "no leaf")
+
+    monkeypatch.setattr(policy, "select_fifo", broken)
+    for _ in range(5):
+        cluster.preempt()
+        assert cluster.scheduler.monitor.policy.last_failure is not None
+    rounds = rounds_of(monkeypatch)
+    cluster.preempt()
+    assert len(rounds) == 1
+
+
+def test_rounds_are_not_skipped_while_a_reservation_waits_for_its_age() -> None:
+    """With preemption for queues of higher priority, time alone makes its reservation old enough."""
+    upward = "ordering-policy.priority-utilization.underutilized-preemption."
+    cluster = Cluster(
+        {
+            **MONITORED,
+            "root.ordering-policy": "priority-utilization",
+            "root.b.priority": "5",
+            "preemption.monitoring_interval": "3000",
+            # Only reservations preempt.
+            "preemption.max_ignored_over_capacity": "10",
+            upward + "enabled": "true",
+            upward + "reserved-container-delay-ms": "60000",
+        }
+    )
+    cluster.node("n1", 10 * GB)
+    cluster.run("late", "n1", queue="b")
+    cluster.run("early", "n1", queue="a")
+    for name, count in (("n1", 6), ("full", 10), ("n3", 8)):
+        if name != "n1":
+            cluster.node(name, 10 * GB)
+        cluster.request("early", count)
+        cluster.heartbeat(name)
+        cluster.poll("early")
+    cluster.request("late", 1, 4 * GB)
+    cluster.heartbeat("n1")
+    assert cluster.node_of("n1").reserved_container is not None
+    reserved_ms = cluster.now_ms
+    for age_s, victims in ((3, 0), (59, 0), (61, 2)):
+        cluster.now_ms = reserved_ms + age_s * 1000
+        cluster.heartbeat("full")
+        assert len(marked(cluster)) == victims

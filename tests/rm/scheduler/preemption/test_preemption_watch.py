@@ -27,6 +27,22 @@ def test_a_queue_at_its_guarantee_loses_nothing_to_others() -> None:
     assert order(cluster, "late", 1) == ["I-53"]
 
 
+def test_a_selector_may_go_below_the_guarantee_by_what_an_earlier_one_has_taken() -> None:
+    """As in Hadoop, an amount larger than what is still to be obtained is not deducted from it."""
+    cluster = crowded(MONITORED)
+    watch = cluster.watch
+    for number in range(9, 5, -1):
+        watch.look_at_notice(_decided(cluster, number, "killed", "GUARANTEE"))
+        cluster.scheduler.allocate(
+            cluster.attempt("early").attempt_id, (), [_container(cluster, number).id], (), (), (), 0
+        )
+    assert cluster.used("a") == 5 * GB
+    watch.look_at_notice(_decided(cluster, 5, "killed", "BALANCE"))
+    assert [text.split(":")[0] for text in watch.take()] == []
+    watch.look_at_notice(_decided(cluster, 5, "requested", "BALANCE"))
+    assert [text.split(":")[0] for text in watch.take()] == ["I-53"], "these are of an earlier round"
+
+
 def test_a_round_takes_no_more_than_its_share_of_the_cluster() -> None:
     """2 of 10 GB."""
     cluster = crowded({**MONITORED, "preemption.total_preemption_per_round": "0.2"})
@@ -66,6 +82,14 @@ def test_a_queue_gets_its_guarantee_back_and_no_more_is_taken_for_it() -> None:
 
 
 def _requested(cluster: Cluster, number: int) -> PreemptionDecided:
+    return _decided(cluster, number, "requested", "GUARANTEE")
+
+
+def _decided(cluster: Cluster, number: int, step: str, reason: str) -> PreemptionDecided:
+    container = _container(cluster, number)
+    return PreemptionDecided(container.id, container.node_id, step, reason, "", 0)
+
+
+def _container(cluster: Cluster, number: int) -> RMContainer:
     attempt = cluster.attempt("early")
-    container = attempt.live_containers[ContainerId(attempt.attempt_id, number)]
-    return PreemptionDecided(container.id, container.node_id, "requested", "GUARANTEE", "", 0)
+    return attempt.live_containers[ContainerId(attempt.attempt_id, number)]
