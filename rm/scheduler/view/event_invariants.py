@@ -3,10 +3,9 @@
 When a container is booked: I-09 its user was not above the user limit before; I-13 its size is within the bounds; I-14
 it was requested; I-16 its node is running; I-20 its node is not reserved for another application; I-23 its node is not
 blacklisted, and is in the requested partition or a shared one; I-46 the wait after a restart is over. When a container
-ends: I-31 it ends once. When a container is preempted: I-53 a queue loses containers to others only while it holds more
-than its guarantee, not counting what an earlier selector of the round has taken; I-54 the victims of one round add up
-to no more than the configured share of the cluster; I-55 a container is killed no sooner than the configured wait after
-its AM was asked to release it.
+ends: I-31 it ends once. When a container is preempted: I-53 a queue loses containers to others only if it held more
+than its guarantee when the round began; I-54 the victims of one round add up to no more than the configured share of
+the cluster; I-55 a container is killed no sooner than the configured wait after its AM was asked to release it.
 
 They are checked if `yarn.yarnling.check-invariants` is set, and in every test. Otherwise they cost one comparison per
 booking.
@@ -15,13 +14,11 @@ booking.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import RESPECT, SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.notices import ContainerFinished, Notice, PreemptionDecided
-from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.resource_calculator import multiplied
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.usage import NO_LABEL
@@ -30,7 +27,6 @@ from rm.scheduler.placement.visit import Placement
 from rm.scheduler.preemption.preemption_round import PreemptionReason
 from yarn.containers import ANY
 from yarn.ids import ContainerId, NodeId
-from yarn.resource import Resource
 
 REMEMBERED_MAX = 10_000
 """The number of containers requested from AMs that are remembered. The oldest is dropped first; its wait is not
@@ -138,15 +134,6 @@ def _faults_of_place(proposal: Proposal) -> Iterator[str]:
         yield f"I-23: {application}: {node.node_id} is of partition '{node.partition}', requested '{of_key.partition}'"
 
 
-class _Killed(NamedTuple):
-    """A container that this step's round has killed, and by which selector."""
-
-    leaf: CSQueue
-    partition: str
-    reason: str
-    resource: Resource
-
-
 class PreemptionWatch:
     """Checks the preemptions of one scheduler; exists only where invariants are checked."""
 
@@ -156,24 +143,18 @@ class PreemptionWatch:
         self._requested_ms: dict[ContainerId, int] = {}
         self._round_ms = 0
         self._in_round = context.none
-        self._killed: list[_Killed] = []
 
     def end_step(self) -> None:
-        """Forget the victims: a step has at most one round."""
+        """Start a new sum of victims: a step has at most one round."""
         self._in_round = self._context.none
-        self._killed.clear()
 
     def faults_of(self, order: PreemptionDecided) -> Iterator[str]:
         """Violations of the invariants. Call it before the container is killed."""
         container = self._applications.container(order.container_id)
         if container is None:
             return
-        leaf = self._applications.by_id[container.id.application_id].leaf
-        partition = self._context.nodes[container.node_id].partition
         if order.reason in _FOR_ANOTHER_QUEUE:
-            yield from self._below_guarantee(container, leaf, partition, order.reason)
-        if order.step == "killed":
-            self._killed.append(_Killed(leaf, partition, order.reason, container.resource))
+            yield from self._below_guarantee(container)
         if order.reason != PreemptionReason.QUEUE_PRIORITY.name:
             yield from self._too_much(container, order.clock_ms)
         if order.step == "requested":
@@ -181,17 +162,17 @@ class PreemptionWatch:
         else:
             yield from self._too_soon(order)
 
-    def _below_guarantee(self, container: RMContainer, leaf: CSQueue, partition: str, reason: str) -> Iterator[str]:
-        """I-53, for each selector alone: what an earlier one has taken, a later one hardly takes into account
-        (TempQueuePerPartition.deduct).
+    def _below_guarantee(self, container: RMContainer) -> Iterator[str]:
+        """I-53, by what the round saw at its start: then it drops reservations, and what one selector has chosen is
+        hardly taken into account by the next (TempQueuePerPartition.deduct).
+
+        Not checked for a queue that the round could not identify, because another one has its name.
         """
         context = self._context
-        used, guarantee = leaf.usage.used(partition), leaf.effective_minimum(partition)
-        for killed in self._killed:
-            if killed.leaf is leaf and killed.partition == partition and killed.reason != reason:
-                used = used + killed.resource
-        if context.calculator.less_or_equal(context.cluster_resource, used, guarantee):
-            yield f"I-53: {container.id} is preempted, but {leaf.path} uses only {used} of its guarantee of {guarantee}"
+        for queue in (step.victim for step in container.preemption_steps[-1:]):
+            if context.calculator.less_or_equal(context.cluster_resource, queue.used, queue.guaranteed):
+                held = f"{queue.path} uses only {queue.used} of its guarantee of {queue.guaranteed}"
+                yield f"I-53: {container.id} is preempted, but {held}"
 
     def _too_much(self, container: RMContainer, clock_ms: int) -> Iterator[str]:
         context = self._context

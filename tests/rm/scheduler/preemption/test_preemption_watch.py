@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from rm.scheduler.model.notices import PreemptionDecided
+from rm.scheduler.model.origin import PreemptionStep
 from rm.scheduler.model.rm_container import RMContainer
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.preemption.test_monitor import MONITORED, crowded
 from yarn.ids import ContainerId
+from yarn.protocols.inspection import QueueInRound
+from yarn.resource import Resource
 
 WAIT_MS = 15_000
 """max_wait_before_kill, in ms."""
@@ -14,11 +17,18 @@ WAIT_MS = 15_000
 
 def order(cluster: Cluster, app: str, number: int, step: str = "requested", *, clock_ms: int = 0) -> list[str]:
     """The invariants that the watch reports as violated."""
-    attempt = cluster.attempt(app)
-    container: RMContainer = attempt.live_containers[ContainerId(attempt.attempt_id, number)]
-    notice = PreemptionDecided(container.id, container.node_id, step, "GUARANTEE", "", clock_ms)
-    cluster.watch.look_at_notice(notice)
+    cluster.watch.look_at_notice(decided(cluster, app, number, step, clock_ms))
     return [text.split(":")[0] for text in cluster.watch.take()]
+
+
+def decided(cluster: Cluster, app: str, number: int, step: str = "requested", clock_ms: int = 0) -> PreemptionDecided:
+    """What a round that begins now would decide of a container."""
+    attempt, none = cluster.attempt(app), Resource(0, 0)
+    leaf = attempt.leaf
+    seen = QueueInRound(leaf.path, "", leaf.effective_minimum(""), leaf.usage.used(""), none, none, none, none)
+    container: RMContainer = attempt.live_containers[ContainerId(attempt.attempt_id, number)]
+    container.note_preemption(PreemptionStep(clock_ms, step, "GUARANTEE", seen, None))
+    return PreemptionDecided(container.id, container.node_id, step, "GUARANTEE", "", clock_ms)
 
 
 def test_a_queue_at_its_guarantee_loses_nothing_to_others() -> None:
@@ -27,30 +37,26 @@ def test_a_queue_at_its_guarantee_loses_nothing_to_others() -> None:
     assert order(cluster, "late", 1) == ["I-53"]
 
 
-def test_a_selector_may_go_below_the_guarantee_by_what_an_earlier_one_has_taken() -> None:
-    """As in Hadoop, an amount larger than what is still to be obtained is not deducted from it."""
+def test_a_queue_may_fall_below_its_guarantee_in_the_course_of_a_round() -> None:
+    """The round drops reservations, and a selector takes little notice of what an earlier one has chosen."""
     cluster = crowded(MONITORED)
-    watch = cluster.watch
-    for number in range(9, 5, -1):
-        watch.look_at_notice(_decided(cluster, number, "killed", "GUARANTEE"))
-        cluster.scheduler.allocate(
-            cluster.attempt("early").attempt_id, (), [_container(cluster, number).id], (), (), (), 0
-        )
+    last = decided(cluster, "early", 5)
+    for number in (9, 8, 7, 6):
+        cluster.release("early", number)
     assert cluster.used("a") == 5 * GB
-    watch.look_at_notice(_decided(cluster, 5, "killed", "BALANCE"))
-    assert [text.split(":")[0] for text in watch.take()] == []
-    watch.look_at_notice(_decided(cluster, 5, "requested", "BALANCE"))
-    assert [text.split(":")[0] for text in watch.take()] == ["I-53"], "these are of an earlier round"
+    cluster.watch.look_at_notice(last)
+    assert cluster.watch.take() == []
+    assert order(cluster, "early", 5) == ["I-53"], "a later round"
 
 
 def test_a_round_takes_no_more_than_its_share_of_the_cluster() -> None:
     """2 of 10 GB."""
     cluster = crowded({**MONITORED, "preemption.total_preemption_per_round": "0.2"})
     for number in (9, 8):
-        cluster.watch.look_at_notice(_requested(cluster, number))
+        cluster.watch.look_at_notice(decided(cluster, "early", number))
     assert cluster.watch.take() == []
     for number in (7, 6, 5):
-        cluster.watch.look_at_notice(_requested(cluster, number))
+        cluster.watch.look_at_notice(decided(cluster, "early", number))
     assert [text.split(":")[0] for text in cluster.watch.take()] == ["I-54"]
 
 
@@ -79,17 +85,3 @@ def test_a_queue_gets_its_guarantee_back_and_no_more_is_taken_for_it() -> None:
     assert (cluster.used("a"), cluster.used("b")) == (5 * GB, 5 * GB)
     assert deficit_mb <= lost_mb <= 1.2 * deficit_mb
     assert cluster.violations() == []
-
-
-def _requested(cluster: Cluster, number: int) -> PreemptionDecided:
-    return _decided(cluster, number, "requested", "GUARANTEE")
-
-
-def _decided(cluster: Cluster, number: int, step: str, reason: str) -> PreemptionDecided:
-    container = _container(cluster, number)
-    return PreemptionDecided(container.id, container.node_id, step, reason, "", 0)
-
-
-def _container(cluster: Cluster, number: int) -> RMContainer:
-    attempt = cluster.attempt("early")
-    return attempt.live_containers[ContainerId(attempt.attempt_id, number)]
