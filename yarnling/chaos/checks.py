@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, YarnApplicationState
-from yarnling.chaos.history import History, Outcome, ProcessSpan, Role, SubmittedApplication
+from yarnling.chaos.history import FINAL_STATES, History, Outcome, ProcessSpan, Role, SubmittedApplication
 from yarnling.chaos.plan import Expectations, WorkProgram
 
 SUCCEEDED = FinalApplicationStatus.SUCCEEDED
@@ -128,11 +128,10 @@ def check_final_is_final(history: History, expect: Expectations) -> Checked:
     """The final state of an application never changes."""
     final: dict[str, str] = {}
     wrong = []
-    names = {state.name for state in FINAL_APPLICATION_STATES}
     for change in history.changes:
         if change.subject in final and change.state != final[change.subject]:
             wrong.append(f"{change.subject} was {final[change.subject]}, then {change.state}")
-        if change.state in names:
+        if change.state in FINAL_STATES:
             final[change.subject] = change.state
     return Checked("final states stay final", f"{len(final)} applications", tuple(wrong))
 
@@ -236,9 +235,10 @@ def check_service_size(history: History, expect: Expectations) -> Checked:
 def check_nothing_after_the_end(history: History, expect: Expectations) -> Checked:
     """All processes of an application end when the application ends."""
     wrong, windows = [], []
-    names = {state.name for state in FINAL_APPLICATION_STATES}
     for one in history.submissions:
-        end = next((change for change in history.changes_of(str(one.application_id)) if change.state in names), None)
+        end = next(
+            (change for change in history.changes_of(str(one.application_id)) if change.state in FINAL_STATES), None
+        )
         if end is None:
             continue
         for span in history.spans_of(one.application_id):

@@ -18,6 +18,8 @@ from yarnling.chaos.schedule import FaultInjection
 
 SILENT = "SILENT"
 """The state of a ResourceManager that does not answer."""
+FINAL_STATES = frozenset(state.name for state in FINAL_APPLICATION_STATES)
+"""The names of the states in which an application has ended."""
 SEEN_S = 0.5
 """A poll finds a change at most this much later than it happened."""
 ORDER_S = 1.0
@@ -202,8 +204,7 @@ class History:
         is in Hadoop.
         """
         spans = [span for span in self.spans_of(application_id) if span.node == node]
-        states = {state.name for state in FINAL_APPLICATION_STATES}
-        ends_s = [change.at_s for change in self.changes_of(str(application_id)) if change.state in states]
+        ends_s = [change.at_s for change in self.changes_of(str(application_id)) if change.state in FINAL_STATES]
         last = spans[-1:]
         return any(end_s <= span.start_s and self._unhealthy_at_start(span) for span in last for end_s in ends_s)
 
