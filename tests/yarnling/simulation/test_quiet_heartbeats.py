@@ -28,7 +28,7 @@ from rm.scheduler.placement.visit import Placement
 from rm.scheduler.placement.walk import NodeWalks
 from tests.yarnling.simulation.random_clusters import RandomRun
 from yarn.containers import ContainerLaunchContext
-from yarn.errors import InternalError
+from yarn.errors import InternalError, YarnException
 from yarn.ids import ApplicationAttemptId, NodeId
 from yarn.resource import Resource
 from yarnling.chaos.history import History
@@ -243,6 +243,19 @@ def test_an_idle_cluster_costs_nothing(settings: dict[str, str]) -> None:
     before = cluster.engine.events
     cluster.engine.run(cluster.engine.now_ms + 86_400_000)
     assert cluster.engine.events - before <= 5 * IDLE_NODES
+
+
+def test_all_heartbeats_are_sent_after_a_refresh_that_lets_walks_skip_nodes_between_two_of_them() -> None:
+    """refreshQueues may change how long a node may be silent, and walks look at that."""
+    cluster = idle_cluster(all_heartbeats=False, settings=ASYNCHRONOUS)
+    outcomes: list[object] = []
+    cluster.rm.refresh_queues(composed(None, SHORT_SILENCE, {}), outcomes.append)
+    heartbeats = 10
+    cluster.engine.run(cluster.engine.now_ms + heartbeats * 1_000)
+    assert [outcome for outcome in outcomes if isinstance(outcome, YarnException)] == []
+    before = cluster.engine.events
+    cluster.engine.run(cluster.engine.now_ms + heartbeats * 1_000)
+    assert cluster.engine.events - before >= heartbeats * IDLE_NODES
 
 
 def test_nodes_that_sent_no_heartbeats_do_not_expire() -> None:
