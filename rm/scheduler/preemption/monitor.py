@@ -102,6 +102,7 @@ class SchedulingMonitor:
                 assert_never(order)
 
     def _drop(self, reserved: RMContainer) -> None:
+        self._context.note_change()
         self._applications.complete(reserved, unreserved_status(reserved.id), RMContainerKill)
 
     def _kill(self, victim: Victim, clock_ms: int, figures: Figures | None) -> None:

@@ -50,9 +50,12 @@ DropReservation = Callable[[RMContainer], None]
 
 
 class ProportionalCapacityPreemptionPolicy:
-    """The policy's state, kept from round to round. Times are ms of a clock of its own that only rounds advance."""
+    """The policy's state, kept from round to round. Times are ms of a clock of its own that only rounds advance.
 
-    __slots__ = ("_applications", "_context", "_killable", "_killable_ids", "_marked", "last_failure")
+    `has_chosen`: the last round has chosen victims, of which it may have ordered none.
+    """
+
+    __slots__ = ("_applications", "_context", "_killable", "_killable_ids", "_marked", "has_chosen", "last_failure")
 
     def __init__(self, context: SchedulerContext, applications: ApplicationTable) -> None:
         self._context = context
@@ -60,6 +63,7 @@ class ProportionalCapacityPreemptionPolicy:
         self._marked: dict[ContainerId, int] = {}
         self._killable: dict[str, dict[str, Resource]] = {}
         self._killable_ids: frozenset[ContainerId] = frozenset()
+        self.has_chosen = False
         self.last_failure: PreemptionRoundFailed | None = None
 
     def edit_schedule(self, root: CSQueue, now_ms: int, drop: DropReservation) -> list[Order]:
@@ -81,6 +85,7 @@ class ProportionalCapacityPreemptionPolicy:
         except PreemptionRoundFailed as failure:
             self.last_failure = failure
             chosen = []
+        self.has_chosen = not the_round.victims.is_empty
         if settings.observe_only:
             return orders
         if self.last_failure is None:
@@ -90,10 +95,14 @@ class ProportionalCapacityPreemptionPolicy:
         return orders
 
     def heeds_time(self) -> bool:
-        """True if the outcome of the next round depends on its time, or it has a failure to report."""
+        """True if the outcome of the next round depends on its time, or it has a failure to report.
+
+        A victim that was chosen again, but not yet killed, may have been forgotten: then it is chosen anew.
+        """
         settings, nodes = self._context.settings.preemption, self._context.nodes.values()
         return (
-            bool(self._marked)
+            self.has_chosen
+            or bool(self._marked)
             or self.last_failure is not None
             or (settings.queue_priority and any(node.reserved_container is not None for node in nodes))
         )

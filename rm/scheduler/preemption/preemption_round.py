@@ -68,6 +68,10 @@ class Victims:
             for container_id in hash_order(chosen, container_hash):
                 yield chosen[container_id]
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._by_attempt
+
     def of_attempt(self, attempt_id: ApplicationAttemptId) -> Iterable[Victim]:
         """The victims of one attempt."""
         return self._by_attempt.get(attempt_id, {}).values()

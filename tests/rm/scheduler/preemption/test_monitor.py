@@ -242,3 +242,27 @@ def test_rounds_are_not_skipped_while_a_reservation_waits_for_its_age() -> None:
         cluster.now_ms = reserved_ms + age_s * 1000
         cluster.heartbeat("full")
         assert len(marked(cluster)) == victims
+
+
+def test_a_victim_that_was_forgotten_while_it_waited_is_requested_again() -> None:
+    """What is chosen to balance queues waits for 300 s by default, and is forgotten after twice the ordinary wait."""
+    balancing = {
+        "root.queues": "a,b,c",
+        "root.a.capacity": "30",
+        "root.a.user-limit-factor": "4",
+        "root.b.capacity": "30",
+        "root.b.user-limit-factor": "4",
+        "root.c.capacity": "40",
+        "preemption.max_wait_before_kill": "15000",
+        "preemption.preemption-to-balance-queue-after-satisfied.enabled": "true",
+    }
+    cluster = Cluster({**MONITORED, **balancing})
+    cluster.node("n1", 20 * GB)
+    for app, queue, count in (("late", "b", 6), ("early", "a", 30)):
+        cluster.run(app, "n1", queue=queue)
+        cluster.request(app, count)
+        cluster.heartbeat("n1")
+        cluster.poll(app)
+    cluster.request("late", 20)
+    rounds = [len(cluster.preempt(30_000)) for _ in range(6)]
+    assert rounds == [1, 0, 0, 1, 0, 0]
