@@ -69,10 +69,12 @@ class GangPlan(Struct, frozen=True):
 
 
 class Member(Struct, frozen=True):
-    """What a member gets when it starts: its rank, and the hosts of all members by rank."""
+    """What a member gets when it starts: its rank, the hosts of all members by rank, and the number of the try, from 1.
+    """
 
     rank: int
     hosts: tuple[str, ...]
+    try_number: int = 1
 
 
 LaunchContextOf = Callable[[Member], ContainerLaunchContext]
@@ -244,7 +246,7 @@ class Gang(ApplicationCore[Event, Action]):
         members = list(self._held.values())
         hosts = tuple(container.node_id.host for container in members)
         for rank, container in enumerate(members):
-            self._dispatcher.emit(Launch(container, self._launch_context_of(Member(rank, hosts))))
+            self._dispatcher.emit(Launch(container, self._launch_context_of(Member(rank, hosts, self.tries))))
 
     def release_and_rest(self, event: TimeLimitReached | MemberLost) -> Phase:
         """Release all containers and pause before the next try. After the last try the application fails."""
