@@ -198,16 +198,18 @@ class Gang(ApplicationCore[Event, Action]):
             self._transition(GangComplete())
 
     def _completed(self, event: ContainersCompleted) -> None:
-        for status in event.statuses:
-            if status.container_id in self._held:
-                self._member_completed(status)
+        """Several members may end with one event, with their node: none of them is released afterwards."""
+        ended = [status for status in event.statuses if self._held.pop(status.container_id, None) is not None]
+        for status in ended:
+            self._member_completed(status)
 
     def _member_completed(self, status: ContainerStatus) -> None:
-        del self._held[status.container_id]
         if self.phase is Phase.REQUESTING:
             # The container was held for longer than the RM allows before a start, or its node was lost.
             self._requested += 1
             self._dispatcher.emit(RequestContainer(self._request))
+        elif self.phase is not Phase.RUNNING:
+            return
         elif status.exit_status == ContainerExitStatus.SUCCESS:
             self.succeeded += 1
             if self.succeeded == self.plan.members:

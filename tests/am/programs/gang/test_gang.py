@@ -151,6 +151,27 @@ def test_a_lost_member_restarts_the_gang(status: int) -> None:
     assert made.progress() == 0
 
 
+def test_members_that_are_lost_with_one_node_are_not_released_once_more() -> None:
+    made = gang()
+    give(made, 2, 3, 4)
+    both = ContainersCompleted((ended(2, -100), ended(3, -100)))
+    assert handle(made, both) == given_back(4)
+    assert made.phase is Phase.RESTING
+
+
+def test_the_last_members_may_end_together() -> None:
+    made = gang()
+    give(made, 2, 3, 4)
+    ends = ContainersCompleted((ended(2), ended(4), ended(3)))
+    assert handle(made, ends) == [Finish(FinalApplicationStatus.SUCCEEDED)]
+
+
+def test_held_containers_that_are_lost_together_are_requested_again() -> None:
+    made = gang()
+    give(made, 2, 3)
+    assert handle(made, ContainersCompleted((ended(2, -100), ended(3, -100)))) == [RequestContainer(REQUEST)] * 2
+
+
 def test_a_failed_start_restarts_the_gang() -> None:
     made = gang()
     give(made, 2, 3, 4)
