@@ -254,10 +254,10 @@ def check_gangs(history: History, expect: Expectations) -> Checked:
             for span in history.spans_of(one.application_id, Role.CONTAINER)
             if span.member is not None
         ]
+        early = {_try_of(span): len(member.hosts) for span, member in members if len(member.hosts) != one.tasks}
         wrong += [
-            f"{span.container_id} started when {len(member.hosts)} members of a gang of {one.tasks} had containers"
-            for span, member in members
-            if len(member.hosts) != one.tasks
+            f"{one.application_id}: members of try {number} started when {have} of {one.tasks} had containers"
+            for (_, number), have in early.items()
         ]
         most = 1 + history.times_resubmitted(one)
         ranks = Counter((*_try_of(span), member.rank) for span, member in members)
