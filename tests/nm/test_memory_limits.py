@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from msgspec.structs import replace
 
 from nm.core.container_limits import TREE_CHARS_MAX, MemoryLimits, ProcessSample, binary, check_memory

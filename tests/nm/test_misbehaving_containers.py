@@ -5,7 +5,6 @@ All run on one node. A fixture starts another container after each test, and its
 
 from __future__ import annotations
 
-import asyncio
 import os
 import resource
 import shlex

@@ -69,8 +69,7 @@ class GangPlan(Struct, frozen=True):
 
 
 class Member(Struct, frozen=True):
-    """What a member gets when it starts: its rank, the hosts of all members by rank, and the number of the try, from 1.
-    """
+    """What a member gets when it starts: its rank, the hosts of all members by rank, and the number of its try."""
 
     rank: int
     hosts: tuple[str, ...]
