@@ -46,7 +46,8 @@ def check_all(history: History, expect: Expectations) -> list[Checked]:
         check_superseded_attempts,
         check_tasks_run_once,
         check_service_size,
-        check_gangs,
+        check_gangs_start,
+        check_gangs_end,
         check_nothing_after_the_end,
         check_daemons_live,
         check_recovered,
@@ -239,21 +240,15 @@ def check_service_size(history: History, expect: Expectations) -> Checked:
     return Checked("a service has no extra containers", f"{len(services)} services", tuple(wrong), timed=True)
 
 
-def check_gangs(history: History, expect: Expectations) -> Checked:
-    """The members of a gang start when all of them have containers, and end together.
+def check_gangs_start(history: History, expect: Expectations) -> Checked:
+    """The members of a gang start when all of them have containers, each rank once in a try.
 
     Each member has recorded the hosts of all members that its ApplicationMaster gave it, so it cannot have started
-    before those containers were allocated. When a member is lost or fails, the others end, and before the next try
-    they have ended. An AM that is cut off or gone does not learn of the loss.
+    before those containers were allocated.
     """
-    wrong, windows, tries = [], [], 0
-    gangs = [one for one in history.submissions if one.program is WorkProgram.GANG]
-    for one in gangs:
-        members = [
-            (span, span.member)
-            for span in history.spans_of(one.application_id, Role.CONTAINER)
-            if span.member is not None
-        ]
+    wrong, tries = [], 0
+    for one in history.submissions:
+        members = _members(history, one)
         early = {_try_of(span): len(member.hosts) for span, member in members if len(member.hosts) != one.tasks}
         wrong += [
             f"{one.application_id}: members of try {number} started when {have} of {one.tasks} had containers"
@@ -267,11 +262,23 @@ def check_gangs(history: History, expect: Expectations) -> Checked:
             if count > most
         ]
         tries += len({_try_of(span) for span, _ in members})
-        for superseded, at_s, excused, why in _superseded_members(history, members):
+    return Checked("a gang starts whole", f"{tries} tries", tuple(wrong))
+
+
+def check_gangs_end(history: History, expect: Expectations) -> Checked:
+    """When a member of a gang is lost or fails, the others end; before the next try runs, all have ended.
+
+    An ApplicationMaster that is cut off or gone does not learn of the loss. A gang that was submitted again after its
+    ResourceManager lost its state has the same attempts and tries twice, and is left out.
+    """
+    wrong, windows = [], []
+    for one in history.submissions:
+        if history.times_resubmitted(one):
+            continue
+        for superseded, at_s, excused, why in _superseded_members(history, _members(history, one)):
             windows.append(superseded.last_s - at_s)
             wrong += _beyond(expect, superseded, at_s, excused, why)
-    figures = f"{len(gangs)} gangs, {tries} tries started, {_widest(windows)}"
-    return Checked("a gang starts and ends together", figures, tuple(wrong), timed=True)
+    return Checked("a gang ends together", _widest(windows), tuple(wrong), timed=True)
 
 
 def check_nothing_after_the_end(history: History, expect: Expectations) -> Checked:
@@ -324,6 +331,12 @@ def check_nothing_is_left(history: History, expect: Expectations) -> Checked:
 
 Superseded = tuple[ProcessSpan, float, list[tuple[float, float]], str]
 """A process that has to end: since when, in which periods nothing can end it, and why it has to."""
+
+
+def _members(history: History, one: SubmittedApplication) -> list[tuple[ProcessSpan, Member]]:
+    """The members of a gang that have started, by start time; empty for another application."""
+    spans = history.spans_of(one.application_id, Role.CONTAINER)
+    return [(span, span.member) for span in spans if span.member is not None]
 
 
 def _try_of(span: ProcessSpan) -> tuple[int, int]:

@@ -53,11 +53,21 @@ class Story:
         return self
 
     def member(
-        self, from_s: float, to_s: float, rank: int, try_number: int = 1, *, of: int = 2, **options: int | None
+        self,
+        from_s: float,
+        to_s: float,
+        rank: int,
+        try_number: int = 1,
+        *,
+        of: int = 2,
+        attempt: int = 1,
+        node: int = 1,
+        status: int | None = 0,
     ) -> Story:
         """A member of a gang, which was given `of` hosts. Containers are numbered by try and rank."""
         member = Member(rank, ("127.0.0.2",) * of, try_number)
-        return self.process(from_s, to_s, number=10 * try_number + rank, member=member, **options)
+        number = 10 * try_number + rank
+        return self.process(from_s, to_s, attempt=attempt, number=number, node=node, status=status, member=member)
 
     def am(self, from_s: float, to_s: float, attempt: int = 1, node: int = 1) -> Story:
         return self.process(from_s, to_s, role=Role.MASTER, attempt=attempt, number=1, node=node)
