@@ -160,6 +160,20 @@ def test_gangs_wait_give_back_and_run_one_after_the_other() -> None:
     assert min(span.start_s for span in second) >= min(span.last_s for span in first)
 
 
+@pytest.mark.parametrize("fault", ["kill-node", "stop-node", "pause-node", "decommission-node"])
+def test_a_gang_starts_again_whole_when_it_loses_a_node(fault: str) -> None:
+    lines = ["work: [{program: gang, tasks: 9, seconds: 6}]", "cluster: {nodes: 3}", "lasts: 8"]
+    timeout = ", timeout: 0" if fault == "decommission-node" else ""
+    lines.append(f"faults: [{{fault: {fault}, node: 2, at: 1, for: 5{timeout}}}]")
+    run = simulate(parse_plan("\n".join(lines), "gang", "gang"), 1, Options(encode=False))
+    assert run.judgement.reasons == ()
+    (gang,) = run.history.submissions
+    members = [span.member for span in run.history.spans_of(gang.application_id, Role.CONTAINER) if span.member]
+    assert sorted((member.try_number, member.rank) for member in members) == [
+        (number, rank) for number in (1, 2) for rank in range(9)
+    ]
+
+
 @pytest.mark.parametrize("name", ["kill-node", "full-store", "storm"])
 def test_a_ready_made_plan_passes(name: str) -> None:
     run = simulate(find_plan(name), 1)
