@@ -22,6 +22,9 @@ from yarn.java.values import to_float32
 from yarn.settings import nodemanager
 from yarn.states import ContainerExitStatus
 
+TREE_CHARS_MAX, LINE_CHARS_MAX = 8000, 2000
+"""The limits on the list of a container's processes, and on one process in it: it must not push the reason, before it,
+out of the diagnostics (yarn.nodemanager.container-diagnostics-maximum-size, 10,000 characters)."""
 _PREFIXES = "KMGTPE"
 _HEADER = (
     "\t|- PID PPID PGRPID SESSID CMD_NAME USER_MODE_TIME(MILLIS) SYSTEM_TIME(MILLIS) "
@@ -109,16 +112,30 @@ def _message(container_id: ContainerId, tree: Sequence[ProcessSample], kind: str
     return (
         f"Container [pid={tree[0].pid},containerID={container_id}] is running {excess}B beyond the '{kind}' "
         f"memory limit. Current usage: {usage}. Killing container.\n"
-        f"Dump of the process-tree for {container_id} :\n{_HEADER}{''.join(map(_line, tree))}"
+        f"Dump of the process-tree for {container_id} :\n{_HEADER}{_listed(tree)}"
     )
+
+
+def _listed(tree: Sequence[ProcessSample]) -> str:
+    lines: list[str] = []
+    left = TREE_CHARS_MAX
+    for process in tree:
+        line = _line(process)
+        left -= len(line)
+        if left < 0:
+            lines.append(f"\t|- and {len(tree) - len(lines)} more\n")
+            break
+        lines.append(line)
+    return "".join(lines)
 
 
 def _line(process: ProcessSample) -> str:
     command = "".join(f"{argument} " for argument in process.command_line)
-    return (
+    line = (
         f"\t|- {process.pid} {process.parent} {process.group} {process.session} ({process.name}) "
-        f"{process.user_ms} {process.system_ms} {process.virtual_bytes} {process.resident_pages} {command}\n"
+        f"{process.user_ms} {process.system_ms} {process.virtual_bytes} {process.resident_pages} {command}"
     )
+    return f"{line}\n" if len(line) <= LINE_CHARS_MAX else f"{line[:LINE_CHARS_MAX]}...\n"
 
 
 MAX_QUOTA_US = 1_000_000

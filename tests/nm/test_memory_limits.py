@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from nm.core.container_limits import MemoryLimits, ProcessSample, binary, check_memory
+from nm.core.container_limits import TREE_CHARS_MAX, MemoryLimits, ProcessSample, binary, check_memory
+from nm.core.settings import CoreSettings
 from tests.nm.nodes import container_id
 
 MB = 1 << 20
@@ -54,6 +56,28 @@ def test_the_message_has_the_numbers_and_the_processes() -> None:
         f"\t|- 10 1 10 10 (work) 5 7 {150 * MB} 25600 work -x \n"
         f"\t|- 11 1 10 10 (work) 5 7 {60 * MB} 27392 work -x \n"
     )
+
+
+def test_a_long_list_of_processes_is_cut_so_that_the_reason_stays_in_the_diagnostics() -> None:
+    """A fork bomb: of the diagnostics the NodeManager keeps the last 10,000 characters, so the first line would go."""
+    tree = [process(10 + number) for number in range(300)]
+    excess = check_memory(container_id(1), tree, LIMITS, PAGE)
+    assert excess is not None
+    assert len(excess.diagnostics) < TREE_CHARS_MAX + 1000 < CoreSettings().diagnostics_max_chars
+    *_, last, rest = excess.diagnostics.splitlines()
+    assert last.endswith(" work -x ")
+    shown = excess.diagnostics.count(" work -x \n")
+    assert shown > 100
+    assert rest == f"\t|- and {300 - shown} more"
+
+
+def test_a_long_command_line_is_cut() -> None:
+    long = replace(process(10, 200), command_line=("work", "x" * 100_000))
+    excess = check_memory(container_id(1), [long, process(11)], LIMITS, PAGE)
+    assert excess is not None
+    assert len(excess.diagnostics) < TREE_CHARS_MAX + 1000
+    assert "(work) 5 7" in excess.diagnostics
+    assert excess.diagnostics.endswith("xxx...\n\t|- 11 1 10 10 (work) 5 7 1048576 256 work -x \n")
 
 
 def test_a_check_can_be_left_out() -> None:

@@ -9,10 +9,11 @@ can stop the work, so it may still run. If it runs after this window, work is do
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
+from am.programs.gang.core import Member
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, YarnApplicationState
 from yarnling.chaos.history import FINAL_STATES, History, Outcome, ProcessSpan, Role, SubmittedApplication
 from yarnling.chaos.plan import Expectations, WorkProgram
@@ -45,6 +46,8 @@ def check_all(history: History, expect: Expectations) -> list[Checked]:
         check_superseded_attempts,
         check_tasks_run_once,
         check_service_size,
+        check_gangs_start,
+        check_gangs_end,
         check_nothing_after_the_end,
         check_daemons_live,
         check_recovered,
@@ -118,6 +121,10 @@ def check_work_is_done(history: History, expect: Expectations) -> Checked:
             missing = set(range(1, one.tasks + 1)) - {span.task for span in ended if span.role is Role.TASK}
             if missing:
                 wrong.append(f"{one.application_id} succeeded without task {', '.join(map(str, sorted(missing)))}")
+        elif one.program is WorkProgram.GANG:
+            tries = Counter(_try_of(span) for span in ended if span.member is not None)
+            if (most := max(tries.values(), default=0)) < one.tasks:
+                wrong.append(f"{one.application_id} succeeded with {most} of {one.tasks} members of a try done")
         elif one.program is WorkProgram.WORDCOUNT and not outcome.right:
             wrong.append(f"{one.application_id} succeeded, but its counts are wrong")
         done += 1
@@ -232,6 +239,47 @@ def check_service_size(history: History, expect: Expectations) -> Checked:
     return Checked("a service has no extra containers", f"{len(services)} services", tuple(wrong), timed=True)
 
 
+def check_gangs_start(history: History, expect: Expectations) -> Checked:
+    """The members of a gang start when all of them have containers, each rank once in a try.
+
+    Each member has recorded the hosts of all members that its ApplicationMaster gave it, so it cannot have started
+    before those containers were allocated.
+    """
+    wrong, tries = [], 0
+    for one in history.submissions:
+        members = _members(history, one)
+        early = {_try_of(span): len(member.hosts) for span, member in members if len(member.hosts) != one.tasks}
+        wrong += [
+            f"{one.application_id}: members of try {number} started when {have} of {one.tasks} had containers"
+            for (_, number), have in early.items()
+        ]
+        most = 1 + history.times_resubmitted(one)
+        ranks = Counter((*_try_of(span), member.rank) for span, member in members)
+        wrong += [
+            f"{one.application_id}: rank {rank} of try {number} started {count} times"
+            for (_, number, rank), count in ranks.items()
+            if count > most
+        ]
+        tries += len({_try_of(span) for span, _ in members})
+    return Checked("a gang starts whole", f"{tries} tries", tuple(wrong))
+
+
+def check_gangs_end(history: History, expect: Expectations) -> Checked:
+    """When a member of a gang is lost or fails, the others end; before the next try runs, all have ended.
+
+    An ApplicationMaster that is cut off or gone does not learn of the loss. A gang that was submitted again after its
+    ResourceManager lost its state has the same attempts and tries twice, and is left out.
+    """
+    wrong, windows = [], []
+    for one in history.submissions:
+        if history.times_resubmitted(one):
+            continue
+        for superseded, at_s, excused, why in _superseded_members(history, _members(history, one)):
+            windows.append(superseded.last_s - at_s)
+            wrong += _beyond(expect, superseded, at_s, excused, why)
+    return Checked("a gang ends together", _widest(windows), tuple(wrong), timed=True)
+
+
 def check_nothing_after_the_end(history: History, expect: Expectations) -> Checked:
     """All processes of an application end when the application ends."""
     wrong, windows = [], []
@@ -279,6 +327,47 @@ def check_drained(history: History, expect: Expectations) -> Checked:
 def check_nothing_is_left(history: History, expect: Expectations) -> Checked:
     """No process, port or file remains after the cluster has stopped."""
     return Checked("no process, port or file is left behind", "", tuple(history.left))
+
+
+Superseded = tuple[ProcessSpan, float, list[tuple[float, float]], str]
+"""A process that has to end: since when, in which periods nothing can end it, and why it has to."""
+
+
+def _members(history: History, one: SubmittedApplication) -> list[tuple[ProcessSpan, Member]]:
+    """The members of a gang that have started, by start time; empty for another application."""
+    spans = history.spans_of(one.application_id, Role.CONTAINER)
+    return [(span, span.member) for span in spans if span.member is not None]
+
+
+def _try_of(span: ProcessSpan) -> tuple[int, int]:
+    """The attempt and the try of a member of a gang."""
+    assert span.member is not None, f"{span.container_id} is not a member of a gang"
+    return span.attempt, span.member.try_number
+
+
+def _superseded_members(history: History, members: list[tuple[ProcessSpan, Member]]) -> Iterator[Superseded]:
+    """The members of one gang that have to end: because one of their try has ended, or because a later try runs.
+
+    Members whose end the ResourceManager forgot (History.forgets_end_of) are left out.
+    """
+    for span, member in members:
+        if history.forgets_end_of(span):
+            continue
+        beside = [(other, given) for other, given in members if other.attempt == span.attempt and other is not span]
+        excused = [*history.unstoppable(span), *history.without_master(span.application_id)]
+        later = [(other, given) for other, given in beside if given.try_number > member.try_number]
+        if later:
+            first, given = later[0]
+            yield span, max(first.start_s, span.start_s), sorted(excused), f"try {given.try_number} of its gang started"
+        lost = [
+            (other, given) for other, given in beside if given.try_number == member.try_number and other.status != 0
+        ]
+        if lost:
+            first, given = min(lost, key=lambda pair: pair[0].last_s)
+            excused += history.hidden(first.node)
+            for master in history.spans_of(span.application_id, Role.MASTER):
+                excused += history.isolated(master)
+            yield span, max(first.last_s, span.start_s), sorted(excused), f"rank {given.rank} of its gang ended"
 
 
 def _outcome(history: History, submission: SubmittedApplication) -> Outcome | None:

@@ -11,6 +11,7 @@ from enum import Enum
 
 from msgspec import Struct
 
+from am.programs.gang.core import Member
 from yarn.ids import ApplicationId, ContainerId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.chaos.plan import Scope, WorkProgram
@@ -56,7 +57,7 @@ class ProcessSpan(Struct, frozen=True):
     """The lifetime of one process of a container, as the process recorded it.
 
     `last_s` is the time of its last record. `status` is its exit status, None if it was killed. `node` is the number of
-    its node. `task` is the number of the task, for tasks that a worker runs.
+    its node. `task` is the number of the task, for tasks that a worker runs. `member` is what the AM of a gang gave it.
     """
 
     container_id: ContainerId
@@ -67,6 +68,7 @@ class ProcessSpan(Struct, frozen=True):
     last_s: float
     status: int | None = None
     task: int = 0
+    member: Member | None = None
 
     @property
     def application_id(self) -> ApplicationId:

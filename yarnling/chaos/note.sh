@@ -2,8 +2,9 @@
 # note.sh DIRECTORY master COMMAND...              runs the command
 # note.sh DIRECTORY container|task HUNDREDTHS      runs for so many hundredths of a second; "-": until it is killed
 #
-# It writes to DIRECTORY/CONTAINER_ID.PID: a first line with role, task, host and start time, a line with the time ten
-# times a second, and its exit status when it exits by itself. Times are those of /proc/uptime, in hundredths of a second.
+# It writes to DIRECTORY/CONTAINER_ID.PID: a first line with role, task, host and start time, and for a member of a gang
+# its try, rank and the hosts of all members; a line with the time ten times a second; and its exit status when it exits
+# by itself. Times are those of /proc/uptime, in hundredths of a second.
 # Only shell built-ins: a process for each line would be most of a cluster's load.
 directory=$1 role=$2
 shift 2
@@ -15,7 +16,7 @@ pause() { read -r -t 0.1 -u "$never"; }
 tick() { now; echo "$time" >> "$file"; }
 now
 started=$time
-echo "$role ${ELASTIC_TASK:-0} ${NM_HOST:--} $started" >> "$file"
+echo "$role ${ELASTIC_TASK:-0} ${NM_HOST:--} $started${GANG_TRY:+ $GANG_TRY $GANG_RANK $GANG_HOSTS}" >> "$file"
 status=0
 if [ "$role" = master ]; then
     "$@" &

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from am.programs.gang.core import Member
 from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
@@ -77,13 +78,25 @@ def _read(path: Path) -> ProcessSpan | None:
     if not lines:
         return None
     try:
-        role, task, host, started = lines[0].split()
+        role, task, host, started, *gang = lines[0].split()
         last, status = int(lines[-1].split()[-1]), None
         if lines[-1].startswith("end "):
             status = int(lines[-1].split()[1])
         node = int(host.rpartition(".")[2]) - FIRST_HOST + 1
         return ProcessSpan(
-            ContainerId.parse(name), Role(role), int(pid), node, int(started) / 100, last / 100, status, int(task)
+            ContainerId.parse(name),
+            Role(role),
+            int(pid),
+            node,
+            int(started) / 100,
+            last / 100,
+            status,
+            int(task),
+            _member(*gang) if gang else None,
         )
     except (ValueError, YarnException):
         return None
+
+
+def _member(try_number: str, rank: str, hosts: str) -> Member:
+    return Member(int(rank), tuple(hosts.split(",")), int(try_number))

@@ -73,6 +73,8 @@ class WorkProgram(Enum):
     """Distributed shell whose containers run until the application is killed at the end of the run."""
     TASKS = "tasks"
     """Elastic application: tasks on workers; a failed task is retried until it succeeds."""
+    GANG = "gang"
+    """Gang: a number of containers that start together once all are allocated, and run for a number of seconds."""
     WORDCOUNT = "wordcount"
     """MapReduce word count whose output is verified."""
 
@@ -306,8 +308,15 @@ class WorkPlan(Section):
     def _check_ignores_term(cls, ignores: bool, info: ValidationInfo) -> bool:
         program = info.data.get("program")
         if ignores and program in (WorkProgram.TASKS, WorkProgram.WORDCOUNT):
-            raise refusal(f"is only valid for batch and service, not for {program.value}", "remove it")
+            raise refusal(f"is only valid for batch, service and gang, not for {program.value}", "remove it")
         return ignores
+
+    @field_validator("keep_containers")
+    @classmethod
+    def _check_keep_containers(cls, keeps: bool, info: ValidationInfo) -> bool:
+        if keeps and info.data.get("program") is WorkProgram.GANG:
+            raise refusal("is not valid for gang, of which each attempt starts all members", "remove it")
+        return keeps
 
 
 class FaultPlan(Struct, frozen=True):

@@ -161,7 +161,7 @@ def random_plan(seed: int, *, all_faults: bool = False) -> Plan:
     """The random plan of a seed. `schedule` must then be called with the same seed.
 
     With `all_faults` it also has faults that processes do not have, or only with privileges. In some of these plans
-    distributed shells ignore SIGTERM, and users kill batches.
+    gangs run, too, distributed shells and gangs ignore SIGTERM, and users kill batches and gangs.
     """
     plan = _random_plan(seed)
     if not all_faults:
@@ -169,7 +169,7 @@ def random_plan(seed: int, *, all_faults: bool = False) -> Plan:
     draw = random.Random(f"all faults {seed}")
     kinds = [name for name in SIMULATED_KINDS if draw.random() < 0.25] or [draw.choice(SIMULATED_KINDS)]
     more = tuple(_random_fault(name, plan.lasts, draw) for name in kinds)
-    work = tuple(_harder_to_end(work, number, seed) for number, work in enumerate(plan.work))
+    work = tuple(_harder_to_end(work, number, seed) for number, work in enumerate((*plan.work, *_random_gangs(seed))))
     return replace(plan, about=f"{plan.about}, {', '.join(kinds)}", work=work, faults=(*plan.faults, *more))
 
 
@@ -229,6 +229,23 @@ def _random_work(draw: random.Random) -> tuple[WorkPlan, ...]:
     return batch, service, tasks
 
 
+def _random_gangs(seed: int) -> tuple[WorkPlan, ...]:
+    """Gangs, in every third plan. Two large ones do not fit beside the other work, so they wait for one another."""
+    draw = random.Random(f"gangs {seed}")
+    if draw.random() >= 1 / 3:
+        return ()
+    gangs = WorkPlan(
+        program=WorkProgram.GANG,
+        applications=draw.randint(1, 2),
+        tasks=draw.choice((3, 8, 20, 30)),
+        seconds=draw.uniform(0.3, 8.0),
+        at=draw.uniform(0.0, 1.0),
+        users=("finn", "gus"),
+        may_fail=True,
+    )
+    return (gangs,)
+
+
 def _harder_to_end(work: WorkPlan, number: int, seed: int) -> WorkPlan:
     """The work, perhaps with processes that ignore SIGTERM, and with users who kill it.
 
@@ -236,9 +253,9 @@ def _harder_to_end(work: WorkPlan, number: int, seed: int) -> WorkPlan:
     """
     draw = random.Random(f"harder to end {seed} {number}")
     ignores_term, is_killed, after_s = draw.random() < 0.25, draw.random() < 0.25, draw.uniform(0.3, 3.0)
-    if work.program not in (WorkProgram.BATCH, WorkProgram.SERVICE):
+    if work.program not in (WorkProgram.BATCH, WorkProgram.SERVICE, WorkProgram.GANG):
         return work
-    killed_after = after_s if is_killed and work.program is WorkProgram.BATCH else None
+    killed_after = after_s if is_killed and work.program is not WorkProgram.SERVICE else None
     return work.model_copy(update={"ignores_term": ignores_term, "killed_after": killed_after})
 
 

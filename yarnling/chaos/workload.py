@@ -15,6 +15,8 @@ from am.programs.distributed_shell.client import DistributedShell
 from am.programs.distributed_shell.core import Width
 from am.programs.elastic.client import ElasticSubmission
 from am.programs.elastic.core import ElasticPlan
+from am.programs.gang.client import GangSubmission
+from am.programs.gang.core import GangPlan
 from am.programs.mapreduce.client import word_count
 from am.programs.mapreduce.wordcount import count_words, read_counts
 from am.programs.shell_work import ShellWork
@@ -29,6 +31,10 @@ from yarnling.chaos.target import RETRY_S
 from yarnling.cluster.client import Client
 
 SIZE = Resource(128, 1)
+WORKERS_MAX = 6
+"""The limit on the workers of an elastic application."""
+GANG_WAIT_MS, GANG_PAUSE_MS, GANG_TRIES = 2000, 250, 6
+"""A gang gives up within half a minute: 12 s of waiting, and 8 to 15 s of pauses."""
 TEXT_FILES, TEXT_WORDS, TEXT_KINDS = 6, 3000, 200
 KILLED_BY_USER = "Killed by its user during the chaos run."
 KILLED_AT_THE_END = "Killed at the end of the chaos run."
@@ -135,8 +141,10 @@ class Workload:
                 return self._shell(work, options, None)
             case WorkProgram.TASKS:
                 command = self._notes.command(Role.TASK, work.seconds)
-                plan = ElasticPlan((work.tasks,), SIZE, workers_max=6, backlog_ms=100, sustained_ms=100, idle_ms=1000)
-                return ElasticSubmission(ShellWork(command, SIZE), plan, options)
+                return ElasticSubmission(ShellWork(command, SIZE), elastic_plan(work), options)
+            case WorkProgram.GANG:
+                command = self._notes.command(Role.CONTAINER, work.seconds, ignores_term=work.ignores_term)
+                return GangSubmission(ShellWork(command, SIZE), gang_plan(work), options)
             case WorkProgram.WORDCOUNT:
                 self._text = self._text or _write_text(self._directory / "text")
                 return word_count(self._text, self._output(application_id), options=options)
@@ -152,6 +160,16 @@ class Workload:
 
     def _output(self, application_id: ApplicationId) -> Path:
         return self._directory / "counts" / str(application_id)
+
+
+def elastic_plan(work: WorkPlan) -> ElasticPlan:
+    """The plan of an elastic application, with timers for short tasks."""
+    return ElasticPlan((work.tasks,), SIZE, workers_max=WORKERS_MAX, backlog_ms=100, sustained_ms=100, idle_ms=1000)
+
+
+def gang_plan(work: WorkPlan) -> GangPlan:
+    """The plan of a gang of `tasks` members."""
+    return GangPlan(work.tasks, SIZE, wait_ms=GANG_WAIT_MS, pause_ms=GANG_PAUSE_MS, tries=GANG_TRIES)
 
 
 def _write_text(directory: Path) -> dict[Path, int]:

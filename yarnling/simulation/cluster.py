@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from am.core.actions import Application
+from am.programs.gang.application_master import read_member
 from nm.core.effects import LaunchContainer
 from nm.core.emulation import EmulationTable
 from nm.core.settings import NodeFacts, core_settings
@@ -225,7 +226,8 @@ class SimulatedCluster:
         if launch.emulation == TASK_RULE:
             assert running.job is not None, "only the AM of a map-reduce job starts such tasks"
             return SimulatedTask(self.engine, running.job, machine, launch)
-        self.recorder.started(container_id, Role.CONTAINER, machine.number)
+        member = read_member(launch.environment)
+        self.recorder.started(container_id, Role.CONTAINER, machine.number, member=member)
         return None
 
     def ended(self, container_id: ContainerId, exit_code: int | None) -> None:

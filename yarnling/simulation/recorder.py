@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from am.programs.gang.core import Member
 from yarn.ids import ContainerId
 from yarnling.chaos.history import Change, History, ProcessSpan, Role
 from yarnling.simulation.engine import Engine
@@ -28,12 +29,14 @@ class Recorder:
         self._running: dict[tuple[ContainerId, int], int] = {}
         self._last: dict[str, Change] = {}
 
-    def started(self, container_id: ContainerId, role: Role, node: int, task: int = 0) -> None:
+    def started(
+        self, container_id: ContainerId, role: Role, node: int, task: int = 0, *, member: Member | None = None
+    ) -> None:
         """A process runs from now on."""
         now_s = self.engine.elapsed_s
         spans = self.history.spans
         self._running[container_id, task] = len(spans)
-        spans.append(ProcessSpan(container_id, role, len(spans) + 1, node, now_s, now_s, None, task))
+        spans.append(ProcessSpan(container_id, role, len(spans) + 1, node, now_s, now_s, None, task, member))
 
     def ended(self, container_id: ContainerId, exit_code: int | None, task: int = 0) -> None:
         """It has ended; a process that was killed has no exit status. Nothing, if it never ran."""

@@ -15,13 +15,15 @@ from msgspec import Struct
 from am.core.actions import Application
 from am.programs.distributed_shell.core import DistributedShellCore, Width
 from am.programs.elastic.application_master import ElasticApplicationMaster
-from am.programs.elastic.core import ElasticPlan, SpoolScanned
+from am.programs.elastic.core import SpoolScanned
+from am.programs.gang.application_master import member_variables
+from am.programs.gang.core import Gang
 from nm.core.emulation import EmulationTable, Match, Rule, Stage
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarnling.chaos.history import Role
 from yarnling.chaos.plan import WorkPlan, WorkProgram
-from yarnling.chaos.workload import SIZE
+from yarnling.chaos.workload import SIZE, elastic_plan, gang_plan
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.mapreduce import TASK_RULE, SimulatedJob, SimulatedMRAppMaster
 from yarnling.simulation.recorder import Recorder
@@ -37,7 +39,6 @@ WORKER_START_MS = 200
 """From the start of a worker's process to its first look at the spool."""
 POLL_MS = 20
 """The time between two looks at the spool (am.programs.elastic.worker)."""
-WORKERS_MAX = 6
 
 
 def emulation_table(works: Sequence[WorkPlan], seed: int) -> EmulationTable:
@@ -202,14 +203,19 @@ class RunningWork(Struct, frozen=True):
 
     def application(self, attempt_id: ApplicationAttemptId, now_ms: int, *, check_invariants: bool) -> Application:
         """The program of one attempt's AM, which starts now."""
-        work = self.work
+        work, command = self.work, rule_name(self.number)
         if self.job is not None:
             return SimulatedMRAppMaster(self.job, attempt_id, now_ms, check_invariants=check_invariants)
         if work.program is WorkProgram.TASKS:
-            plan = ElasticPlan(
-                (work.tasks,), SIZE, workers_max=WORKERS_MAX, backlog_ms=100, sustained_ms=100, idle_ms=1000
-            )
             worker = ContainerLaunchContext((WORKER_RULE,))
+            plan = elastic_plan(work)
             return ElasticApplicationMaster(plan, lambda: worker, self.spool, check_invariants=check_invariants)
-        command = ContainerLaunchContext((rule_name(self.number),))
-        return DistributedShellCore(Width(work.tasks, SIZE), lambda _: command, check_invariants=check_invariants)
+        if work.program is WorkProgram.GANG:
+            return Gang(
+                gang_plan(work),
+                lambda member: ContainerLaunchContext((command,), member_variables(member)),
+                attempt_id.application_id.id,
+                check_invariants=check_invariants,
+            )
+        container = ContainerLaunchContext((command,))
+        return DistributedShellCore(Width(work.tasks, SIZE), lambda _: container, check_invariants=check_invariants)

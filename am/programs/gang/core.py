@@ -69,10 +69,11 @@ class GangPlan(Struct, frozen=True):
 
 
 class Member(Struct, frozen=True):
-    """What a member gets when it starts: its rank, and the hosts of all members by rank."""
+    """What a member gets when it starts: its rank, the hosts of all members by rank, and the number of its try."""
 
     rank: int
     hosts: tuple[str, ...]
+    try_number: int = 1
 
 
 LaunchContextOf = Callable[[Member], ContainerLaunchContext]
@@ -196,16 +197,18 @@ class Gang(ApplicationCore[Event, Action]):
             self._transition(GangComplete())
 
     def _completed(self, event: ContainersCompleted) -> None:
-        for status in event.statuses:
-            if status.container_id in self._held:
-                self._member_completed(status)
+        """Several members may end with one event, with their node: none of them is released afterwards."""
+        ended = [status for status in event.statuses if self._held.pop(status.container_id, None) is not None]
+        for status in ended:
+            self._member_completed(status)
 
     def _member_completed(self, status: ContainerStatus) -> None:
-        del self._held[status.container_id]
         if self.phase is Phase.REQUESTING:
             # The container was held for longer than the RM allows before a start, or its node was lost.
             self._requested += 1
             self._dispatcher.emit(RequestContainer(self._request))
+        elif self.phase is not Phase.RUNNING:
+            return
         elif status.exit_status == ContainerExitStatus.SUCCESS:
             self.succeeded += 1
             if self.succeeded == self.plan.members:
@@ -244,7 +247,7 @@ class Gang(ApplicationCore[Event, Action]):
         members = list(self._held.values())
         hosts = tuple(container.node_id.host for container in members)
         for rank, container in enumerate(members):
-            self._dispatcher.emit(Launch(container, self._launch_context_of(Member(rank, hosts))))
+            self._dispatcher.emit(Launch(container, self._launch_context_of(Member(rank, hosts, self.tries))))
 
     def release_and_rest(self, event: TimeLimitReached | MemberLost) -> Phase:
         """Release all containers and pause before the next try. After the last try the application fails."""

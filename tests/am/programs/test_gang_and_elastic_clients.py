@@ -12,7 +12,7 @@ from am.programs.elastic import client as elastic
 from am.programs.elastic.application_master import worker_launch_context
 from am.programs.elastic.core import ElasticPlan
 from am.programs.gang import client as gang
-from am.programs.gang.application_master import launch_context
+from am.programs.gang.application_master import launch_context, read_member
 from am.programs.gang.core import GangPlan, Member
 from am.programs.staged_job import JOB_FILE, read_job
 from tests.am.builders import APP
@@ -40,8 +40,12 @@ def test_the_options_of_a_gang(tmp_path: Path) -> None:
     context = submission.build(APP, tmp_path)
     assert (context.queue, context.type) == ("q", "GANG")
     job = read_job(tmp_path / str(APP) / JOB_FILE, GangPlan)
-    launch = launch_context(job, Member(1, ("a", "b", "c")))
-    assert launch.environment == {"GANG_RANK": "1", "GANG_SIZE": "3", "GANG_HOSTS": "a,b,c"}
+    member = Member(1, ("a", "b", "c"), 2)
+    launch = launch_context(job, member)
+    variables = {"GANG_RANK": "1", "GANG_SIZE": "3", "GANG_HOSTS": "a,b,c", "GANG_TRY": "2"}
+    assert launch.environment == variables
+    assert read_member(variables) == member
+    assert read_member({"GANG": "1"}) is None
     assert launch.commands[0].startswith("run 1>")
 
 

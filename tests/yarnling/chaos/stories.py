@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from am.programs.gang.core import Member
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling.chaos.history import Change, History, InjectedFault, Outcome, ProcessSpan, Role, SubmittedApplication
@@ -44,11 +45,29 @@ class Story:
         node: int = 1,
         status: int | None = 0,
         task: int = 0,
+        member: Member | None = None,
     ) -> Story:
         container = ContainerId(ApplicationAttemptId(APP, attempt), number)
         pid = len(self.history.spans) + 1
-        self.history.spans.append(ProcessSpan(container, role, pid, node, from_s, to_s, status, task))
+        self.history.spans.append(ProcessSpan(container, role, pid, node, from_s, to_s, status, task, member))
         return self
+
+    def member(
+        self,
+        from_s: float,
+        to_s: float,
+        rank: int,
+        try_number: int = 1,
+        *,
+        of: int = 2,
+        attempt: int = 1,
+        node: int = 1,
+        status: int | None = 0,
+    ) -> Story:
+        """A member of a gang, which was given `of` hosts. Containers are numbered by try and rank."""
+        member = Member(rank, ("127.0.0.2",) * of, try_number)
+        number = 10 * try_number + rank
+        return self.process(from_s, to_s, attempt=attempt, number=number, node=node, status=status, member=member)
 
     def am(self, from_s: float, to_s: float, attempt: int = 1, node: int = 1) -> Story:
         return self.process(from_s, to_s, role=Role.MASTER, attempt=attempt, number=1, node=node)

@@ -8,6 +8,8 @@ from asyncio.subprocess import DEVNULL, Process
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+from am.programs.gang.application_master import member_variables
+from am.programs.gang.core import Member
 from tests.processes import running_in_loop
 from tests.rm.served_cluster import until
 from yarn.applications import ApplicationSubmissionContext
@@ -83,6 +85,14 @@ async def test_tasks_of_one_worker_are_distinguished(tmp_path: Path) -> None:
         async with container(notes.command(Role.TASK, 0), ELASTIC_TASK=task) as process:
             await process.wait()
     assert sorted(span.task for span in notes.read()) == [1, 2]
+
+
+async def test_a_member_of_a_gang_records_what_it_was_given(tmp_path: Path) -> None:
+    notes, member = Notes(tmp_path), Member(1, ("127.0.0.2", "127.0.0.4"), 3)
+    async with container(notes.command(Role.CONTAINER, 0), **member_variables(member)) as process:
+        assert await process.wait() == 0
+    (span,) = notes.read()
+    assert (span.member, span.status) == (member, 0)
 
 
 async def test_an_am_is_recorded_with_its_exit_status(tmp_path: Path) -> None:

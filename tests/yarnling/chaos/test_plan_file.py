@@ -93,7 +93,11 @@ begins: soon
         ("work: [{program: spark}]", "program = 'spark': is not a valid choice (write 'batch', 'service', "),
         (
             "work: [{program: tasks, ignores_term: true}]",
-            "ignores_term = 'true': is only valid for batch and service, not for tasks (remove it)",
+            "ignores_term = 'true': is only valid for batch, service and gang, not for tasks (remove it)",
+        ),
+        (
+            "work: [{program: gang, keep_containers: true}]",
+            "keep_containers = 'true': is not valid for gang, of which each attempt starts all members (remove it)",
         ),
         ("work: [{killed_after: -1}]", "killed_after = '-1': is less than 0 (write a number of at least 0)"),
         ("work: [{seconds: .nan}]", "seconds = '.nan': is not a number"),

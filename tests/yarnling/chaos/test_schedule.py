@@ -78,10 +78,13 @@ def test_all_faults_are_added_to_the_plan_of_the_seed() -> None:
     assert all(more.faults[: len(plan.faults)] == plan.faults for plan, more in plans)
     assert all(more.cluster == plan.cluster for plan, more in plans)
     easier = {"ignores_term": False, "killed_after": None}
-    assert all(plan.work == tuple(work.model_copy(update=easier) for work in more.work) for plan, more in plans)
+    drawn = [tuple(work.model_copy(update=easier) for work in more.work) for _, more in plans]
+    assert all(work[: len(plan.work)] == plan.work for (plan, _), work in zip(plans, drawn, strict=True))
+    added = [work[len(plan.work) :] for (plan, _), work in zip(plans, drawn, strict=True)]
+    assert {tuple(work.program.value for work in more) for more in added} == {(), ("gang",)}
     works = [work for _, more in plans for work in more.work]
-    assert {work.program.value for work in works if work.ignores_term} == {"batch", "service"}
-    assert {work.program.value for work in works if work.killed_after is not None} == {"batch"}
+    assert {work.program.value for work in works if work.ignores_term} == {"batch", "service", "gang"}
+    assert {work.program.value for work in works if work.killed_after is not None} == {"batch", "gang"}
     assert {fault.kind.name for _, more in plans for fault in more.faults} == set(KINDS)
     assert not any(plan.only_simulated for plan, _ in plans)
 

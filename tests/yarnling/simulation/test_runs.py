@@ -139,6 +139,41 @@ def test_a_user_kills_an_application_during_the_faults_and_its_processes_may_ign
         assert all(least_s <= end_s <= most_s for end_s in ends_s)
 
 
+GANGS = """
+cluster: {nodes: 2, memory_mb: 1024}
+work:
+  - {program: gang, applications: 2, tasks: 8, seconds: 3, users: "ann, bob"}
+lasts: 1
+"""
+
+
+def test_gangs_wait_give_back_and_run_one_after_the_other() -> None:
+    """Of 16 containers each needs nine with its AM. The second one gives up once while it waits for the first one."""
+    run = simulate(parse_plan(GANGS, "gangs", "gangs"), 1)
+    assert run.judgement.reasons == ()
+    first, second = (run.history.spans_of(one.application_id, Role.CONTAINER) for one in run.history.submissions)
+    for spans, tries in ((first, {1}), (second, {2})):
+        members = [span.member for span in spans if span.member is not None]
+        assert sorted(member.rank for member in members) == list(range(8))
+        assert {len(member.hosts) for member in members} == {8}
+        assert {member.try_number for member in members} == tries
+    assert min(span.start_s for span in second) >= min(span.last_s for span in first)
+
+
+@pytest.mark.parametrize("fault", ["kill-node", "stop-node", "pause-node", "decommission-node"])
+def test_a_gang_starts_again_whole_when_it_loses_a_node(fault: str) -> None:
+    lines = ["work: [{program: gang, tasks: 9, seconds: 6}]", "cluster: {nodes: 3}", "lasts: 8"]
+    timeout = ", timeout: 0" if fault == "decommission-node" else ""
+    lines.append(f"faults: [{{fault: {fault}, node: 2, at: 1, for: 5{timeout}}}]")
+    run = simulate(parse_plan("\n".join(lines), "gang", "gang"), 1, Options(encode=False))
+    assert run.judgement.reasons == ()
+    (gang,) = run.history.submissions
+    members = [span.member for span in run.history.spans_of(gang.application_id, Role.CONTAINER) if span.member]
+    assert sorted((member.try_number, member.rank) for member in members) == [
+        (number, rank) for number in (1, 2) for rank in range(9)
+    ]
+
+
 @pytest.mark.parametrize("name", ["kill-node", "full-store", "storm"])
 def test_a_ready_made_plan_passes(name: str) -> None:
     run = simulate(find_plan(name), 1)

@@ -8,6 +8,7 @@ _STATE = "am.core.am_rm_client_state:AMRMClientState"
 _STARTS = "am.core.container_starts:ContainerStarts"
 _CLIENT = "am.core.am_rm_client_core:AMRMClientCore"
 _RECONCILIATION = "am.core.reconciliation:Reconciliation"
+_GANG = "am.programs.gang.core:Gang"
 
 APPLICATION_MASTER_BUGS = (
     PlantedBug(
@@ -141,5 +142,29 @@ APPLICATION_MASTER_BUGS = (
         "released-container-requested-again",
         "A request stays outstanding after its container was allocated.",
         (change(f"{_STATE}._satisfy", "self._table.satisfy(best, just_sent)", "planted()"),),
+    ),
+    PlantedBug(
+        "gang-starts-before-it-is-complete",
+        "The members of a gang start although one of them has no container.",
+        (
+            change(
+                f"{_GANG}._hold",
+                "self.held == self.plan.members",
+                "self.held + 1 >= self.plan.members and planted()",
+            ),
+        ),
+        ("gang-under-kills",),
+    ),
+    PlantedBug(
+        "gang-goes-on-without-a-member",
+        "When a member of a gang is lost, the others run on, and the next try starts beside them.",
+        (
+            change(
+                f"{_GANG}._release_all",
+                "for container_id in self._held:",
+                "for container_id in () if self.phase is Phase.RUNNING and planted() else self._held:",
+            ),
+        ),
+        ("gang-under-kills",),
     ),
 )

@@ -34,7 +34,7 @@ BEAT = HeartbeatDone(NONE, 1)
 
 def unregistered(plan: GangPlan = PLAN, spread: int = 0) -> Gang:
     def launch_context(member: Member) -> ContainerLaunchContext:
-        return ContainerLaunchContext(commands=(f"{member.rank} of {','.join(member.hosts)}",))
+        return ContainerLaunchContext(commands=(f"{member.rank} of {','.join(member.hosts)} ({member.try_number})",))
 
     return Gang(plan, launch_context, spread, check_invariants=True)
 
@@ -69,9 +69,9 @@ def test_members_start_together_and_know_one_another() -> None:
     assert give(made, 2, 3) == []
     starts = give(made, 4)
     assert [a.launch_context.commands for a in starts if isinstance(a, Launch)] == [
-        ("0 of h2,h3,h4",),
-        ("1 of h2,h3,h4",),
-        ("2 of h2,h3,h4",),
+        ("0 of h2,h3,h4 (1)",),
+        ("1 of h2,h3,h4 (1)",),
+        ("2 of h2,h3,h4 (1)",),
     ]
     assert end(made, 2) == end(made, 3) == []
     assert made.progress() == pytest.approx(2 / 3)
@@ -88,7 +88,12 @@ def test_at_the_time_limit_everything_is_released_and_requested_again_after_a_pa
     assert end(made, 2, -100) == []
     assert handle(made, BEAT, 1099) == []
     assert handle(made, BEAT, 1100) == [RequestContainer(REQUEST)] * 3
-    assert [type(action) for action in give(made, 5, 6, 7)] == [Launch] * 3
+    starts = give(made, 5, 6, 7)
+    assert [a.launch_context.commands for a in starts if isinstance(a, Launch)] == [
+        ("0 of h5,h6,h7 (2)",),
+        ("1 of h5,h6,h7 (2)",),
+        ("2 of h5,h6,h7 (2)",),
+    ]
 
 
 def test_the_pause_doubles_and_the_last_try_fails_the_gang() -> None:
@@ -144,6 +149,27 @@ def test_a_lost_member_restarts_the_gang(status: int) -> None:
     assert end(made, 3, status, now_ms=500) == given_back(4)
     assert handle(made, BEAT, 600) == [RequestContainer(REQUEST)] * 3
     assert made.progress() == 0
+
+
+def test_members_that_are_lost_with_one_node_are_not_released_once_more() -> None:
+    made = gang()
+    give(made, 2, 3, 4)
+    both = ContainersCompleted((ended(2, -100), ended(3, -100)))
+    assert handle(made, both) == given_back(4)
+    assert made.phase is Phase.RESTING
+
+
+def test_the_last_members_may_end_together() -> None:
+    made = gang()
+    give(made, 2, 3, 4)
+    ends = ContainersCompleted((ended(2), ended(4), ended(3)))
+    assert handle(made, ends) == [Finish(FinalApplicationStatus.SUCCEEDED)]
+
+
+def test_held_containers_that_are_lost_together_are_requested_again() -> None:
+    made = gang()
+    give(made, 2, 3)
+    assert handle(made, ContainersCompleted((ended(2, -100), ended(3, -100)))) == [RequestContainer(REQUEST)] * 2
 
 
 def test_a_failed_start_restarts_the_gang() -> None:
