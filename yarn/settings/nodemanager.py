@@ -10,6 +10,7 @@ from yarn.settings.kinds import (
     ListSetting,
     TextSetting,
     TimeSetting,
+    VersionSetting,
 )
 from yarn.settings.resourcemanager import CONNECT_MAX_WAIT, CONNECT_RETRY_INTERVAL
 
@@ -328,4 +329,10 @@ NM_CONNECT_RETRY_INTERVAL = TimeSetting(
     "time between two attempts to reach the RM",
     minimum=1,
     fallback=CONNECT_RETRY_INTERVAL,
+)
+RM_MINIMUM_VERSION = VersionSetting(
+    "yarn.nodemanager.resourcemanager.minimum.version",
+    VersionSetting.NO_MINIMUM,
+    "the NM does not start with an RM of a lower version; EqualToNM: the NM's version, NONE: with any",
+    equal="EqualToNM",
 )
