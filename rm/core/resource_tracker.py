@@ -208,6 +208,7 @@ class ResourceTrackerService:
         self._context.send(RMNodeStarted(node.node_id, (), (), request.health))
 
     def _refused(self, diagnostics: str) -> RegisterNodeManagerResponse:
+        self._context.warn(diagnostics)
         return RegisterNodeManagerResponse(
             NodeAction.SHUTDOWN, self._context.cluster_timestamp, diagnostics=diagnostics, rm_version=HADOOP_VERSION
         )

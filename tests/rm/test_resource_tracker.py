@@ -11,7 +11,7 @@ from tests.rm.builders import RM, done, resource_request
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import ResourceNotFoundException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.machine import Tick
+from yarn.machine import Tick, Warn
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest, RegisterNodeManagerResponse
 from yarn.resource import Resource
 from yarn.states import ContainerState, ExecutionType, NodeAction, NodeState
@@ -180,6 +180,12 @@ def test_the_refusal_of_a_version_is_that_of_hadoop(version: str, shown: str) ->
         f"Disallowed NodeManager Version {shown}, is less than the minimum version 3.4.1 sending SHUTDOWN signal to "
         "NodeManager."
     )
+
+
+def test_a_refused_registration_is_a_warning_for_the_operator() -> None:
+    rm = RM({MINIMUM_VERSION: "3.10"})
+    reply = register(rm, "3.9")
+    assert [effect.text for effect in rm.effects if isinstance(effect, Warn)] == [reply.diagnostics]
 
 
 def test_a_long_version_is_shortened_in_the_refusal() -> None:

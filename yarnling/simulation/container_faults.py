@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from nm.core.events import MemoryExceeded
+from nm.core.events import LimitExceeded
 from yarn.states import ContainerExitStatus
 from yarnling.simulation.fault_action import FaultAction, picked
 
@@ -50,6 +50,6 @@ class ExceedMemory(FaultAction):
             machine.containers.running[container_id].effect.launch,
             ContainerExitStatus.KILLED_EXCEEDED_PMEM,
         )
-        exceeded = MemoryExceeded(container_id, launch, status, "the container is running beyond its memory limit")
+        exceeded = LimitExceeded(container_id, launch, status, "the container is running beyond its memory limit")
         machine.nm.deliver(machine.nm.starts, partial(machine.nm.step, exceeded))
         return str(container_id)
