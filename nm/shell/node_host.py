@@ -87,9 +87,7 @@ class NodeHost:
         self.monitors = MonitorLoop(
             lambda: [node.monitor for node in self._running], shared.monitor_settings.interval_ms
         )
-        self._logs = LogMonitorLoop(
-            lambda: [node.log_monitor for node in self._running], shared.log_monitor_settings
-        )
+        self._logs = LogMonitorLoop(lambda: [node.log_monitor for node in self._running], shared.log_monitor_settings)
         self._disks = DiskLoop(
             lambda: [node.disks for node in self._running], shared.disk_settings.interval_ms, shared.samples
         )
