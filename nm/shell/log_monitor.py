@@ -51,17 +51,27 @@ class LogMonitor:
     """The containers of one node whose logs are measured. An emulated container has no logs."""
 
     def __init__(
-        self, launcher: Launchers, directories: NodeDirectories, send: Callable[[Event], None], limits: LogLimits
+        self,
+        launcher: Launchers,
+        directories: NodeDirectories,
+        send: Callable[[Event], None],
+        settings: LogMonitorSettings,
     ) -> None:
         self._launcher = launcher
         self._directories = directories
         self._send = send
-        self._limits = limits
+        self._settings = settings
         self._launches: dict[ContainerId, int] = {}
 
+    @property
+    def watched(self) -> tuple[ContainerId, ...]:
+        """The containers whose logs are measured."""
+        return tuple(self._launches)
+
     def watch(self, effect: MonitorContainer) -> None:
-        """Measure the logs of a container until its process has exited."""
-        self._launches[effect.container_id] = effect.launch
+        """Measure the logs of a container until its process has exited, if that is configured."""
+        if self._settings.enabled:
+            self._launches[effect.container_id] = effect.launch
 
     async def measure(self) -> None:
         """Measure the logs of all containers: send LimitExceeded for each one above a limit."""
@@ -75,7 +85,7 @@ class LogMonitor:
     async def _measure(self, container_id: ContainerId, launch: int, pid: int) -> None:
         paths = [log_dir(logs, container_id) for logs in self._directories.log_dirs]
         sizes = [(path, await asyncio.to_thread(self._size_of, path)) for path in paths]
-        violation = check_logs(container_id, pid, sizes, self._limits)
+        violation = check_logs(container_id, pid, sizes, self._settings.limits)
         if violation is not None and self._forget(container_id, launch):
             self._send(LimitExceeded(container_id, launch, violation.exit_status, violation.diagnostics))
 

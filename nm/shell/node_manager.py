@@ -119,7 +119,7 @@ class NodeManager:
             emulating=table is not None,
             packed=environment.is_pack,
         )
-        self.log_monitor = LogMonitor(self.launcher, directories, send, shared.log_monitor_settings.limits)
+        self.log_monitor = LogMonitor(self.launcher, directories, send, shared.log_monitor_settings)
         self._localizer = Localizer(directories, send, nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(shared.conf))
         self._deletion = DeletionService(directories, environment.deleter)
         self._directories, self._conf = directories, shared.conf

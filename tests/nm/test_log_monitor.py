@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +11,13 @@ from pathlib import Path
 import pytest
 
 from nm.core.container_limits import LogLimits, check_logs
-from nm.shell.log_monitor import DirectorySize, LogMonitorSettings, directory_size
+from nm.core.effects import MonitorContainer
+from nm.core.emulation import EmulationTable
+from nm.core.events import Event
+from nm.emulation.launcher import EmulatedLauncher
+from nm.launcher.containers_launcher import ContainersLauncher, Launchers
+from nm.launcher.directories import NodeDirectories
+from nm.shell.log_monitor import DirectorySize, LogMonitor, LogMonitorSettings, directory_size
 from tests.nm.lone_node import lone_node, lone_nodes
 from tests.nm.nodes import container_id
 from yarn.configuration import Configuration
@@ -76,6 +83,24 @@ def test_the_message_for_the_total_is_that_of_hadoop() -> None:
 
 def test_the_settings_have_hadoops_defaults() -> None:
     assert LogMonitorSettings.read(Configuration.of({})) == LogMonitorSettings(False, 60_000, LogLimits(10**9, 10**10))
+
+
+async def test_only_running_containers_are_watched_and_only_if_that_is_configured() -> None:
+    """A node runs many containers in its life; those that have ended are not kept."""
+    launchers = Launchers(
+        ContainersLauncher(None, None, list[Event]().append),  # type: ignore[arg-type]  # it launches nothing
+        EmulatedLauncher(EmulationTable(), list[Event]().append),
+    )
+    directories = NodeDirectories(["/local"], ["/logs"], random.Random(1))
+    on, off = (
+        LogMonitor(launchers, directories, list[Event]().append, LogMonitorSettings(enabled))
+        for enabled in (True, False)
+    )
+    for monitor in (on, off):
+        monitor.watch(MonitorContainer(container_id(1), 1, 1 << 20, 1 << 20))
+    assert (on.watched, off.watched) == ((container_id(1),), ())
+    await on.measure()
+    assert on.watched == ()
 
 
 # The measurement
