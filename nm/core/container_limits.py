@@ -1,8 +1,11 @@
-"""The limits on the memory and the CPU of a container.
+"""The limits on the memory, the logs and the CPU of a container.
 
 Memory (ContainersMonitorImpl): a container whose process tree exceeds a limit is killed. A process that forks is
 counted twice for a moment, as parent and copy. So the whole tree is compared with twice the limit, and only processes
 that were seen at an earlier measurement are compared with the limit itself.
+
+Logs (ContainersMonitorImpl.LogMonitorThread): a container is killed if one of its log directories exceeds a limit, or
+all of them together exceed another.
 
 CPU (CGroupsCpuResourceHandlerImpl): the limits are contents of cgroup files. Every container has a weight: containers
 share the CPU in proportion to their vcores, and may use what is idle. With strict resource usage a container also has a
@@ -57,8 +60,8 @@ class MemoryLimits(Struct, frozen=True):
     check_virtual: bool = True
 
 
-class MemoryViolation(Struct, frozen=True):
-    """A container exceeds a memory limit and is killed with this exit status and these diagnostics."""
+class LimitViolation(Struct, frozen=True):
+    """A container exceeds a limit and is killed with this exit status and these diagnostics."""
 
     exit_status: int
     diagnostics: str
@@ -66,7 +69,7 @@ class MemoryViolation(Struct, frozen=True):
 
 def check_memory(
     container_id: ContainerId, tree: Sequence[ProcessSample], limits: MemoryLimits, page_bytes: int
-) -> MemoryViolation | None:
+) -> LimitViolation | None:
     """Compare the memory of a container's processes with its limits; None if no limit is exceeded.
 
     `tree` has the root process first. Virtual memory is compared before physical memory.
@@ -82,10 +85,43 @@ def check_memory(
     )
     if limits.check_virtual and _is_over(virtual, aged_virtual, limits.virtual_bytes):
         text = _message(container_id, tree, "VIRTUAL", virtual - limits.virtual_bytes, usage)
-        return MemoryViolation(ContainerExitStatus.KILLED_EXCEEDED_VMEM, text)
+        return LimitViolation(ContainerExitStatus.KILLED_EXCEEDED_VMEM, text)
     if limits.check_physical and _is_over(physical, aged_physical, limits.physical_bytes):
         text = _message(container_id, tree, "PHYSICAL", physical - limits.physical_bytes, usage)
-        return MemoryViolation(ContainerExitStatus.KILLED_EXCEEDED_PMEM, text)
+        return LimitViolation(ContainerExitStatus.KILLED_EXCEEDED_PMEM, text)
+    return None
+
+
+class LogLimits(Struct, frozen=True):
+    """How much a container may log, in bytes: in each of its log directories, and in all of them together."""
+
+    directory_bytes: int = 1_000_000_000
+    total_bytes: int = 10_000_000_000
+
+
+def check_logs(
+    container_id: ContainerId, pid: int, sizes: Sequence[tuple[str, int]], limits: LogLimits
+) -> LimitViolation | None:
+    """Compare a container's log directories, (path, size in bytes) each, with its limits; None if none is exceeded.
+
+    The directories are added up in this order until a limit is exceeded, so the total may be larger than reported.
+    """
+    total = 0
+    for directory, size in sizes:
+        total += size
+        if size > limits.directory_bytes:
+            what = "single log directory limit"
+            usage = f"Limit: {limits.directory_bytes} Log Directory Size: {size} Log Directory: {directory}"
+        elif total > limits.total_bytes:
+            what = "total log limit"
+            usage = f"Limit: {limits.total_bytes} Total Size: >={total}"
+        else:
+            continue
+        return LimitViolation(
+            ContainerExitStatus.KILLED_FOR_EXCESS_LOGS,
+            f"Container [pid={pid},containerID={container_id}] is logging beyond the container {what}.\n"
+            f"{usage}\nKilling container.\n",
+        )
     return None
 
 

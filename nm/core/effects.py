@@ -114,9 +114,9 @@ class SignalProcess(Struct, frozen=True):
 
 
 class MonitorContainer(Struct, frozen=True):
-    """Monitor a container's process tree.
+    """Monitor a container's process tree, and its logs if that is configured.
 
-    The shell sends MemoryExceeded if the tree uses more memory than a limit (bytes).
+    The shell sends LimitExceeded if the tree uses more memory than a limit (bytes), or if there are too many logs.
     """
 
     container_id: ContainerId

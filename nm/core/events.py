@@ -196,8 +196,8 @@ class ContainerSignalled(Struct, frozen=True):
     delivered: bool
 
 
-class MemoryExceeded(Struct, frozen=True):
-    """A container's process tree uses more memory than a limit; `diagnostics` lists the amounts and the processes."""
+class LimitExceeded(Struct, frozen=True):
+    """A container uses more memory, or has more bytes of logs, than a limit; `diagnostics` has the amounts."""
 
     container_id: ContainerId
     launch: int
@@ -245,7 +245,7 @@ Event: TypeAlias = (
     | LaunchCancelled
     | ContainerExited
     | ContainerSignalled
-    | MemoryExceeded
+    | LimitExceeded
     | UtilizationSampled
     | HealthChecked
     | Tick

@@ -48,8 +48,8 @@ from nm.core.events import (
     HealthChecked,
     LaunchCancelled,
     LaunchFailed,
+    LimitExceeded,
     LogsAggregated,
-    MemoryExceeded,
     NodeHeartbeatAnswered,
     NodeHeartbeatFailed,
     NodeRegistered,
@@ -181,7 +181,7 @@ class NodeManagerCore:
         on(LaunchCancelled, self._launch_cancelled)
         on(ContainerExited, self._exited)
         on(ContainerSignalled, self._signalled)
-        on(MemoryExceeded, self._memory_exceeded)
+        on(LimitExceeded, self._limit_exceeded)
         on(UtilizationSampled, self._utilization_sampled)
         on(HealthChecked, self._health_checked)
         on(ContainerDone, lambda _: self.status.send_soon())
@@ -263,7 +263,7 @@ class NodeManagerCore:
             text = diagnostics.TERMINATED_BEFORE_LAUNCH
             self._killed(event.container_id, ContainerExitStatus.TERMINATED, text)
 
-    def _memory_exceeded(self, event: MemoryExceeded) -> None:
+    def _limit_exceeded(self, event: LimitExceeded) -> None:
         if self._is_current(event.container_id, event.launch):
             self._dispatcher.send(KillContainer(event.container_id, event.exit_status, event.diagnostics))
 

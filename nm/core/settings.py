@@ -10,6 +10,7 @@ from msgspec import Struct
 from nm.core.emulation import EmulationTable
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException
+from yarn.java.versions import HADOOP_VERSION
 from yarn.resource import Resource
 from yarn.settings import logs, nodemanager, resourcemanager, yarnling
 
@@ -30,7 +31,8 @@ class CoreSettings(Struct, frozen=True):
 
     `utc_offset_ms` is the time zone for times in diagnostics. `shutdown_wait_ms` is how long a stopping node waits for
     its containers to end. If `deletion_delay_ms` is negative, nothing is deleted. If `work_preserving`, a resync keeps
-    the containers. If `aggregate_logs`, the logs of an application are collected in the remote log directory when it
+    the containers. `rm_minimum_version`: the node does not start with an RM of a lower version; None: with any. If
+    `aggregate_logs`, the logs of an application are collected in the remote log directory when it
     ends. `auxiliary_services` is ((name, data that startContainers returns for it), ...). If `emulation` is None, every
     container runs as a process. If `check_invariants`, nm.core.invariants are checked after each step.
     """
@@ -49,6 +51,7 @@ class CoreSettings(Struct, frozen=True):
     cache_target_bytes: int = 10_240 * _BYTES_PER_MB
     cache_cleanup_interval_ms: int = 600_000
     work_preserving: bool = True
+    rm_minimum_version: str | None = None
     aggregate_logs: bool = False
     auxiliary_services: tuple[tuple[str, bytes], ...] = ()
     emulation: EmulationTable | None = None
@@ -61,7 +64,7 @@ class NodeFacts(Struct, frozen=True):
     resource: Resource
     physical: Resource
     http_port: int = 0
-    version: str = "3.4.1"
+    version: str = HADOOP_VERSION
 
 
 def core_settings(conf: Configuration, utc_offset_ms: int, emulation: EmulationTable | None = None) -> CoreSettings:
@@ -82,6 +85,7 @@ def core_settings(conf: Configuration, utc_offset_ms: int, emulation: EmulationT
         cache_cleanup_interval_ms=nodemanager.LOCALIZER_CACHE_CLEANUP_INTERVAL.of(conf),
         aggregate_logs=logs.AGGREGATION_ENABLED.of(conf),
         work_preserving=resourcemanager.WORK_PRESERVING_RECOVERY_ENABLED.of(conf),
+        rm_minimum_version=nodemanager.RM_MINIMUM_VERSION.minimum(conf),
         emulation=emulation,
         check_invariants=yarnling.CHECK_INVARIANTS.of(conf),
     )

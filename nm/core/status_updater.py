@@ -21,6 +21,7 @@ from nm.core.effects import SendHeartbeat, SendRegistration
 from nm.core.settings import NodeFacts
 from yarn.containers import Container, ContainerStatus, NMContainerStatus
 from yarn.ids import ApplicationId, ContainerId, NodeId
+from yarn.java.versions import VERSION_CHARS_SHOWN, compare_versions
 from yarn.machine import Warn
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.tracker import (
@@ -121,7 +122,7 @@ class NodeStatusUpdater:
     def registered(self, response: RegisterNodeManagerResponse) -> str:
         """Handle the answer to a registration, and send the first heartbeat.
 
-        Returns why the RM refuses the node, or "".
+        Returns why the RM refuses the node or the node the RM, or "".
         """
         if self.state is not Conversation.REGISTERING:
             return ""
@@ -130,12 +131,32 @@ class NodeStatusUpdater:
                 "Received SHUTDOWN signal from Resourcemanager, Registration of NodeManager failed, "
                 f"Message from ResourceManager: {response.diagnostics}"
             )
+        outdated = self._outdated_rm(response.rm_version)
+        if outdated:
+            return outdated
         self.rm_identifier = response.rm_identifier
         self.resource = response.resource or self.resource
         self._response_id = 0
         self._missed = False
         self._send()
         return ""
+
+    def _outdated_rm(self, version: str) -> str:
+        """Why the node does not start with an RM of this version, or "" (NodeStatusUpdaterImpl.registerWithRM)."""
+        minimum = self._context.settings.rm_minimum_version
+        if minimum is None:
+            return ""
+        if not version:
+            return (
+                "Shutting down the Node Manager. The Resource Manager's did not return a version. "
+                "Valid version cannot be checked."
+            )
+        if compare_versions(version, minimum) >= 0:
+            return ""
+        return (
+            "Shutting down the Node Manager on RM version error, The Resource Manager's version "
+            f"({version[:VERSION_CHARS_SHOWN]}) is less than the minimum allowed version {minimum}"
+        )
 
     def resync(self) -> None:
         """Register again with an RM that does not know the node.

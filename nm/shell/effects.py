@@ -34,6 +34,7 @@ from nm.launcher.containers_launcher import Launchers
 from nm.launcher.deletion import DeletionService
 from nm.localizer.fetch import Localizer
 from nm.shell.auxiliary_services import AuxiliaryServices
+from nm.shell.log_monitor import LogMonitor
 from nm.shell.monitor import ContainersMonitor
 from nm.shell.resource_tracker import TrackerCalls
 from nm.shell.services import ContainerManagementService
@@ -60,6 +61,7 @@ class NodeParts(Struct, frozen=True):
     localizer: Localizer
     launcher: Launchers
     monitor: ContainersMonitor
+    log_monitor: LogMonitor
     deletion: DeletionService
     service: ContainerManagementService
     auxiliary: AuxiliaryServices
@@ -100,6 +102,7 @@ class NodeShell(CoreShell[Event, Effect]):
                 parts.launcher.signal(effect)
             case MonitorContainer():
                 parts.monitor.watch(effect)
+                parts.log_monitor.watch(effect)
             case ChangeMonitoring():
                 parts.monitor.change(effect)
                 parts.launcher.change_cpu(effect)

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from nm.core.container_limits import MemoryLimits, ProcessSample, check_memory
 from nm.core.effects import ChangeMonitoring, MonitorContainer
-from nm.core.events import Event, MemoryExceeded, UtilizationSampled
+from nm.core.events import Event, LimitExceeded, UtilizationSampled
 from nm.launcher.containers_launcher import Launchers
 from nm.launcher.processes import ProcessStat, all_processes
 from yarn.configuration import Configuration
@@ -118,7 +118,7 @@ class ContainersMonitor:
         )
 
     def measure(self, processes: Processes, machine: ResourceUtilization) -> None:
-        """Measure all containers: send MemoryExceeded for each one above a limit, then UtilizationSampled.
+        """Measure all containers: send LimitExceeded for each one above a limit, then UtilizationSampled.
 
         An emulating or packed node without containers reports its usage, zero, only once.
         """
@@ -174,7 +174,7 @@ class ContainersMonitor:
         violation = check_memory(container_id, samples, watched.limits, _PAGE_BYTES)
         if violation is not None:
             del self._watched[container_id]
-            self._send(MemoryExceeded(container_id, watched.launch, violation.exit_status, violation.diagnostics))
+            self._send(LimitExceeded(container_id, watched.launch, violation.exit_status, violation.diagnostics))
         used_s = sum(cpu_s - before.get(pid, 0.0) for pid, cpu_s in watched.cpu_s.items())
         cores = max(0.0, used_s) / max(now_s - earlier_s, 0.001)
         return ResourceUtilization(

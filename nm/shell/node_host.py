@@ -14,6 +14,7 @@ from nm.launcher.processes import kill_orphans
 from nm.shell.auxiliary_services import AuxiliaryServices
 from nm.shell.disks import DiskLoop
 from nm.shell.host_environment import HostEnvironment
+from nm.shell.log_monitor import LogMonitorLoop
 from nm.shell.monitor import MonitorLoop
 from nm.shell.node_manager import NodeManager, SharedServices
 from nm.shell.resource_tracker import ResourceTrackerCalls, TrackerAccess, TrackerConnection
@@ -86,6 +87,7 @@ class NodeHost:
         self.monitors = MonitorLoop(
             lambda: [node.monitor for node in self._running], shared.monitor_settings.interval_ms
         )
+        self._logs = LogMonitorLoop(lambda: [node.log_monitor for node in self._running], shared.log_monitor_settings)
         self._disks = DiskLoop(
             lambda: [node.disks for node in self._running], shared.disk_settings.interval_ms, shared.samples
         )
@@ -163,7 +165,7 @@ class NodeHost:
         When the context closes, kill the remaining containers and end nodes and loops.
         """
         deleter = self._environment.deleter
-        loops = [tasks.create_task(part.run()) for part in (self.monitors, self._disks, deleter)]
+        loops = [tasks.create_task(part.run()) for part in (self.monitors, self._logs, self._disks, deleter)]
         for node, calls in zip(self.nodes, connection.calls, strict=True):
             node.shell.stopped.add_done_callback(partial(self._node_stopped, node, tasks))
             node.start(calls, tasks, masters)

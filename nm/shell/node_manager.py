@@ -29,6 +29,7 @@ from nm.shell.auxiliary_services import AuxiliaryServices
 from nm.shell.disks import DiskChecker, DiskSettings, SharedSamples
 from nm.shell.effects import LogAggregation, NodeParts, NodeShell
 from nm.shell.host_environment import HostEnvironment, hardware, java_version
+from nm.shell.log_monitor import LogMonitor, LogMonitorSettings
 from nm.shell.monitor import ContainersMonitor, MonitorSettings
 from nm.shell.resource_tracker import TrackerCalls
 from nm.shell.services import ContainerManagementService
@@ -69,6 +70,7 @@ class SharedServices:
         self.settings = core_settings(conf, zone_ms, emulation_of(conf))
         self.disk_settings = DiskSettings.read(conf)
         self.monitor_settings = MonitorSettings.read(conf)
+        self.log_monitor_settings = LogMonitorSettings.read(conf)
         self.samples = SharedSamples()
         node_cpu = NodeCpu.read(conf, self.facts.resource.vcores, machine.cores, machine.threads)
         self.cgroups, self.notice = _open_cgroups(conf, node_cpu)
@@ -117,6 +119,7 @@ class NodeManager:
             emulating=table is not None,
             packed=environment.is_pack,
         )
+        self.log_monitor = LogMonitor(self.launcher, directories, send, shared.log_monitor_settings)
         self._localizer = Localizer(directories, send, nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(shared.conf))
         self._deletion = DeletionService(directories, environment.deleter)
         self._directories, self._conf = directories, shared.conf
@@ -134,6 +137,7 @@ class NodeManager:
             self._localizer,
             self.launcher,
             self.monitor,
+            self.log_monitor,
             self._deletion,
             self.service,
             self._auxiliary,

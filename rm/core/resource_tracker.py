@@ -31,6 +31,7 @@ from rm.scheduler.capacity.booking import LOST_NODE, aborted_status
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import YarnException
 from yarn.ids import NodeId
+from yarn.java.versions import HADOOP_VERSION, VERSION_CHARS_SHOWN, compare_versions
 from yarn.protocols.tracker import (
     LogAggregationReport,
     NodeHeartbeatResponse,
@@ -38,9 +39,6 @@ from yarn.protocols.tracker import (
     RegisterNodeManagerResponse,
 )
 from yarn.states import ContainerState, NodeAction, NodeState
-
-RM_VERSION = "3.4.1"
-"""The Hadoop release whose behaviour this is. NMs compare it with their own version."""
 
 
 class ResourceTrackerService:
@@ -53,25 +51,23 @@ class ResourceTrackerService:
         )
 
     def register(self, event: RegisterNode) -> RegisterNodeManagerResponse:
-        """Register a node. The reply is NORMAL, or SHUTDOWN with the reason for a node that is excluded or too small.
+        """Register a node. The reply is NORMAL, or SHUTDOWN with the reason for a node that is too old, excluded or too
+        small.
 
         Raises ResourceNotFoundException for a node that has a resource type that the cluster does not know.
         """
         context, request = self._context, event.request
+        outdated = self._outdated(request.nm_version)
+        if outdated:
+            return self._refused(outdated)
         if not self._is_allowed(request.node_id):
-            return RegisterNodeManagerResponse(
-                NodeAction.SHUTDOWN,
-                context.cluster_timestamp,
-                diagnostics=f"Disallowed NodeManager from  {request.node_id.host}, Sending SHUTDOWN signal to the "
-                "NodeManager.",
-                rm_version=RM_VERSION,
+            return self._refused(
+                f"Disallowed NodeManager from  {request.node_id.host}, Sending SHUTDOWN signal to the NodeManager."
             )
         request = replace(request, resource=context.scheduler.resource_types.complete(request.resource))
         too_small = self._too_small(request)
         if too_small:
-            return RegisterNodeManagerResponse(
-                NodeAction.SHUTDOWN, context.cluster_timestamp, diagnostics=too_small, rm_version=RM_VERSION
-            )
+            return self._refused(too_small)
         node = RMNode(context, context.apps, request, event.rack)
         old = context.nodes.get(node.node_id)
         if old is None:
@@ -91,7 +87,7 @@ class ResourceTrackerService:
         if not context.settings.work_preserving:
             for report in request.containers:
                 self._report_am_end(node.node_id, report)
-        return RegisterNodeManagerResponse(NodeAction.NORMAL, context.cluster_timestamp, rm_version=RM_VERSION)
+        return RegisterNodeManagerResponse(NodeAction.NORMAL, context.cluster_timestamp, rm_version=HADOOP_VERSION)
 
     def heartbeat(self, event: NodeHeartbeat) -> NodeHeartbeatResponse:
         """Process a heartbeat; returns the orders to the node.
@@ -210,6 +206,22 @@ class ResourceTrackerService:
         self._context.send(NodeRemoved(node.node_id))
         self._context.nodes[node.node_id] = node
         self._context.send(RMNodeStarted(node.node_id, (), (), request.health))
+
+    def _refused(self, diagnostics: str) -> RegisterNodeManagerResponse:
+        self._context.warn(diagnostics)
+        return RegisterNodeManagerResponse(
+            NodeAction.SHUTDOWN, self._context.cluster_timestamp, diagnostics=diagnostics, rm_version=HADOOP_VERSION
+        )
+
+    def _outdated(self, version: str) -> str:
+        """Why a node of this version may not register, or ""."""
+        minimum = self._context.settings.node_minimum_version
+        if minimum is None or (version and compare_versions(version, minimum) >= 0):
+            return ""
+        return (
+            f"Disallowed NodeManager Version {version[:VERSION_CHARS_SHOWN] or 'null'}, is less than the minimum "
+            f"version {minimum} sending SHUTDOWN signal to NodeManager."
+        )
 
     def _too_small(self, request: RegisterNodeManagerRequest) -> str:
         settings, capability = self._context.settings, request.resource

@@ -15,13 +15,14 @@ class RMSettings(Struct, frozen=True):
     """Limits and intervals of the core. Intervals in ms, sizes in MiB.
 
     `am_blacklist_threshold`: None if hosts on which AMs failed are not avoided. `work_preserving`: containers and AMs
-    keep running while the RM restarts.
+    keep running while the RM restarts. `node_minimum_version`: None if NMs of any version may register.
     """
 
     node_expiry_ms: int
     am_expiry_ms: int
     allocation_expiry_ms: int
     node_heartbeat_interval_ms: int
+    node_minimum_version: str | None
     lifetime_check_interval_ms: int
     decommissioning_poll_interval_ms: int
     max_attempts: int
@@ -52,6 +53,7 @@ class RMSettings(Struct, frozen=True):
             am_expiry_ms=resourcemanager.AM_EXPIRY_INTERVAL.of(conf),
             allocation_expiry_ms=resourcemanager.CONTAINER_ALLOCATION_EXPIRY_INTERVAL.of(conf),
             node_heartbeat_interval_ms=resourcemanager.NM_HEARTBEAT_INTERVAL.of(conf),
+            node_minimum_version=resourcemanager.NM_MINIMUM_VERSION.minimum(conf),
             lifetime_check_interval_ms=resourcemanager.APPLICATION_TIMEOUTS_MONITOR_INTERVAL.of(conf),
             decommissioning_poll_interval_ms=resourcemanager.DECOMMISSIONING_POLL_INTERVAL.of(conf),
             max_attempts=resourcemanager.AM_MAX_ATTEMPTS.of(conf),

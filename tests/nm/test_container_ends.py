@@ -15,7 +15,7 @@ from nm.core.events import (
     ContainerLaunched,
     LaunchCancelled,
     LaunchFailed,
-    MemoryExceeded,
+    LimitExceeded,
 )
 from nm.core.settings import CoreSettings
 from tests.nm.nodes import Node, container_id, exited, launched, stop
@@ -86,7 +86,7 @@ def test_a_container_fails_if_all_disks_are_bad(node: Node) -> None:
 @pytest.mark.case("H4")
 def test_a_container_over_its_memory_dies_with_minus_104_and_the_numbers(node: Node) -> None:
     launched(node, 1)
-    node.step(MemoryExceeded(container_id(1), 1, -104, "Container is running 5B beyond the 'PHYSICAL' memory limit."))
+    node.step(LimitExceeded(container_id(1), 1, -104, "Container is running 5B beyond the 'PHYSICAL' memory limit."))
     node.step(exited(1, 143))
     (reported,) = node.one(SendHeartbeat).request.containers
     assert reported.exit_status == -104
@@ -129,7 +129,7 @@ def test_events_of_an_earlier_launch_are_ignored(node: Node) -> None:
 
 def test_events_of_an_unknown_container_are_ignored(node: Node) -> None:
     assert node.step(exited(9, 0)) == []
-    assert node.step(MemoryExceeded(container_id(9), 1, -104, "")) == []
+    assert node.step(LimitExceeded(container_id(9), 1, -104, "")) == []
 
 
 def test_long_diagnostics_keep_their_end() -> None:

@@ -72,6 +72,24 @@ def test_a_node_that_the_rm_refuses_ends_with_the_rms_message() -> None:
     assert node.of(SendUnregistration) == []
 
 
+@pytest.mark.parametrize(
+    ("minimum", "version", "problem"),
+    [
+        (None, "", ""),
+        ("3.4.1", "3.4.1", ""),
+        ("3.9", "3.10", ""),
+        ("3.10", "3.9", "The Resource Manager's version (3.9) is less than the minimum allowed version 3.10"),
+        ("3.4.1", "", "The Resource Manager's did not return a version. Valid version cannot be checked."),
+    ],
+)
+def test_a_node_ends_if_the_rms_version_is_below_its_minimum(minimum: str | None, version: str, problem: str) -> None:
+    """NodeStatusUpdaterImpl.registerWithRM: yarn.nodemanager.resourcemanager.minimum.version."""
+    node = Node(CoreSettings(rm_minimum_version=minimum))
+    node.step(Start())
+    node.step(NodeRegistered(RegisterNodeManagerResponse(NodeAction.NORMAL, RM, rm_version=version)))
+    assert [problem in end.failure for end in node.of(EndNode)] == ([True] if problem else [])
+
+
 def test_a_node_that_never_reaches_the_rm_ends() -> None:
     node = Node()
     node.step(Start())

@@ -11,8 +11,8 @@ from tests.rm.builders import RM, done, resource_request
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import ResourceNotFoundException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.machine import Tick
-from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
+from yarn.machine import Tick, Warn
+from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest, RegisterNodeManagerResponse
 from yarn.resource import Resource
 from yarn.states import ContainerState, ExecutionType, NodeAction, NodeState
 
@@ -137,6 +137,60 @@ def test_a_node_too_small_for_any_container_is_refused(rm: RM) -> None:
         " Node capabilities are <memory:512, vCores:1>; minimums are 1024mb and 1 vcores"
     )
     assert NodeId("tiny", 1) not in rm.core.context.nodes
+
+
+MINIMUM_VERSION = "yarn.resourcemanager.nodemanager.minimum.version"
+
+
+def register(rm: RM, version: str) -> RegisterNodeManagerResponse:
+    request = RegisterNodeManagerRequest(NodeId("n1", 1), 8042, Resource(4096, 4), version)
+    reply: RegisterNodeManagerResponse = rm.send(RegisterNode(rm.call(), request, "/default-rack"))
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("minimum", "version", "allowed"),
+    [
+        ("3.4.1", "3.4.1", True),
+        ("3.4.1", "3.4.0", False),
+        ("3.4.1", "3.4.1-SNAPSHOT", False),
+        ("3.4.1", "3.4.1.7.2.0", True),
+        ("3.9", "3.10", True),
+        ("3.10", "3.9", False),
+        ("3.4.1", "", False),
+        ("EqualToRM", "3.4.1", True),
+        ("EqualToRM", "3.4.0", False),
+        ("EqualToRM", "3.5.0", True),
+        ("NONE", "0.1", True),
+        ("NONE", "", True),
+    ],
+)
+def test_a_node_below_the_minimum_version_is_refused(minimum: str, version: str, *, allowed: bool) -> None:
+    """ResourceTrackerService.registerNodeManager: versions are compared before anything else; NONE allows all."""
+    rm = RM({MINIMUM_VERSION: minimum})
+    reply = register(rm, version)
+    assert (reply.action, reply.rm_version) == (NodeAction.NORMAL if allowed else NodeAction.SHUTDOWN, "3.4.1")
+    assert (NodeId("n1", 1) in rm.core.context.nodes) is allowed
+
+
+@pytest.mark.parametrize(("version", "shown"), [("3.3.6", "3.3.6"), ("", "null")])
+def test_the_refusal_of_a_version_is_that_of_hadoop(version: str, shown: str) -> None:
+    reply = register(RM({MINIMUM_VERSION: "EqualToRM"}), version)
+    assert reply.diagnostics == (
+        f"Disallowed NodeManager Version {shown}, is less than the minimum version 3.4.1 sending SHUTDOWN signal to "
+        "NodeManager."
+    )
+
+
+def test_a_refused_registration_is_a_warning_for_the_operator() -> None:
+    rm = RM({MINIMUM_VERSION: "3.10"})
+    reply = register(rm, "3.9")
+    assert [effect.text for effect in rm.effects if isinstance(effect, Warn)] == [reply.diagnostics]
+
+
+def test_a_long_version_is_shortened_in_the_refusal() -> None:
+    reply = register(RM({MINIMUM_VERSION: "3.4.1"}), "3.3." + "x" * 100_000)
+    assert (reply.action, len(reply.diagnostics) < 300) == (NodeAction.SHUTDOWN, True)
 
 
 def test_a_node_with_an_unknown_resource_type_is_refused(rm: RM) -> None:

@@ -151,6 +151,19 @@ def test_values_out_of_bounds_that_hadoop_accepts_are_accepted_with_a_warning() 
     assert nodemanager.PMEM_CHECK_ENABLED.of(conf) is True
 
 
+@pytest.mark.parametrize("value", ["NONE", "EqualToRM", "3", "3.4.1", "3.4.1-SNAPSHOT", "3.1.1.7.1.9.0-387"])
+def test_a_minimum_version_is_a_version_or_one_of_two_words(value: str) -> None:
+    assert check_settings(conf_of(yarn__resourcemanager__nodemanager__minimum__version=value)) == []
+
+
+@pytest.mark.parametrize("value", ["", "none", "EqualToNM", "v3.4.1", "3.4.1 or later", "latest"])
+def test_a_minimum_version_that_is_no_version_is_refused(value: str) -> None:
+    """Hadoop accepts any text, but a word is below every release: the check would do nothing."""
+    (fault,) = check_settings(conf_of(yarn__resourcemanager__nodemanager__minimum__version=value))
+    assert (fault.severity, fault.problem) == (Severity.ERROR, "is not a version")
+    assert fault.remedy == "write NONE, EqualToRM or a version that starts with a digit, such as 3.4.1"
+
+
 def test_an_enabled_feature_that_is_not_supported_is_a_warning() -> None:
     conf = conf_of(yarn__timeline_service__enabled="true", yarn__resourcemanager__recovery__enabled="false")
     (fault,) = check_settings(conf)

@@ -11,10 +11,9 @@ from wire.web.document import Element, Entries, many
 from wire.web.errors import WebException, bad_request
 from yarn.errors import InvalidIdException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.java.versions import HADOOP_VERSION
 from yarn.resource import INT64_MAX, MEMORY_MB, Resource
 
-VERSION = "3.4.1"
-"""The release whose behaviour this is; clients choose what they send by it."""
 BUILT_FROM = "yarnling"
 BUILT_ON = "2024-10-09T14:57Z"
 """When that release was built: clients parse the field, and a build of our own has no date."""
@@ -84,12 +83,12 @@ def parse_long(text: str) -> int | None:
 
 def versions(role: str) -> dict[str, str]:
     """The fields of versions in the info of a `resourceManager` or `nodeManager`."""
-    build = f"{VERSION} from {BUILT_FROM}"
+    build = f"{HADOOP_VERSION} from {BUILT_FROM}"
     return {
-        f"{role}Version": VERSION,
+        f"{role}Version": HADOOP_VERSION,
         f"{role}BuildVersion": build,
         f"{role}VersionBuiltOn": BUILT_ON,
-        "hadoopVersion": VERSION,
+        "hadoopVersion": HADOOP_VERSION,
         "hadoopBuildVersion": build,
         "hadoopVersionBuiltOn": BUILT_ON,
     }

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from yarn.configuration import Configuration
 from yarn.faults import DEFAULT, ConfigurationException, Fault, Severity
@@ -25,11 +25,13 @@ from yarn.java.values import (
     parse_time_ms,
     split_strings,
 )
+from yarn.java.versions import HADOOP_VERSION
 
 T = TypeVar("T")
 N = TypeVar("N", int, float)
 
 PORT_MAX = 65535
+_VERSION = re.compile(r"[0-9][0-9A-Za-z._-]*")
 
 
 def key_pattern(key: str) -> str:
@@ -149,6 +151,37 @@ class ChoiceSetting(Setting[str]):
     def check(self, value: str) -> None:
         if value not in self.choices:
             raise ValueError("is not supported")
+
+
+@dataclass(frozen=True)
+class VersionSetting(Setting[str]):
+    """A lower bound on the version of a peer: `NO_MINIMUM`, `equal` for the reader's own version, or a version.
+
+    `minimum` returns it as a version.
+    """
+
+    kind = "version"
+    equal: str = field(default="", kw_only=True)
+
+    NO_MINIMUM: ClassVar = "NONE"
+
+    @property
+    def remedy(self) -> str:
+        return f"write {self.NO_MINIMUM}, {self.equal} or a version that starts with a digit, such as {HADOOP_VERSION}"
+
+    def minimum(self, conf: Configuration) -> str | None:
+        """The least version that a peer must have; None if it may have any."""
+        value = self.of(conf)
+        if value == self.NO_MINIMUM:
+            return None
+        return HADOOP_VERSION if value == self.equal else value
+
+    def parse(self, text: str) -> str:
+        return text.strip()
+
+    def check(self, value: str) -> None:
+        if value not in (self.NO_MINIMUM, self.equal) and not _VERSION.fullmatch(value):
+            raise ValueError("is not a version")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from yarn.settings.kinds import (
     ListSetting,
     TextSetting,
     TimeSetting,
+    VersionSetting,
 )
 from yarn.settings.resourcemanager import CONNECT_MAX_WAIT, CONNECT_RETRY_INTERVAL
 
@@ -151,7 +152,7 @@ RESOURCE_MEMORY_ENFORCED = BoolSetting(
     "true leaves memory to cgroups, which limit only CPU here: then it is unchecked (Hadoop: true)",
 )
 LOOK_LEAST_MS = 1000
-"""The time factor never goes below this: each check reads every process of the machine, for each node."""
+"""The time factor never goes below this: a check reads all processes of the machine, or all logs of the containers."""
 RESOURCE_MONITOR_INTERVAL = TimeSetting(
     "yarn.nodemanager.resource-monitor.interval-ms",
     "3000",
@@ -169,6 +170,34 @@ CONTAINER_MONITOR_INTERVAL = TimeSetting(
 )
 CONTAINER_MONITOR_ENABLED = BoolSetting(
     "yarn.nodemanager.container-monitor.enabled", "true", "whether containers are monitored"
+)
+CONTAINER_LOG_MONITOR_ENABLED = BoolSetting(
+    "yarn.nodemanager.container-log-monitor.enable",
+    "false",
+    "whether a container with too many bytes of logs is killed (exit status -109)",
+)
+CONTAINER_LOG_MONITOR_INTERVAL = TimeSetting(
+    "yarn.nodemanager.container-log-monitor.interval-ms",
+    "60000",
+    "time between two measurements of containers' logs",
+    minimum=1,
+    least_ms=LOOK_LEAST_MS,
+)
+CONTAINER_LOG_DIR_SIZE_LIMIT = IntSetting(
+    "yarn.nodemanager.container-log-monitor.dir-size-limit-bytes",
+    "1000000000",
+    "how large one log directory of a container may be",
+    unit="bytes",
+    minimum=0,
+    long=True,
+)
+CONTAINER_LOG_TOTAL_SIZE_LIMIT = IntSetting(
+    "yarn.nodemanager.container-log-monitor.total-size-limit-bytes",
+    "10000000000",
+    "how large all log directories of a container together may be",
+    unit="bytes",
+    minimum=0,
+    long=True,
 )
 
 SLEEP_DELAY_BEFORE_SIGKILL = TimeSetting(
@@ -328,4 +357,10 @@ NM_CONNECT_RETRY_INTERVAL = TimeSetting(
     "time between two attempts to reach the RM",
     minimum=1,
     fallback=CONNECT_RETRY_INTERVAL,
+)
+RM_MINIMUM_VERSION = VersionSetting(
+    "yarn.nodemanager.resourcemanager.minimum.version",
+    VersionSetting.NO_MINIMUM,
+    "the NM does not start with an RM of a lower version; EqualToNM: the NM's version, NONE: with any",
+    equal="EqualToNM",
 )

@@ -13,6 +13,7 @@ from yarn.settings.kinds import (
     ListSetting,
     TextSetting,
     TimeSetting,
+    VersionSetting,
 )
 
 HOSTNAME = TextSetting("yarn.resourcemanager.hostname", "127.0.0.1", "host of the RM's addresses")
@@ -54,6 +55,12 @@ NM_HEARTBEAT_INTERVAL = TimeSetting(
     "1000",
     "time between two heartbeats of an NM; the RM sends it with every reply",
     minimum=1,
+)
+NM_MINIMUM_VERSION = VersionSetting(
+    "yarn.resourcemanager.nodemanager.minimum.version",
+    VersionSetting.NO_MINIMUM,
+    "an NM of a lower version may not register; EqualToRM: the RM's version, NONE: any may",
+    equal="EqualToRM",
 )
 NM_EXPIRY_INTERVAL = TimeSetting(
     "yarn.nm.liveness-monitor.expiry-interval-ms",

@@ -99,12 +99,6 @@ FEATURES: Mapping[str, Feature] = _by_key(
     ),
     Feature("yarn.timeline-service.enabled", "has no effect: there is no timeline service", NO_EFFECT),
     Feature(
-        "yarn.nodemanager.container-log-monitor.enable",
-        "has no effect: the size of container logs is not monitored",
-        "containers with large logs are not killed",
-        concern=Concern.OPERATION,
-    ),
-    Feature(
         "yarn.resourcemanager.reservation-system.enable",
         "there is no reservation system",
         "no reservation is accepted, and a reservable queue gives everything to its default leaf",

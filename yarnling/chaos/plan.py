@@ -161,6 +161,13 @@ def _simulated_kinds() -> Iterator[FaultKind]:
         only_simulated="all processes have the clock of this machine",
     )
     yield FaultKind(
+        "old-node",
+        "a NodeManager is killed and restarted in an older version; afterwards it is upgraded",
+        Scope.NODE,
+        hides_node=True,
+        only_simulated="all processes are of this version",
+    )
+    yield FaultKind(
         "fail-container",
         "a container other than an ApplicationMaster ends with `exit`",
         Scope.CONTAINER,
@@ -174,6 +181,13 @@ def _simulated_kinds() -> Iterator[FaultKind]:
         Scope.CONTAINER,
         has_end=False,
         only_simulated="the containers of plans use little memory",
+    )
+    yield FaultKind(
+        "exceed-logs",
+        "a container other than an ApplicationMaster is found to have too many bytes of logs",
+        Scope.CONTAINER,
+        has_end=False,
+        only_simulated="the containers of plans log little",
     )
     yield FaultKind(
         "roll-keys",

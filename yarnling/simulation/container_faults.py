@@ -1,10 +1,10 @@
-"""Faults of containers and ApplicationMasters: killed, paused, failing with a status, above their memory limit."""
+"""Faults of containers and ApplicationMasters: killed, paused, failing with a status, above a limit."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from nm.core.events import MemoryExceeded
+from nm.core.events import LimitExceeded
 from yarn.states import ContainerExitStatus
 from yarnling.simulation.fault_action import FaultAction, picked
 
@@ -40,16 +40,20 @@ class FailContainer(FaultAction):
         return str(container_id)
 
 
-class ExceedMemory(FaultAction):
+_LIMITS = {
+    "exceed-memory": (ContainerExitStatus.KILLED_EXCEEDED_PMEM, "the container is running beyond its memory limit"),
+    "exceed-logs": (ContainerExitStatus.KILLED_FOR_EXCESS_LOGS, "the container is logging beyond its limit"),
+}
+"""{fault: exit status and diagnostics of its container}"""
+
+
+class ExceedLimit(FaultAction):
     """The NodeManager's monitor finds the container above its limit, and kills it."""
 
     def inject(self) -> str:
         container_id, node = picked(self.cluster, self.injection)
         machine = self.cluster.machine(node)
-        launch, status = (
-            machine.containers.running[container_id].effect.launch,
-            ContainerExitStatus.KILLED_EXCEEDED_PMEM,
-        )
-        exceeded = MemoryExceeded(container_id, launch, status, "the container is running beyond its memory limit")
+        launch = machine.containers.running[container_id].effect.launch
+        exceeded = LimitExceeded(container_id, launch, *_LIMITS[self.injection.kind.name])
         machine.nm.deliver(machine.nm.starts, partial(machine.nm.step, exceeded))
         return str(container_id)

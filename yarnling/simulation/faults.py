@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from yarnling.chaos.link_faults import LINKS, link_names, network_fault
 from yarnling.simulation.admin_faults import RefreshQueues, RollKeys
-from yarnling.simulation.container_faults import ExceedMemory, FailContainer, KillProcesses, PauseMaster
+from yarnling.simulation.container_faults import ExceedLimit, FailContainer, KillProcesses, PauseMaster
 from yarnling.simulation.fault_action import FaultAction, names
-from yarnling.simulation.node_faults import DriftingClock, FullDisk, LateHeartbeat, LoseNodeDisk, WrongClock
+from yarnling.simulation.node_faults import DriftingClock, FullDisk, LateHeartbeat, LoseNodeDisk, OldNode, WrongClock
 from yarnling.simulation.store_faults import FullStore, KillAtWrite, LoseStore, SlowStore
 
 
@@ -124,8 +124,10 @@ ACTIONS: Mapping[str, type[FaultAction]] = {
     "late-heartbeat": LateHeartbeat,
     "wrong-clock": WrongClock,
     "drifting-clock": DriftingClock,
+    "old-node": OldNode,
     "fail-container": FailContainer,
-    "exceed-memory": ExceedMemory,
+    "exceed-memory": ExceedLimit,
+    "exceed-logs": ExceedLimit,
     "roll-keys": RollKeys,
     "refresh-queues": RefreshQueues,
     **dict.fromkeys(LINKS, LinkFault),

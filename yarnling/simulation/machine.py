@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol, assert_never
 
+from msgspec.structs import replace
+
 from nm.core.effects import LaunchContainer, Signal, SignalProcess
 from nm.core.emulated_containers import (
     EmulatedContainers,
@@ -31,6 +33,7 @@ from nm.core.events import (
 from nm.core.settings import CoreSettings, NodeFacts
 from wire.retry import RetryPolicy
 from yarn.ids import ContainerId, NodeId
+from yarn.java.versions import HADOOP_VERSION
 from yarn.machine import Tick
 from yarn.nodes import NodeHealth
 from yarnling.simulation.engine import Engine, Rank
@@ -66,7 +69,11 @@ class ContainerWatch(Protocol):
 
 
 class Machine:
-    """Machine `number` (from 1). `crashed` is called with the reason if its NodeManager ends by itself."""
+    """Machine `number` (from 1). `crashed` is called with the reason if its NodeManager ends by itself.
+
+    `version` is that of its next NodeManager. One of another version than the ResourceManager's may be refused, so its
+    end is expected.
+    """
 
     def __init__(
         self,
@@ -90,6 +97,7 @@ class Machine:
         self.number = number
         self.host = host
         self.is_exit_expected = False
+        self.version = HADOOP_VERSION
         self.remembers_from_ms = 0
         self._is_disk_full = False
         self.programs: dict[ContainerId, Program] = {}
@@ -137,7 +145,8 @@ class Machine:
             self.lose_disk()
         self.kill_containers()
         port = PORT_FIRST if self._same_ports else PORT_FIRST + self.nm.starts
-        self.nm.start(NodeId(self.host, port), self._facts, self._settings, tuple(self._started_before))
+        facts = replace(self._facts, version=self.version)
+        self.nm.start(NodeId(self.host, port), facts, self._settings, tuple(self._started_before))
         if self._is_disk_full:
             self.fill_disk(is_full=True)
 
@@ -186,7 +195,7 @@ class Machine:
         self.kernel.after(0, Rank.CONTAINER, partial(self._handle, ProgramEnded(container_id, launch, exit_code)))
 
     def _nm_ended(self, failure: str) -> None:
-        if not self.is_exit_expected:
+        if not self.is_exit_expected and self.version == HADOOP_VERSION:
             self._crashed(f"nm-{self.number} exited unexpectedly: {failure or 'it was shut down'}")
         self.kill_containers()
 

@@ -1,14 +1,16 @@
-"""Faults of a machine: its disk, its clock, and a message of its killed NodeManager that arrives late."""
+"""Faults of a machine: its disk, its clock, its version, and a message of its killed NodeManager that arrives late."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
 from wire.protocols.tracker import ResourceTracker
+from yarn.java.versions import HADOOP_VERSION
 from yarn.protocols.tracker import NodeHeartbeatRequest
 from yarnling.simulation.fault_action import FaultAction, names
 from yarnling.simulation.machine_clock import PPM
 
+OLD_VERSION = "3.3.6"
 MORE_HEARTBEATS = 1_000_000
 """How many heartbeats more than it did a killed NodeManager seems to have sent."""
 
@@ -91,6 +93,25 @@ class DriftingClock(FaultAction):
     def _set(self, drift_ppm: int) -> None:
         for number in self.injection.nodes:
             self.cluster.machine(number).nm.set_drift(drift_ppm)
+
+
+class OldNode(FaultAction):
+    """The NodeManager is of an older version, so the ResourceManager may refuse it: then it ends."""
+
+    def inject(self) -> str:
+        running = self.running_nodes()
+        self._restart(running, OLD_VERSION)
+        return names(running)
+
+    def recover(self) -> None:
+        self._restart(list(self.injection.nodes), HADOOP_VERSION)
+
+    def _restart(self, numbers: list[int], version: str) -> None:
+        for number in numbers:
+            machine = self.cluster.machine(number)
+            machine.version = version
+            machine.kill(containers=False)
+            self.cluster.start_node(number)
 
 
 class WrongClock(FaultAction):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from yarn.errors import YarnException
+from yarn.java.versions import HADOOP_VERSION
 from yarnling.chaos.plan import Plan
 from yarnling.chaos.plan_file import find_plan, parse_plan, plan_names
 from yarnling.chaos.verdict import Verdict
 from yarnling.simulation.engine import START_MS
+from yarnling.simulation.node_faults import OLD_VERSION
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
 
 ONLY_SIMULATED = [name for name in plan_names() if find_plan(name).only_simulated]
@@ -140,6 +143,34 @@ def test_a_container_fails_with_the_status_of_the_plan() -> None:
 def test_a_container_above_its_memory_limit_is_killed() -> None:
     _, lines = traced(plan_with("{fault: exceed-memory, at: 0.3}"))
     assert any_with(lines, '"rm"', "KILLED_EXCEEDED_PMEM")
+
+
+def test_a_container_with_too_many_logs_is_killed() -> None:
+    _, lines = traced(plan_with("{fault: exceed-logs, at: 0.3}"))
+    assert any_with(lines, '"rm"', "KILLED_FOR_EXCESS_LOGS")
+
+
+def test_an_old_node_registers_if_no_minimum_version_is_set() -> None:
+    _, lines = traced(plan_with("{fault: old-node, node: 1, at: 0.3, for: 2}"))
+    assert versions_of_node_1(lines) == [HADOOP_VERSION, OLD_VERSION, HADOOP_VERSION]
+    assert not any_with(lines, "EndNode")
+
+
+def test_an_old_node_is_refused_until_it_is_upgraded() -> None:
+    """Its NodeManager ends; that is no failure of the cluster, whose applications go on elsewhere."""
+    plan = plan_with("{fault: old-node, node: 1, at: 0.3, for: 2}")
+    settings = {"yarn.resourcemanager.nodemanager.minimum.version": "EqualToRM"}
+    plan = replace(plan, cluster=plan.cluster.model_copy(update={"settings": settings}))
+    _, lines = traced(plan)
+    refusal = f"Disallowed NodeManager Version {OLD_VERSION}, is less than the minimum version {HADOOP_VERSION} sending"
+    assert any_with(lines, '"nm-1"', "EndNode", refusal)
+    assert versions_of_node_1(lines) == [HADOOP_VERSION, OLD_VERSION, HADOOP_VERSION]
+
+
+def versions_of_node_1(lines: list[str]) -> list[str]:
+    """The versions with which its NodeManagers register."""
+    sent = [line for line in lines if '"nm-1"' in line and "SendRegistration" in line]
+    return [line.partition('"nm_version":"')[2].partition('"')[0] for line in sent]
 
 
 def test_nodes_get_new_keys() -> None:

@@ -96,7 +96,7 @@ def rewritten(arguments: Sequence[str]) -> list[str]:
 def _version(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     from importlib.metadata import PackageNotFoundError, version
 
-    from rm.core.resource_tracker import RM_VERSION
+    from yarn.java.versions import HADOOP_VERSION
     from yarnling.cli.output import print_json
     from yarnling.compiled import scheduler_is_compiled
 
@@ -106,9 +106,9 @@ def _version(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")
         own = "not installed"
     scheduler = "compiled" if scheduler_is_compiled() else "interpreted"
     if as_json:
-        print_json({"yarnling": own, "hadoop": RM_VERSION, "scheduler": scheduler})
+        print_json({"yarnling": own, "hadoop": HADOOP_VERSION, "scheduler": scheduler})
     else:
-        typer.echo(f"yarnling {own}, compatible with Hadoop {RM_VERSION}; the scheduler is {scheduler}")
+        typer.echo(f"yarnling {own}, compatible with Hadoop {HADOOP_VERSION}; the scheduler is {scheduler}")
 
 
 def _rmadmin(options: Rest = []) -> None:  # noqa: B006  typer copies it
