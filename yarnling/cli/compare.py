@@ -16,7 +16,7 @@ from yarnling.cli.expectations import exit_status, print_checked
 from yarnling.cli.output import Listing, notices, print_error, print_indented, print_json, shown, terminal
 from yarnling.cli.simulate_workload import parse_duration
 from yarnling.cluster.configuration import definitions
-from yarnling.whatif.checks import with_queues
+from yarnling.whatif.checks import QueueMap, with_queues
 from yarnling.whatif.compare import Comparison, Difference, Verdict, compare
 from yarnling.whatif.compare_report import write_comparison
 from yarnling.whatif.compare_words import findings, headline, names_of
@@ -96,7 +96,7 @@ def _sides(options: CompareOptions) -> tuple[Side, Side]:
     inputs = options.inputs
     results = result_path(options.before), result_path(options.after)
     _check_inputs(inputs, results)
-    of_before = [] if results[0] else runs_of(options.before, _experiment(inputs, inputs.nodes, inputs.queue_map))
+    of_before = [] if results[0] else runs_of(options.before, _experiment_before(inputs))
     of_after = [] if results[1] else runs_of(options.after, _experiment_after(inputs))
     read = [None if path is None else read_side(path) for path in results]
     if options.out is not None:
@@ -134,21 +134,34 @@ def _check_inputs(inputs: Inputs, results: Sequence[Path | None]) -> None:
         raise YarnException("\n".join(faults))
 
 
-def _experiment(inputs: Inputs, nodes: Path | None, queue_map: Sequence[str]) -> Experiment:
+def _experiment(inputs: Inputs, nodes: Path | None, queue_map: QueueMap) -> Experiment:
     assert inputs.workload is not None, "_check_inputs"
     assert nodes is not None, "_check_inputs"
     return Experiment(
         name=inputs.workload.name,
-        workload=with_queues(read_workload(inputs.workload), definitions(queue_map, "--queue-map")),
+        workload=with_queues(read_workload(inputs.workload), queue_map),
         nodes=read_nodes(nodes),
         seeds=inputs.seeds,
         until_ms=parse_duration(inputs.until),
         settings=definitions(inputs.define),
+        queue_map=queue_map,
     )
 
 
+def _experiment_before(inputs: Inputs) -> Experiment:
+    return _experiment(inputs, inputs.nodes, _queue_map(inputs.queue_map, "--queue-map"))
+
+
 def _experiment_after(inputs: Inputs) -> Experiment:
-    return _experiment(inputs, inputs.nodes_after or inputs.nodes, inputs.queue_map_after or inputs.queue_map)
+    """The option of its own for the second side, if it is given, replaces the one for both."""
+    given = (
+        (inputs.queue_map_after, "--queue-map-after") if inputs.queue_map_after else (inputs.queue_map, "--queue-map")
+    )
+    return _experiment(inputs, inputs.nodes_after or inputs.nodes, _queue_map(*given))
+
+
+def _queue_map(texts: Sequence[str], option: str) -> QueueMap:
+    return QueueMap(definitions(texts, option), option)
 
 
 def _warn_of_other_workload(before: Side, after: Side) -> None:

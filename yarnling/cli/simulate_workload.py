@@ -26,7 +26,7 @@ from yarnling.cli.output import Listing, in_line, notices, print_indented, print
 from yarnling.cluster.configuration import definitions
 from yarnling.cluster.warnings import configuration_warnings
 from yarnling.simulation.trace_file import TraceFile
-from yarnling.whatif.checks import refuse_if_unfit, with_queues
+from yarnling.whatif.checks import QueueMap, refuse_if_unfit, with_queues
 from yarnling.whatif.expectation_file import read_expectations, refuse_if_needing_before, resolved
 from yarnling.whatif.expectations import Checked, check
 from yarnling.whatif.figures import Figures, GroupFigures, figures_of
@@ -70,7 +70,7 @@ def run(options: WorkloadOptions) -> int:
         until_ms = parse_duration(options.until)
         conf = what_if_configuration(options.conf, definitions(options.define))
         warnings = configuration_warnings(conf)
-        queue_map = definitions(options.queue_map, "--queue-map")
+        queue_map = QueueMap(definitions(options.queue_map, "--queue-map"))
         workload = with_queues(read_workload(options.workload), queue_map)
         nodes = read_nodes(options.nodes)
         refuse_if_unfit(conf, workload, nodes, queue_map)
