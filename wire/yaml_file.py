@@ -93,7 +93,7 @@ class Section(BaseModel):
 
 
 def _is_short_by_invalid_items(error: ErrorDetails) -> bool:
-    """True if pydantic finds a list too short only because it leaves out the invalid items, which have their own faults."""
+    """True if a list is too short only because pydantic leaves out its invalid items, which have their own faults."""
     if error["type"] != "too_short" or not isinstance(error["input"], list):
         return False
     return len(error["input"]) >= int(error.get("ctx", {})["min_length"])

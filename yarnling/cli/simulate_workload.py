@@ -168,8 +168,9 @@ def print_summary(
     console.print()
     console.print(_queue_table(figures), crop=False)
     _print_longest(figures, console)
-    _print_lines("Not as in a real cluster", result.warnings, console)
-    _print_lines("Assumptions", result.assumptions, console)
+    where = "the report has all" if out is not None else "-o DIR writes a report that has all"
+    _print_lines("Warnings", result.warnings, where, console)
+    _print_lines("Assumptions", result.assumptions, where, console)
     print_checked(checked, console)
     console.print()
     cost = f"{count(result.events)} events in {duration(result.wall_s * 1000)}, seed {result.seed}"
@@ -216,14 +217,15 @@ def _print_longest(figures: Figures, console: Console) -> None:
         print_indented(console, Text("  " + in_line(line.strip())))
 
 
-def _print_lines(title: str, lines: tuple[str, ...], console: Console) -> None:
+def _print_lines(title: str, lines: tuple[str, ...], where: str, console: Console) -> None:
+    """As many lines as fit a summary. `where`: where all of them are."""
     if not lines:
         return
     console.print(f"\n{title}", style="bold")
     for line in lines[:LINES_MAX]:
         print_indented(console, Text(f"  {in_line(line)}"))
     if len(lines) > LINES_MAX:
-        console.print(f"  and {len(lines) - LINES_MAX} more")
+        console.print(f"  and {len(lines) - LINES_MAX} more ({where})")
 
 
 def summary_of(result: WhatIfResult, figures: Figures) -> Mapping[str, object]:
