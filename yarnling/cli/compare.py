@@ -14,7 +14,7 @@ from yarn.errors import InternalError, YarnException
 from yarnling.cli.arguments import UsageException
 from yarnling.cli.expectations import exit_status, print_checked
 from yarnling.cli.output import Listing, notices, print_error, print_indented, print_json, shown, terminal
-from yarnling.cli.simulate_workload import parse_duration
+from yarnling.cli.simulate_workload import parse_duration, print_lines
 from yarnling.cluster.configuration import definitions
 from yarnling.whatif.checks import QueueMap, with_queues
 from yarnling.whatif.compare import Comparison, Difference, Verdict, compare
@@ -83,9 +83,9 @@ def run(options: CompareOptions) -> int:
     checked = [check(each, after.figures, before.figures) for each in expectations]
     report = _write(options.out, comparison, (before, after), checked) if options.out else None
     if options.as_json:
-        print_json(_plain(comparison, checked, report))
+        print_json({**_plain(comparison, checked, report), "warnings": _warnings(before, after)})
     else:
-        _print(comparison, checked, report, terminal())
+        _print(comparison, checked, _warnings(before, after), report, terminal())
     return exit_status(checked)
 
 
@@ -170,6 +170,11 @@ def _warn_of_other_workload(before: Side, after: Side) -> None:
         notices().print(f"yarnling: warning: the sides have different workloads, {shown(both)}")
 
 
+def _warnings(before: Side, after: Side) -> tuple[str, ...]:
+    """The warnings of both sides, each once."""
+    return tuple(dict.fromkeys((*before.result.warnings, *after.result.warnings)))
+
+
 def _progress(console: Console) -> Progress:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
@@ -184,7 +189,13 @@ def _write(out: Path, comparison: Comparison, sides: tuple[Side, Side], checked:
     return write_comparison(comparison, (sides[0].result, sides[1].result), checked, out)
 
 
-def _print(comparison: Comparison, checked: Sequence[Checked], report: Path | None, console: Console) -> None:
+def _print(
+    comparison: Comparison,
+    checked: Sequence[Checked],
+    warnings: tuple[str, ...],
+    report: Path | None,
+    console: Console,
+) -> None:
     print_indented(console, Text(shown(headline(comparison)), "bold"))
     for finding in findings(comparison):
         print_indented(console, Text(f"  {shown(finding)}"))
@@ -195,6 +206,7 @@ def _print(comparison: Comparison, checked: Sequence[Checked], report: Path | No
         console.print()
         console.print(_balances(comparison), crop=False)
     print_checked(checked, console)
+    print_lines("Warnings", warnings, report, console)
     if report is not None:
         console.print()
         console.print(Text(f"Report: {shown(str(report))}"), soft_wrap=True)

@@ -168,9 +168,8 @@ def print_summary(
     console.print()
     console.print(_queue_table(figures), crop=False)
     _print_longest(figures, console)
-    where = "the report has all" if out is not None else "-o DIR writes a report that has all"
-    _print_lines("Warnings", result.warnings, where, console)
-    _print_lines("Assumptions", result.assumptions, where, console)
+    print_lines("Warnings", result.warnings, out, console)
+    print_lines("Assumptions", result.assumptions, out, console)
     print_checked(checked, console)
     console.print()
     cost = f"{count(result.events)} events in {duration(result.wall_s * 1000)}, seed {result.seed}"
@@ -217,14 +216,15 @@ def _print_longest(figures: Figures, console: Console) -> None:
         print_indented(console, Text("  " + in_line(line.strip())))
 
 
-def _print_lines(title: str, lines: tuple[str, ...], where: str, console: Console) -> None:
-    """As many lines as fit a summary. `where`: where all of them are."""
+def print_lines(title: str, lines: tuple[str, ...], out: Path | None, console: Console) -> None:
+    """As many lines as fit a summary, and where all of them are. `out`: where the report is, if there is one."""
     if not lines:
         return
     console.print(f"\n{title}", style="bold")
     for line in lines[:LINES_MAX]:
         print_indented(console, Text(f"  {in_line(line)}"))
     if len(lines) > LINES_MAX:
+        where = "the report has all" if out is not None else "-o DIR writes a report that has all"
         console.print(f"  and {len(lines) - LINES_MAX} more ({where})")
 
 

@@ -138,7 +138,8 @@ def _size_warnings(conf: Configuration, workload: Workload) -> Iterator[str]:
     cut = [group for group in _groups(workload) if not group.resource.fits_in(maximum)]
     if cut:
         count = sum(len(group.durations_ms) for group in cut)
-        yield f"{count} containers are larger than the largest that can be requested; they get {maximum}"
+        remedy = "raise yarn.scheduler.maximum-allocation-mb or -vcores"
+        yield f"{count} containers are larger than the largest that can be requested; they get {maximum} ({remedy})"
 
 
 def _host_warnings(workload: Workload, nodes: Sequence[WorkloadNode]) -> Iterator[str]:

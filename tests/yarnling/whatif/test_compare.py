@@ -299,6 +299,18 @@ def test_a_mapping_of_the_second_side_that_maps_nothing_is_named_by_its_option(e
     assert "--queue-map-after: no application of the workload is in queue hr" in " ".join(message.split())
 
 
+def test_the_answer_has_the_warnings_of_both_sides(experiment: list[str]) -> None:
+    """Without them an answer about smaller containers than those of the workload would look like one about these."""
+    largest = ("-D", "yarn.scheduler.maximum-allocation-mb=512", "-D", "yarn.scheduler.minimum-allocation-mb=256")
+    status, out = invoke(*experiment, *largest, "--until", "10s")
+    assert status == 0
+    _, warnings = out.split("\nWarnings\n")
+    (line,) = [line for line in warnings.splitlines() if "are larger than the largest" in line]
+    assert "they get <memory:512, vCores:4> (raise yarn.scheduler.maximum-allocation-mb or -vcores)" in line
+    status, out = invoke(*experiment, *largest, "--until", "10s", "--json")
+    assert any("are larger than the largest" in warning for warning in json.loads(out)["warnings"])
+
+
 def test_strict_refuses_what_a_side_asks_of_hadoop_in_vain(experiment: list[str]) -> None:
     more = ["-D", "yarn.resourcemanager.ha.enabled=true"]
     status, message = invoke(*experiment, *more, "--strict")
