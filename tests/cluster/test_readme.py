@@ -122,6 +122,14 @@ def test_the_day_has_as_many_applications_and_containers_as_the_text_says(tmp_pa
     )
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_the_day_has_the_answer_in_the_text(tmp_path: Path) -> None:
+    """Two virtual hours of both sides."""
+    printed = simulated(DAY.splitlines()[1], tmp_path, timeout_s=3600)
+    assert printed.splitlines()[0] == answers()[1]
+
+
 def test_the_scripts_exist() -> None:
     scripts = set(re.findall(r"scripts/\w+", README))
     assert {"scripts/demo", "scripts/test", "scripts/install"} <= scripts
