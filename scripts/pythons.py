@@ -2,11 +2,13 @@
 
 Exit with 1 if two interpreters disagree. The hashes are compared within one run, because a change of the code may
 change them. Each interpreter also has another PYTHONHASHSEED. A version that is not installed, or whose environment
-cannot be made (no network), is left out, and a line says so. The environments are .venv-3.12 and so on.
+cannot be made (no network), is left out, and the last line names it; with --require-all that is a failure. The
+environments are .venv-3.12 and so on.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -30,15 +32,18 @@ VERSION_OF = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 def main() -> int:
     """Simulate with each interpreter, and compare."""
+    parser = argparse.ArgumentParser(prog="scripts/pythons", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--require-all", action="store_true", help="fail if a version is missing")
+    requires_all = parser.parse_args().require_all
     with ThreadPoolExecutor(PARALLEL_MAX) as pool:
         made = dict(zip(VERSIONS, pool.map(environment, VERSIONS), strict=True))
         environments = {version: python for version, python in made.items() if python is not None}
         runs = [pool.map(partial(trace_hash, plan, seed), environments.items()) for plan, seed in SIMULATIONS]
-        return report(list(environments), [list(hashes) for hashes in runs])
+        return report(list(environments), [list(hashes) for hashes in runs], requires_all=requires_all)
 
 
-def report(versions: list[str], runs: list[list[str]]) -> int:
-    """Print the hashes of all simulations; the exit status."""
+def report(versions: list[str], runs: list[list[str]], *, requires_all: bool = False) -> int:
+    """Print the hashes of all simulations, and what was not compared; the exit status."""
     different = 0
     for (plan, seed), found in zip(SIMULATIONS, runs, strict=True):
         hashes = dict(zip(versions, found, strict=True))
@@ -49,8 +54,10 @@ def report(versions: list[str], runs: list[list[str]]) -> int:
             print(
                 f"DIFFER {plan}, seed {seed}:", *(f"  Python {key}: {text}" for key, text in hashes.items()), sep="\n"
             )
-    print(f"{len(SIMULATIONS) - different} same, {different} differ, on Python {', '.join(versions)}")
-    return 1 if different else 0
+    missing = [version for version in VERSIONS if version not in versions]
+    not_compared = f"; NOT COMPARED: Python {', '.join(missing)}" if missing else ""
+    print(f"{len(SIMULATIONS) - different} same, {different} differ, on Python {', '.join(versions)}{not_compared}")
+    return 1 if different or (requires_all and missing) else 0
 
 
 def environment(version: str) -> Path | None:

@@ -21,6 +21,7 @@ from xml.parsers import expat  # noqa: TID251  a DOCTYPE, and so any entity, is 
 from yarn.configuration import Configuration, Entry, find_variable
 from yarn.faults import ConfigurationException, Fault, Origin, Severity, refuse_if_faulty
 from yarn.settings import check_settings, defaults, scaled
+from yarn.settings.registry import setting_of
 
 FILE_BYTES_MAX = 8 * 1024 * 1024
 """The maximum size of a file. A capacity-scheduler.xml of ten thousand queues has some 4 MB."""
@@ -204,10 +205,21 @@ class _Handler:
         if not key:
             self._note("", "a property without a name sets nothing", "add <name>, or remove it")
         elif value is None:
-            self._note(key, "has no value, so it is not set", "add <value>, or remove the property")
+            self._note_empty(key)
         else:
             entry = Entry(value, Origin(self._file, self._line), self._property.get("final") == "true")
             self._set(key, entry)
+
+    def _note_empty(self, key: str) -> None:
+        """Note an empty value, which sets nothing, unless nothing is also the default, as in Hadoop's own files."""
+        setting = setting_of(key)
+        if setting is not None and setting.default:
+            problem = f"has no value, so the default applies: {setting.default}"
+        elif setting is None and key not in hadoop_keys():
+            problem = "has no value, so it is not set"
+        else:
+            return
+        self._note(key, problem, "add <value>, or remove the property")
 
     def _set(self, key: str, entry: Entry) -> None:
         """Set a property.

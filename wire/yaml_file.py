@@ -85,10 +85,18 @@ class Section(BaseModel):
             return handler(value)
         except ValidationError as error:
             keys = [field.alias or name for name, field in cls.model_fields.items()]
-            faults = [(each, _explained(each, keys)) for each in error.errors()]
+            errors = [each for each in error.errors() if not _is_short_by_invalid_items(each)]
+            faults = [(each, _explained(each, keys)) for each in errors]
         raise ValidationError.from_exception_data(
             cls.__name__, [{"type": type_, "loc": each["loc"], "input": each["input"]} for each, type_ in faults]
         )
+
+
+def _is_short_by_invalid_items(error: ErrorDetails) -> bool:
+    """True if a list is too short only because pydantic leaves out its invalid items, which have their own faults."""
+    if error["type"] != "too_short" or not isinstance(error["input"], list):
+        return False
+    return len(error["input"]) >= int(error.get("ctx", {})["min_length"])
 
 
 def _explained(error: ErrorDetails, keys: Iterable[str]) -> PydanticCustomError:

@@ -70,6 +70,8 @@ class Fault(Struct, frozen=True):
         if self.key:
             subject = f"{self.key}: " if self.value is None else f"{self.key} = {self.value!r}: "
         effect = f"; {self.effect}" if self.effect else ""
+        if self.key and self.value is None and self.origin == DEFAULT:
+            return f"{self.key} (not set): {self.problem}{effect} ({self.remedy})"
         return f"{self.origin}: {subject}{self.problem}{effect} ({self.remedy})"
 
 

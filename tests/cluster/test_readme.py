@@ -22,12 +22,12 @@ def blocks(language: str) -> list[str]:
     return [str(found) for found in re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)]
 
 
-def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def python(*arguments: str, timeout_s: float = TIMEOUT_S, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=ROOT,
         env=os.environ | environment,
-        timeout=TIMEOUT_S,
+        timeout=timeout_s,
         check=False,
         capture_output=True,
         text=True,
@@ -74,7 +74,7 @@ def test_the_commands_run(name: str, commands: str) -> None:
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
 
-def simulated(commands: str, tmp_path: Path, **instead: str) -> str:
+def simulated(commands: str, tmp_path: Path, *, timeout_s: float = TIMEOUT_S, **instead: str) -> str:
     """What the commands print, with their output in the directory and `instead` as values of options."""
     printed = ""
     for line in commands.splitlines():
@@ -85,7 +85,7 @@ def simulated(commands: str, tmp_path: Path, **instead: str) -> str:
         for option, value in instead.items():
             if f"--{option}" in arguments:
                 arguments[arguments.index(f"--{option}") + 1] = value
-        done = python("-m", "yarnling", *arguments)
+        done = python("-m", "yarnling", *arguments, timeout_s=timeout_s)
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
         printed += done.stdout
     return printed
@@ -94,18 +94,40 @@ def simulated(commands: str, tmp_path: Path, **instead: str) -> str:
 def test_the_change_has_the_answer_in_the_text(tmp_path: Path) -> None:
     """Who pays, not "No difference that matters": the example is there to show a difference."""
     printed = simulated(CHANGE, tmp_path)
-    answer = next(line for line in README.splitlines() if line.startswith("    Shorter waits in"))
-    assert printed.splitlines()[0] == answer.strip()
+    assert printed.splitlines()[0] == answers()[0]
     assert "`out/change/compare.html`" in README
     assert "<svg" in (tmp_path / "out/change/compare.html").read_text()
+
+
+def answers() -> list[str]:
+    """The first lines that the comparisons of the README print, as it has them."""
+    return [line.strip() for line in README.splitlines() if line.startswith("    Shorter waits in")]
 
 
 def test_the_day_runs(tmp_path: Path) -> None:
     """With a minute instead of two hours. It asks for no container that is larger than those of the configuration."""
     printed = simulated(DAY, tmp_path, until="1m")
     assert "larger than the largest" not in printed
-    assert "`out/day/report.html`" in README
-    assert "<svg" in (tmp_path / "out/day/report.html").read_text()
+    assert "`out/day/compare.html`" in README
+    for page in ("compare.html", "before/report.html", "after/report.html"):
+        assert "<svg" in (tmp_path / "out/day" / page).read_text()
+
+
+def test_the_day_has_as_many_applications_and_containers_as_the_text_says(tmp_path: Path) -> None:
+    shown, _ = DAY.splitlines()
+    said = [int(number.replace(",", "")) for number in re.findall(r"([\d,]+) (?:applications|containers)", shown)]
+    printed = simulated(shown, tmp_path).replace(",", "").split()
+    assert [int(printed[printed.index(word) - 1]) for word in ("applications", "containers")] == pytest.approx(
+        said, rel=0.05
+    )
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_the_day_has_the_answer_in_the_text(tmp_path: Path) -> None:
+    """Two virtual hours of both sides."""
+    printed = simulated(DAY.splitlines()[1], tmp_path, timeout_s=3600)
+    assert printed.splitlines()[0] == answers()[1]
 
 
 def test_the_scripts_exist() -> None:

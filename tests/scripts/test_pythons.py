@@ -11,8 +11,8 @@ COUNT = len(pythons.SIMULATIONS)
 
 
 def test_equal_hashes_pass(capsys: pytest.CaptureFixture[str]) -> None:
-    assert pythons.report(["3.11", "3.12"], [[SAME, SAME]] * COUNT) == 0
-    assert capsys.readouterr().out.endswith(f"{COUNT} same, 0 differ, on Python 3.11, 3.12\n")
+    assert pythons.report(["3.11", "3.12", "3.13"], [[SAME] * 3] * COUNT) == 0
+    assert capsys.readouterr().out.endswith(f"{COUNT} same, 0 differ, on Python 3.11, 3.12, 3.13\n")
 
 
 def test_a_different_hash_fails_and_is_shown_with_its_interpreter(capsys: pytest.CaptureFixture[str]) -> None:
@@ -23,6 +23,18 @@ def test_a_different_hash_fails_and_is_shown_with_its_interpreter(capsys: pytest
 def test_a_simulation_without_a_hash_fails() -> None:
     """Two interpreters that fail with the same message have not shown anything."""
     assert pythons.report(["3.11", "3.12"], [["no such plan", "no such plan"], *[[SAME, SAME]] * (COUNT - 1)]) == 1
+
+
+def test_the_last_line_names_the_versions_that_were_not_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    assert pythons.report(["3.12"], [[SAME]] * COUNT) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"{COUNT} same, 0 differ, on Python 3.12; NOT COMPARED: Python 3.11, 3.13"
+
+
+def test_a_missing_version_fails_if_all_are_required(capsys: pytest.CaptureFixture[str]) -> None:
+    assert pythons.report(["3.11", "3.12"], [[SAME, SAME]] * COUNT, requires_all=True) == 1
+    assert "NOT COMPARED: Python 3.13" in capsys.readouterr().out.splitlines()[-1]
+    assert pythons.report(["3.11", "3.12", "3.13"], [[SAME] * 3] * COUNT, requires_all=True) == 0
 
 
 def test_a_version_that_is_not_installed_is_left_out(

@@ -75,6 +75,15 @@ def test_properties_that_set_nothing_are_warned_of() -> None:
     ]
 
 
+def test_an_empty_value_is_only_noted_if_a_default_applies_instead() -> None:
+    """Hadoop's own capacity-scheduler.xml has empty mappings, which mean what they say."""
+    keys = ("queue-mappings", "workflow-priority-mappings", "root.a.maximum-capacity")
+    conf = parse(xml(*(prop(f"yarn.scheduler.capacity.{key}", "") for key in keys)), "capacity-scheduler.xml")
+    (note,) = conf.notes
+    assert note.key == "yarn.scheduler.capacity.root.a.maximum-capacity"
+    assert note.problem == "has no value, so the default applies: 100"
+
+
 def test_an_element_that_is_not_understood_is_noted() -> None:
     conf = parse(xml("<propety><name>a</name></propety>", prop("b", "1")), "x.xml")
     assert conf.get("b") == "1"

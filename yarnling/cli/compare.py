@@ -14,9 +14,9 @@ from yarn.errors import InternalError, YarnException
 from yarnling.cli.arguments import UsageException
 from yarnling.cli.expectations import exit_status, print_checked
 from yarnling.cli.output import Listing, notices, print_error, print_indented, print_json, shown, terminal
-from yarnling.cli.simulate_workload import parse_duration
+from yarnling.cli.simulate_workload import parse_duration, print_lines
 from yarnling.cluster.configuration import definitions
-from yarnling.whatif.checks import with_queues
+from yarnling.whatif.checks import QueueMap, with_queues
 from yarnling.whatif.compare import Comparison, Difference, Verdict, compare
 from yarnling.whatif.compare_report import write_comparison
 from yarnling.whatif.compare_words import findings, headline, names_of
@@ -83,9 +83,9 @@ def run(options: CompareOptions) -> int:
     checked = [check(each, after.figures, before.figures) for each in expectations]
     report = _write(options.out, comparison, (before, after), checked) if options.out else None
     if options.as_json:
-        print_json(_plain(comparison, checked, report))
+        print_json({**_plain(comparison, checked, report), "warnings": _warnings(before, after)})
     else:
-        _print(comparison, checked, report, terminal())
+        _print(comparison, checked, _warnings(before, after), report, terminal())
     return exit_status(checked)
 
 
@@ -96,7 +96,7 @@ def _sides(options: CompareOptions) -> tuple[Side, Side]:
     inputs = options.inputs
     results = result_path(options.before), result_path(options.after)
     _check_inputs(inputs, results)
-    of_before = [] if results[0] else runs_of(options.before, _experiment(inputs, inputs.nodes, inputs.queue_map))
+    of_before = [] if results[0] else runs_of(options.before, _experiment_before(inputs))
     of_after = [] if results[1] else runs_of(options.after, _experiment_after(inputs))
     read = [None if path is None else read_side(path) for path in results]
     if options.out is not None:
@@ -134,27 +134,45 @@ def _check_inputs(inputs: Inputs, results: Sequence[Path | None]) -> None:
         raise YarnException("\n".join(faults))
 
 
-def _experiment(inputs: Inputs, nodes: Path | None, queue_map: Sequence[str]) -> Experiment:
+def _experiment(inputs: Inputs, nodes: Path | None, queue_map: QueueMap) -> Experiment:
     assert inputs.workload is not None, "_check_inputs"
     assert nodes is not None, "_check_inputs"
     return Experiment(
         name=inputs.workload.name,
-        workload=with_queues(read_workload(inputs.workload), definitions(queue_map, "--queue-map")),
+        workload=with_queues(read_workload(inputs.workload), queue_map),
         nodes=read_nodes(nodes),
         seeds=inputs.seeds,
         until_ms=parse_duration(inputs.until),
         settings=definitions(inputs.define),
+        queue_map=queue_map,
     )
 
 
+def _experiment_before(inputs: Inputs) -> Experiment:
+    return _experiment(inputs, inputs.nodes, _queue_map(inputs.queue_map, "--queue-map"))
+
+
 def _experiment_after(inputs: Inputs) -> Experiment:
-    return _experiment(inputs, inputs.nodes_after or inputs.nodes, inputs.queue_map_after or inputs.queue_map)
+    """The option of its own for the second side, if it is given, replaces the one for both."""
+    given = (
+        (inputs.queue_map_after, "--queue-map-after") if inputs.queue_map_after else (inputs.queue_map, "--queue-map")
+    )
+    return _experiment(inputs, inputs.nodes_after or inputs.nodes, _queue_map(*given))
+
+
+def _queue_map(texts: Sequence[str], option: str) -> QueueMap:
+    return QueueMap(definitions(texts, option), option)
 
 
 def _warn_of_other_workload(before: Side, after: Side) -> None:
     if before.result.workload != after.result.workload:
         both = f"{before.result.workload} and {after.result.workload}"
         notices().print(f"yarnling: warning: the sides have different workloads, {shown(both)}")
+
+
+def _warnings(before: Side, after: Side) -> tuple[str, ...]:
+    """The warnings of both sides, each once."""
+    return tuple(dict.fromkeys((*before.result.warnings, *after.result.warnings)))
 
 
 def _progress(console: Console) -> Progress:
@@ -171,7 +189,13 @@ def _write(out: Path, comparison: Comparison, sides: tuple[Side, Side], checked:
     return write_comparison(comparison, (sides[0].result, sides[1].result), checked, out)
 
 
-def _print(comparison: Comparison, checked: Sequence[Checked], report: Path | None, console: Console) -> None:
+def _print(
+    comparison: Comparison,
+    checked: Sequence[Checked],
+    warnings: tuple[str, ...],
+    report: Path | None,
+    console: Console,
+) -> None:
     print_indented(console, Text(shown(headline(comparison)), "bold"))
     for finding in findings(comparison):
         print_indented(console, Text(f"  {shown(finding)}"))
@@ -182,6 +206,7 @@ def _print(comparison: Comparison, checked: Sequence[Checked], report: Path | No
         console.print()
         console.print(_balances(comparison), crop=False)
     print_checked(checked, console)
+    print_lines("Warnings", warnings, report, console)
     if report is not None:
         console.print()
         console.print(Text(f"Report: {shown(str(report))}"), soft_wrap=True)

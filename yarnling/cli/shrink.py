@@ -58,7 +58,7 @@ def shrink_run(
     try:
         directory.mkdir(parents=True, exist_ok=True)
         plan_file.write_text(text)
-        test_file.write_text(_test_text(plan, name, _simulation(name, run.seed, options, planted_bug)))
+        test_file.write_text(_test_text(plan, name, run.seed, options, planted_bug))
     except OSError as error:
         raise YarnException(f"{directory}: the shrunk plan cannot be written: {error.strerror}") from error
     console.print(f"Shrunk in {shrunk.runs} runs; it still fails with: {shrunk.failure}", soft_wrap=True)
@@ -86,6 +86,7 @@ def _simulation(name: str, seed: int, options: Options, planted_bug: str) -> str
     return f'    with planted(find_bug("{planted_bug}")):\n        {run}' if planted_bug else f"    {run}"
 
 
-def _test_text(plan: Plan, name: str, simulation: str) -> str:
-    imports = _IMPORTS_WITH_BUG if "planted(" in simulation else ""
+def _test_text(plan: Plan, name: str, seed: int, options: Options, planted_bug: str) -> str:
+    imports = _IMPORTS_WITH_BUG if planted_bug else ""
+    simulation = _simulation(name, seed, options, planted_bug)
     return _TEST.format(about=plan.about, imports=imports, plan=plan_text(plan), name=name, run=simulation)

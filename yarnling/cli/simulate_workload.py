@@ -26,7 +26,7 @@ from yarnling.cli.output import Listing, in_line, notices, print_indented, print
 from yarnling.cluster.configuration import definitions
 from yarnling.cluster.warnings import configuration_warnings
 from yarnling.simulation.trace_file import TraceFile
-from yarnling.whatif.checks import refuse_if_unfit, with_queues
+from yarnling.whatif.checks import QueueMap, refuse_if_unfit, with_queues
 from yarnling.whatif.expectation_file import read_expectations, refuse_if_needing_before, resolved
 from yarnling.whatif.expectations import Checked, check
 from yarnling.whatif.figures import Figures, GroupFigures, figures_of
@@ -70,7 +70,7 @@ def run(options: WorkloadOptions) -> int:
         until_ms = parse_duration(options.until)
         conf = what_if_configuration(options.conf, definitions(options.define))
         warnings = configuration_warnings(conf)
-        queue_map = definitions(options.queue_map, "--queue-map")
+        queue_map = QueueMap(definitions(options.queue_map, "--queue-map"))
         workload = with_queues(read_workload(options.workload), queue_map)
         nodes = read_nodes(options.nodes)
         refuse_if_unfit(conf, workload, nodes, queue_map)
@@ -168,8 +168,8 @@ def print_summary(
     console.print()
     console.print(_queue_table(figures), crop=False)
     _print_longest(figures, console)
-    _print_lines("Not as in a real cluster", result.warnings, console)
-    _print_lines("Assumptions", result.assumptions, console)
+    print_lines("Warnings", result.warnings, out, console)
+    print_lines("Assumptions", result.assumptions, out, console)
     print_checked(checked, console)
     console.print()
     cost = f"{count(result.events)} events in {duration(result.wall_s * 1000)}, seed {result.seed}"
@@ -216,14 +216,16 @@ def _print_longest(figures: Figures, console: Console) -> None:
         print_indented(console, Text("  " + in_line(line.strip())))
 
 
-def _print_lines(title: str, lines: tuple[str, ...], console: Console) -> None:
+def print_lines(title: str, lines: tuple[str, ...], out: Path | None, console: Console) -> None:
+    """As many lines as fit a summary, and where all of them are. `out`: where the report is, if there is one."""
     if not lines:
         return
     console.print(f"\n{title}", style="bold")
     for line in lines[:LINES_MAX]:
         print_indented(console, Text(f"  {in_line(line)}"))
     if len(lines) > LINES_MAX:
-        console.print(f"  and {len(lines) - LINES_MAX} more")
+        where = "the report has all" if out is not None else "-o DIR writes a report that has all"
+        console.print(f"  and {len(lines) - LINES_MAX} more ({where})")
 
 
 def summary_of(result: WhatIfResult, figures: Figures) -> Mapping[str, object]:

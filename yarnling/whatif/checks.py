@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from rm.core.resource_manager import ResourceManagerCore
@@ -20,12 +20,23 @@ NODES_MAX = 20_000
 SIMILAR_MAX = 3
 
 
-def with_queues(workload: Workload, queue_map: Mapping[str, str]) -> Workload:
-    """The workload with {queue: another queue} applied. Raises YarnException for a queue that no application uses."""
-    unused = sorted(set(queue_map) - {application.queue for application in workload.applications})
+class QueueMap(Struct, frozen=True):
+    """`targets`: {queue of the workload: queue to submit to instead}. `option`: of the command, where it was given."""
+
+    targets: Mapping[str, str] = {}
+    option: str = "--queue-map"
+
+
+NO_QUEUE_MAP = QueueMap()
+
+
+def with_queues(workload: Workload, queue_map: QueueMap) -> Workload:
+    """The workload with its queues mapped. Raises YarnException for a mapping of a queue that no application uses."""
+    targets = queue_map.targets
+    unused = sorted(set(targets) - {application.queue for application in workload.applications})
     if unused:
-        raise YarnException(f"--queue-map: no application of the workload is in queue {', '.join(unused)}")
-    moved = (replace(one, queue=queue_map.get(one.queue, one.queue)) for one in workload.applications)
+        raise YarnException(f"{queue_map.option}: no application of the workload is in queue {', '.join(unused)}")
+    moved = (replace(one, queue=targets.get(one.queue, one.queue)) for one in workload.applications)
     return replace(workload, applications=tuple(moved))
 
 
@@ -33,7 +44,7 @@ def refuse_if_unfit(
     conf: Configuration,
     workload: Workload,
     nodes: Sequence[WorkloadNode],
-    queue_map: Mapping[str, str] = MappingProxyType({}),
+    queue_map: QueueMap = NO_QUEUE_MAP,
 ) -> None:
     """Raise YarnException with everything that keeps the workload from running. `queue_map`: what was applied to it."""
     faults = [*_node_faults(conf, nodes), *_label_faults(workload, nodes), *_queue_faults(conf, workload, queue_map)]
@@ -69,7 +80,7 @@ def _label_faults(workload: Workload, nodes: Sequence[WorkloadNode]) -> Iterator
             yield f"label {label} is requested, but no node has it (give it to nodes in the file of the nodes)"
 
 
-def _queue_faults(conf: Configuration, workload: Workload, queue_map: Mapping[str, str]) -> Iterator[str]:
+def _queue_faults(conf: Configuration, workload: Workload, queue_map: QueueMap) -> Iterator[str]:
     """Queues that neither exist, nor are created on demand, nor are replaced by the mappings of the configuration."""
     core = ResourceManagerCore(conf, cluster_timestamp=1)
     leaves = [path for path, queue in core.scheduler.queues.items() if isinstance(queue, LeafQueue)]
@@ -82,8 +93,8 @@ def _queue_faults(conf: Configuration, workload: Workload, queue_map: Mapping[st
         name = problem.split(" ", 2)[1]
         similar = _similar(name, leaves)
         target = (similar or sorted(leaves) or ["QUEUE"])[0]
-        mapped = [old for old, new in queue_map.items() if new == name] or [name]
-        options = " ".join(f"--queue-map {old}={target}" for old in mapped)
+        mapped = [old for old, new in queue_map.targets.items() if new == name] or [name]
+        options = " ".join(f"{queue_map.option} {old}={target}" for old in mapped)
         known = f"similar leaf queues: {', '.join(similar)}" if similar else f"leaf queues: {_listed(leaves)}"
         yield (
             f"{problem}, which {_listed(found)} would submit to (add the queue, or use another one: {options}; {known})"
@@ -127,7 +138,8 @@ def _size_warnings(conf: Configuration, workload: Workload) -> Iterator[str]:
     cut = [group for group in _groups(workload) if not group.resource.fits_in(maximum)]
     if cut:
         count = sum(len(group.durations_ms) for group in cut)
-        yield f"{count} containers are larger than the largest that can be requested; they get {maximum}"
+        remedy = "raise yarn.scheduler.maximum-allocation-mb or -vcores"
+        yield f"{count} containers are larger than the largest that can be requested; they get {maximum} ({remedy})"
 
 
 def _host_warnings(workload: Workload, nodes: Sequence[WorkloadNode]) -> Iterator[str]:

@@ -56,7 +56,7 @@ def p95_by_queue(waits: Sequence[Moved]) -> Picture:
             axes.scatter([before], [row], s=60, marker="o", color=colour("before"), zorder=2)
             axes.scatter([after], [row], s=70, marker="D", color=colour("after"), zorder=3)
             role, word = _VERDICTS.get(each.verdict, ("muted", ""))
-            text = f"{_told(each)}, {word}" if is_wide and word else _told(each)
+            text = f"{_before_and_after(each)}, {word}" if is_wide and word else _before_and_after(each)
             axes.text(1.01, row, text, transform=axes.get_yaxis_transform(), va="center", color=colour(role))
         axes.set_xscale("log")
         _queues_up(axes, rows)
@@ -66,7 +66,7 @@ def p95_by_queue(waits: Sequence[Moved]) -> Picture:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda ms, _: duration(ms)))
         axes.set_xlabel("p95 wait, from request to allocation (logarithmic)" if is_wide else "p95 wait (logarithmic)")
 
-    alternative = f"p95 waits by queue: {', '.join(f'{each.name} {_told(each)}' for each in waits)}"
+    alternative = f"p95 waits by queue: {', '.join(f'{each.name} {_before_and_after(each)}' for each in waits)}"
     height = _FRAME_HEIGHT + _ROW_HEIGHT * len(rows)
     wide, narrow = in_two_widths("p95-by-queue", alternative, draw, height)
     legend = (("before", "before (circle)"), ("after", "after (diamond)"))
@@ -160,7 +160,7 @@ def _decades(rows: Sequence[Moved]) -> tuple[float, float]:
     return max(tick for tick in WAIT_TICKS_MS if tick <= min(ends)) / 1.3, max(*ends, 10 * min(ends)) * 1.3
 
 
-def _told(each: Moved) -> str:
+def _before_and_after(each: Moved) -> str:
     written = MEASURES["p95 wait"].written
     return f"{written(each.before)} \u2192 {written(each.after)}"
 

@@ -148,7 +148,7 @@ def _notes(runs: tuple[WhatIfResult, WhatIfResult]) -> tuple[Notes, ...]:
     lines = (f"Before: {subject_of(before)}", f"After: {subject_of(after)}")
     warnings = tuple(dict.fromkeys((*before.warnings, *after.warnings)))
     assumptions = tuple(dict.fromkeys((*before.assumptions, *after.assumptions)))
-    found = (Notes("Compared", lines), Notes("Not as in a real cluster", warnings), Notes("Assumptions", assumptions))
+    found = (Notes("Compared", lines), Notes("Warnings", warnings), Notes("Assumptions", assumptions))
     return tuple(notes for notes in found if notes.lines)
 
 

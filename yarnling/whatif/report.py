@@ -99,7 +99,7 @@ def subject_of(result: WhatIfResult) -> str:
 
 def notes_of(result: WhatIfResult) -> tuple[Notes, ...]:
     """What limits the result: warnings of the configuration, assumptions of the workload."""
-    found = (Notes("Not as in a real cluster", result.warnings), Notes("Assumptions", result.assumptions))
+    found = (Notes("Warnings", result.warnings), Notes("Assumptions", result.assumptions))
     return tuple(notes for notes in found if notes.lines)
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarnling.cluster.warnings import configuration_warnings
-from yarnling.whatif.checks import refuse_if_unfit
+from yarnling.whatif.checks import NO_QUEUE_MAP, QueueMap, refuse_if_unfit
 from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.result_file import RESULT_JSON, read_result
@@ -26,7 +26,10 @@ class Side(Struct, frozen=True):
 
 
 class Experiment(Struct, frozen=True):
-    """What is run on one side. `name`: of the workload. `settings`: keys that are set in the configuration."""
+    """What is run on one side. `name`: of the workload. `settings`: keys that are set in the configuration.
+
+    `queue_map`: what was applied to the workload already; the remedies of errors name it.
+    """
 
     name: str
     workload: Workload
@@ -34,6 +37,7 @@ class Experiment(Struct, frozen=True):
     seeds: Sequence[int]
     until_ms: int
     settings: Mapping[str, str]
+    queue_map: QueueMap = NO_QUEUE_MAP
 
 
 class Run(Struct, frozen=True):
@@ -76,7 +80,7 @@ def runs_of(directory: Path, experiment: Experiment) -> list[Run]:
         raise YarnException(f"{directory}: no such directory (name one with *-site.xml files, or a result.json)")
     conf = what_if_configuration(directory, experiment.settings)
     warnings = configuration_warnings(conf)
-    refuse_if_unfit(conf, experiment.workload, experiment.nodes)
+    refuse_if_unfit(conf, experiment.workload, experiment.nodes, experiment.queue_map)
     names = Names("what if", str(directory), experiment.name)
     seeds = experiment.seeds
     return [

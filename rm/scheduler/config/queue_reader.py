@@ -407,7 +407,9 @@ def _ordering_policy(reader: Reader, path: str, parent: QueueConfiguration | Non
     name = reader.text(key, default)
     if name in known:
         return name
-    reader.fault(key, f"Unable to construct ordering policy for: {name}", f"write one of: {', '.join(known)}")
+    kind = "leaf" if is_leaf else "parent"
+    remedy = f"{path} is a {kind} queue: write one of {', '.join(known)}"
+    reader.fault(key, f"Unable to construct ordering policy for: {name}", remedy)
     return default
 
 

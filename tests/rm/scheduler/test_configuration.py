@@ -138,6 +138,19 @@ def test_a_fault_names_key_value_bound_and_remedy(conf: dict[str, str], key: str
     assert fault.origin.source in ("capacity-scheduler.xml", "default")
 
 
+def test_the_remedy_for_an_ordering_policy_says_which_kind_of_queue_has_which() -> None:
+    """fifo and fair are the policies of most files; they order applications, which a parent queue has not."""
+    faults = faults_of({**TWO, "root.ordering-policy": "fair", "root.a.ordering-policy": "utilization"})
+    remedies = {fault.key.removeprefix("yarn.scheduler.capacity."): fault.remedy for fault in faults}
+    assert remedies["root.ordering-policy"].startswith("root is a parent queue: write one of utilization, priority-")
+    assert remedies["root.a.ordering-policy"].startswith("root.a is a leaf queue: write one of fifo, fair")
+
+
+def test_a_fault_of_a_key_that_is_not_set_does_not_look_like_one_of_a_file() -> None:
+    (fault,) = (one for one in faults_of({"root.a.capacity": "90"}) if one.key.endswith(".root.queues"))
+    assert str(fault).startswith("yarn.scheduler.capacity.root.queues (not set): Queue configuration missing")
+
+
 UNSUPPORTED: dict[str, tuple[dict[str, str], str]] = {
     "placement over several nodes": ({"multi-node-placement-enabled": "true"}, "multi-node-placement-enabled"),
     "priorities of workflows": ({"workflow-priority-mappings": "w:root.a:5"}, "workflow-priority-mappings"),

@@ -55,6 +55,24 @@ def test_the_summary_as_json(arguments: list[str]) -> None:
     assert {queue["name"]: queue["missed"] for queue in found["queues"]} == {"root.etl": 1, "root.adhoc": 0}
 
 
+def test_the_warnings_that_are_not_shown_are_said_to_be_in_the_report(arguments: list[str], tmp_path: Path) -> None:
+    """Six warnings; five are shown. They are not all about what a real cluster does otherwise."""
+    settings = {
+        "yarn.resourcemanager.ha.enabled": "true",
+        "yarn.nodemanager.recovery.enabled": "true",
+        "yarn.timeline-service.enabled": "true",
+        "yarn.resourcemanager.placement-constraints.handler": "scheduler",
+        "yarn.scheduler.configuration.store.class": "zk",
+    }
+    more = [text for key, value in settings.items() for text in ("-D", f"{key}={value}")]
+    printed = CliRunner().invoke(app, [*arguments, *more]).stdout
+    assert "\nWarnings\n" in printed
+    assert "  and 1 more (-o DIR writes a report that has all)\n" in printed
+    with_report = CliRunner().invoke(app, [*arguments, *more, "-o", str(tmp_path / "out")]).stdout
+    assert "  and 1 more (the report has all)\n" in with_report
+    assert "there is no timeline service" in (tmp_path / "out/report.html").read_text()
+
+
 @pytest.mark.parametrize(("limit", "status", "word"), [("1 h", 0, "holds"), ("1 s", 1, "does not hold")])
 def test_the_exit_status_says_if_expectations_hold(
     limit: str, status: int, word: str, arguments: list[str], tmp_path: Path

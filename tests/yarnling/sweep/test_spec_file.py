@@ -60,6 +60,15 @@ def test_a_wrong_sweep_is_refused(tmp_path: Path, text: str, problem: str) -> No
         read(tmp_path, text)
 
 
+def test_a_load_factor_out_of_bounds_is_the_only_fault(tmp_path: Path) -> None:
+    """Not also "has 0 items", because the list without its invalid item would be too short."""
+    with pytest.raises(ConfigurationException) as refused:
+        read(tmp_path, "seeds: 1\nplans: [flap]\nload_factors: [-1]")
+    assert [(fault.key, fault.value) for fault in refused.value.faults] == [("load_factors[1]", "-1")]
+    with pytest.raises(ConfigurationException, match="has 0 items"):
+        read(tmp_path, "seeds: 1\nplans: [flap]\nload_factors: []")
+
+
 def test_workloads_run_under_each_configuration_and_load(tmp_path: Path) -> None:
     sweep = write_workload_sweep(tmp_path)
     assert sweep.runs[:3] == (

@@ -279,9 +279,36 @@ def test_a_queue_that_is_renamed_is_mapped_on_the_second_side(experiment: list[s
     status, out = invoke(*experiment, "--queue-map-after", "default=other", "--json")
     assert status == 0
     assert "queue root.other" in {each["scope"] for each in json.loads(out)["balances"]}
-    status, message = invoke(*experiment, "--queue-map", "default=sales")
+
+
+@pytest.mark.parametrize(("option", "side"), [("--queue-map", "before"), ("--queue-map-after", "after")])
+def test_the_remedy_for_a_target_that_does_not_exist_maps_the_queue_of_the_workload(
+    experiment: list[str], option: str, side: str
+) -> None:
+    """Another target for the queue that was mapped, with the option of that side, and no option for the target."""
+    status, message = invoke(*experiment, option, "default=sales")
     assert status == 2
-    assert "queue sales does not exist" in message
+    assert "queue sales does not exist" in " ".join(message.split())
+    assert f"{option} default=root.default" in " ".join(message.split()), side
+    assert "sales=" not in message
+
+
+def test_a_mapping_of_the_second_side_that_maps_nothing_is_named_by_its_option(experiment: list[str]) -> None:
+    status, message = invoke(*experiment, "--queue-map-after", "hr=default")
+    assert status == 2
+    assert "--queue-map-after: no application of the workload is in queue hr" in " ".join(message.split())
+
+
+def test_the_answer_has_the_warnings_of_both_sides(experiment: list[str]) -> None:
+    """Without them an answer about smaller containers than those of the workload would look like one about these."""
+    largest = ("-D", "yarn.scheduler.maximum-allocation-mb=512", "-D", "yarn.scheduler.minimum-allocation-mb=256")
+    status, out = invoke(*experiment, *largest, "--until", "10s")
+    assert status == 0
+    _, warnings = out.split("\nWarnings\n")
+    (line,) = [line for line in warnings.splitlines() if "are larger than the largest" in line]
+    assert "they get <memory:512, vCores:4> (raise yarn.scheduler.maximum-allocation-mb or -vcores)" in line
+    status, out = invoke(*experiment, *largest, "--until", "10s", "--json")
+    assert any("are larger than the largest" in warning for warning in json.loads(out)["warnings"])
 
 
 def test_strict_refuses_what_a_side_asks_of_hadoop_in_vain(experiment: list[str]) -> None:
