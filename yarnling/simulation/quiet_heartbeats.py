@@ -16,9 +16,10 @@ their heartbeats.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
 from functools import partial
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -63,8 +64,42 @@ class QuietNode:
         return replace(self.request, response_id=(self.request.response_id + self.count) & INT32_MAX)
 
 
+_turn_of: Callable[[QuietNode], Turn] = attrgetter("turn")
+
+
+class Turns:
+    """Some nodes in the order of their turns."""
+
+    def __init__(self) -> None:
+        self._nodes: list[QuietNode] = []
+
+    def add(self, quiet: QuietNode) -> None:
+        """Add a node, in the place of an earlier one with its turn."""
+        place = self._place(quiet.turn)
+        if self._nodes[place : place + 1] and self._nodes[place].turn == quiet.turn:
+            self._nodes[place] = quiet
+        else:
+            self._nodes.insert(place, quiet)
+
+    def discard(self, quiet: QuietNode) -> None:
+        place = self._place(quiet.turn)
+        if self._nodes[place : place + 1] == [quiet]:
+            del self._nodes[place]
+
+    def beginning_at(self, phase_ms: int) -> list[QuietNode]:
+        """All of them, first those whose turn comes at this time of a period or after it."""
+        first = self._place((phase_ms, 0))
+        return self._nodes[first:] + self._nodes[:first]
+
+    def _place(self, turn: Turn) -> int:
+        return bisect_left(self._nodes, turn, key=_turn_of)
+
+
 class QuietHeartbeats:
-    """All heartbeats of one cluster that are left out. `left_out` counts them."""
+    """All heartbeats of one cluster that are left out. `left_out` counts them.
+
+    `_turns` has all the nodes, `_idle_turns` those that wait only for requests, and some that did.
+    """
 
     def __init__(
         self, engine: Engine, network: Network, rm: ResourceManagerProcess, *, interval_ms: int, am_interval_ms: int
@@ -78,8 +113,8 @@ class QuietHeartbeats:
         self._period_ms = interval_ms + 2 * self._delay_ms
         self._nodes: dict[NodeId, QuietNode] = {}
         self._round_ms = -1
-        self._by_turn: dict[Turn, QuietNode] = {}
-        self._turns: list[Turn] = []
+        self._turns = Turns()
+        self._idle_turns = Turns()
         self._turns_planned = 0
         self._is_turn_planned = False
         self.of_masters = QuietAMHeartbeats(engine, network, rm, am_interval_ms, self.look)
@@ -98,6 +133,7 @@ class QuietHeartbeats:
         due_ms = self._engine.now_ms + self._interval_ms
         quiet = QuietNode(nm, nm.pause_heartbeats(), due_ms, self._period_ms)
         self._nodes[nm.node_id] = quiet
+        self._turns.add(quiet)
         rm.core.quiet_nodes.suspend(nm.node_id)
         self._watch(quiet)
 
@@ -150,6 +186,14 @@ class QuietHeartbeats:
     def _is_over(self, time_ms: int, rank: Rank, quiet: QuietNode) -> bool:
         return self._engine.is_over(time_ms, rank, quiet.nm.number)
 
+    def _phase_ms(self) -> int:
+        """The turn of the heartbeats that arrive now, in their period."""
+        return (self._engine.now_ms - self._delay_ms) % self._period_ms
+
+    def _has_passed(self, quiet: QuietNode, phase_ms: int) -> bool:
+        """True if this is the node's turn, but its heartbeat would have arrived before what happens now."""
+        return quiet.turn[0] == phase_ms and self._is_over(self._engine.now_ms, Rank.HEARTBEAT, quiet)
+
     def _catch_up(self, quiet: QuietNode) -> None:
         """Count the heartbeats that would have arrived before now."""
         first_ms, now_ms = quiet.due_ms + self._delay_ms, self._engine.now_ms
@@ -170,9 +214,8 @@ class QuietHeartbeats:
         """True if a heartbeat would change nothing; then the node is watched."""
         quiet_nodes, node_id = self._rm.core.quiet_nodes, quiet.nm.node_id
         is_at_rest = quiet_nodes.watch(node_id, self._engine.now_ms)
-        if is_at_rest and quiet.turn not in self._by_turn and quiet_nodes.is_idle(node_id):
-            self._by_turn[quiet.turn] = quiet
-            insort(self._turns, quiet.turn)
+        if is_at_rest and quiet_nodes.is_idle(node_id):
+            self._idle_turns.add(quiet)
         return is_at_rest
 
     def _call(self, quiet: QuietNode) -> None:
@@ -215,7 +258,8 @@ class QuietHeartbeats:
     def _send_again(self, quiet: QuietNode, under_way: UnderWay | None, last_ms: int) -> None:
         """The NodeManager does everything by itself from now on. Its last heartbeat arrived at `last_ms`."""
         del self._nodes[quiet.nm.node_id]
-        self._forget_turn(quiet)
+        self._turns.discard(quiet)
+        self._idle_turns.discard(quiet)
         quiet.calls += 1
         self._rm.core.quiet_nodes.resume(quiet.nm.node_id, last_ms)
         quiet.nm.resume_heartbeats(quiet.count, quiet.due_ms, under_way)
@@ -245,15 +289,11 @@ class QuietHeartbeats:
 
     def _next_idle(self) -> QuietNode | None:
         """The idle node whose heartbeat would arrive next, of those that are not called already."""
-        now_ms = self._engine.now_ms
-        phase_ms = (now_ms - self._delay_ms) % self._period_ms
-        first = bisect_left(self._turns, (phase_ms, 0))
-        last: QuietNode | None = None
-        for turn in self._turns[first:] + self._turns[:first]:
-            quiet = self._by_turn[turn]
+        phase_ms, last = self._phase_ms(), None
+        for quiet in self._idle_turns.beginning_at(phase_ms):
             if not self._is_idle(quiet):
-                self._forget_turn(quiet)
-            elif turn[0] == phase_ms and self._is_over(now_ms, Rank.HEARTBEAT, quiet):
+                self._idle_turns.discard(quiet)
+            elif self._has_passed(quiet, phase_ms):
                 last = last or quiet
             elif not quiet.is_called:
                 return quiet
@@ -263,20 +303,15 @@ class QuietHeartbeats:
         node_id = quiet.nm.node_id
         return self._nodes.get(node_id) is quiet and self._rm.core.quiet_nodes.is_idle(node_id)
 
-    def _forget_turn(self, quiet: QuietNode) -> None:
-        if self._by_turn.get(quiet.turn) is quiet:
-            del self._by_turn[quiet.turn]
-            del self._turns[bisect_left(self._turns, quiet.turn)]
-
     # Rounds of preemption
 
     def _call_for_round(self) -> None:
         """The first heartbeat after its time runs the round that is due; it may be one of those left out."""
         if self._engine.now_ms < self._rm.core.scheduler.round_due_ms or not self._nodes:
             return
-        for quiet in self._nodes.values():
-            self._catch_up(quiet)
-        self._call(min(self._nodes.values(), key=lambda quiet: (quiet.due_ms, quiet.nm.number)))
+        phase_ms = self._phase_ms()
+        in_turn = self._turns.beginning_at(phase_ms)
+        self._call(next((quiet for quiet in in_turn if not self._has_passed(quiet, phase_ms)), in_turn[0]))
 
 
 def leave_out_quiet(
