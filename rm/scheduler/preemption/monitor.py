@@ -79,10 +79,9 @@ class SchedulingMonitor:
         context = self._context
         context.note_change()
         change_count = context.change_count
-        orders = self.policy.edit_schedule(self._tree.root, clock_ms, self._drop)
-        for order in orders:
+        for order in self.policy.edit_schedule(self._tree.root, clock_ms, self._drop):
             self._carry_out(order, clock_ms)
-        if not orders and context.change_count == change_count and not self.policy.heeds_time():
+        if context.change_count == change_count and not self.policy.heeds_time():
             self._settled_count = change_count
 
     def is_settled(self) -> bool:

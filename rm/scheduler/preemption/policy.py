@@ -95,9 +95,9 @@ class ProportionalCapacityPreemptionPolicy:
         return orders
 
     def heeds_time(self) -> bool:
-        """True if the outcome of the next round depends on its time, or it has a failure to report.
+        """True if the next round may order something although nothing has changed, or has a failure to report.
 
-        A victim that was chosen again, but not yet killed, may have been forgotten: then it is chosen anew.
+        A victim of the last round may be killed then; or it may have been forgotten, and its AM is asked again.
         """
         settings, nodes = self._context.settings.preemption, self._context.nodes.values()
         return (

@@ -168,11 +168,12 @@ class PreemptionWatch:
 
         Not checked for a queue that the round could not identify, because another one has its name.
         """
-        context = self._context
-        for queue in (step.victim for step in container.preemption_steps[-1:]):
-            if context.calculator.less_or_equal(context.cluster_resource, queue.used, queue.guaranteed):
-                held = f"{queue.path} uses only {queue.used} of its guarantee of {queue.guaranteed}"
-                yield f"I-53: {container.id} is preempted, but {held}"
+        if not container.preemption_steps:
+            return
+        context, queue = self._context, container.preemption_steps[-1].victim
+        if context.calculator.less_or_equal(context.cluster_resource, queue.used, queue.guaranteed):
+            held = f"{queue.path} uses only {queue.used} of its guarantee of {queue.guaranteed}"
+            yield f"I-53: {container.id} is preempted, but {held}"
 
     def _too_much(self, container: RMContainer, clock_ms: int) -> Iterator[str]:
         context = self._context

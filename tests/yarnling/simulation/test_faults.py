@@ -157,7 +157,7 @@ def test_an_old_node_registers_if_no_minimum_version_is_set() -> None:
 
 
 def test_an_old_node_is_refused_until_it_is_upgraded() -> None:
-    """Its NodeManager ends; that is no failure of the cluster, whose applications go on elsewhere."""
+    """Its NodeManager exits. The applications continue on other nodes, so the run passes."""
     plan = plan_with("{fault: old-node, node: 1, at: 0.3, for: 2}")
     settings = {"yarn.resourcemanager.nodemanager.minimum.version": "EqualToRM"}
     plan = replace(plan, cluster=plan.cluster.model_copy(update={"settings": settings}))
