@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from am.programs.gang.core import Member
+from am.programs.gang.application_master import HOSTS, RANK, TRY, read_member
 from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
@@ -92,11 +92,7 @@ def _read(path: Path) -> ProcessSpan | None:
             last / 100,
             status,
             int(task),
-            _member(*gang) if gang else None,
+            read_member(dict(zip((TRY, RANK, HOSTS), gang, strict=True))) if gang else None,
         )
     except (ValueError, YarnException):
         return None
-
-
-def _member(try_number: str, rank: str, hosts: str) -> Member:
-    return Member(int(rank), tuple(hosts.split(",")), int(try_number))

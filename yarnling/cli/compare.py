@@ -18,7 +18,7 @@ from yarnling.cli.simulate_workload import parse_duration, print_lines
 from yarnling.cluster.configuration import definitions
 from yarnling.whatif.checks import QueueMap, with_queues
 from yarnling.whatif.compare import Comparison, Difference, Verdict, compare
-from yarnling.whatif.compare_report import write_comparison
+from yarnling.whatif.compare_report import warnings_of, write_comparison
 from yarnling.whatif.compare_words import findings, headline, names_of
 from yarnling.whatif.expectation_file import read_expectations, resolved
 from yarnling.whatif.expectations import Checked, check
@@ -82,10 +82,11 @@ def run(options: CompareOptions) -> int:
     comparison = compare(before.figures, after.figures, options.threshold)
     checked = [check(each, after.figures, before.figures) for each in expectations]
     report = _write(options.out, comparison, (before, after), checked) if options.out else None
+    warnings = warnings_of((before.result, after.result))
     if options.as_json:
-        print_json({**_plain(comparison, checked, report), "warnings": _warnings(before, after)})
+        print_json({**_plain(comparison, checked, report), "warnings": warnings})
     else:
-        _print(comparison, checked, _warnings(before, after), report, terminal())
+        _print(comparison, checked, warnings, report, terminal())
     return exit_status(checked)
 
 
@@ -168,11 +169,6 @@ def _warn_of_other_workload(before: Side, after: Side) -> None:
     if before.result.workload != after.result.workload:
         both = f"{before.result.workload} and {after.result.workload}"
         notices().print(f"yarnling: warning: the sides have different workloads, {shown(both)}")
-
-
-def _warnings(before: Side, after: Side) -> tuple[str, ...]:
-    """The warnings of both sides, each once."""
-    return tuple(dict.fromkeys((*before.result.warnings, *after.result.warnings)))
 
 
 def _progress(console: Console) -> Progress:

@@ -143,12 +143,17 @@ def _all(comparison: Comparison) -> Table:
     return Table("All queues", columns, tuple(rows[:ROWS_MAX]), "Of the first seed.")
 
 
+def warnings_of(runs: tuple[WhatIfResult, WhatIfResult]) -> tuple[str, ...]:
+    """The warnings of both sides, each once."""
+    before, after = runs
+    return tuple(dict.fromkeys((*before.warnings, *after.warnings)))
+
+
 def _notes(runs: tuple[WhatIfResult, WhatIfResult]) -> tuple[Notes, ...]:
     before, after = runs
     lines = (f"Before: {subject_of(before)}", f"After: {subject_of(after)}")
-    warnings = tuple(dict.fromkeys((*before.warnings, *after.warnings)))
     assumptions = tuple(dict.fromkeys((*before.assumptions, *after.assumptions)))
-    found = (Notes("Compared", lines), Notes("Warnings", warnings), Notes("Assumptions", assumptions))
+    found = (Notes("Compared", lines), Notes("Warnings", warnings_of(runs)), Notes("Assumptions", assumptions))
     return tuple(notes for notes in found if notes.lines)
 
 
