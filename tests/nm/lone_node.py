@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from nm.launcher.processes import all_processes, environment_of
 from nm.shell.daemon import hosting
 from nm.shell.node_host import NodeHost
 from nm.shell.node_manager import NodeManager
@@ -282,3 +283,14 @@ async def _tracker(rm: FakeResourceManager, secret: Path) -> AsyncIterator[int]:
 
 def _exists(path: Path) -> bool:
     return path.exists()
+
+
+def tagged(node: LoneNode, container_id: ContainerId) -> list[int]:
+    """The processes of a container, which have its tag and a token file below this node's directory."""
+    found = []
+    for process in all_processes():
+        variables = environment_of(process.pid)
+        token = variables.get("HADOOP_TOKEN_FILE_LOCATION", "")
+        if variables.get("CONTAINER_ID") == str(container_id) and token.startswith(str(node.directory)):
+            found.append(process.pid)
+    return found

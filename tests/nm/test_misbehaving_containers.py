@@ -16,8 +16,7 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from nm.launcher.processes import all_processes, environment_of
-from tests.nm.lone_node import LoneNode, lone_node
+from tests.nm.lone_node import LoneNode, lone_node, tagged
 from tests.nm.waiting import until
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ContainerId
@@ -62,17 +61,6 @@ async def beats(node: LoneNode) -> None:
     await node.rm.wait_for(lambda: len(node.rm.heartbeats) >= count + BEATS)
 
 
-def processes(node: LoneNode, container_id: ContainerId) -> list[int]:
-    """The live processes with the container's environment on this node; zombies have none."""
-    found = []
-    for process in all_processes():
-        variables = environment_of(process.pid)
-        token = variables.get("HADOOP_TOKEN_FILE_LOCATION", "")
-        if variables.get("CONTAINER_ID") == str(container_id) and token.startswith(str(node.directory)):
-            found.append(process.pid)
-    return found
-
-
 async def stop(node: LoneNode, container_id: ContainerId) -> None:
     async with node.application_master() as am:
         assert (await am.stop_containers((container_id,))).succeeded == (container_id,)
@@ -85,10 +73,10 @@ async def stop(node: LoneNode, container_id: ContainerId) -> None:
 async def test_a_fork_bomb_is_ended_whole(node: LoneNode) -> None:
     """Children of children, whose parents have exited; all stay in the process group of the container."""
     container_id = await node.start(run(BOMB), memory_mb=2048)
-    await until(lambda: len(processes(node, container_id)) > PROCESSES, "it has forked")
+    await until(lambda: len(tagged(node, container_id)) > PROCESSES, "it has forked")
     await beats(node)
     await stop(node, container_id)
-    await until(lambda: processes(node, container_id) == [], "all are gone")
+    await until(lambda: tagged(node, container_id) == [], "all are gone")
 
 
 async def test_a_fork_bomb_in_a_small_container_exceeds_its_memory(node: LoneNode) -> None:
@@ -96,13 +84,13 @@ async def test_a_fork_bomb_in_a_small_container_exceeds_its_memory(node: LoneNod
     end = await node.run(run(BOMB))
     assert end.exit_status in (ContainerExitStatus.KILLED_EXCEEDED_VMEM, ContainerExitStatus.KILLED_EXCEEDED_PMEM)
     assert "memory limit. Current usage: " in end.diagnostics
-    await until(lambda: processes(node, end.container_id) == [], "all are gone")
+    await until(lambda: tagged(node, end.container_id) == [], "all are gone")
 
 
 async def test_the_children_of_a_container_that_exits_are_ended_with_it(node: LoneNode) -> None:
     end = await node.run(run(f"{LOOP}; do (sleep 300 & exit); done; exit 4"), memory_mb=2048)
     assert end.exit_status == 4
-    await until(lambda: processes(node, end.container_id) == [], "all are gone")
+    await until(lambda: tagged(node, end.container_id) == [], "all are gone")
 
 
 async def test_processes_in_sessions_of_their_own_are_ended_with_the_node(tmp_path: Path) -> None:
@@ -113,12 +101,12 @@ async def test_processes_in_sessions_of_their_own_are_ended_with_the_node(tmp_pa
         await until(lambda: sleeping(node, container_id) == PROCESSES + 1, "all have forked twice")
         await stop(node, container_id)
         await until(lambda: sleeping(node, container_id) == PROCESSES, "the container is gone")
-    assert processes(node, container_id) == []
+    assert tagged(node, container_id) == []
 
 
 def sleeping(node: LoneNode, container_id: ContainerId) -> int:
     found = []
-    for pid in processes(node, container_id):
+    for pid in tagged(node, container_id):
         try:
             found.append(psutil.Process(pid).name())
         except psutil.NoSuchProcess:
@@ -148,7 +136,7 @@ async def test_zombies_of_a_container_are_gone_when_it_ends(node: LoneNode) -> N
 async def test_heartbeats_go_on_beside_a_container_that_uses_all_processors(node: LoneNode) -> None:
     count = 2 * (os.cpu_count() or 1)
     container_id = await node.start(run(f"for i in {{1..{count}}}; do (while :; do :; done) & done; wait"))
-    await until(lambda: len(processes(node, container_id)) > count, "all spin")
+    await until(lambda: len(tagged(node, container_id)) > count, "all spin")
     await beats(node)
     status = await node.status(container_id)
     assert status.exit_status == -1000, "it runs"
@@ -212,9 +200,9 @@ async def test_output_that_is_not_utf_8_is_quoted_with_replacement_characters(no
 
 
 async def test_a_container_that_reads_its_standard_input_waits_until_it_is_stopped(node: LoneNode) -> None:
-    """As in Hadoop, where nothing closes the pipe: there is no end of file."""
+    """As in Hadoop its standard input is a pipe that stays open, so it waits until it is stopped."""
     container_id = await node.start(run("cat; exit 6"))
-    await until(lambda: "cat" in [psutil.Process(pid).name() for pid in processes(node, container_id)], "it reads")
+    await until(lambda: "cat" in [psutil.Process(pid).name() for pid in tagged(node, container_id)], "it reads")
     await beats(node)
     await stop(node, container_id)
 

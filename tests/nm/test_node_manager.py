@@ -13,12 +13,20 @@ import pytest
 from nm.core import NodeManagerCore
 from nm.core.effects import Effect
 from nm.core.events import ContainerExited, Event, ShutDown, UnregisterCompleted
-from nm.launcher.processes import all_processes, environment_of, stat_of
+from nm.launcher.processes import stat_of
 from nm.shell.daemon import hosting
 from nm.shell.host_environment import DirectoriesInUse
 from nm.shell.node_host import NodeHost
 from nm.shell.node_manager import NodeCoreStart
-from tests.nm.lone_node import ATTEMPT, LoneNode, fake_resource_manager, lone_node, lone_nodes, node_configuration
+from tests.nm.lone_node import (
+    ATTEMPT,
+    LoneNode,
+    fake_resource_manager,
+    lone_node,
+    lone_nodes,
+    node_configuration,
+    tagged,
+)
 from tests.nm.waiting import until
 from tests.processes import running
 from wire.event_log import read_event_log
@@ -35,17 +43,6 @@ pytestmark = pytest.mark.cluster
 
 def run(*commands: str) -> ContainerLaunchContext:
     return ContainerLaunchContext(commands)
-
-
-def tagged(node: LoneNode, container_id: ContainerId) -> list[int]:
-    """The processes of a container, which have its tag and a token file below this node's directory."""
-    found = []
-    for process in all_processes():
-        variables = environment_of(process.pid)
-        token = variables.get("HADOOP_TOKEN_FILE_LOCATION", "")
-        if variables.get("CONTAINER_ID") == str(container_id) and token.startswith(str(node.directory)):
-            found.append(process.pid)
-    return found
 
 
 def sessions(node: LoneNode, container_id: ContainerId) -> set[int]:
