@@ -9,7 +9,7 @@ every run, until there are more runs or another seed:  scripts/test tests/cluste
 
 The tests of `yarnling` itself run whole clusters, many of them for hours of simulated time. Coverage is measured
 without them: they would take three times as long, and a core's rules are shown by the tests of that core. So it is
-without other tests marked `no_cover`.
+without other tests marked `unmeasured` (pytest-cov's own mark, `no_cover`, has no effect under pytest-xdist).
 
 Files with long tests come first, so that none of them begins last and leaves the other processes of scripts/test idle.
 Those that start processes take turns with those that do not: several at once start more processes than cores can run.
@@ -25,6 +25,8 @@ YARNLING_JAVA_TESTS=FILE has the number of tests with Java that ran and that wer
 import logging
 import os
 import signal
+import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -56,7 +58,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("hadoop") is not None:
             item.user_properties.append(("java", True))
         if WHOLE_CLUSTERS in item.path.parents:
-            item.add_marker("no_cover")
+            item.add_marker("unmeasured")
         if os.environ.get("CI") and any(map(item.get_closest_marker, PROCESSES)):
             item.add_marker(pytest.mark.flaky(reruns=1))
     left_out = [marker for marker in ONLY_IF_NAMED if marker not in config.option.markexpr]
@@ -84,18 +86,22 @@ def _logs_are_on() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    """Make the fixtures of a test marked `no_cover` without coverage, too: pytest-cov leaves out only the test."""
-    plugin = item.config.pluginmanager.getplugin("_cov")
-    controller = plugin and plugin.cov_controller
-    if not controller or item.get_closest_marker("no_cover") is None:
-        yield
-        return
-    controller.pause()
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Run a test marked `unmeasured`, and its fixtures, without the functions by which coverage measures.
+
+    The mark `no_cover` of pytest-cov stops the measuring that began last, after which the one that began before it
+    continues; in a process of pytest-xdist there are two.
+    """
+    if item.get_closest_marker("unmeasured") is None:
+        return (yield)
+    here, in_threads = sys.gettrace(), threading.gettrace()
+    sys.settrace(None)
+    threading.settrace(None)
     try:
-        yield
+        return (yield)
     finally:
-        controller.resume()
+        sys.settrace(here)
+        threading.settrace(in_threads)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

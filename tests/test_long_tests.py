@@ -1,4 +1,4 @@
-"""Long tests begin first; `no_cover` leaves the coverage of fixtures out; CI repeats a failed test on processes."""
+"""Long tests begin first; coverage is not measured in tests marked `unmeasured`; CI repeats a failed test on processes."""
 
 from __future__ import annotations
 
@@ -9,21 +9,31 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 SLOW = "import pytest\n\n@pytest.mark.slow\ndef test_slow(): pass\n\ndef test_beside_it(): pass\n"
 CLUSTER = "import pytest\n\n@pytest.mark.cluster\ndef test_cluster(): pass\n"
 MEASURED = """
+import threading
 import pytest
 import measured
 
 @pytest.fixture
-def made_without(): measured.only_without()
+def made_without():
+    measured.only_without()
+    yield
+    measured.only_without()
 
 @pytest.fixture
 def made_with(): measured.only_with()
 
-@pytest.mark.no_cover
-def test_without(made_without): measured.only_without()
+@pytest.mark.unmeasured
+def test_without(made_without):
+    measured.only_without()
+    thread = threading.Thread(target=measured.only_without)
+    thread.start()
+    thread.join()
 
 def test_with(made_with): measured.only_with()
 """
@@ -47,7 +57,7 @@ def test_of_a_core(): pass_the_second_time("core")
 
 def pytest_in(directory: Path, *arguments: str, fails: bool = False, **environment: str) -> str:
     (directory / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
-    command = [sys.executable, "-m", "pytest", "-o", "markers=slow\ncluster", "-o", "addopts="]
+    command = [sys.executable, "-m", "pytest", "-o", "markers=slow\ncluster\nunmeasured", "-o", "addopts="]
     command += ["--rootdir", str(directory), "-p", "no:cacheprovider", *arguments, str(directory)]
     variables = {**os.environ, "CI": "", **environment}
     ran = subprocess.run(command, cwd=directory, env=variables, capture_output=True, text=True, check=False)
@@ -72,10 +82,11 @@ def test_files_with_long_tests_come_first_in_turns_and_stay_whole(tmp_path: Path
     ]
 
 
-def test_tests_without_coverage_have_fixtures_without_coverage(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", [(), ("-n", "1")])
+def test_nothing_of_an_unmeasured_test_is_measured(tmp_path: Path, processes: tuple[str, ...]) -> None:
     (tmp_path / "measured.py").write_text("def only_without():\n    one = 1\n\ndef only_with():\n    two = 2\n")
     (tmp_path / "test_it.py").write_text(MEASURED)
-    pytest_in(tmp_path, "--cov=measured", "--cov-report=json:report.json")
+    pytest_in(tmp_path, "--cov=measured", "--cov-report=json:report.json", *processes)
     (file,) = json.loads((tmp_path / "report.json").read_text())["files"].values()
     assert file["missing_lines"] == [2]
 

@@ -266,7 +266,7 @@ def random_life(seed: int, draw: Callable[[int], int]) -> tuple[RM, list[tuple[i
 
 
 @only_interpreted
-@pytest.mark.no_cover
+@pytest.mark.unmeasured
 def test_left_out_walks_change_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
     containers = left_out = 0
     for life in range(6):

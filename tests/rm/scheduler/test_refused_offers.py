@@ -250,7 +250,7 @@ def test_offers_that_are_passed_over_would_do_nothing(scenario_seed: int, monkey
 
 @only_interpreted
 @pytest.mark.soak
-@pytest.mark.no_cover
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("features", [FEATURES, PREEMPTION])
 def test_offers_that_are_passed_over_would_do_nothing_in_recorded_scenarios(
     features: frozenset[str], monkeypatch: pytest.MonkeyPatch

@@ -80,8 +80,8 @@ def step(cluster: RecordedCluster, action: Json) -> Json | None:
 @pytest.mark.parametrize(
     ("features", "scenario_seed"),
     [
-        *(pytest.param(FEATURES, seed, marks=pytest.mark.no_cover) for seed in range(6)),
-        *(pytest.param(FEATURES, seed, marks=(pytest.mark.no_cover, pytest.mark.soak)) for seed in range(6, 30)),
+        *(pytest.param(FEATURES, seed, marks=pytest.mark.unmeasured) for seed in range(6)),
+        *(pytest.param(FEATURES, seed, marks=(pytest.mark.unmeasured, pytest.mark.soak)) for seed in range(6, 30)),
         *(pytest.param(PREEMPTION, seed, marks=pytest.mark.slow) for seed in (2, 3)),
     ],
 )

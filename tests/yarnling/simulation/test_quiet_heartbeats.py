@@ -66,7 +66,7 @@ def test_the_same_is_decided(workload: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.no_cover
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("workload", MORE_WORKLOADS)
 def test_the_same_is_decided_in_more_workloads(workload: int) -> None:
     assert not compare(workload)[0]
@@ -81,7 +81,7 @@ def test_the_same_is_decided_with_asynchronous_scheduling(workload: int) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.no_cover
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("workload", MORE_WORKLOADS)
 def test_the_same_is_decided_with_asynchronous_scheduling_in_more_workloads(workload: int) -> None:
     assert not compare(workload, ASYNCHRONOUS)[0]
@@ -159,7 +159,7 @@ WRONG_RULES = (
 )
 
 
-@pytest.mark.no_cover
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(("wrong", "workload"), WRONG_RULES)
 def test_a_wrong_rule_is_noticed(
     wrong: Callable[[pytest.MonkeyPatch], None], workload: int, monkeypatch: pytest.MonkeyPatch
@@ -211,7 +211,7 @@ WRONG_RULES_OF_WALKS = (
 )
 
 
-@pytest.mark.no_cover
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(("wrong", "workload", "settings"), WRONG_RULES_OF_WALKS)
 def test_a_wrong_rule_is_noticed_with_asynchronous_scheduling(
     wrong: Callable[[pytest.MonkeyPatch], None],
