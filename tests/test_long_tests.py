@@ -1,4 +1,4 @@
-"""Long tests begin first; coverage is not measured in tests marked `unmeasured`; CI repeats a failed test on processes."""
+"""Long tests begin first; tests marked `unmeasured` run without coverage; CI repeats a failed test on processes."""
 
 from __future__ import annotations
 
