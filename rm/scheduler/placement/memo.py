@@ -8,9 +8,10 @@ Four kinds of work are skipped, without changing any decision (tests/rm/schedule
   an offer to the leaf. Not counted are changes of another leaf that concern only that leaf: its applications have
   changed their requests, or an offer to it has counted an opportunity or stored a limit. An offer also depends on
   what the parent has available for its children, which is compared.
-- Applications without requests, usually most of a leaf. An iteration that skipped one removes it from the list of those
-  to check until its requests change. Skipping it has one side effect, a lookup of its user's limit, so the first
-  application of each user stays on the list.
+- Applications without requests and reservations, usually most of a leaf. An iteration that skipped one removes it from
+  the list of those to check until its requests change. Skipping it has one side effect, a lookup of its user's limit,
+  so the first application of each user stays on the list. And the leaf's limit is checked for each application up to
+  the first one without a reservation, so while anything is reserved in the leaf, that one is checked, too.
 - Checks of the user limit for further applications of a user that this iteration has refused.
 """
 
@@ -133,12 +134,21 @@ class DemandIndex(OrderListener):
         for entry in order.entries:
             self.added(entry)
 
+    def with_one(self, entry: Entry | None) -> list[Entry]:
+        """The applications to check and this one, in order."""
+        if entry is None or entry[1].attempt_id.application_id not in self._resting:
+            return self.listed
+        listed = list(self.listed)
+        insort(listed, entry, key=entry_key)
+        return listed
+
     def rest(self, entry: Entry) -> None:
-        """Skip an application that requests nothing; no effect on the first application of a user."""
+        """Skip an application that requests and reserves nothing; no effect on the first application of a user."""
         application = entry[1]
-        if self._of_user[application.user][0][1] is not application:
+        application_id = application.attempt_id.application_id
+        if application_id not in self._resting and self._of_user[application.user][0][1] is not application:
             take_out(self.listed, entry)
-            self._resting[application.attempt_id.application_id] = entry
+            self._resting[application_id] = entry
 
     def added(self, entry: Entry) -> None:
         insort(self.listed, entry, key=entry_key)
@@ -171,8 +181,9 @@ class DemandIndex(OrderListener):
             self.requests_changed(application.attempt_id.application_id)
 
 
-def with_demand(order: FifoOrderingPolicy, partition: str) -> Iterator[FiCaSchedulerApp]:
-    """`order.offers(partition)` without resting applications. Do not call `rest` before the iteration has ended."""
+def with_demand(leaf: LeafQueue, partition: str) -> Iterator[FiCaSchedulerApp]:
+    """`leaf.active.offers(partition)` without resting applications. Do not call `rest` before the iteration has ended."""
+    order = leaf.active
     if not order.is_same_for_all_partitions:
         # Each partition would need its own first application of each user.
         return order.offers(partition)
@@ -180,12 +191,18 @@ def with_demand(order: FifoOrderingPolicy, partition: str) -> Iterator[FiCaSched
     index = order.listener
     if not isinstance(index, DemandIndex):
         index = order.listener = DemandIndex(order)
-    return map(_application_of, index.listed)
+    if leaf.usage.default.reserved.is_none():
+        return map(_application_of, index.listed)
+    return map(_application_of, index.with_one(next(filter(_has_no_reservation, order.entries), None)))
 
 
-def rest(order: FifoOrderingPolicy, applications: Iterable[FiCaSchedulerApp]) -> None:
-    """Skip these applications from now on: an iteration skipped them and they request nothing."""
-    index = order.listener
+def rest(leaf: LeafQueue, applications: Iterable[FiCaSchedulerApp]) -> None:
+    """Skip these applications from now on: an iteration skipped them, and they request and reserve nothing."""
+    index = leaf.active.listener
     if isinstance(index, DemandIndex):
         for application in applications:
-            index.rest(order.entry_of(application))
+            index.rest(leaf.active.entry_of(application))
+
+
+def _has_no_reservation(entry: Entry) -> bool:
+    return entry[1].usage.default.reserved.is_none()

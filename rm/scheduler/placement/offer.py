@@ -146,11 +146,9 @@ def assign_in_leaf(leaf: LeafQueue, node: SchedulerNode, limits: ResourceLimits,
         return _refuse(leaf, node, Reason.NO_ACCESS)
     if not has_pending(leaf, partition, mode):
         return _refuse(leaf, node, Reason.QUEUE_SATISFIED)
-    if not leaf.usage.default.reserved.is_none():
-        return _walk(leaf, leaf.active.offers(partition), node, limits, mode, [])
     satisfied: list[FiCaSchedulerApp] = []
-    assignment = _walk(leaf, with_demand(leaf.active, partition), node, limits, mode, satisfied)
-    rest(leaf.active, satisfied)
+    assignment = _walk(leaf, with_demand(leaf, partition), node, limits, mode, satisfied)
+    rest(leaf, satisfied)
     return assignment
 
 
@@ -162,7 +160,10 @@ def _walk(
     mode: SchedulingMode,
     satisfied: list[FiCaSchedulerApp],
 ) -> Assignment:
-    """The proposal of the first application that accepts the node; skipped ones without requests go to `satisfied`."""
+    """The proposal of the first application that accepts the node.
+
+    Skipped ones without requests and reservations are added to `satisfied`.
+    """
     partition = node.partition
     cached_limits = leaf.user_limits.at(leaf.users.version, partition, mode)
     refused = RefusedUsers(leaf)
@@ -185,7 +186,7 @@ def _walk(
         if isinstance(assignment, (Proposal, UnneededReservation)):
             return assignment
         if assignment is Skipped.OTHER:
-            if not application.usage.is_pending():
+            if reserved.is_none() and not application.usage.is_pending():
                 satisfied.append(application)
             continue
         if assignment is Skipped.QUEUE_LIMIT:

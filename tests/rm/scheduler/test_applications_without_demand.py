@@ -22,7 +22,7 @@ def four_applications() -> Cluster:
 
 def offered(cluster: Cluster) -> list[str]:
     """The applications that the next pass over the leaf looks at."""
-    return [NAMES[attempt.attempt_id.application_id.id - 1] for attempt in with_demand(cluster.leaf().active, "")]
+    return [NAMES[attempt.attempt_id.application_id.id - 1] for attempt in with_demand(cluster.leaf(), "")]
 
 
 def test_a_pass_drops_applications_without_demand_except_each_users_first() -> None:
@@ -53,7 +53,7 @@ def test_the_users_next_application_is_offered_when_the_first_ends() -> None:
     assert offered(cluster) == ["app1", "app3"]
 
 
-def test_with_reservations_every_application_is_checked() -> None:
+def test_with_reservations_the_first_application_without_one_is_checked() -> None:
     """LeafQueue checks its maximum for each application while those before it have reservations.
 
     18 of 15.6 GB are used, 4 of them reserved for app0 and 4 for app2. app0 blacklists n2; app1 requests nothing and
