@@ -49,10 +49,15 @@ class Resource:
 
     def values(self) -> tuple[int, ...]:
         """The amounts in the order of the types."""
+        if not self.extra:
+            return (self.memory_mb, self.vcores)
         return (self.memory_mb, self.vcores, *(amount for _, amount in self.extra))
 
     def with_values(self, values: Iterable[int]) -> Resource:
         """A resource of the same types with these amounts, in the order of the types."""
+        if not self.extra:
+            memory_mb, vcores = values
+            return Resource(memory_mb, vcores)
         memory_mb, vcores, *rest = values
         return Resource(memory_mb, vcores, tuple((e[0], v) for e, v in zip(self.extra, rest, strict=True)))
 

@@ -161,6 +161,13 @@ class NodeHeartbeat(Struct, frozen=True):
     request: NodeHeartbeatRequest
 
 
+class QuietHeartbeat(Struct, frozen=True):
+    """A heartbeat of a node whose heartbeats are left out. It contains nothing new, and nothing waits for the node, but
+    the scheduler may place containers there (rm.core.quiet_nodes). Only simulations send it."""
+
+    node_id: NodeId
+
+
 class UnregisterNode(Struct, frozen=True):
     """ResourceTracker.unRegisterNodeManager; answered with None."""
 
@@ -306,6 +313,7 @@ Event: TypeAlias = (
     | FinishApplicationMaster
     | RegisterNode
     | NodeHeartbeat
+    | QuietHeartbeat
     | UnregisterNode
     | RefreshQueues
     | UpdateNodeResource

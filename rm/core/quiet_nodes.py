@@ -13,7 +13,9 @@ With asynchronous scheduling a heartbeat without news still does one thing: it k
 silent. Nodes whose heartbeats are left out do not count as silent, and get the time of their last heartbeat when they
 are resumed. This is exact if a node that sends all its heartbeats is never silent (`may_suspend`).
 
-`watch` says whether that is so, and then finds out when it may no longer be so, without looking at all nodes: `due`
+If only the last condition does not hold, all that the heartbeat does is that visit: `heartbeat` does it.
+
+`watch` says whether all of them hold, and then finds out when it may no longer be so, without looking at all nodes: `due`
 after each step of the core, and `idle_are_due` for all idle nodes together. `skip` makes the node what it would be
 after its heartbeats. The caller keeps the times of heartbeats: rounds of preemption, and heartbeats that are not left
 out, come at the same times as before.
@@ -22,6 +24,8 @@ out, come at the same times as before.
 from __future__ import annotations
 
 from rm.core.context import RMContext
+from rm.core.events import QuietHeartbeat
+from rm.core.lifecycle_events import NodeUpdate
 from rm.core.rm_node import RMNode
 from yarn.ids import NodeId
 from yarn.states import NodeState
@@ -81,6 +85,16 @@ class QuietNodes:
         node = self._context.nodes.get(node_id)
         if node is not None:
             node.skip_heartbeats(count, self._context.settings.node_heartbeat_interval_ms)
+
+    def is_at_rest(self, node_id: NodeId, now_ms: int) -> bool:
+        """True if all that a heartbeat without news could do is to have the scheduler visit the node."""
+        node = self._context.nodes.get(node_id)
+        return node is not None and node_id in self._context.scheduler.nodes and self._is_at_rest(node, now_ms)
+
+    def heartbeat(self, event: QuietHeartbeat) -> None:
+        """Process a heartbeat of a node that is at rest."""
+        self.skip(event.node_id, 1)
+        self._context.send(NodeUpdate(event.node_id))
 
     def watch(self, node_id: NodeId, now_ms: int) -> bool:
         """True if a heartbeat without news would change nothing now; then `due` names the node when that may end."""

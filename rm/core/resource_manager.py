@@ -37,6 +37,7 @@ from rm.core.events import (
     MoveApplication,
     NodeHeartbeat,
     ProcessStalled,
+    QuietHeartbeat,
     RefreshClusterMaxPriority,
     RefreshNodes,
     RefreshQueues,
@@ -218,6 +219,7 @@ class ResourceManagerCore:
         on(ApplicationSaveFailed, self._application_save_failed)
         on(AttemptSaved, lambda event: context.store.attempt_saved(event.attempt_id, event.saving))
         on(ProcessStalled, self._extend_deadlines)
+        on(QuietHeartbeat, self.quiet_nodes.heartbeat)
         on(Tick, self._expire)
         on(AppCompleted, self._app_manager.completed)
         on(NodeChanged, self._nodes_list.node_changed)

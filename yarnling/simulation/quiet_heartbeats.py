@@ -5,7 +5,8 @@ stay planned, as numbers: when the next one is due, and so when each following o
 
 - nothing happens as long as neither the node nor the ResourceManager has anything new (rm.core.quiet_nodes);
 - the ResourceManager may have something for the node: its next heartbeat arrives there, at its time, but the
-  NodeManager does nothing for it. If the reply contains nothing, it goes on like this;
+  NodeManager does nothing for it. Often only the scheduler looks at the node, and then that is all that is done. If
+  the reply contains nothing, it goes on like this;
 - something happens on the node, or the reply contains an order: the NodeManager becomes what it would be had it sent
   all its heartbeats, one of which may be on its way just then.
 
@@ -23,6 +24,7 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
+from rm.core.events import QuietHeartbeat
 from wire.caller import caller_metadata
 from wire.protocols.tracker import ResourceTracker
 from yarn.configuration import Configuration
@@ -236,14 +238,22 @@ class QuietHeartbeats:
         """The node's heartbeat arrives at the ResourceManager now."""
         if self._is_at_rest(quiet):
             return
+        node_id = quiet.nm.node_id
+        if self._rm.core.quiet_nodes.is_at_rest(node_id, self._engine.now_ms):
+            self._rm.step(QuietHeartbeat(node_id))
+            self._note_arrived(quiet)
+            return
         reply = self._serve(quiet)
         content = reply.content(self._network.encode)
         if isinstance(content, NodeHeartbeatResponse) and content.is_quiet:
-            quiet.count += 1
-            quiet.due_ms += self._period_ms
-            self._watch(quiet)
+            self._note_arrived(quiet)
         else:
             self._send_again(quiet, UnderWay(self._engine.now_ms, reply), self._engine.now_ms)
+
+    def _note_arrived(self, quiet: QuietNode) -> None:
+        quiet.count += 1
+        quiet.due_ms += self._period_ms
+        self._watch(quiet)
 
     def _serve(self, quiet: QuietNode) -> Message:
         """The ResourceManager's reply to the heartbeat that arrives now."""

@@ -196,7 +196,7 @@ class DominantResourceCalculator(ResourceCalculator):
     def compare(self, cluster: Resource, a: Resource, b: Resource) -> int:
         if a == b:
             return 0
-        if not any(cluster.values()):
+        if cluster.is_none():
             return _compare_without_shares(a, b)
         if cluster.extra:
             return _compare_many(_shares(cluster, a), _shares(cluster, b))

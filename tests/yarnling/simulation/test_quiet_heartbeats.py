@@ -18,6 +18,7 @@ from am.programs.distributed_shell.core import DistributedShellCore, Width
 from am.programs.elastic.application_master import ElasticApplicationMaster
 from nm.core.emulation import EmulationTable
 from rm.core.applications import FinishedContainers
+from rm.core.lifecycle_events import NodeUpdate
 from rm.core.quiet_nodes import QuietNodes
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.rm_node import RMNode
@@ -113,6 +114,21 @@ def _without_requests(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Placement, "is_known", lambda _, node: node.reserved_container is None)
 
 
+def _without_visits(patch: pytest.MonkeyPatch) -> None:
+    """The scheduler need not visit a node that has nothing to report and to which nothing is to be sent."""
+    patch.setattr(QuietNodes, "heartbeat", lambda nodes, event: nodes.skip(event.node_id, 1))
+
+
+def _without_response_ids(patch: pytest.MonkeyPatch) -> None:
+    """A heartbeat for which the scheduler only visits the node has no reply."""
+    patch.setattr(QuietNodes, "heartbeat", lambda nodes, event: nodes._context.send(NodeUpdate(event.node_id)))
+
+
+def _with_visits_only(patch: pytest.MonkeyPatch) -> None:
+    """All that a heartbeat without news could do is to have the scheduler visit the node."""
+    patch.setattr(QuietNodes, "is_at_rest", lambda nodes, node_id, _: node_id in nodes._context.nodes)
+
+
 def _without_idle_nodes(patch: pytest.MonkeyPatch) -> None:
     """Requests that come later do not matter to idle nodes."""
     patch.setattr(QuietNodes, "idle_are_due", False)
@@ -151,6 +167,9 @@ RULE = AllocateCalls.allocate_nothing
 WRONG_RULES = (
     (_without_orders, 3),
     (_without_requests, 2),
+    (_without_visits, 2),
+    (_without_response_ids, 2),
+    (_with_visits_only, 3),
     (_without_idle_nodes, 3),
     (_without_ended_containers, 2),
     (_without_requests_of_the_am, 2),
