@@ -15,7 +15,7 @@ are resumed. This is exact if a node that sends all its heartbeats is never sile
 
 If only the last condition does not hold, all that the heartbeat does is that visit: `heartbeat` does it.
 
-`watch` says whether all of them hold, and then finds out when it may no longer be so, without looking at all nodes: `due`
+`watch` says whether all of them hold, and then finds out when they may no longer, without looking at all nodes: `due`
 after each step of the core, and `idle_are_due` for all idle nodes together. `skip` makes the node what it would be
 after its heartbeats. The caller keeps the times of heartbeats: rounds of preemption, and heartbeats that are not left
 out, come at the same times as before.

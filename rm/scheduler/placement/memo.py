@@ -182,7 +182,7 @@ class DemandIndex(OrderListener):
 
 
 def with_demand(leaf: LeafQueue, partition: str) -> Iterator[FiCaSchedulerApp]:
-    """`leaf.active.offers(partition)` without resting applications. Do not call `rest` before the iteration has ended."""
+    """`leaf.active.offers(partition)` without resting applications. Call `rest` only after the iteration has ended."""
     order = leaf.active
     if not order.is_same_for_all_partitions:
         # Each partition would need its own first application of each user.
