@@ -46,7 +46,7 @@ class QuietMaster:
 class QuietAMHeartbeats:
     """All AMs' heartbeats of one cluster that are left out; `left_out` counts them.
 
-    `changed` is called when the scheduler's state may have changed.
+    `changed` is called when that has changed the scheduler's state.
     """
 
     def __init__(
@@ -110,20 +110,22 @@ class QuietAMHeartbeats:
 
     def _arrive(self, quiet: QuietMaster) -> None:
         """The next heartbeat would arrive at the ResourceManager now."""
-        am = quiet.am
+        am, core = quiet.am, self._rm.core
         if self._masters.get(am.attempt_id) is not quiet:
             return
+        change_count = core.scheduler.context.change_count
         if not am.is_up:
             del self._masters[am.attempt_id]
-        elif self._rm.core.skip_am_heartbeat(am.attempt_id, self._engine.now_ms):
+        elif core.skip_am_heartbeat(am.attempt_id, self._engine.now_ms):
             quiet.count += 1
             quiet.due_ms += self._interval_ms
-            quiet.response = self._rm.core.context.sessions[am.attempt_id].response
+            quiet.response = core.context.sessions[am.attempt_id].response
             self.left_out += 1
             self._plan(quiet)
-            if self._rm.core.scheduler.walks.is_on:
+            if core.scheduler.walks.is_on:
                 self._rm.set_alarm()
-            self._changed()
+            if core.scheduler.context.change_count != change_count:
+                self._changed()
         else:
             self._send_again(quiet, UnderWay(self._engine.now_ms, self._serve(quiet)))
 
