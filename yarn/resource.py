@@ -106,6 +106,10 @@ class Resource:
     def __deepcopy__(self, _: object) -> Resource:
         return self
 
+    def __reduce__(self) -> tuple[type[Resource], tuple[int, int, Extra]]:
+        """For pickle, which cannot make objects of a compiled class without their arguments."""
+        return Resource, (self.memory_mb, self.vcores, self.extra)
+
     def is_none(self) -> bool:
         """True if every component is zero."""
         if self.memory_mb or self.vcores:

@@ -1,5 +1,7 @@
 """Resources: arithmetic, comparison, printing, further types."""
 
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +30,12 @@ def test_componentwise_min_fits_in_both_and_both_fit_in_max(a: Resource, b: Reso
     assert low.fits_in(b)
     assert a.fits_in(high)
     assert b.fits_in(high)
+
+
+def test_is_sent_to_other_processes() -> None:
+    """`simulate compare` sends sizes to the process of each side, also if the class is compiled."""
+    amount = Resource(1024, 2, (("gpu", 1),))
+    assert pickle.loads(pickle.dumps(amount)) == amount
 
 
 def test_prints_as_hadoop_does() -> None:
