@@ -126,9 +126,7 @@ class ContainersMonitor:
         if idle and self._idle_reported:
             return
         self._idle_reported = idle
-        total = ResourceUtilization()
-        if self._settings.watch_containers and self._watched:
-            total = self._measure_containers(processes)
+        total = self._measure_containers(processes) if self._watched else ResourceUtilization()
         self._send(UtilizationSampled(total, total if self._emulating else machine))
 
     def _measure_containers(self, processes: Processes) -> ResourceUtilization:
@@ -142,6 +140,8 @@ class ContainersMonitor:
                 del self._watched[container_id]
             elif (pid := self._launcher.pid_of(container_id)) is not None:
                 roots[pid] = container_id
+        if not self._settings.watch_containers:
+            return ResourceUtilization()
         used = [self._measure_emulated(container_id, sample) for container_id, sample in emulated.items()]
         trees = processes.trees(roots) if roots else {}
         used += [self._measure_processes(container_id, trees.get(pid, [])) for pid, container_id in roots.items()]

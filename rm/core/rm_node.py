@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from rm.core.service_context import RESPONSE_ID_MAX, RMServiceContext, next_response_id
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationId, ContainerId, NodeId
+from yarn.java.versions import VERSION_CHARS_SHOWN
 from yarn.machine import Machine
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerRequest
@@ -48,7 +49,7 @@ class RMNode:
         self.capability_changed = False
         self.original_capability: Resource | None = None
         self.decommissioning_timeout_s = NO_TIMEOUT
-        self.nm_version = request.nm_version
+        self.nm_version = request.nm_version[:VERSION_CHARS_SHOWN]
         self.health = NodeHealth(healthy=True, report="Healthy", reported_ms=context.now_ms)
         self.containers_utilization: ResourceUtilization | None = None
         self.node_utilization: ResourceUtilization | None = None

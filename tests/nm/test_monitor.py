@@ -69,13 +69,18 @@ async def test_with_memory_enforced_by_cgroups_nothing_is_killed(tmp_path: Path)
     assert (end.exit_status, end.diagnostics) == (0, "")
 
 
-def test_an_emulating_node_without_containers_reports_its_usage_once() -> None:
-    sampled: list[Event] = []
+def idle_monitor(settings: MonitorSettings, sampled: list[Event]) -> ContainersMonitor:
+    """That of an emulating node whose containers have all exited."""
     launchers = Launchers(
         ContainersLauncher(None, None, sampled.append),  # type: ignore[arg-type]  # it launches nothing
         EmulatedLauncher(EmulationTable(), sampled.append),
     )
-    monitor = ContainersMonitor(launchers, sampled.append, MonitorSettings(), 4, emulating=True)
+    return ContainersMonitor(launchers, sampled.append, settings, 4, emulating=True)
+
+
+def test_an_emulating_node_without_containers_reports_its_usage_once() -> None:
+    sampled: list[Event] = []
+    monitor = idle_monitor(MonitorSettings(), sampled)
     machine, nothing = ResourceUtilization(1, 2, 3.0), ResourceUtilization()
     for _ in range(2):
         monitor.measure(Processes(), machine)
@@ -85,6 +90,15 @@ def test_an_emulating_node_without_containers_reports_its_usage_once() -> None:
     for _ in range(3):
         monitor.measure(Processes(), machine)
     assert sampled == [UtilizationSampled(nothing, nothing)] * 3
+
+
+def test_ended_containers_are_forgotten_if_none_is_measured() -> None:
+    sampled: list[Event] = []
+    monitor = idle_monitor(MonitorSettings(watch_containers=False), sampled)
+    monitor.watch(MonitorContainer(container_id(1), 1, 1 << 20, 1 << 20))
+    for _ in range(3):
+        monitor.measure(Processes(), ResourceUtilization())
+    assert len(sampled) == 2, "the second is the last one: no containers are left"
 
 
 def test_each_check_can_be_switched_off() -> None:

@@ -193,6 +193,12 @@ def test_a_long_version_is_shortened_in_the_refusal() -> None:
     assert (reply.action, len(reply.diagnostics) < 300) == (NodeAction.SHUTDOWN, True)
 
 
+def test_a_long_version_is_shortened_in_reports() -> None:
+    rm = RM()
+    register(rm, "3.4.1-" + "x" * 100_000)
+    assert len(rm.core.context.nodes[NodeId("n1", 1)].nm_version) == 100
+
+
 def test_a_node_with_an_unknown_resource_type_is_refused(rm: RM) -> None:
     resource = Resource(4096, 4, (("gpu", 2),))
     with pytest.raises(ResourceNotFoundException, match="Unknown resource 'gpu'"):
