@@ -25,6 +25,8 @@ SEEN_S = 0.5
 """A poll finds a change at most this much later than it happened."""
 ORDER_S = 1.0
 """In this time an order of the ResourceManager has certainly reached its node: several heartbeats."""
+RECONNECTED_S = 2.0
+"""So long after a fault a call that it held back has certainly reached its node: clients connect again every second."""
 
 
 class SubmittedApplication(Struct, frozen=True):
@@ -98,6 +100,10 @@ class InjectedFault(Struct, frozen=True):
         kind = self.injection.kind
         return kind.hides_node and (kind.scope is Scope.RM or node in self.injection.nodes)
 
+    def delays_starts(self, node: int) -> bool:
+        """True if calls that start containers on the node may have arrived only when this fault was over."""
+        return self.injection.kind.delays_starts and node in self.injection.nodes
+
     def isolates_master(self, master: ProcessSpan) -> bool:
         """True if the ApplicationMaster could not receive replies from the ResourceManager while this fault lasted."""
         is_target = master.node in self.injection.nodes or self.target == str(master.container_id)
@@ -167,8 +173,9 @@ class History:
 
         The node was hidden from it (`hidden`), or UNHEALTHY when it started the container: a call that was held back
         came after the order to end the container, and what an UNHEALTHY node reports is ignored. So it is in Hadoop.
+        Or a fault held that call back until just before the process started: then there was nothing to end yet.
         """
-        return sorted([*self.hidden(span.node), *self._unhealthy_at_start(span)])
+        return sorted([*self.hidden(span.node), *self._unhealthy_at_start(span), *self._delayed_start(span)])
 
     def isolated(self, master: ProcessSpan) -> list[tuple[float, float]]:
         """The periods (from, to) in which the AM received no replies, or could not be ended, in order."""
@@ -231,6 +238,13 @@ class History:
         """The period (from, to) in which the node was UNHEALTHY when it started the process, if it was."""
         unhealthy = self._in_state(span.node, NodeState.UNHEALTHY)
         return [(from_s, to_s) for from_s, to_s in unhealthy if from_s - SEEN_S <= span.start_s <= to_s]
+
+    def _delayed_start(self, span: ProcessSpan) -> Iterator[tuple[float, float]]:
+        """The periods (from, to) of faults that may have held back the call that started the process."""
+        for fault in self.injected:
+            from_s, to_s = self._span(fault)
+            if fault.delays_starts(span.node) and not fault.skipped and to_s <= span.start_s <= to_s + RECONNECTED_S:
+                yield from_s, to_s
 
     def _in_state(self, node: int, state: NodeState) -> Iterator[tuple[float, float]]:
         """The periods (from, to) in which the ResourceManager was seen to have the node in this state, in order."""

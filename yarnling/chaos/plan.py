@@ -85,6 +85,7 @@ class FaultKind(Struct, frozen=True):
     `hides_node`: while the fault lasts, the ResourceManager cannot stop containers on the node (on any node, if the
     scope is RM). `isolates_master`: while it lasts, an ApplicationMaster cannot learn that its application has ended,
     and the ResourceManager waits for the AM. `parameters`: what a plan may set in addition to time and target.
+    `delays_starts`: a call that starts a container may reach the node only when the fault is over.
     `forgets`: the ResourceManager loses the applications that it knew. `only_simulated`: why processes cannot have it.
     """
 
@@ -94,15 +95,18 @@ class FaultKind(Struct, frozen=True):
     needs_network: bool = False
     hides_node: bool = False
     isolates_master: bool = False
+    delays_starts: bool = False
     parameters: tuple[str, ...] = ()
     has_end: bool = True
     forgets: bool = False
     only_simulated: str = ""
 
 
-def _partition(name: str, about: str, *, hides_node: bool = False, isolates_master: bool = False) -> FaultKind:
+def _partition(
+    name: str, about: str, *, hides_node: bool = False, isolates_master: bool = False, delays_starts: bool = False
+) -> FaultKind:
     scope = Scope.CLIENTS if name == "partition-clients" else Scope.NODE
-    return FaultKind(name, about, scope, True, hides_node, isolates_master, ("lost", "how"))
+    return FaultKind(name, about, scope, True, hides_node, isolates_master, delays_starts, ("lost", "how"))
 
 
 def _simulated_kinds() -> Iterator[FaultKind]:
@@ -220,6 +224,7 @@ KINDS: Mapping[str, FaultKind] = {
             "stop-node",
             "SIGTERM to a NodeManager, which stops its containers and unregisters; restarted afterwards",
             Scope.NODE,
+            delays_starts=True,
         ),
         FaultKind("pause-node", "SIGSTOP to a NodeManager; its containers keep running", Scope.NODE, hides_node=True),
         FaultKind(
@@ -257,6 +262,7 @@ KINDS: Mapping[str, FaultKind] = {
         _partition(
             "partition-nm-from-masters",
             "no calls reach a NodeManager, which still reaches the ResourceManager itself",
+            delays_starts=True,
         ),
         _partition("partition-clients", "clients are cut off from the ResourceManager"),
         FaultKind(

@@ -208,6 +208,22 @@ def test_a_container_that_an_unreachable_node_starts_late_and_ends_is_not_an_ext
     assert found(checks.check_service_size, story(26.0).fault("pause-node", 5.0, 20.0, 3)), "it was not ended"
 
 
+@pytest.mark.parametrize("fault", ["partition-nm-from-masters", "stop-node"])
+def test_a_container_whose_start_was_held_back_is_not_an_extra_one(fault: str) -> None:
+    """Random simulation 3300030: the call was on its way when the ResourceManager gave the container up."""
+
+    def story(to_s: float) -> Story:
+        service = Story(WorkProgram.SERVICE, tasks=1).process(10.0, 40.0, number=3)
+        return service.process(20.1, to_s, number=2, node=3)
+
+    assert found(checks.check_service_size, story(20.2))
+    assert not found(checks.check_service_size, story(20.2).fault(fault, 5.0, 20.0, 3))
+    assert found(checks.check_service_size, story(20.2).fault(fault, 5.0, 20.0, 2)), "that was another node"
+    assert found(checks.check_service_size, story(20.2).fault(fault, 5.0, 18.0, 3)), "it was reachable again"
+    assert found(checks.check_service_size, story(20.2).fault(fault, 5.0, 25.0, 3)), "the call was not held back"
+    assert found(checks.check_service_size, story(26.0).fault(fault, 5.0, 20.0, 3)), "it was not ended"
+
+
 @pytest.mark.parametrize(
     ("unhealthy_s", "silent_s", "node", "is_excused"),
     [(9.0, 9.1, 1, True), (9.0, 11.0, 1, False), (9.1, 9.0, 1, False), (9.0, 9.1, 2, False), (1.0, 1.1, 1, False)],
