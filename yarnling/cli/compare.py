@@ -13,7 +13,16 @@ from rich.text import Text
 from yarn.errors import InternalError, YarnException
 from yarnling.cli.arguments import UsageException
 from yarnling.cli.expectations import exit_status, print_checked
-from yarnling.cli.output import Listing, notices, print_error, print_indented, print_json, shown, terminal
+from yarnling.cli.output import (
+    Listing,
+    ProgressLines,
+    notices,
+    print_error,
+    print_indented,
+    print_json,
+    shown,
+    terminal,
+)
 from yarnling.cli.simulate_workload import parse_duration, print_lines
 from yarnling.cluster.configuration import definitions
 from yarnling.whatif.checks import QueueMap, with_queues
@@ -26,7 +35,7 @@ from yarnling.whatif.measures import Scope
 from yarnling.whatif.parallel import Outcome, run_all
 from yarnling.whatif.report import make_directory, write_report
 from yarnling.whatif.sides import Experiment, Run, Side, read_side, result_path, runs_of, side_of
-from yarnling.whatif.wording import HOUR_MS, count, duration
+from yarnling.whatif.wording import HOUR_MS, clock, count, duration
 from yarnling.workload.formats import read_nodes, read_workload
 
 EXIT_CRASHED = 3
@@ -109,16 +118,24 @@ def _sides(options: CompareOptions) -> tuple[Side, Side]:
 
 
 def _run_all(runs: Sequence[Run]) -> list[Outcome]:
-    """All runs, with a progress bar for each."""
+    """All runs, with a progress bar for each; lines if these would not be seen."""
     if not runs:
         return []
-    with _progress(notices()) as progress:
+    console = notices()
+    lines, times_ms = ProgressLines(console), [0] * len(runs)
+    with _progress(console) as progress:
         tasks = [progress.add_task(shown(run.title), total=None) for run in runs]
 
         def report(number: int, now_ms: int, until_ms: int) -> None:
             progress.update(tasks[number], completed=now_ms, total=until_ms)
+            times_ms[number] = now_ms
+            lines.show(lambda: f"{_how_far(runs, times_ms)} of {clock(until_ms)} simulated")
 
         return run_all(runs, report)
+
+
+def _how_far(runs: Sequence[Run], times_ms: Sequence[int]) -> str:
+    return ", ".join(f"{run.title}: {clock(time_ms)}" for run, time_ms in zip(runs, times_ms, strict=True))
 
 
 def _check_inputs(inputs: Inputs, results: Sequence[Path | None]) -> None:

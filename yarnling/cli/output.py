@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -26,6 +27,8 @@ PIPE_WIDTH = 1_000_000
 INDENT = 2
 GAP = 2
 """The number of spaces between two cells of a list."""
+PROGRESS_LINE_S = 60.0
+"""How often a long run says how far it is."""
 
 # C0 except newline and tab, DEL, C1; Unicode line separators and direction marks; surrogates, which cannot be encoded.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -52,6 +55,25 @@ def terminal() -> Console:
 def notices() -> Console:
     """A console for standard error, for messages in addition to the result."""
     return Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+
+class ProgressLines:
+    """How far a long run is, as a line on standard error every minute, where nobody would see a progress bar.
+
+    So the log of a CI job shows that it goes on; some systems end a job that prints nothing for ten minutes.
+    """
+
+    def __init__(self, console: Console, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._now_s = now_s
+        self._due_s = now_s() + PROGRESS_LINE_S
+
+    def show(self, text_of: Callable[[], str]) -> None:
+        """Print the text if it is time for a line. Call it often."""
+        now_s = self._now_s()
+        if now_s >= self._due_s and not self._console.is_terminal:
+            self._due_s = now_s + PROGRESS_LINE_S
+            self._console.print(in_line(text_of()))
 
 
 def shown(text: str) -> str:

@@ -22,7 +22,7 @@ from yarn.errors import YarnException
 from yarnling.chaos.history import History
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.expectations import exit_status, print_checked
-from yarnling.cli.output import Listing, in_line, notices, print_indented, print_json, terminal
+from yarnling.cli.output import Listing, ProgressLines, in_line, notices, print_indented, print_json, terminal
 from yarnling.cluster.configuration import definitions
 from yarnling.cluster.warnings import configuration_warnings
 from yarnling.simulation.trace_file import TraceFile
@@ -140,14 +140,16 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def _progress(name: str) -> Iterator[Callable[[int, int], bool]]:
-    """A bar in virtual time, with the real time that is left."""
+    """A bar in virtual time, with the real time that is left; lines if it would not be seen."""
     console = notices()
+    lines = ProgressLines(console)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[now]}"), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task(in_line(name), total=None, now="")
 
         def show(now_ms: int, until_ms: int) -> bool:
             progress.update(task, completed=now_ms, total=until_ms, now=f"{clock(now_ms)} of {clock(until_ms)}")
+            lines.show(lambda: f"{name}: {clock(now_ms)} of {clock(until_ms)} simulated")
             return True
 
         yield show

@@ -16,7 +16,7 @@ from rich.text import Text
 from yarn.errors import YarnException
 from yarnling.chaos.verdict import Verdict
 from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.output import Listing, in_line, notices, print_json, terminal
+from yarnling.cli.output import Listing, ProgressLines, in_line, notices, print_json, terminal
 from yarnling.sweep.result_file import QueueSummary, ResultFile, open_results
 from yarnling.sweep.runs import Run, Sweep
 from yarnling.sweep.spec_file import read_sweep
@@ -61,13 +61,16 @@ def _run(sweep: Sweep, options: SweepOptions) -> tuple[tuple[tuple[Run, str], ..
     from yarnling.sweep.runner import Place, Progress, run_sweep
 
     lost: tuple[tuple[Run, str], ...] = ()
-    with _progress_bar(len(sweep.runs)) as bar:
-        task = bar.add_task(str(options.spec.name), total=len(sweep.runs))
+    console, total = notices(), len(sweep.runs)
+    lines = ProgressLines(console)
+    with _progress_bar(console) as bar:
+        task = bar.add_task(str(options.spec.name), total=total)
 
         def report(progress: Progress) -> None:
             nonlocal lost
             lost = progress.lost
             bar.update(task, completed=progress.done)
+            lines.show(lambda: f"{options.spec.name}: {progress.done} of {total} runs")
 
         try:
             run_sweep(sweep, options.out, Place(options.scheduler, options.workers), report)
@@ -85,9 +88,8 @@ def _check_installed() -> None:
 
 
 @contextmanager
-def _progress_bar(total: int) -> Iterator[ProgressBar]:
+def _progress_bar(console: Console) -> Iterator[ProgressBar]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = notices()
     with ProgressBar(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         yield bar
 

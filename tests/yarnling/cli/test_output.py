@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 from pathlib import Path
@@ -22,7 +23,16 @@ from yarn.resource import NONE, Resource
 from yarn.states import FinalApplicationStatus, NodeState, QueueState, YarnApplicationState
 from yarnling.cli import config
 from yarnling.cli.config import print_key_notices, report
-from yarnling.cli.output import in_line, live, print_error, shown, terminal, without_dead_pages, without_page_hint
+from yarnling.cli.output import (
+    ProgressLines,
+    in_line,
+    live,
+    print_error,
+    shown,
+    terminal,
+    without_dead_pages,
+    without_page_hint,
+)
 from yarnling.cli.status import ClusterView, application_table, cluster_tables, node_table, queue_table
 
 EVIL = "[/x] [bold]:smile: \x1b[2J\x9b1m\u202e\udcff\a"
@@ -34,6 +44,17 @@ def drawn(part: RenderableType) -> str:
     with console.capture() as capture:
         console.print(part, crop=False)
     return capture.get()
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_long_run_prints_a_line_every_minute_where_its_bar_cannot_be_seen(is_terminal: bool) -> None:
+    times_s = iter([0.0, 59.0, 60.0, 61.0, 125.0, 126.0])
+    console = Console(file=io.StringIO(), force_terminal=is_terminal)
+    lines = ProgressLines(console, lambda: next(times_s))
+    for number in range(5):
+        lines.show(lambda number=number: f"{number} of 5\n")  # type: ignore[misc]  # called at once
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue() == ("" if is_terminal else "1 of 5\\x0a\n3 of 5\\x0a\n")
 
 
 def test_control_characters_are_escaped() -> None:

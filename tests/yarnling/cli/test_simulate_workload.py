@@ -55,6 +55,13 @@ def test_the_summary_as_json(arguments: list[str]) -> None:
     assert {queue["name"]: queue["missed"] for queue in found["queues"]} == {"root.etl": 1, "root.adhoc": 0}
 
 
+def test_how_far_it_is_can_be_read_in_a_log(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yarnling.cli.output.PROGRESS_LINE_S", 0.0)
+    result = CliRunner().invoke(app, [*arguments, "--json"])
+    assert "day.jsonl: 00:01 of 00:30 simulated\n" in result.stderr
+    assert json.loads(result.stdout)
+
+
 def test_the_warnings_that_are_not_shown_are_said_to_be_in_the_report(arguments: list[str], tmp_path: Path) -> None:
     """Six warnings; five are shown. They are not all about what a real cluster does otherwise."""
     settings = {

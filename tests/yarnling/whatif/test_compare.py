@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.yarnling.whatif.small_clusters import write_configuration, write_work
 from yarn.resource import Resource
 from yarnling.cli.app import app
 from yarnling.cli.arguments import UsageException
+from yarnling.cli.compare import _run_all
 from yarnling.whatif.compare import Comparison, Verdict, compare
 from yarnling.whatif.compare_report import comparison_page
 from yarnling.whatif.compare_words import NO_DIFFERENCE, findings, headline, tiles
@@ -21,10 +23,11 @@ from yarnling.whatif.expectations import Checked
 from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.measures import CLUSTER, Scope
 from yarnling.whatif.page import html_of
-from yarnling.whatif.parallel import run_all
+from yarnling.whatif.parallel import Outcome, run_all
 from yarnling.whatif.result import End, WhatIfResult
 from yarnling.whatif.result_file import encode_result
-from yarnling.whatif.sides import Experiment, run_once, runs_of
+from yarnling.whatif.run import RunOptions
+from yarnling.whatif.sides import Experiment, Run, run_once, runs_of
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
 ETL = Scope("queue", "root.etl")
@@ -221,6 +224,19 @@ def test_results_of_different_workloads_are_compared_with_a_warning(sides: tuple
     answer = CliRunner().invoke(app, ["simulate", "compare", sides[0], str(tmp_path / "other.json")])
     assert answer.exit_code == 0
     assert "warning: the sides have different workloads, tonight.yaml and other.yaml" in answer.stderr
+
+
+def test_how_far_both_sides_are_can_be_read_in_a_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(runs: Sequence[Run], report: Callable[[int, int, int], None]) -> list[Outcome]:
+        report(1, 5 * 60_000, 3_600_000)
+        return []
+
+    monkeypatch.setattr("yarnling.cli.output.PROGRESS_LINE_S", 0.0)
+    monkeypatch.setattr("yarnling.cli.compare.run_all", run)
+    _run_all([Run(title, {}, Workload(()), (), RunOptions(), keeps_result=False) for title in ("before", "after")])
+    assert capsys.readouterr().err == "before: 00:00, after: 00:05 of 01:00 simulated\n"
 
 
 def test_the_directory_of_the_reports_is_checked_before_the_runs(
