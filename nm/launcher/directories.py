@@ -156,19 +156,29 @@ def descend(root: str, parts: Sequence[str], mode: int | None = None) -> int:
     """
     if mode is not None and not os.path.isdir(root):
         make_dir(root, PLAIN_MODE)
-    current = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return descend_in(top, parts, mode)
+    except OSError as error:
+        path = os.path.join(root, *parts)
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise OSError(error.errno, "a part of it is a symbolic link or a file, not a directory", path) from None
+        raise OSError(error.errno, os.strerror(error.errno or 0), path) from None
+    finally:
+        os.close(top)
+
+
+def descend_in(parent: int, parts: Sequence[str], mode: int | None = None) -> int:
+    """Open the directory `parts` below an open one, as `descend` does. Returns a descriptor, which the caller must
+    close. Raises OSError, which does not name the path.
+    """
+    current = os.dup(parent)
     try:
         for number, part in enumerate(parts, 1):
             below = _enter(current, part, mode if mode is None or number == len(parts) else PLAIN_MODE)
             os.close(current)
             current = below
-    except OSError as error:
-        os.close(current)
-        path = os.path.join(root, *parts)
-        if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise OSError(error.errno, "a part of it is a symbolic link or a file, not a directory", path) from None
-        raise OSError(error.errno, os.strerror(error.errno or 0), path) from None
-    except ValueError:
+    except (OSError, ValueError):
         os.close(current)
         raise
     return current

@@ -18,7 +18,7 @@ from nm.core.container_limits import LogLimits, check_logs
 from nm.core.effects import MonitorContainer
 from nm.core.events import Event, LimitExceeded
 from nm.launcher.containers_launcher import Launchers
-from nm.launcher.directories import NodeDirectories, log_dir
+from nm.launcher.directories import NodeDirectories, descend_in, log_dir
 from yarn.configuration import Configuration
 from yarn.ids import ContainerId
 from yarn.settings import nodemanager
@@ -122,7 +122,7 @@ def directory_size(top: int, entries_max: int = ENTRIES_MAX) -> DirectorySize:
     """
     total_bytes = visited = 0
     # Pairs share the text of the directory that they are in: 100,000 long paths would need hundreds of megabytes.
-    pending = [("", ".")]
+    pending = [("", "")]
     while pending:
         below = os.path.join(*pending.pop())
         with suppress(OSError), _opened(top, below) as descriptor, os.scandir(descriptor) as entries:
@@ -139,7 +139,7 @@ def directory_size(top: int, entries_max: int = ENTRIES_MAX) -> DirectorySize:
 
 @contextmanager
 def _opened(top: int, below: str) -> Iterator[int]:
-    descriptor = os.open(below, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top)
+    descriptor = descend_in(top, below.split(os.sep) if below else ())
     try:
         yield descriptor
     finally:

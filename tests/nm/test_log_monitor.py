@@ -132,6 +132,24 @@ def test_the_size_is_that_of_all_files_below(logs: Path) -> None:
     assert measured(logs) == DirectorySize(3210, is_complete=True)
 
 
+def test_a_directory_that_becomes_a_link_meanwhile_is_not_followed(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The container replaces a directory when its entries have been read, and those below it have not."""
+    outside, scandir = logs.parent / "outside", os.scandir
+    for directory in (logs / "a" / "b", outside / "b"):
+        directory.mkdir(parents=True)
+    (outside / "b" / "large").write_bytes(b"x" * 5000)
+
+    def replacing(descriptor: int) -> object:
+        if os.path.samestat(os.fstat(descriptor), (logs / "a").stat()):
+            (logs / "a").rename(logs / "moved")
+            (logs / "a").symlink_to(outside)
+        return scandir(descriptor)
+
+    monkeypatch.setattr(os, "scandir", replacing)
+    assert measured(logs) == DirectorySize(0, is_complete=True)
+    assert (logs / "a").is_symlink()
+
+
 def test_links_are_not_followed(logs: Path) -> None:
     outside = logs.parent / "outside"
     outside.mkdir()
