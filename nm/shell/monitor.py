@@ -243,12 +243,16 @@ class MonitorLoop:
             self._measure()
 
     def _measure(self) -> None:
-        processes, self.machine = Processes(), node_utilization(self._processors)
+        # One failed measurement must not end the node: the next one may succeed.
+        try:
+            self.machine = node_utilization(self._processors)
+        except Exception:
+            _logger.exception("cannot measure the resource usage of the machine")
+        processes = Processes()
         for monitor in self._monitors():
             try:
                 monitor.measure(processes, self.machine)
             except Exception:
-                # One failed measurement must not end the node: the next one may succeed.
                 _logger.exception("cannot measure the resource usage of containers")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import re
 import subprocess
 import sys
@@ -14,7 +16,7 @@ from nm.core.emulation import EmulationTable
 from nm.core.events import Event, UtilizationSampled
 from nm.emulation.launcher import EmulatedLauncher
 from nm.launcher.containers_launcher import ContainersLauncher, Launchers
-from nm.shell.monitor import ContainersMonitor, MonitorSettings, Processes
+from nm.shell.monitor import ContainersMonitor, MonitorLoop, MonitorSettings, Processes
 from tests.nm.lone_node import lone_node
 from tests.nm.nodes import container_id
 from tests.processes import running
@@ -99,6 +101,36 @@ def test_ended_containers_are_forgotten_if_none_is_measured() -> None:
     for _ in range(3):
         monitor.measure(Processes(), ResourceUtilization())
     assert len(sampled) == 2, "the second is the last one: no containers are left"
+
+
+async def test_a_machine_that_cannot_be_measured_for_a_moment_does_not_end_the_node(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without free descriptors, for one, /proc cannot be read."""
+    error = OSError(errno.EMFILE, "Too many open files", "/proc/meminfo")
+    usage = ResourceUtilization(1, 2, 3.0)
+    outcomes = iter((error, usage))
+
+    def measure(_: int) -> ResourceUtilization:
+        outcome = next(outcomes, usage)
+        if isinstance(outcome, OSError):
+            raise outcome
+        return outcome
+
+    measured = asyncio.Event()
+
+    def monitors() -> list[ContainersMonitor]:
+        if loop.machine == usage:
+            measured.set()
+        return []
+
+    monkeypatch.setattr("nm.shell.monitor.node_utilization", measure)
+    loop = MonitorLoop(monitors, interval_ms=1)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(loop.run())
+        await measured.wait()
+        running.cancel()
+    assert "cannot measure the resource usage of the machine" in caplog.text
 
 
 def test_each_check_can_be_switched_off() -> None:
