@@ -86,13 +86,13 @@ class QuietNodes:
         if node is not None:
             node.skip_heartbeats(count, self._context.settings.node_heartbeat_interval_ms)
 
-    def is_at_rest(self, node_id: NodeId, now_ms: int) -> bool:
+    def needs_only_a_visit(self, node_id: NodeId, now_ms: int) -> bool:
         """True if all that a heartbeat without news could do is to have the scheduler visit the node."""
         node = self._context.nodes.get(node_id)
         return node is not None and node_id in self._context.scheduler.nodes and self._is_at_rest(node, now_ms)
 
     def heartbeat(self, event: QuietHeartbeat) -> None:
-        """Process a heartbeat of a node that is at rest."""
+        """Process a heartbeat of a node for which `needs_only_a_visit` holds."""
         self.skip(event.node_id, 1)
         self._context.send(NodeUpdate(event.node_id))
 

@@ -84,8 +84,8 @@ class FaultKind(Struct, frozen=True):
 
     `hides_node`: while the fault lasts, the ResourceManager cannot stop containers on the node (on any node, if the
     scope is RM). `isolates_master`: while it lasts, an ApplicationMaster cannot learn that its application has ended,
-    and the ResourceManager waits for the AM. `parameters`: what a plan may set in addition to time and target.
-    `delays_starts`: a call that starts a container may reach the node only when the fault is over.
+    and the ResourceManager waits for the AM. `delays_starts`: a call that starts a container may reach the node only
+    when the fault is over. `parameters`: what a plan may set in addition to time and target.
     `forgets`: the ResourceManager loses the applications that it knew. `only_simulated`: why processes cannot have it.
     """
 

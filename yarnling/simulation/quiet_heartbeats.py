@@ -239,7 +239,7 @@ class QuietHeartbeats:
         if self._is_at_rest(quiet):
             return
         node_id = quiet.nm.node_id
-        if self._rm.core.quiet_nodes.is_at_rest(node_id, self._engine.now_ms):
+        if self._rm.core.quiet_nodes.needs_only_a_visit(node_id, self._engine.now_ms):
             self._rm.step(QuietHeartbeat(node_id))
             self._note_arrived(quiet)
             return

@@ -126,7 +126,7 @@ def _without_response_ids(patch: pytest.MonkeyPatch) -> None:
 
 def _with_visits_only(patch: pytest.MonkeyPatch) -> None:
     """All that a heartbeat without news could do is to have the scheduler visit the node."""
-    patch.setattr(QuietNodes, "is_at_rest", lambda nodes, node_id, _: node_id in nodes._context.nodes)
+    patch.setattr(QuietNodes, "needs_only_a_visit", lambda nodes, node_id, _: node_id in nodes._context.nodes)
 
 
 def _without_idle_nodes(patch: pytest.MonkeyPatch) -> None:
