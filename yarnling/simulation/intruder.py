@@ -136,9 +136,14 @@ class Intruder:
     def _second_start(self) -> None:
         """Preferably of a container that its NodeManager does not know any more.
 
-        One that has lost its disk, or whose clock has jumped, may have forgotten what it started before.
+        One that has lost its disk, or whose clock has jumped, may have forgotten what it started before. A start that
+        was refused because that clock was wrong is a first one when it is sent again.
         """
-        known = [carried for at_ms, carried in self._known(_START) if at_ms > self._remembers_from_ms(carried)]
+        known = [
+            carried
+            for at_ms, carried in self._known(_START)
+            if at_ms > self._remembers_from_ms(carried) and _all_started(carried)
+        ]
         forgotten = [carried for carried in known if self._is_forgotten(carried)]
         if known:
             self._send(self._draw.choice(forgotten or known), done=partial(self._no_start, "a second time"))
@@ -150,7 +155,8 @@ class Intruder:
 
     def _is_forgotten(self, carried: Carried) -> bool:
         served, reply = carried.endpoint(), carried.reply
-        if served is None or not isinstance(reply, StartContainersResponse):
+        assert isinstance(reply, StartContainersResponse)
+        if served is None:
             return False
         nodes = (machine.nm for machine in self._cluster.machines if machine.nm is served[0])
         return any(container_id not in nm.core.containers for nm in nodes for container_id in reply.succeeded)
@@ -313,6 +319,10 @@ class Intruder:
 
 def _response_id(carried: Carried) -> int:
     return carried.reply.response_id if isinstance(carried.reply, AllocateResponse) else -1
+
+
+def _all_started(carried: Carried) -> bool:
+    return isinstance(carried.reply, StartContainersResponse) and not carried.reply.failed
 
 
 def _outcome(reply: Message, encode: bool) -> object:

@@ -196,3 +196,26 @@ def test_a_kill_at_every_write_of_the_store_loses_nothing(when: str) -> None:
             assert nth > 5
             return
     raise AssertionError("the run has more writes than that")
+
+
+REFUSED_BY_A_WRONG_CLOCK = """
+cluster: {nodes: 2, same_ports: true}
+work:
+  - {program: batch, applications: 2, tasks: 2, seconds: 0, every: 0, users: [ann], may_fail: true}
+  - {program: service, tasks: 2, seconds: 0, users: [cleo], may_fail: true}
+  - {program: tasks, tasks: 1, seconds: 0.8, users: [dan], may_fail: true}
+  - {program: wordcount, tasks: 1, seconds: 0, users: [eve], may_fail: true}
+  - {program: gang, tasks: 7, seconds: 1.3, at: 0.2, users: [finn], may_fail: true}
+faults:
+  - {fault: wrong-clock, at: 1.9, for: 6.1, node: [1, 2]}
+  - {fault: slow-node, at: 0, for: 4.3, node: 2, delay: 0.1498647677881234, loss: 0.05}
+  - {fault: slow-node, at: 5.4, for: 2.6, node: 1, delay: 0.27119920594644653}
+lasts: 8
+expect: {heal: 20, drain: 20}
+"""
+
+
+def test_a_start_that_a_wrong_clock_refused_may_be_sent_again() -> None:
+    """The refusal reaches the AM launcher after the clock is right again: what is sent again is a first start."""
+    plan = parse_plan(REFUSED_BY_A_WRONG_CLOCK, "refused", "refused")
+    assert simulate(plan, 3302214).judgement.reasons == ()
