@@ -1,11 +1,11 @@
-"""Garbage collection is switched off for a while, and afterwards as it was before."""
+"""Garbage collection is switched off or rare for a while, and afterwards as it was before."""
 
 from __future__ import annotations
 
 import gc
 from contextlib import suppress
 
-from wire.garbage_collection import uncollected
+from wire.garbage_collection import YOUNG_OBJECTS, seldom_collected, uncollected
 
 
 def test_automatic_collections_are_off_for_a_while() -> None:
@@ -24,3 +24,22 @@ def test_collections_that_were_off_stay_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_collections_are_rare_for_a_while() -> None:
+    before = gc.get_threshold()
+    with suppress(ValueError), seldom_collected():
+        assert gc.isenabled()
+        assert gc.get_threshold()[0] == YOUNG_OBJECTS
+        raise ValueError("an error")
+    assert gc.get_threshold() == before
+
+
+def test_overlapping_blocks_leave_them_as_they_were() -> None:
+    before = gc.get_threshold()
+    first, second = seldom_collected(), seldom_collected()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    second.__exit__(None, None, None)
+    assert gc.get_threshold() == before

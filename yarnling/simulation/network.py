@@ -196,6 +196,8 @@ class Connection:
     def close(self) -> None:
         """Forget it: its caller has exited."""
         self.is_open = False
+        self.source.not_on_exit(self.close)
+        self.process.not_on_exit(self._server_exited)
         self.calls.clear()
         self.link.connections.pop(self, None)
         self.network.forget(self)

@@ -38,7 +38,7 @@ class Process:
         self.starts = 0
         self._paused_at_ms = 0
         self._inbox: deque[tuple[int, Action]] = deque()
-        self._on_exit: list[Action] = []
+        self._on_exit: dict[Action, None] = {}
 
     def boot(self) -> None:
         """Start it, with no memory of an earlier start."""
@@ -52,13 +52,17 @@ class Process:
             return
         self.is_up = self.is_paused = False
         self._inbox.clear()
-        on_exit, self._on_exit = self._on_exit, []
+        on_exit, self._on_exit = self._on_exit, {}
         for action in on_exit:
             action()
 
     def on_exit(self, action: Action) -> None:
         """Do `action` when this start of the process ends."""
-        self._on_exit.append(action)
+        self._on_exit[action] = None
+
+    def not_on_exit(self, action: Action) -> None:
+        """Forget an action that was given to `on_exit`."""
+        self._on_exit.pop(action, None)
 
     def pause(self) -> None:
         """Stop running, as after SIGSTOP."""

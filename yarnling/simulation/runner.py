@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from nm.core.emulation import EmulationTable, Rule
 from rm.core.reports.applications import application_state, final_status
 from rm.core.rm_node import RMNode
+from wire.garbage_collection import seldom_collected
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
 from yarn.settings import scaled
@@ -86,7 +87,7 @@ class SimulatedRun(Struct, frozen=True):
 
 def simulate(plan: Plan, seed: int, options: Options = DEFAULTS) -> SimulatedRun:
     """Run a plan once. Raises YarnException if its settings are not valid."""
-    with TemporaryDirectory(prefix="yarnling-simulation-") as directory:
+    with TemporaryDirectory(prefix="yarnling-simulation-") as directory, seldom_collected():
         return _simulate(plan, seed, options, Path(directory))
 
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from rm.core.context import RMContext
 from rm.scheduler.view.explanation import counted_types
-from wire.garbage_collection import uncollected
+from wire.garbage_collection import seldom_collected
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext
@@ -34,7 +34,6 @@ from yarnling.simulation.trace import Line, Trace
 from yarnling.simulation.workload import AM_RULE
 from yarnling.simulation.workload_cluster import WorkloadCluster
 from yarnling.whatif.checks import refuse_if_unfit, warnings_about
-from yarnling.whatif.garbage import collect
 from yarnling.whatif.recording import RecordedApplication, Recording
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.sampling import Sampler
@@ -95,7 +94,7 @@ def run_what_if(
     """Run the workload. Raises YarnException, with all faults, for a workload that does not fit the configuration."""
     refuse_if_unfit(conf, workload, nodes)
     started_s = time.perf_counter()
-    with without_logs(), uncollected():
+    with without_logs(), seldom_collected():
         running = _Running(conf, workload, nodes, options)
         is_complete = running.go(progress)
     warnings = (*warnings_about(conf, workload, nodes), *options.warnings)
@@ -129,12 +128,9 @@ class _Running:
     def go(self, progress: Progress) -> bool:
         """Run to the end; False if `progress` ended it before."""
         until_ms, began_ms = self._options.until_ms, self._recording.began_ms
-        samples = 0
         while (now_ms := self._recording.now_ms) < until_ms and not self._is_over():
             self._engine.run(began_ms + min(now_ms + self._sampler.interval_ms, until_ms))
             self._sampler.sample()
-            samples += 1
-            collect(samples)
             if self._cluster.crashed:
                 raise InternalError("; ".join(self._cluster.crashed))
             if not progress(self._recording.now_ms, until_ms):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 
 import pytest
@@ -278,3 +280,17 @@ def test_a_connection_that_a_caller_waited_for_is_not_its_successors(bench: Benc
     bench.run(10)
     assert bench.outcome() is None
     assert bench.tracker.calls == 1
+
+
+def test_a_server_does_not_keep_callers_that_have_exited() -> None:
+    """A NodeManager has a connection of each AM that ever called it."""
+    bench = Bench()
+    bench.call()
+    bench.run(100)
+    assert bench.outcomes == [(3, None)]
+    caller = weakref.ref(bench.caller)
+    bench.caller.exit()
+    bench.caller = Process(bench.engine, "nm-1", 1)
+    bench.run(60_000)
+    gc.collect()
+    assert caller() is None
