@@ -19,7 +19,7 @@ from rm.core.lifecycle_events import RMAppAttemptRegistered, RMAppAttemptStatusU
 from rm.core.reports.applications import resource_types
 from rm.core.reports.nodes import node_update_report
 from rm.core.service_context import AMSession, next_response_id
-from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES, RMAppAttemptState
+from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES, RMAppAttemptState, RMAppState
 from rm.scheduler.allocate import Allocation
 from rm.scheduler.request_checks import with_trimmed_label
 from yarn.containers import ANY, Container, ResourceRequest, Token
@@ -114,7 +114,7 @@ class ApplicationMasterService:
         attempt = app.attempts.get(attempt_id) if app is not None else None
         if app is None or attempt is None or session is None or session.response is None:
             return False
-        if attempt.state is not RMAppAttemptState.RUNNING or app.state in STORED_APP_STATES:
+        if attempt.state is not RMAppAttemptState.RUNNING or app.state is not RMAppState.RUNNING:
             return False
         if app.updated_nodes or not attempt.finished_containers.is_empty:
             return False

@@ -37,7 +37,7 @@ class QuietNodes:
     `_full` need nothing until more fits on them. `_idle` wait for requests, and are only named together, because most
     requests are served by the first of them. `_settled` (those with a reservation, and all others while something is
     requested) wait for any change. With asynchronous scheduling all are `_unplaced`: heartbeats place nothing, so only
-    what happens to the node itself matters.
+    what happens to the node itself matters. `_group_of` {node: the one of these groups that it is in}.
     """
 
     def __init__(self, context: RMContext) -> None:
@@ -47,6 +47,7 @@ class QuietNodes:
         self._idle: dict[NodeId, None] = {}
         self._settled: dict[NodeId, None] = {}
         self._unplaced: dict[NodeId, None] = {}
+        self._group_of: dict[NodeId, dict[NodeId, None]] = {}
         self._due: dict[NodeId, None] = {}
         self._change_count = -1
         self._round_ms = -1
@@ -104,16 +105,16 @@ class QuietNodes:
         if node is None or place is None or not self._is_at_rest(node, now_ms):
             return False
         if scheduler.walks.is_on:
-            self._unplaced[node_id] = None
+            self._add(node_id, self._unplaced)
             return True
         if not scheduler.placement.is_known(place):
             return False
         if scheduler.placement.is_full(place):
-            self._full[node_id] = None
+            self._add(node_id, self._full)
         elif place.reserved_container is None and not scheduler.placement.root.usage.is_pending():
-            self._idle[node_id] = None
+            self._add(node_id, self._idle)
         else:
-            self._settled[node_id] = None
+            self._add(node_id, self._settled)
         place.watch = self._due
         return True
 
@@ -141,7 +142,7 @@ class QuietNodes:
             self._note_change()
         if not self._due:
             return []
-        due = [node_id for node_id in self._due if self._is_watched(node_id)]
+        due = [node_id for node_id in self._due if node_id in self._group_of]
         for node_id in due:
             self._forget(node_id)
         self._due.clear()
@@ -167,12 +168,15 @@ class QuietNodes:
                 if place is None or place.reserved_container is not None:
                     self._due[node_id] = None
 
-    def _is_watched(self, node_id: NodeId) -> bool:
-        return any(node_id in group for group in (self._full, self._idle, self._settled, self._unplaced))
+    def _add(self, node_id: NodeId, group: dict[NodeId, None]) -> None:
+        group[node_id] = None
+        self._group_of[node_id] = group
 
     def _forget(self, node_id: NodeId) -> None:
-        for group in (self._full, self._idle, self._settled, self._unplaced):
-            group.pop(node_id, None)
+        group = self._group_of.pop(node_id, None)
+        if group is None:
+            return
+        del group[node_id]
         place = self._context.scheduler.nodes.get(node_id)
         if place is not None:
             place.watch = None

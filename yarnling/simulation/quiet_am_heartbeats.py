@@ -33,10 +33,11 @@ class QuietMaster:
     `count`: those until now. `response`: what the last of them would have been answered with.
     """
 
-    __slots__ = ("am", "count", "due_ms", "request", "response")
+    __slots__ = ("am", "attempt_id", "count", "due_ms", "request", "response")
 
     def __init__(self, am: ApplicationMasterProcess, request: AllocateRequest, due_ms: int) -> None:
         self.am = am
+        self.attempt_id = am.attempt_id
         self.request = request
         self.due_ms = due_ms
         self.count = 0
@@ -71,7 +72,8 @@ class QuietAMHeartbeats:
         rm = self._rm
         if rm.is_up and not rm.is_paused and self._network.link(am.scheduler_link).is_clear:
             due_ms, request = am.pause_heartbeats()
-            quiet = self._masters[am.attempt_id] = QuietMaster(am, request, due_ms)
+            quiet = QuietMaster(am, request, due_ms)
+            self._masters[quiet.attempt_id] = quiet
             self._plan(quiet)
 
     def resume(self, am: ApplicationMasterProcess) -> None:
@@ -110,16 +112,16 @@ class QuietAMHeartbeats:
 
     def _arrive(self, quiet: QuietMaster) -> None:
         """The next heartbeat would arrive at the ResourceManager now."""
-        am, core = quiet.am, self._rm.core
-        if self._masters.get(am.attempt_id) is not quiet:
+        attempt_id, core = quiet.attempt_id, self._rm.core
+        if self._masters.get(attempt_id) is not quiet:
             return
         change_count = core.scheduler.context.change_count
-        if not am.is_up:
-            del self._masters[am.attempt_id]
-        elif core.skip_am_heartbeat(am.attempt_id, self._engine.now_ms):
+        if not quiet.am.is_up:
+            del self._masters[attempt_id]
+        elif core.skip_am_heartbeat(attempt_id, self._engine.now_ms):
             quiet.count += 1
             quiet.due_ms += self._interval_ms
-            quiet.response = core.context.sessions[am.attempt_id].response
+            quiet.response = core.context.sessions[attempt_id].response
             self.left_out += 1
             self._plan(quiet)
             if core.scheduler.walks.is_on:
@@ -142,5 +144,5 @@ class QuietAMHeartbeats:
 
     def _send_again(self, quiet: QuietMaster, under_way: UnderWay | None) -> None:
         """The AM does everything by itself from now on."""
-        del self._masters[quiet.am.attempt_id]
+        del self._masters[quiet.attempt_id]
         quiet.am.resume_heartbeats(quiet.count, quiet.due_ms, under_way)
