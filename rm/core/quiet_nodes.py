@@ -5,9 +5,10 @@ nothing. A heartbeat without news changes nothing if all of this holds when it a
 
 - the node is RUNNING and admitted, and no order waits for it;
 - no round of preemption is due, which the first heartbeat after its time would run;
-- a visit of the scheduler would place nothing and count nothing: the node is full, or nothing is requested, or nothing
-  has changed since a visit that did nothing (rm.scheduler.placement.memo). Refusals may be noted, which only
-  explanations read. With asynchronous scheduling there is no visit: walks over the nodes place the containers.
+- a visit of the scheduler would place nothing and count nothing: the node is full, or nothing is requested, or all
+  queues are satisfied or at their limits, or nothing has changed since a visit that did nothing
+  (rm.scheduler.placement.memo). Refusals may be noted, which only explanations read. With asynchronous scheduling there
+  is no visit: walks over the nodes place the containers.
 
 With asynchronous scheduling a heartbeat without news still does one thing: it keeps walks from skipping the node as
 silent. Nodes whose heartbeats are left out do not count as silent, and get the time of their last heartbeat when they
@@ -16,9 +17,9 @@ are resumed. This is exact if a node that sends all its heartbeats is never sile
 If only the last condition does not hold, all that the heartbeat does is that visit: `heartbeat` does it.
 
 `watch` says whether all of them hold, and then finds out when they may no longer, without looking at all nodes: `due`
-after each step of the core, and `idle_are_due` for all idle nodes together. `skip` makes the node what it would be
-after its heartbeats. The caller keeps the times of heartbeats: rounds of preemption, and heartbeats that are not left
-out, come at the same times as before.
+after each step of the core, and `idle_due` for all idle nodes of a partition together. `skip` makes the node what it
+would be after its heartbeats. The caller keeps the times of heartbeats: rounds of preemption, and heartbeats that are
+not left out, come at the same times as before.
 """
 
 from __future__ import annotations
@@ -34,17 +35,18 @@ from yarn.states import NodeState
 class QuietNodes:
     """The nodes whose heartbeats are left out. Dicts without values are sets that keep their order.
 
-    `_full` need nothing until more fits on them. `_idle` wait for requests, and are only named together, because most
-    requests are served by the first of them. `_settled` (those with a reservation, and all others while something is
-    requested) wait for any change. With asynchronous scheduling all are `_unplaced`: heartbeats place nothing, so only
-    what happens to the node itself matters. `_group_of` {node: the one of these groups that it is in}.
+    `_full` need nothing until more fits on them. `_idle` {partition: nodes} wait for requests, or while all queues are
+    at their limits for any change, and are only named together, because most of what follows is served by the first of
+    them. `_settled` (those with a reservation, and all others that refuse what is requested) wait for any change. With
+    asynchronous scheduling all are `_unplaced`: heartbeats place nothing, so only what happens to the node itself
+    matters. `_group_of` {node: the one of these groups that it is in}.
     """
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
         self._suspended = context.scheduler.walks.suspended
         self._full: dict[NodeId, None] = {}
-        self._idle: dict[NodeId, None] = {}
+        self._idle: dict[str, dict[NodeId, None]] = {}
         self._settled: dict[NodeId, None] = {}
         self._unplaced: dict[NodeId, None] = {}
         self._group_of: dict[NodeId, dict[NodeId, None]] = {}
@@ -111,8 +113,8 @@ class QuietNodes:
             return False
         if scheduler.placement.is_full(place):
             self._add(node_id, self._full)
-        elif place.reserved_container is None and not scheduler.placement.root.usage.is_pending():
-            self._add(node_id, self._idle)
+        elif place.reserved_container is None and scheduler.placement.is_refusing(place.partition):
+            self._add(node_id, self._idle.setdefault(place.partition, {}))
         else:
             self._add(node_id, self._settled)
         place.watch = self._due
@@ -148,14 +150,14 @@ class QuietNodes:
         self._due.clear()
         return due
 
-    @property
-    def idle_are_due(self) -> bool:
-        """True while the next heartbeat of each idle node may change something. They are still watched."""
-        return bool(self._idle) and self._context.scheduler.placement.root.usage.is_pending()
+    def idle_due(self) -> list[str]:
+        """The partitions whose idle nodes' next heartbeats may change something. These nodes are still watched."""
+        is_refusing = self._context.scheduler.placement.is_refusing
+        return [partition for partition, nodes in self._idle.items() if nodes and not is_refusing(partition)]
 
-    def is_idle(self, node_id: NodeId) -> bool:
-        """True for a watched node that waits only for requests."""
-        return node_id in self._idle
+    def idle_partition(self, node_id: NodeId) -> str | None:
+        """The partition of an idle node; None for others."""
+        return next((partition for partition, nodes in self._idle.items() if node_id in nodes), None)
 
     def _note_change(self) -> None:
         scheduler = self._context.scheduler

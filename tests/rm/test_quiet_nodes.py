@@ -61,8 +61,8 @@ class WatchedCluster:
         quiet_nodes, now_ms = self.core.quiet_nodes, self.core.context.dispatcher.now_ms
         for node_id in quiet_nodes.due():
             self.quiet.pop(node_id, None)
-        if quiet_nodes.idle_are_due:
-            self.quiet = {node_id: None for node_id in self.quiet if not quiet_nodes.is_idle(node_id)}
+        due = quiet_nodes.idle_due()
+        self.quiet = {node_id: None for node_id in self.quiet if quiet_nodes.idle_partition(node_id) not in due}
         for node in self.recorded.nodes.values():
             quiet_nodes.suspend(node.node_id)
             is_quiet = quiet_nodes.watch(node.node_id, now_ms)

@@ -119,6 +119,7 @@ class QuietHeartbeats:
         self._idle_turns = Turns()
         self._turns_planned = 0
         self._is_turn_planned = False
+        self._due_partitions: list[str] = []
         self.of_masters = QuietAMHeartbeats(engine, network, rm, am_interval_ms, self.look)
         rm.quiet_heartbeats = self
         network.before_fault = self._before_fault
@@ -216,7 +217,7 @@ class QuietHeartbeats:
         """True if a heartbeat would change nothing; then the node is watched."""
         quiet_nodes, node_id = self._rm.core.quiet_nodes, quiet.nm.node_id
         is_at_rest = quiet_nodes.watch(node_id, self._engine.now_ms)
-        if is_at_rest and quiet_nodes.is_idle(node_id):
+        if is_at_rest and quiet_nodes.idle_partition(node_id) is not None:
             self._idle_turns.add(quiet)
         return is_at_rest
 
@@ -275,12 +276,13 @@ class QuietHeartbeats:
         quiet.nm.resume_heartbeats(quiet.count, quiet.due_ms, under_way)
 
     # Idle nodes. Requests concern all of them, and are mostly served by the first one: so they arrive one by one, in
-    # the order of their turns, for as long as anything is requested.
+    # the order of their turns, for as long as anything is requested and not all queues are at their limits.
 
     def _look_at_idle(self) -> None:
-        if not self._rm.core.quiet_nodes.idle_are_due:
-            self._is_turn_planned = False
-        elif not self._is_turn_planned and (quiet := self._next_idle()) is not None:
+        due = self._rm.core.quiet_nodes.idle_due()
+        if due != self._due_partitions:
+            self._due_partitions, self._is_turn_planned = due, False
+        if due and not self._is_turn_planned and (quiet := self._next_idle()) is not None:
             self._catch_up(quiet)
             self._is_turn_planned = True
             self._turns_planned += 1
@@ -293,25 +295,29 @@ class QuietHeartbeats:
         if not self._is_turn_planned or number != self._turns_planned:
             return
         self._is_turn_planned = False
-        if self._is_idle(quiet) and not quiet.is_called:
+        if self._partition(quiet) is not None and not quiet.is_called:
             self._handle(quiet)
         self._look_at_idle()
 
     def _next_idle(self) -> QuietNode | None:
-        """The idle node whose heartbeat would arrive next, of those that are not called already."""
+        """The idle node whose heartbeat would arrive next, of those that are due and not called already."""
         phase_ms, last = self._phase_ms(), None
         for quiet in self._idle_turns.beginning_at(phase_ms):
-            if not self._is_idle(quiet):
+            partition = self._partition(quiet)
+            if partition is None:
                 self._idle_turns.discard(quiet)
+            elif partition not in self._due_partitions:
+                continue
             elif self._has_passed(quiet, phase_ms):
                 last = last or quiet
             elif not quiet.is_called:
                 return quiet
         return last
 
-    def _is_idle(self, quiet: QuietNode) -> bool:
+    def _partition(self, quiet: QuietNode) -> str | None:
+        """The partition of an idle node; None if it is not idle any more."""
         node_id = quiet.nm.node_id
-        return self._nodes.get(node_id) is quiet and self._rm.core.quiet_nodes.is_idle(node_id)
+        return self._rm.core.quiet_nodes.idle_partition(node_id) if self._nodes.get(node_id) is quiet else None
 
     # Rounds of preemption
 

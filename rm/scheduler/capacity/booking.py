@@ -310,7 +310,7 @@ def apply_label_changes(changes: LabelChanges, applications: ApplicationTable, c
         reserved = node.reserved_container
         if reserved is not None:
             complete(reserved, unreserved_status(reserved.id), RMContainerKill, applications, context)
-        node.partition = label
+        node.update_partition(label)
 
 
 def _change_partition(attempt: FiCaSchedulerApp, container: RMContainer, old: str, new: str) -> None:

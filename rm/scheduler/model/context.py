@@ -46,7 +46,8 @@ class SchedulerContext:
     placed nothing and changed nothing (rm.scheduler.placement.memo relies on that). `confined_count` counts those of
     them that affect offers to one leaf only (CSQueue.note_change). `repeated`, only with asynchronous scheduling: the
     counts that the present walk has raised without an effect, because they are high enough already, each as
-    {key: count} and the key; `repeated_count`: how many there ever were.
+    {key: count} and the key; `repeated_count`: how many there ever were. `node_check_count` counts the checks that
+    depended on the node which was offered, and not only on its partition.
 
     `epoch` is the number of ResourceManagers that recovered from one store; it is part of container ids. If
     `placing_from_ms` is set, nothing is placed until that time has passed: see `may_place`.
@@ -68,6 +69,7 @@ class SchedulerContext:
         "killables",
         "labels",
         "minimum_allocation",
+        "node_check_count",
         "nodes",
         "nodes_peak",
         "none",
@@ -102,6 +104,7 @@ class SchedulerContext:
         self.releases_remembered_until_ms = 0
         self.change_count = 0
         self.confined_count = 0
+        self.node_check_count = 0
         self.repeated: list[tuple[dict[SchedulerKey, int], SchedulerKey]] | None = None
         self.repeated_count = 0
         self.pending_miscounted = False
@@ -122,6 +125,10 @@ class SchedulerContext:
     def shared_change_count(self) -> int:
         """The number of changes that could affect offers to any leaf."""
         return self.change_count - self.confined_count
+
+    def note_node_check(self) -> None:
+        """Count a check whose outcome may be another one for another node of the partition."""
+        self.node_check_count += 1
 
     def note_repeated(self, counts: dict[SchedulerKey, int], key: SchedulerKey) -> None:
         """The last change raised a count that is high enough already: no decision depends on that."""

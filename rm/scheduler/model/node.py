@@ -20,7 +20,7 @@ class SchedulerNode:
     `is_running`: the node may get containers. `killable`: containers that are killed as soon as another queue needs
     their resources; until then they stay in `containers`. `heard_ms`: the time of the last heartbeat, `is_leaving`: it
     is being decommissioned; both only for asynchronous scheduling. `watch`: the node adds its id to it whenever more
-    may fit on the node than before.
+    may be placed on the node than before.
     """
 
     __slots__ = (
@@ -122,6 +122,11 @@ class SchedulerNode:
         """The killable containers in the order of Java's map."""
         ids = hash_order(self.killable, container_hash, peak=self._killable_peak)
         return [self.killable[container_id] for container_id in ids]
+
+    def update_partition(self, partition: str) -> None:
+        """Change the node's partition; its containers stay."""
+        self.partition = partition
+        self._note_room()
 
     def update_total(self, total: Resource) -> None:
         """Change the node's size; its containers stay."""

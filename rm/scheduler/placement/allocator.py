@@ -207,6 +207,7 @@ class _Visit:
         time. If the application is skipped for another reason, the next visit starts with the first key, as it would
         without parts.
         """
+        self._context.note_node_check()
         application, node_id = self._application, self._node.node_id
         passed = application.passed_keys.get(node_id)
         part = keys.after(passed, KEYS_A_VISIT_MAX) or keys.after(None, KEYS_A_VISIT_MAX)
@@ -268,6 +269,7 @@ class _Visit:
 
     def _try_on_node(self, key: SchedulerKey, of_key: RequestsOfKey) -> Outcome:
         """Check the blacklist, then locality; counts an opportunity unless the key does not accept such a node."""
+        self._context.note_node_check()
         application, node = self._application, self._node
         if application.is_blacklisted(node.name, node.rack):
             return self._skip(SkipReason.APPLICATION, Reason.NODE_BLACKLISTED, key)

@@ -1,9 +1,12 @@
 """Optimisations: placement work that is skipped because its outcome is known. The rules do not depend on them.
 
-Four kinds of work are skipped, without changing any decision (tests/rm/scheduler/test_straightforward.py):
+Five kinds of work are skipped, without changing any decision (tests/rm/scheduler/test_straightforward.py):
 
 - Node visits that would again do nothing. `SchedulerContext.change_count` counts every change that could affect a
   visit; if it stays the same during a visit, the visit placed nothing and changed nothing.
+- Visits of nodes with room, if all queues of their partition are satisfied or at their limits. Then none of the checks
+  of a visit looks at the node itself (`SchedulerContext.node_check_count`), so one visit that did nothing stands for
+  all. Only a simulation leaves out these visits, because each would note why it was refused, for explanations.
 - Offers of a node to a leaf that would again do nothing. `CSQueue.change_count` counts every change that could affect
   an offer to the leaf. Not counted are changes of another leaf that concern only that leaf: its applications have
   changed their requests, or an offer to it has counted an opportunity or stored a limit. An offer also depends on
@@ -39,15 +42,17 @@ class VisitMemo:
     """The nodes on which a visit would do nothing, and the leaves to which an offer of a node would do nothing.
 
     `_settled` {node: the change count at which a visit did nothing}. `_refused` {(node, whether partitions are
-    respected): refused offers}.
+    respected): refused offers}. `_refusing` {partition: the change count at which a visit did nothing that would have
+    done nothing on any other node}.
     """
 
-    __slots__ = ("_context", "_refused", "_settled")
+    __slots__ = ("_context", "_refused", "_refusing", "_settled")
 
     def __init__(self, context: SchedulerContext) -> None:
         self._context = context
         self._settled: dict[NodeId, int] = {}
         self._refused: dict[tuple[NodeId, bool], RefusedOffers] = {}
+        self._refusing: dict[str, int] = {}
 
     def is_settled(self, node: SchedulerNode) -> bool:
         """True if a visit of the node would do nothing, because nothing has changed since the last such visit."""
@@ -58,6 +63,17 @@ class VisitMemo:
         if len(self._settled) > self._context.node_count:
             self._settled.clear()
         self._settled[node.node_id] = self._context.change_count
+
+    def refuses_all(self, partition: str) -> bool:
+        """True if a visit of any node of the partition that has room and no reservation would do nothing.
+
+        So it is if all queues are satisfied or at their limits: then no check looks at the node.
+        """
+        return self._refusing.get(partition) == self._context.change_count
+
+    def refuse_all(self, partition: str) -> None:
+        """Record that a visit did nothing, and that no check depended on its node."""
+        self._refusing[partition] = self._context.change_count
 
     def refused(self, node: SchedulerNode, mode: SchedulingMode) -> RefusedOffers:
         """The refused offers of the node. Those of removed nodes are dropped with all others."""
@@ -74,14 +90,14 @@ class VisitMemo:
 class RefusedOffers:
     """The leaves to which an offer of one node, in one mode, did nothing.
 
-    `_refused` {leaf: its change count at the offer, and what was available to it and its siblings}. `_shared_count`:
-    the number of changes that concern all leaves, before these offers.
+    `_refused` {leaf: its change count at the offer, what was available to it and its siblings, and whether a check
+    depended on the node}. `_shared_count`: the number of changes that concern all leaves, before these offers.
     """
 
     __slots__ = ("_refused", "_shared_count")
 
     def __init__(self) -> None:
-        self._refused: dict[CSQueue, tuple[int, Resource]] = {}
+        self._refused: dict[CSQueue, tuple[int, Resource, bool]] = {}
         self._shared_count = 0
 
     def drop_older_than(self, shared_count: int) -> None:
@@ -95,9 +111,13 @@ class RefusedOffers:
         refused = self._refused.get(queue)
         return refused is not None and refused[0] == queue.change_count and refused[1] == available
 
-    def add(self, leaf: LeafQueue, available: Resource) -> None:
+    def depends_on_node(self, queue: CSQueue) -> bool:
+        """True if a queue that is included might accept another node."""
+        return self._refused[queue][2]
+
+    def add(self, leaf: LeafQueue, available: Resource, *, depends_on_node: bool) -> None:
         """Note that the leaf has refused the node, and that the offer changed nothing."""
-        self._refused[leaf] = (leaf.change_count, available)
+        self._refused[leaf] = (leaf.change_count, available, depends_on_node)
 
 
 class RefusedUsers:

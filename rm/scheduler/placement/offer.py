@@ -72,6 +72,7 @@ def _assign_in_parent(
         return _refuse(parent, node, Reason.QUEUE_NODE_RESERVED, node.reserved_container.resource)
     smallest = context.minimum_allocation
     if not context.calculator.fits_in(smallest, node.within_reach):
+        context.note_node_check()
         return _refuse(parent, node, Reason.QUEUE_NODE_FULL, smallest, node.within_reach)
     if not can_assign(parent, partition, limits, parent.reserved_metric, mode):
         used = parent.usage.used(partition)
@@ -87,15 +88,19 @@ def _assign_to_children(
     context, partition = parent.context, node.partition
     available = available_to_children(parent, limits, partition, net=True)
     for child in _children_in_order(parent, partition):
-        if refused.include(child, available) or _pass_over(child, node, available, mode):
+        if refused.include(child, available):
+            if refused.depends_on_node(child):
+                context.note_node_check()
+            continue
+        if _pass_over(child, node, available, mode):
             continue
         child_limits = limits_of_child(child, available, partition)
-        change_count = context.change_count
+        change_count, node_check_count = context.change_count, context.node_check_count
         assignment = assign_containers(child, node, child_limits, mode, refused)
         if isinstance(assignment, Proposal):
             return assignment
         if assignment is Skipped.NONE and isinstance(child, LeafQueue) and context.change_count == change_count:
-            refused.add(child, available)
+            refused.add(child, available, depends_on_node=context.node_check_count != node_check_count)
         elif assignment is Skipped.QUEUE_LIMIT:
             result = Skipped.QUEUE_LIMIT
             # Keep what the limit of a leaf left, or what the queues below a parent have blocked.

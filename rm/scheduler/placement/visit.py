@@ -86,7 +86,11 @@ class Placement:
         """True if a visit would place nothing and change nothing but refusals, which only explanations read."""
         if self._memo.is_settled(node):
             return True
-        return node.reserved_container is None and (not self.root.usage.is_pending() or self._is_full(node))
+        return node.reserved_container is None and (self.is_refusing(node.partition) or self._is_full(node))
+
+    def is_refusing(self, partition: str) -> bool:
+        """True if nothing would be placed on any node of the partition that has no reservation."""
+        return not self.root.usage.is_pending() or self._memo.refuses_all(partition)
 
     def is_full(self, node: SchedulerNode) -> bool:
         """True if nothing can be placed on the node until something on it ends, or it grows."""
@@ -132,9 +136,12 @@ class Placement:
             smallest = context.minimum_allocation
             self.root.refusals.note(node.node_id, Reason.NODE_TOO_SMALL, context.now_ms, smallest, node.within_reach)
             return None
+        change_count, node_check_count = context.change_count, context.node_check_count
         proposal = self._offer(node, node.partition, RESPECT)
         if proposal is None and node.partition and context.labels.is_shared(node.partition):
             proposal = self._offer(node, NO_LABEL, IGNORE)
+        if context.change_count == change_count and context.node_check_count == node_check_count:
+            self._memo.refuse_all(node.partition)
         return proposal
 
     def _offer(self, node: SchedulerNode, partition: str, mode: SchedulingMode) -> Proposal | None:

@@ -276,7 +276,7 @@ def _forget_changes_of_all(patch: pytest.MonkeyPatch) -> None:
 def _forget_what_is_available(patch: pytest.MonkeyPatch) -> None:
     include, add, one = RefusedOffers.include, RefusedOffers.add, Resource(1, 1)
     patch.setattr(RefusedOffers, "include", lambda refused, queue, _: include(refused, queue, one))
-    patch.setattr(RefusedOffers, "add", lambda refused, leaf, _: add(refused, leaf, one))
+    patch.setattr(RefusedOffers, "add", lambda refused, leaf, _, **about: add(refused, leaf, one, **about))
 
 
 @only_interpreted

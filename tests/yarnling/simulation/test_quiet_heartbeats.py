@@ -131,7 +131,7 @@ def _with_visits_only(patch: pytest.MonkeyPatch) -> None:
 
 def _without_idle_nodes(patch: pytest.MonkeyPatch) -> None:
     """Requests that come later do not matter to idle nodes."""
-    patch.setattr(QuietNodes, "idle_are_due", False)
+    patch.setattr(QuietNodes, "idle_due", lambda _: [])
 
 
 def _without_rounds(patch: pytest.MonkeyPatch) -> None:
