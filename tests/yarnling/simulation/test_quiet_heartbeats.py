@@ -25,6 +25,7 @@ from rm.core.rm_node import RMNode
 from rm.scheduler import allocate
 from rm.scheduler.allocate import AllocateCalls
 from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.placement.memo import VisitMemo
 from rm.scheduler.placement.visit import Placement
 from rm.scheduler.placement.walk import NodeWalks
 from tests.yarnling.simulation.random_clusters import RandomRun
@@ -134,6 +135,11 @@ def _without_idle_nodes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(QuietNodes, "idle_due", lambda _: [])
 
 
+def _with_lasting_refusals(patch: pytest.MonkeyPatch) -> None:
+    """Queues that are satisfied or at their limits stay so."""
+    patch.setattr(VisitMemo, "refuses_all", lambda memo, partition: partition in memo._refusing)
+
+
 def _without_rounds(patch: pytest.MonkeyPatch) -> None:
     """No heartbeat is needed to run a round of preemption."""
     patch.setattr(QuietHeartbeats, "_call_for_round", lambda _: None)
@@ -171,6 +177,7 @@ WRONG_RULES = (
     (_without_response_ids, 2),
     (_with_visits_only, 3),
     (_without_idle_nodes, 3),
+    (_with_lasting_refusals, 1),
     (_without_ended_containers, 2),
     (_without_requests_of_the_am, 2),
     (_without_rounds, 28),
