@@ -136,13 +136,13 @@ class Intruder:
     def _second_start(self) -> None:
         """Preferably of a container that its NodeManager does not know any more.
 
-        One that has lost its disk, or whose clock has jumped, may have forgotten what it started before. A start that
-        was refused because that clock was wrong is a first one when it is sent again.
+        One that has lost its disk, or whose clock has jumped, may have forgotten what it started before, also if the
+        reply came later. A start that was refused because that clock was wrong is a first one when it is sent again.
         """
         known = [
             carried
-            for at_ms, carried in self._known(_START)
-            if at_ms > self._remembers_from_ms(carried) and _all_started(carried)
+            for _, carried in self._known(_START)
+            if carried.started_ms > self._remembers_from_ms(carried) and _all_started(carried)
         ]
         forgotten = [carried for carried in known if self._is_forgotten(carried)]
         if known:

@@ -335,7 +335,7 @@ class Attempt:
 
 
 class Carried(Struct, frozen=True):
-    """A call that was answered without an error."""
+    """A call that was answered without an error; its first attempt was made at `started_ms`."""
 
     endpoint: Endpoint
     made: tuple[Rpc[Any, Any]]
@@ -343,6 +343,7 @@ class Carried(Struct, frozen=True):
     reply: object
     user: str
     token: Token | None
+    started_ms: int
 
     def method(self) -> Rpc[Any, Any]:
         """What was called. `made` is a tuple, because an Rpc in a class is a method of a proxy."""
@@ -479,5 +480,6 @@ class _Call:
                 return
         if network.tap is not None and not isinstance(outcome, YarnException):
             sent = self.message
-            network.tap(Carried(self.endpoint, (sent.rpc,), self.request, outcome, sent.user, sent.token))
+            called = (self.endpoint, (sent.rpc,), self.request, outcome, sent.user, sent.token)
+            network.tap(Carried(*called, self.started_ms))
         self.done(outcome)

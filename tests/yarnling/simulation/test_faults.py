@@ -219,3 +219,29 @@ def test_a_start_that_a_wrong_clock_refused_may_be_sent_again() -> None:
     """The refusal reaches the AM launcher after the clock is right again: what is sent again is a first start."""
     plan = parse_plan(REFUSED_BY_A_WRONG_CLOCK, "refused", "refused")
     assert simulate(plan, 3302214).judgement.reasons == ()
+
+
+STARTED_BEFORE_ITS_DISK_WAS_LOST = """
+cluster: {nodes: 3, same_ports: true}
+work:
+  - {program: batch, tasks: 1, seconds: 0, users: [ann], may_fail: true}
+  - {program: service, tasks: 2, seconds: 0, users: [cleo], may_fail: true}
+  - {program: tasks, tasks: 3, seconds: 0, users: [dan], may_fail: true}
+  - {program: gang, applications: 2, tasks: 1, seconds: 0.3, users: [finn], may_fail: true}
+faults:
+  - {fault: pause-rm, at: 0, for: 2.62}
+  - {fault: kill-master, at: 0.1, pick: 0.337361}
+  - {fault: partition-node, at: 2.873, for: 2.4, node: 3}
+  - {fault: slow-node, at: 4.6, for: 0.3, node: 2, loss: 0.3, breaks: 0.02}
+  - {fault: stop-node, at: 4.6, for: 0, node: 1}
+  - {fault: partition-node, at: 5, for: 4.5, node: 2}
+  - {fault: lose-node-disk, at: 8.4, for: 0, node: [1, 2]}
+lasts: 9.6
+expect: {heal: 20, drain: 20}
+"""
+
+
+def test_a_node_that_has_lost_its_disk_may_start_a_container_whose_start_was_answered_late() -> None:
+    """The reply is held back until the node has a NodeManager that knows nothing of the start."""
+    plan = parse_plan(STARTED_BEFORE_ITS_DISK_WAS_LOST, "late", "late")
+    assert simulate(plan, 3403934).judgement.reasons == ()
