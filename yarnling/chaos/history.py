@@ -104,6 +104,10 @@ class InjectedFault(Struct, frozen=True):
         """True if calls that start containers on the node may have arrived only when this fault was over."""
         return self.injection.kind.delays_starts and node in self.injection.nodes
 
+    def decommissions(self, node: int) -> bool:
+        """True if nothing restarted the NodeManager of the node while this fault lasted."""
+        return self.injection.kind.decommissions and node in self.injection.nodes
+
     def isolates_master(self, master: ProcessSpan) -> bool:
         """True if the ApplicationMaster could not receive replies from the ResourceManager while this fault lasted."""
         is_target = master.node in self.injection.nodes or self.target == str(master.container_id)
@@ -166,7 +170,15 @@ class History:
 
     def hidden(self, node: int) -> list[tuple[float, float]]:
         """The periods (from, to) in which the ResourceManager was down or could not reach the node, in order."""
-        return sorted(self._span(one) for one in self.injected if not one.skipped and one.hides_node(node))
+        return sorted(self._hidden_by(one, node) for one in self.injected if not one.skipped and one.hides_node(node))
+
+    def _hidden_by(self, fault: InjectedFault, node: int) -> tuple[float, float]:
+        """The period of the fault, and on until the NodeManager is restarted: not while the node is decommissioned."""
+        from_s, to_s = self._span(fault)
+        if not fault.injection.kind.restarts_node:
+            return from_s, to_s
+        leaving = [self._span(one) for one in self.injected if not one.skipped and one.decommissions(node)]
+        return from_s, max([to_s, *(back_s for leaves_s, back_s in leaving if leaves_s <= to_s)])
 
     def unstoppable(self, span: ProcessSpan) -> list[tuple[float, float]]:
         """The periods (from, to) in which the ResourceManager could not have the process ended, in order.

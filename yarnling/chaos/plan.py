@@ -86,7 +86,8 @@ class FaultKind(Struct, frozen=True):
     scope is RM). `isolates_master`: while it lasts, an ApplicationMaster cannot learn that its application has ended,
     and the ResourceManager waits for the AM. `delays_starts`: a call that starts a container may reach the node only
     when the fault is over. `parameters`: what a plan may set in addition to time and target.
-    `forgets`: the ResourceManager loses the applications that it knew. `only_simulated`: why processes cannot have it.
+    `forgets`: the ResourceManager loses the applications that it knew. `restarts_node`: at its end a NodeManager is
+    restarted; not while another fault `decommissions` the node. `only_simulated`: why processes cannot have it.
     """
 
     name: str
@@ -99,6 +100,8 @@ class FaultKind(Struct, frozen=True):
     parameters: tuple[str, ...] = ()
     has_end: bool = True
     forgets: bool = False
+    restarts_node: bool = False
+    decommissions: bool = False
     only_simulated: str = ""
 
 
@@ -140,6 +143,7 @@ def _simulated_kinds() -> Iterator[FaultKind]:
         "SIGKILL to a NodeManager and its containers; restarted with empty directories",
         Scope.NODE,
         hides_node=True,
+        restarts_node=True,
         only_simulated=disk,
     )
     yield FaultKind(
@@ -147,6 +151,7 @@ def _simulated_kinds() -> Iterator[FaultKind]:
         "a NodeManager is killed and restarted; then a heartbeat of the killed one reaches the ResourceManager",
         Scope.NODE,
         hides_node=True,
+        restarts_node=True,
         only_simulated="a call of a process that was killed cannot be held back",
     )
     yield FaultKind(
@@ -154,6 +159,7 @@ def _simulated_kinds() -> Iterator[FaultKind]:
         "a machine's clock is wrong by `ahead` seconds from a restart of its NodeManager on",
         Scope.NODE,
         hides_node=True,
+        restarts_node=True,
         parameters=("ahead",),
         only_simulated="all processes have the clock of this machine",
     )
@@ -169,6 +175,7 @@ def _simulated_kinds() -> Iterator[FaultKind]:
         "a NodeManager is killed and restarted in an older version; afterwards it is upgraded",
         Scope.NODE,
         hides_node=True,
+        restarts_node=True,
         only_simulated="all processes are of this version",
     )
     yield FaultKind(
@@ -218,6 +225,7 @@ KINDS: Mapping[str, FaultKind] = {
             "SIGKILL to a NodeManager and its containers, as if the machine had failed; restarted afterwards",
             Scope.NODE,
             hides_node=True,
+            restarts_node=True,
             parameters=("containers",),
         ),
         FaultKind(
@@ -232,6 +240,7 @@ KINDS: Mapping[str, FaultKind] = {
             "graceful decommissioning: no new containers, then the NodeManager exits; recommissioned afterwards",
             Scope.NODE,
             parameters=("timeout",),
+            decommissions=True,
         ),
         FaultKind("full-disk", "the disk of a node's local directory is full", Scope.NODE),
         FaultKind(

@@ -162,6 +162,20 @@ def test_consecutive_faults_extend_one_window_if_they_leave_no_time_between() ->
     assert found(checks.check_one_master, run)
 
 
+def test_a_killed_node_manager_of_a_node_that_is_decommissioned_is_down_until_it_is_recommissioned() -> None:
+    """Nothing can end its containers before that (seed 3404899 with all faults)."""
+
+    def run(kind: str) -> Story:
+        story = Story().am(2.0, 24.0, node=3).am(10.0, 30.0, 2, node=1)
+        return story.fault(kind, 5.0, 6.0, 3)
+
+    assert found(checks.check_one_master, run("kill-node"))
+    assert found(checks.check_one_master, run("kill-node").fault("decommission-node", 7.0, 20.0, 3))
+    assert found(checks.check_one_master, run("kill-node").fault("decommission-node", 4.0, 20.0, 2))
+    assert not found(checks.check_one_master, run("kill-node").fault("decommission-node", 4.0, 20.0, 3))
+    assert found(checks.check_one_master, run("pause-node").fault("decommission-node", 4.0, 20.0, 3))
+
+
 def test_work_of_a_superseded_attempt_is_a_violation() -> None:
     story = Story().am(2.0, 9.0).am(10.0, 30.0, 2).process(3.0, 16.0)
     (line,) = found(checks.check_superseded_attempts, story)
