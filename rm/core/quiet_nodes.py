@@ -7,8 +7,8 @@ nothing. A heartbeat without news changes nothing if all of this holds when it a
 - no round of preemption is due, which the first heartbeat after its time would run;
 - a visit of the scheduler would place nothing and count nothing: the node is full, or nothing is requested, or all
   queues are satisfied or at their limits, or nothing has changed since a visit that did nothing
-  (rm.scheduler.placement.memo). Refusals may be noted, which only explanations read. With asynchronous scheduling there
-  is no visit: walks over the nodes place the containers.
+  (rm.scheduler.placement.memo). Refusals may be noted, which only explanations read. With asynchronous scheduling a
+  heartbeat causes no visit, because the scheduler goes through the nodes by itself (rm.scheduler.placement.walk).
 
 With asynchronous scheduling a heartbeat without news still does one thing: it keeps walks from skipping the node as
 silent. Nodes whose heartbeats are left out do not count as silent, and get the time of their last heartbeat when they

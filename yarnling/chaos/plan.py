@@ -233,6 +233,7 @@ KINDS: Mapping[str, FaultKind] = {
             "SIGTERM to a NodeManager, which stops its containers and unregisters; restarted afterwards",
             Scope.NODE,
             delays_starts=True,
+            restarts_node=True,
         ),
         FaultKind("pause-node", "SIGSTOP to a NodeManager; its containers keep running", Scope.NODE, hides_node=True),
         FaultKind(

@@ -479,7 +479,6 @@ class _Call:
                 self.source.after(round(pause_ms), Rank.MESSAGE, self.make)
                 return
         if network.tap is not None and not isinstance(outcome, YarnException):
-            sent = self.message
-            called = (self.endpoint, (sent.rpc,), self.request, outcome, sent.user, sent.token)
-            network.tap(Carried(*called, self.started_ms))
+            sent, made = self.message, (self.message.rpc,)
+            network.tap(Carried(self.endpoint, made, self.request, outcome, sent.user, sent.token, self.started_ms))
         self.done(outcome)

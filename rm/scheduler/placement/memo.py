@@ -6,7 +6,8 @@ Five kinds of work are skipped, without changing any decision (tests/rm/schedule
   visit; if it stays the same during a visit, the visit placed nothing and changed nothing.
 - Visits of nodes with room, if all queues of their partition are satisfied or at their limits. Then none of the checks
   of a visit looks at the node itself (`SchedulerContext.node_check_count`), so one visit that did nothing stands for
-  all. Only a simulation leaves out these visits, because each would note why it was refused, for explanations.
+  all (tests/rm/scheduler/test_known_visits.py). Only a simulation leaves out these visits, because each would note why
+  it was refused, for explanations.
 - Offers of a node to a leaf that would again do nothing. `CSQueue.change_count` counts every change that could affect
   an offer to the leaf. Not counted are changes of another leaf that concern only that leaf: its applications have
   changed their requests, or an offer to it has counted an opportunity or stored a limit. An offer also depends on

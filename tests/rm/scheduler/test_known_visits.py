@@ -13,7 +13,7 @@ from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.placement.memo import RefusedOffers, VisitMemo
 from tests.compiled import only_interpreted
 from tests.rm.scheduler.cluster import GB, Cluster, row
-from tests.rm.scheduler.test_refused_offers import RandomOperations
+from tests.rm.scheduler.test_refused_offers import RandomOperations, seeds
 from yarn.nodes import NodeLabel
 
 
@@ -29,11 +29,6 @@ def visit_known(cluster: Cluster) -> int:
         placement.visit(node)
         assert context.change_count == before, f"the visit of {node.node_id} changed something"
     return refused
-
-
-seeds = pytest.mark.parametrize(
-    "scenario_seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 60))]
-)
 
 
 @seeds
