@@ -89,7 +89,7 @@ def run(options: CompareOptions) -> int:
     except YarnException as error:
         raise UsageException(error.message) from None
     comparison = compare(before.figures, after.figures, options.threshold)
-    checked = [check(each, after.figures, before.figures) for each in expectations]
+    checked = [check(each, comparison.after, comparison.before) for each in expectations]
     report = _write(options.out, comparison, (before, after), checked) if options.out else None
     warnings = warnings_of((before.result, after.result))
     if options.as_json:

@@ -163,5 +163,5 @@ def _command(one: SimulatedRun, options: SimulateOptions) -> str:
 
 
 def _progress(console: Console, *, is_shown: bool) -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=console, disable=not is_shown, transient=True)

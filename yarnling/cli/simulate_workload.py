@@ -78,9 +78,8 @@ def run(options: WorkloadOptions) -> int:
         refuse_if_needing_before(expectations, str(options.expect))
         if options.out is not None:
             make_directory(options.out)
-    names = Names(
-        options.workload.stem, options.conf.name if options.conf else "the default configuration", options.workload.name
-    )
+    configuration = str(options.conf) if options.conf else "the default configuration"
+    names = Names(options.workload.stem, configuration, options.workload.name)
     run_options = RunOptions(options.seed, until_ms, options.hashed, names, warnings)
     with interruptible() as is_interrupted, _progress(options.workload.name) as show, _traced(options) as observed:
         result = run_what_if(
@@ -143,7 +142,7 @@ def _progress(name: str) -> Iterator[Callable[[int, int], bool]]:
     """A bar in virtual time, with the real time that is left; lines if it would not be seen."""
     console = notices()
     lines = ProgressLines(console)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[now]}"), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[now]}", markup=False), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task(in_line(name), total=None, now="")
 

@@ -89,7 +89,7 @@ def _check_installed() -> None:
 
 @contextmanager
 def _progress_bar(console: Console) -> Iterator[ProgressBar]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with ProgressBar(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         yield bar
 

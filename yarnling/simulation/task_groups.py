@@ -72,9 +72,12 @@ class TaskProgress:
         self._note_over()
 
     def duration_ms(self, container_id: ContainerId) -> int | None:
-        """How long the task of this container runs; None if its AM has ended, and it is about to be stopped."""
+        """How long the task of this container runs; None if its AM has ended, and it is about to be stopped.
+
+        A task that does nothing still takes a moment to start and to end.
+        """
         task = self.running.get(container_id)
-        return None if task is None else self.groups[task.group].durations_ms[task.number]
+        return None if task is None else max(1, self.groups[task.group].durations_ms[task.number])
 
     def take(self, container_id: ContainerId, group: int) -> bool:
         """Give the container the next waiting task of the group; False if none waits."""
@@ -96,7 +99,7 @@ class TaskProgress:
         return task.group
 
     def lose_all(self) -> None:
-        """The AM has ended, and all containers with it."""
+        """Another attempt goes on; the containers of the last one have ended, or are about to be stopped."""
         for container_id in reversed(tuple(self.running)):
             self.lose(container_id)
 

@@ -100,7 +100,9 @@ class Comparison(Struct, frozen=True):
 
 
 def compare(before: Sequence[Figures], after: Sequence[Figures], threshold: float = THRESHOLD) -> Comparison:
-    """Compare the runs of two configurations; at least one run each."""
+    """Compare the runs of two configurations; at least one run each. Use is of the type measured in the first after."""
+    measured = after[0].measured
+    before, after = ([run.measured_in(measured) for run in runs] for runs in (before, after))
     scopes = scopes_of((*before, *after))
     common = [scope for scope in scopes if group_of(scope, before[0]) and group_of(scope, after[0])]
     found = [

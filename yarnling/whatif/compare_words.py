@@ -39,7 +39,7 @@ def headline(comparison: Comparison) -> str:
         return NO_DIFFERENCE
     names = names_of(comparison)
     who = _who(comparison, names)
-    chosen = [sentence(each, names) for each in _for_headline(comparison)]
+    chosen = [sentence(each, names) for each in _for_headline(comparison) or comparison.differences[:1]]
     if _who_differs(comparison) == "user":
         most = (*comparison.payers("user")[:1], *comparison.gainers("user")[:1])
         chosen = [mean_sentence(each, names) for each in most]
@@ -68,7 +68,7 @@ def _who(comparison: Comparison, names: dict[str, str]) -> str:
 def findings(comparison: Comparison) -> tuple[str, ...]:
     """Further differences that matter, most important first, and what exists on one side only."""
     names = names_of(comparison)
-    shown = [] if _who_differs(comparison) == "user" else _for_headline(comparison)
+    shown = [] if _who_differs(comparison) == "user" else _for_headline(comparison) or comparison.differences[:1]
     seen = {_values(each) for each in shown}
     others: dict[object, Difference] = {}
     for each in _one_a_subject(comparison.differences):

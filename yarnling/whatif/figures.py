@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yarnling.whatif.queue_use import ROOT, QueueUse, measured_type, queue_uses
 from yarnling.whatif.result import NOT_SUBMITTED, REFUSED, ApplicationOutcome, ContainerOutcome, End, WhatIfResult
@@ -85,7 +86,8 @@ class LongestWait(Struct, frozen=True):
 
 class Figures(Struct, frozen=True, dict=True):
     """All figures of one run. `queues` has leaf queues in the order of the tree, `parents` all other queues but the
-    root; `users` the longest p95 wait first. `measured`: the resource type of all amounts of queue use.
+    root; `users` the longest p95 wait first. `measured`: the resource type of all amounts of queue use. `uses_of`
+    {resource type: the use of queues, of that type}.
     """
 
     until_ms: int
@@ -95,8 +97,17 @@ class Figures(Struct, frozen=True, dict=True):
     parents: tuple[GroupFigures, ...]
     users: tuple[GroupFigures, ...]
     hours: tuple[HourFigures, ...]
-    uses: tuple[QueueUse, ...]
+    uses_of: dict[str, tuple[QueueUse, ...]]
     longest: tuple[LongestWait, ...]
+
+    def measured_in(self, measured: str) -> Figures:
+        """The same with amounts of queue use of another resource type."""
+        return replace(self, measured=measured)
+
+    @property
+    def uses(self) -> tuple[QueueUse, ...]:
+        """The use of queues, of the measured type; nothing if the cluster does not have that type."""
+        return self.uses_of.get(self.measured, ())
 
     @cached_property
     def use_by_queue(self) -> dict[str, QueueUse]:
@@ -116,21 +127,21 @@ class Figures(Struct, frozen=True, dict=True):
 
 def figures_of(result: WhatIfResult) -> Figures:
     """Compute the figures of a result."""
-    measured = measured_type(result)
     outcomes = _Outcomes(result)
-    uses = queue_uses(result, measured)
-    parents = dict.fromkeys(use.queue for use in uses if use.queue not in (ROOT, *result.leaf_queues))
+    uses_of = {name: queue_uses(result, name) for name in result.cluster.amounts()}
+    leaves = _leaf_queues(result)
+    parents = dict.fromkeys(each.queue for each in result.samples if each.queue not in (ROOT, *leaves))
     users = [outcomes.group(name, indexes) for name, indexes in _by(result.applications, "user").items()]
     queues = _by(result.applications, "queue")
     return Figures(
         until_ms=result.until_ms,
-        measured=measured,
+        measured=measured_type(result),
         cluster=outcomes.group("cluster", range(len(result.applications))),
-        queues=tuple(outcomes.group(name, queues.get(name, [])) for name in _leaf_queues(result)),
+        queues=tuple(outcomes.group(name, queues.get(name, [])) for name in leaves),
         parents=tuple(outcomes.group(name, _below(name, queues)) for name in parents),
         users=tuple(sorted(users, key=lambda user: (-_p95_ms(user), user.name))),
         hours=outcomes.hours(),
-        uses=uses,
+        uses_of=uses_of,
         longest=outcomes.longest(),
     )
 
@@ -140,10 +151,7 @@ class _Outcomes:
 
     def __init__(self, result: WhatIfResult) -> None:
         self._result = result
-        self._waits = [
-            wait_of(container, result.applications[container.application], result.until_ms)
-            for container in result.containers
-        ]
+        self._waits = [wait_of(container, result.until_ms) for container in result.containers]
         self._containers_of: list[list[int]] = [[] for _ in result.applications]
         for index, container in enumerate(result.containers):
             self._containers_of[container.application].append(index)
@@ -206,7 +214,7 @@ class _Outcomes:
 
 
 def _leaf_queues(result: WhatIfResult) -> list[str]:
-    """The leaf queues of the tree, then the names of queues that refused their applications or do not exist."""
+    """The leaf queues of the tree, then the names of queues that refused their applications, or no longer exist."""
     return [*dict.fromkeys((*result.leaf_queues, *sorted({app.queue for app in result.applications})))]
 
 

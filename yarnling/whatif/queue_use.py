@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from yarn.resource import MEMORY_MB
+from yarn.resource import MEMORY_MB, Resource
 from yarnling.whatif.result import QueueSample, WhatIfResult
 
 ROOT = "root"
@@ -68,11 +68,24 @@ def measured_type(result: WhatIfResult) -> str:
 
 def queue_uses(result: WhatIfResult, measured: str) -> tuple[QueueUse, ...]:
     """The use of each queue in each partition that it has a share or containers of, in the order of the samples."""
-    by_queue: dict[tuple[str, str], list[QueueSample]] = {}
-    for sample in result.samples:
-        by_queue.setdefault((sample.queue, sample.label), []).append(sample)
-    uses = (_use_of(samples, measured, result.until_ms) for samples in by_queue.values())
+    uses = (_use_of(samples, measured, result.until_ms) for samples in samples_by_queue(result).values())
     return tuple(use for use in uses if not use.label or use.guaranteed or use.peak)
+
+
+def samples_by_queue(result: WhatIfResult) -> dict[tuple[str, str], list[QueueSample]]:
+    """{(queue, partition): its samples}, at the same times for all: while a queue does not exist, it has nothing."""
+    found: dict[tuple[str, str], dict[int, QueueSample]] = {}
+    times: dict[int, None] = {}
+    for sample in result.samples:
+        found.setdefault((sample.queue, sample.label), {})[sample.time_ms] = sample
+        times[sample.time_ms] = None
+    none = Resource(0, 0)
+    return {
+        (queue, label): [
+            samples.get(time_ms) or QueueSample(time_ms, queue, *(none,) * 5, 0, 0, label) for time_ms in times
+        ]
+        for (queue, label), samples in found.items()
+    }
 
 
 def _use_of(samples: Sequence[QueueSample], measured: str, until_ms: int) -> QueueUse:

@@ -6,7 +6,7 @@ It becomes the immutable outcomes of yarnling.whatif.result at the end.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from am.core.actions import Application
@@ -14,7 +14,7 @@ from am.core.requests import RequestKey
 from rm.core.context import RMContext
 from rm.core.effects import Preempted
 from rm.core.reports.applications import application_state
-from rm.core.states import RMAppAttemptState
+from rm.core.states import FINAL_ATTEMPT_STATES, RMAppAttemptState
 from yarn.containers import Container
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
@@ -30,6 +30,7 @@ from yarnling.workload.model import WorkloadApplication, WorkloadNode
 AM_KEY = RequestKey(-1, -1)
 """The AM among the requests of an application."""
 _KILLED_STEP = "killed"
+_ENDED_ATTEMPT = frozenset(state.name for state in FINAL_ATTEMPT_STATES)
 
 
 @dataclass(slots=True, eq=False)
@@ -42,15 +43,21 @@ class ContainerRecord:
     requested_ms: int
     resource: Resource
     allocated_ms: int | None = None
+    withdrawn_ms: int | None = None
     ended_ms: int | None = None
     end: End | None = None
     locality: str = ""
     host: str = ""
     is_preempted: bool = False
 
+    @property
+    def waits(self) -> bool:
+        return self.allocated_ms is None and self.withdrawn_ms is None
+
     def wait_ms(self, now_ms: int) -> int:
-        """How long it has waited, or had waited when it was allocated."""
-        return (now_ms if self.allocated_ms is None else self.allocated_ms) - self.requested_ms
+        """How long it has waited, or had waited when it was allocated or withdrawn."""
+        over_ms = self.withdrawn_ms if self.allocated_ms is None else self.allocated_ms
+        return (now_ms if over_ms is None else over_ms) - self.requested_ms
 
     def outcome(self) -> ContainerOutcome:
         end = self.end
@@ -61,6 +68,7 @@ class ContainerRecord:
             self.application,
             self.requested_ms,
             self.allocated_ms,
+            self.withdrawn_ms,
             self.ended_ms,
             end,
             self.resource,
@@ -158,7 +166,12 @@ class RecordedApplication:
 
     def changed(self, change: StateChanged) -> None:
         assert self.application_id is not None
-        app = self._context_of().apps[self.application_id]
+        app = self._context_of().apps.get(self.application_id)
+        if app is None:
+            # It is not among the completed applications that the ResourceManager keeps.
+            if change.kind == "RMApp":
+                self._over(change.target, "")
+            return
         self.queue = app.queue
         if change.kind == "RMApp":
             state = application_state(app)
@@ -172,18 +185,22 @@ class RecordedApplication:
         elif change.target == RMAppAttemptState.ALLOCATED_SAVING.name and attempt is not None:
             assert attempt.am_container is not None, "the AM's container was allocated"
             self._allocated(AM_KEY, attempt.am_container)
+        elif change.target in _ENDED_ATTEMPT:
+            self._withdraw(key for key in self.waits if key != AM_KEY)
 
     def _over(self, state: str, diagnostics: str) -> None:
         if self.ended_ms is None:
             self.state, self.diagnostics = state, diagnostics
             self.ended_ms = self._recording.now_ms
-            self._withdraw()
+            self._withdraw(self.waits)
             self._recording.unended.pop(self.position, None)
 
-    def _withdraw(self) -> None:
-        """Nothing is requested any more."""
+    def _withdraw(self, keys: Iterable[RequestKey]) -> None:
+        """Nothing is requested with these keys any more."""
         now_ms = self._recording.now_ms
-        for waits in self.waits.values():
+        for waits in map(self.waits.__getitem__, keys):
+            for record in waits.waiting:
+                record.withdrawn_ms = now_ms
             if waits.waiting:
                 waits.over(waits.waiting[0], now_ms)
                 waits.waiting.clear()
@@ -192,6 +209,7 @@ class RecordedApplication:
 
     def core(self, wake_at: Callable[[int], None], *, check_invariants: bool) -> Application:
         now_ms = self._recording.now_ms
+        self._progress.lose_all()
         if self.am_started_ms is None:
             self.am_started_ms = now_ms
         ends_ms = self._recording.began_ms + self.am_started_ms + self.work.am_lasts_ms
@@ -207,9 +225,6 @@ class RecordedApplication:
             if exit_code == 0:
                 record.end = End.COMPLETED
                 del self._live[container_id]
-            if record.key == AM_KEY:
-                self._progress.lose_all()
-                self._withdraw()
 
     def preempted(self, preemption: Preempted) -> None:
         record = self._live.get(preemption.container_id)

@@ -31,13 +31,15 @@ class End(Enum):
 class ContainerOutcome(Struct, frozen=True):
     """One request for one container. `application`: its position in `WhatIfResult.applications`.
 
-    `allocated_ms` is None if it was still waiting at the end, or if the request was withdrawn; `ended_ms` is None for
-    those and for RUNNING ones. `locality`: NODE_LOCAL, RACK_LOCAL or OFF_SWITCH; "" without a wanted host.
+    `withdrawn_ms`: when its application ended, or the attempt that requested it, before it was allocated.
+    `allocated_ms` is None for those, and if it was still waiting at the end; `ended_ms` is None for all of these, and
+    for RUNNING ones. `locality`: NODE_LOCAL, RACK_LOCAL or OFF_SWITCH; "" without a wanted host.
     """
 
     application: int
     requested_ms: int
     allocated_ms: int | None
+    withdrawn_ms: int | None
     ended_ms: int | None
     end: End | None
     resource: Resource

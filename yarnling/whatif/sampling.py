@@ -130,7 +130,7 @@ class Sampler:
             one
             for waits in self._of_keys(self._recording.unended.values(), now_ms)
             for one in waits
-            if one.record.allocated_ms is None
+            if one.record.waits
         ]
         longest = heapq.nlargest(LONGEST_WAITS, (wait_ms for _, wait_ms in self._explained.values()))
         bar_ms = longest[-1] if len(longest) == LONGEST_WAITS else 0

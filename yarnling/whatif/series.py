@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from msgspec import Struct
 
 from yarnling.whatif.figures import Figures
-from yarnling.whatif.queue_use import QueueUse
+from yarnling.whatif.queue_use import QueueUse, samples_by_queue
 from yarnling.whatif.result import End, QueueSample, WhatIfResult
 from yarnling.whatif.waits import Wait, Waits, summarize, wait_of
 from yarnling.whatif.wording import HOUR_MS, MINUTE_MS
@@ -44,9 +44,7 @@ class Histogram(Struct, frozen=True):
 
 def all_series(result: WhatIfResult, figures: Figures) -> dict[tuple[str, str], QueueSeries]:
     """{(queue, partition): its curves}, for every queue with figures of its use."""
-    by_queue: dict[tuple[str, str], list[QueueSample]] = defaultdict(list)
-    for sample in result.samples:
-        by_queue[sample.queue, sample.label].append(sample)
+    by_queue = samples_by_queue(result)
     return {
         (use.queue, use.label): _averaged(by_queue[use.queue, use.label], use, figures.measured, result.until_ms)
         for use in figures.uses
@@ -80,7 +78,7 @@ def waits_over_time(result: WhatIfResult, until_ms: int | None = None) -> tuple[
     span = span_ms(until_ms)
     bins: list[list[Wait]] = [[] for _ in range(until_ms // span + 1)]
     for each in result.containers:
-        wait = wait_of(each, result.applications[each.application], result.until_ms)
+        wait = wait_of(each, result.until_ms)
         bins[min(each.requested_ms // span, len(bins) - 1)].append(wait)
     return span, tuple(map(summarize, bins))
 
@@ -89,8 +87,8 @@ def waits_by_queue(result: WhatIfResult) -> dict[str, list[Wait]]:
     """{queue: the waits of its containers, shortest first}."""
     found: dict[str, list[Wait]] = defaultdict(list)
     for each in result.containers:
-        app = result.applications[each.application]
-        found[app.queue].append(wait_of(each, app, result.until_ms))
+        queue = result.applications[each.application].queue
+        found[queue].append(wait_of(each, result.until_ms))
     return {queue: sorted(waits) for queue, waits in found.items()}
 
 

@@ -81,7 +81,7 @@ def runs_of(directory: Path, experiment: Experiment) -> list[Run]:
     conf = what_if_configuration(directory, experiment.settings)
     warnings = configuration_warnings(conf)
     refuse_if_unfit(conf, experiment.workload, experiment.nodes, experiment.queue_map)
-    names = Names("what if", str(directory), experiment.name)
+    names = Names(Path(experiment.name).stem, str(directory), experiment.name)
     seeds = experiment.seeds
     return [
         Run(

@@ -89,8 +89,14 @@ def inline_svg(figure: Figure, alternative: str, name: str) -> str:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r' (?:width|height)="[\d.]+pt"', "", text, count=2)
-    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
-    text = re.sub(r'font: ?(\d+)[^;"]*', r"font-size: \1px", text)
-    for role, drawn in _COLOURS.items():
-        text = text.replace(drawn, f"var(--{role})")
+    text = re.sub(r"<[^>]*>", lambda tag: _on_the_page(tag[0], name), text)
     return text.replace("<svg", f'<svg role="img" aria-label="{html.escape(alternative)}"', 1)
+
+
+def _on_the_page(tag: str, name: str) -> str:
+    """A tag with ids of its own picture, in the font and the colours of the page. What is between tags is text."""
+    tag = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", tag)
+    tag = re.sub(r'font: ?(\d+)[^;"]*', r"font-size: \1px", tag)
+    for role, drawn in _COLOURS.items():
+        tag = tag.replace(drawn, f"var(--{role})")
+    return tag

@@ -19,8 +19,8 @@ _FORMULA = re.compile(r"[=+\-@\t\r]")
 Row = Iterable[object]
 
 WAITS_COLUMNS = (
-    "application", "user", "queue", "is_am", "requested_ms", "allocated_ms", "wait_ms", "wait_is_lower_bound",
-    "ended_ms", "end", "memory_mb", "vcores", "locality", "host",
+    "application", "user", "queue", "is_am", "requested_ms", "allocated_ms", "withdrawn_ms", "wait_ms",
+    "wait_is_lower_bound", "ended_ms", "end", "memory_mb", "vcores", "locality", "host",
 )  # fmt: skip
 APPLICATIONS_COLUMNS = (
     "application", "user", "queue", "submitted_ms", "am_started_ms", "ended_ms", "state", "deadline_ms",
@@ -54,11 +54,10 @@ def _cell(value: object) -> object:
 
 def _waits(result: WhatIfResult) -> Iterator[Row]:
     for each in result.containers:
-        app = result.applications[each.application]
-        wait = wait_of(each, app, result.until_ms)
+        app, wait = result.applications[each.application], wait_of(each, result.until_ms)
         yield (
-            app.name, app.user, app.queue, each.is_am, each.requested_ms, each.allocated_ms, wait.ms, wait.at_least,
-            each.ended_ms, each.end.value if each.end else "", *_two(each.resource), each.locality, each.host,
+            app.name, app.user, app.queue, each.is_am, each.requested_ms, each.allocated_ms, each.withdrawn_ms,
+            wait.ms, wait.at_least, each.ended_ms, each.end.value if each.end else "", *_two(each.resource), each.locality, each.host,
         )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Waiting times of containers: from the request until the allocation.
 
-A container that never was allocated waited at least until the simulation, or its application, ended. Its wait counts
-with that length, as a lower bound: leaving it out would make a queue look better the more it starves. A percentile is
+A container that never was allocated waited at least until the simulation, its application, or the attempt that requested
+it, ended. Its wait counts with that length, as a lower bound: leaving it out would make a queue look better the more it starves. A percentile is
 itself a lower bound if it would be another one had these containers waited for ever. Example: waits of 1, 2, 3 and at
 least 2 minutes; the median is 2 min, and the longest wait is at least 3 min, because the unfinished one may exceed it.
 """
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from yarnling.whatif.result import ApplicationOutcome, ContainerOutcome
+from yarnling.whatif.result import ContainerOutcome
 from yarnling.whatif.wording import duration
 
 AT_LEAST = "\u2265 "
@@ -47,11 +47,11 @@ class Waits(Struct, frozen=True):
     total_ms: int = 0
 
 
-def wait_of(container: ContainerOutcome, application: ApplicationOutcome, until_ms: int) -> Wait:
+def wait_of(container: ContainerOutcome, until_ms: int) -> Wait:
     """How long a container waited; the simulation ended at `until_ms`."""
     if container.allocated_ms is not None:
         return Wait(container.allocated_ms - container.requested_ms)
-    end_ms = until_ms if application.ended_ms is None else min(until_ms, application.ended_ms)
+    end_ms = until_ms if container.withdrawn_ms is None else container.withdrawn_ms
     return Wait(max(0, end_ms - container.requested_ms), at_least=True)
 
 

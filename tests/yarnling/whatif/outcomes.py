@@ -39,14 +39,15 @@ def container(
     app: int = 0,
     end: End | None = End.COMPLETED,
     memory_gb: float = 4,
+    withdrawn_ms: int | None = None,
     **others: object,
 ) -> ContainerOutcome:
     """One container; `wait_ms` None: it was never allocated."""
     size = gigabytes(memory_gb)
     if wait_ms is None:
-        return ContainerOutcome(app, requested_ms, None, None, None, size, **others)  # type: ignore[arg-type]
+        return ContainerOutcome(app, requested_ms, None, withdrawn_ms, None, None, size, **others)  # type: ignore[arg-type]
     started_ms = requested_ms + wait_ms
-    return ContainerOutcome(app, requested_ms, started_ms, started_ms + runs_ms, end, size, **others)  # type: ignore[arg-type]
+    return ContainerOutcome(app, requested_ms, started_ms, None, started_ms + runs_ms, end, size, **others)  # type: ignore[arg-type]
 
 
 def sample(time_ms: int, queue: str, used: float, guaranteed: float, maximum: float, **others: object) -> QueueSample:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, result, sample
 from tests.yarnling.whatif.small_clusters import write_configuration, write_workload_of_a_queue
-from yarn.resource import Resource
+from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.cli.app import app
 from yarnling.cli.arguments import UsageException
 from yarnling.cli.compare import _run_all
@@ -24,7 +24,7 @@ from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.measures import CLUSTER, Scope
 from yarnling.whatif.page import html_of
 from yarnling.whatif.parallel import Outcome, run_all
-from yarnling.whatif.result import End, WhatIfResult
+from yarnling.whatif.result import End, QueueSample, WhatIfResult
 from yarnling.whatif.result_file import encode_result
 from yarnling.whatif.run import RunOptions
 from yarnling.whatif.sides import Experiment, Run, run_once, runs_of
@@ -97,6 +97,28 @@ def test_use_is_neither_better_nor_worse() -> None:
     comparison = compare([figures_of(fuller)], [figures_of(emptier)])
     assert found(comparison, CLUSTER, "use") is Verdict.OTHER
     assert headline(comparison) == "cluster: use 50 % -> 25 %."
+
+
+def test_a_difference_of_use_alone_is_the_headline() -> None:
+    full, less = (
+        [figures_of(result([], [], [sample(0, name, used, 200, 400) for name, used in uses]))]
+        for uses in ([("root", 100), ("root.etl", 60), ("root.ml", 40)], [("root", 100), ("root.etl", 20), ("root.ml", 80)])
+    )
+    assert headline(compare(full, less)) == "etl: use 30 % -> 10 %."
+
+
+def test_both_sides_are_measured_in_one_resource_type() -> None:
+    """Before the change only memory is compared; after it also vcores, of which more are used."""
+    amounts = Resource(100, 90), *[Resource(0, 0)] * 2, Resource(1000, 100), Resource(1000, 100)
+    samples = [QueueSample(0, name, *amounts, 1, 0) for name in ("root", "root.etl")]
+    cluster = Resource(1000, 100)
+    sides = (result([], [], samples, cluster=cluster), result([], [], samples, cluster=cluster, counted=(MEMORY_MB, VCORES)))
+    comparison = compare([figures_of(sides[0])], [figures_of(sides[1])])
+    assert [side[0].measured for side in (comparison.before, comparison.after)] == [VCORES, VCORES]
+    assert not comparison.differences
+    page = html_of(comparison_page(comparison, sides, ()))
+    assert "90 vcores on average" in page
+    assert "100 vcores on average" not in page
 
 
 def test_queues_of_one_side_are_named() -> None:

@@ -14,6 +14,7 @@ from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.whatif.figures import figures_of
 from yarnling.whatif.headlines import findings
 from yarnling.whatif.result import End, LongWait, QueueSample
+from yarnling.whatif.series import all_series
 from yarnling.whatif.result_file import decode_result, encode_result, read_result
 from yarnling.whatif.tables import write_tables
 from yarnling.whatif.waits import Wait, summarize
@@ -44,9 +45,10 @@ def test_a_longer_true_wait_never_shortens_a_percentile_and_changes_no_exact_one
         assert one.at_least or other.ms <= one.ms * 1.01
 
 
-def test_an_unfinished_wait_ends_with_its_application() -> None:
+def test_an_unfinished_wait_ends_when_its_request_is_withdrawn() -> None:
     apps = [application(ended_ms=40 * MINUTE, state="KILLED"), application(ended_ms=None, state="RUNNING")]
-    found = figures_of(result(apps, [container(10 * MINUTE, None, app=0), container(0, None, app=1)]))
+    withdrawn = container(10 * MINUTE, None, app=0, withdrawn_ms=40 * MINUTE)
+    found = figures_of(result(apps, [withdrawn, container(0, None, app=1)]))
     assert found.queues[0].waits.longest == Wait(2 * HOUR, at_least=True)
     assert found.queues[0].waits.p50 == Wait(30 * MINUTE, at_least=True)
     assert found.queues[0].waits.total_ms == 150 * MINUTE
@@ -78,6 +80,23 @@ def test_a_sample_counts_until_the_next_one() -> None:
     assert (use.above_guarantee, use.at_maximum) == (0.25, 0.25)
     assert (use.pending / 1024, use.pending_peak / 1024) == (2, 8)
     assert use.use == 17.5 / 20
+
+
+def test_a_queue_has_nothing_while_it_does_not_exist() -> None:
+    """One queue is created after an hour, the other one is deleted then; the simulation takes two hours."""
+    samples = [
+        *(sample(at, "root", 30, 100, 100) for at in (0, HOUR)),
+        sample(0, "root.old", 10, 50, 100),
+        sample(HOUR, "root.new", 20, 50, 100),
+    ]
+    apps = [application(queue="root.old"), application(queue="root.new")]
+    outcome = result(apps, [], samples, leaf_queues=("root.new",))
+    figures = figures_of(outcome)
+    assert [(use.queue, use.average / 1024) for use in figures.uses] == [("root", 30), ("root.old", 5), ("root.new", 10)]
+    assert ([queue.name for queue in figures.queues], figures.parents) == (["root.new", "root.old"], ())
+    curves = all_series(outcome, figures)
+    assert curves["root.old", ""].used == (10 * 1024, 0, 0)
+    assert curves["root.new", ""].used == (0, 20 * 1024, 20 * 1024)
 
 
 def test_use_is_of_the_scarcest_type_that_the_scheduler_counts() -> None:
@@ -155,10 +174,11 @@ def test_a_file_that_is_not_a_result_is_refused(text: str, reason: str, tmp_path
 
 def test_tables_have_one_row_for_each_outcome_and_no_formula(tmp_path: Path) -> None:
     apps = [application("=cmd()", user="ann,\n1")]
-    write_tables(result(apps, [container(0, 5), container(0, None)], [sample(0, "root", 1, 2, 3)]), tmp_path)
+    withdrawn = container(0, None, withdrawn_ms=HOUR)
+    write_tables(result(apps, [container(0, 5), withdrawn], [sample(0, "root", 1, 2, 3)]), tmp_path)
     waits = (tmp_path / "waits.csv").read_text()
-    assert waits.startswith("application,user,queue,is_am,requested_ms,allocated_ms,wait_ms,wait_is_lower_bound")
-    assert '\'=cmd(),"ann,\n1",root.etl,False,0,5,5,False,60005,completed,4096,1,,' in waits
-    assert "root.etl,False,0,,3600000,True,,,4096,1" in waits
+    assert waits.startswith("application,user,queue,is_am,requested_ms,allocated_ms,withdrawn_ms,wait_ms,")
+    assert '\'=cmd(),"ann,\n1",root.etl,False,0,5,,5,False,60005,completed,4096,1,,' in waits
+    assert "root.etl,False,0,,3600000,3600000,True,,,4096,1" in waits
     assert "0,root,,1024,0,0,0,0,0,2048,0,3072,1,1,0" in (tmp_path / "queues.csv").read_text()
     assert len((tmp_path / "applications.csv").read_text().splitlines()) == 3

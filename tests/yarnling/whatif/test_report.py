@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -15,9 +16,12 @@ from yarnling.whatif.headlines import findings, headline, short_names
 from yarnling.whatif.page import PICTURES_EXTRA, html_of
 from yarnling.whatif.report import report_page, write_report
 from yarnling.whatif.result import End, WhatIfResult
+from yarnling.whatif.svg import drawing, inline_svg
 from yarnling.whatif.wording import amount, clock, counted, duration, share
 
 EVIL = "</text><script>alert('$x_1$')</script>\x1b&\"'"
+LIKE_SVG = 'font: 1 url(#2) id="3 #010203'
+"""A name with everything that is replaced in the elements of pictures."""
 
 
 class Page(HTMLParser):
@@ -84,6 +88,21 @@ def test_names_of_others_are_only_text() -> None:
     assert "script" not in Page(page).tags
     assert "alert('$x_1$')" in page.replace("&#39;", "'").replace("&#x27;", "'")
     assert "\x1b" not in page
+
+
+def test_a_name_that_looks_like_svg_is_shown_as_it_is() -> None:
+    with drawing(400, 200) as (figure, axes):
+        axes.text(0, 0, LIKE_SVG)
+        svg = inline_svg(figure, "a name", "p")
+    assert LIKE_SVG in ElementTree.fromstring(svg).itertext()
+
+
+def test_queues_that_exist_for_a_part_of_the_time_are_drawn() -> None:
+    samples = [sample(at, "root", 30, 100, 100) for at in (0, HOUR)]
+    samples += [sample(0, "root.old", 10, 50, 100), sample(HOUR, "root.new", 20, 50, 100)]
+    apps = [application(queue="root.old"), application(queue="root.new")]
+    page = page_of(result(apps, [container(0, 1000)], samples, leaf_queues=("root.new",)))
+    assert "Use of the cluster over time, by queue: new" in " ".join(Page(page).alternatives)
 
 
 def test_the_tables_are_there_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,6 +119,34 @@ def test_preempted_tasks_run_again() -> None:
     assert [one.state for one in result.applications] == ["FINISHED", "FINISHED"]
 
 
+def test_the_requests_of_a_preempted_am_are_withdrawn_and_those_of_the_next_one_count() -> None:
+    """The AM is larger than what its queue is guaranteed, so it is preempted; so is the second one."""
+    first = replace(application(group(4, 100)), am_resource=Resource(5120, 1))
+    second = application(group(7, 20, memory_mb=512), name="two", queue="adhoc", at_s=60)
+    result = run(first, second, settings=PREEMPTION, machines=nodes(1, 8192))
+    assert [one.state for one in result.applications] == ["FINISHED", "FINISHED"]
+    ams = [one for one in result.containers if one.application == 0 and one.is_am]
+    assert [one.end for one in ams] == [End.PREEMPTED, End.PREEMPTED, End.COMPLETED]
+    assert all(wait_ms(am) < 1000 for am in ams)
+    found = tasks(result)
+    assert sum(one.end is End.COMPLETED for one in found) == 4
+    withdrawn = [one for one in found if one.allocated_ms is None]
+    # Each AM was requested when the attempt before it ended.
+    assert {one.withdrawn_ms for one in withdrawn} == {am.requested_ms for am in ams[1:]}
+    assert all(one.requested_ms < (one.withdrawn_ms or 0) for one in withdrawn)
+
+
+def test_a_task_may_last_no_time() -> None:
+    result = run(application(group(2, 0)))
+    assert [one.end for one in tasks(result)] == [End.COMPLETED] * 2
+
+
+def test_an_application_that_the_resource_manager_forgets_at_once_has_its_outcome() -> None:
+    settings = {**TWO_QUEUES, "yarn.resourcemanager.max-completed-applications": "0"}
+    result = run(application(group(1, 5)), application(group(1, 5), name="two", at_s=60), settings=settings)
+    assert [one.state for one in result.applications] == ["FINISHED", "FINISHED"]
+
+
 def test_locality_is_that_of_the_wanted_hosts() -> None:
     result = run(
         application(group(1, 5, hosts=("h1",))),
