@@ -35,11 +35,11 @@ from yarn.states import NodeState
 class QuietNodes:
     """The nodes whose heartbeats are left out. Dicts without values are sets that keep their order.
 
-    `_full` need nothing until more fits on them. `_idle` {partition: nodes} wait for requests, or while all queues are
-    at their limits for any change, and are only named together, because most of what follows is served by the first of
-    them. `_settled` (those with a reservation, and all others that refuse what is requested) wait for any change. With
-    asynchronous scheduling all are `_unplaced`: heartbeats place nothing, so only what happens to the node itself
-    matters. `_group_of` {node: the one of these groups that it is in}.
+    `_full` need nothing until more fits on them, or a reservation is moved to them. `_idle` {partition: nodes} wait for
+    requests, or while all queues are at their limits for any change, and are only named together, because most of what
+    follows is served by the first of them. `_settled` (those with a reservation, and all others that refuse what is
+    requested) wait for any change. With asynchronous scheduling all are `_unplaced`: heartbeats place nothing, so only
+    what happens to the node itself matters. `_group_of` {node: the one of these groups that it is in}.
     """
 
     def __init__(self, context: RMContext) -> None:
@@ -52,7 +52,6 @@ class QuietNodes:
         self._group_of: dict[NodeId, dict[NodeId, None]] = {}
         self._due: dict[NodeId, None] = {}
         self._change_count = -1
-        self._round_ms = -1
 
     def may_suspend(self, node_id: NodeId, heard_ms: int, period_ms: int) -> bool:
         """False if a walk might find the node silent although a heartbeat arrives every `period_ms` from `heard_ms` on.
@@ -141,7 +140,7 @@ class QuietNodes:
         scheduler = self._context.scheduler
         if scheduler.context.change_count != self._change_count:
             self._change_count = scheduler.context.change_count
-            self._note_change()
+            self._due.update(self._settled)
         if not self._due:
             return []
         due = [node_id for node_id in self._due if node_id in self._group_of]
@@ -158,17 +157,6 @@ class QuietNodes:
     def idle_partition(self, node_id: NodeId) -> str | None:
         """The partition of an idle node; None for others."""
         return next((partition for partition, nodes in self._idle.items() if node_id in nodes), None)
-
-    def _note_change(self) -> None:
-        scheduler = self._context.scheduler
-        self._due.update(self._settled)
-        if scheduler.round_due_ms != self._round_ms:
-            # A round may have moved a reservation to a full node.
-            self._round_ms = scheduler.round_due_ms
-            for node_id in self._full:
-                place = scheduler.nodes.get(node_id)
-                if place is None or place.reserved_container is not None:
-                    self._due[node_id] = None
 
     def _add(self, node_id: NodeId, group: dict[NodeId, None]) -> None:
         group[node_id] = None

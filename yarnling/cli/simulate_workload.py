@@ -142,7 +142,12 @@ def _progress(name: str) -> Iterator[Callable[[int, int], bool]]:
     """A bar in virtual time, with the real time that is left; lines if it would not be seen."""
     console = notices()
     lines = ProgressLines(console)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[now]}", markup=False), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[now]}", markup=False),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task(in_line(name), total=None, now="")
 

@@ -25,7 +25,7 @@ from am.core.events import (
 from am.core.requests import ContainerRequest, RequestKey
 from yarn.containers import Container, ContainerLaunchContext
 from yarn.ids import ContainerId
-from yarn.resource import Resource, componentwise_min
+from yarn.resource import Resource, ResourceTypes, componentwise_min
 from yarn.states import ContainerExitStatus, FinalApplicationStatus
 from yarnling.workload.model import TaskGroup
 
@@ -200,8 +200,9 @@ class TaskGroupsCore(ApplicationCore[Event, Action]):
         """A size above the queue's maximum is cut to the maximum. A request with a label cannot name hosts."""
         wanted, key, maximum = self._tasks.groups[group], self._tasks.keys[group], self._maximum
         assert maximum is not None, "groups are requested after the registration"
+        types = ResourceTypes(tuple(name for name, _ in maximum.extra))
         return ContainerRequest(
-            componentwise_min(wanted.resource, maximum),
+            componentwise_min(types.complete(wanted.resource), maximum),
             key.priority,
             nodes=() if wanted.label else wanted.hosts,
             label=wanted.label or None,

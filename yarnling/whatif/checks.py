@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -12,7 +13,8 @@ from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.model.leaf_queue import LeafQueue
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
-from yarn.settings.scheduler import NODE_LABELS_ENABLED
+from yarn.resource import Resource
+from yarn.settings.scheduler import NODE_LABELS_ENABLED, RESOURCE_TYPES
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
 FAULTS_SHOWN_MAX = 20
@@ -47,7 +49,13 @@ def refuse_if_unfit(
     queue_map: QueueMap = NO_QUEUE_MAP,
 ) -> None:
     """Raise YarnException with everything that keeps the workload from running. `queue_map`: what was applied to it."""
-    faults = [*_node_faults(conf, nodes), *_label_faults(workload, nodes), *_queue_faults(conf, workload, queue_map)]
+    core = ResourceManagerCore(conf, cluster_timestamp=1)
+    faults = [
+        *_node_faults(conf, nodes),
+        *_type_faults(core, workload, nodes),
+        *_label_faults(workload, nodes),
+        *_queue_faults(core, workload, queue_map),
+    ]
     if faults:
         shown = faults[:FAULTS_SHOWN_MAX]
         more = [f"and {len(faults) - len(shown)} more"] if len(faults) > len(shown) else []
@@ -71,6 +79,20 @@ def _node_faults(conf: Configuration, nodes: Sequence[WorkloadNode]) -> Iterator
         yield f"nodes have labels, but the configuration has none (set {NODE_LABELS_ENABLED.key}=true)"
 
 
+def _type_faults(core: ResourceManagerCore, workload: Workload, nodes: Sequence[WorkloadNode]) -> Iterator[str]:
+    """Resource types that the configuration does not have: the ResourceManager would refuse such nodes and requests."""
+    known = core.scheduler.resource_types.extra_names
+    applications = (resource for one in workload.applications for resource in _resources(one))
+    for what, resources in (("nodes have", (node.resource for node in nodes)), ("containers request", applications)):
+        for name in dict.fromkeys(name for resource in resources for name, _ in resource.extra if name not in known):
+            yield f"{what} the resource type {name}, but the configuration does not (add it to {RESOURCE_TYPES.key})"
+
+
+def _resources(application: WorkloadApplication) -> Iterator[Resource]:
+    yield application.am_resource
+    yield from (group.resource for group in application.groups)
+
+
 def _label_faults(workload: Workload, nodes: Sequence[WorkloadNode]) -> Iterator[str]:
     """Labels that no node has: the ResourceManager would refuse such requests."""
     known = {node.label for node in nodes}
@@ -80,21 +102,19 @@ def _label_faults(workload: Workload, nodes: Sequence[WorkloadNode]) -> Iterator
             yield f"label {label} is requested, but no node has it (give it to nodes in the file of the nodes)"
 
 
-def _queue_faults(conf: Configuration, workload: Workload, queue_map: QueueMap) -> Iterator[str]:
+def _queue_faults(core: ResourceManagerCore, workload: Workload, queue_map: QueueMap) -> Iterator[str]:
     """Queues that neither exist, nor are created on demand, nor are replaced by the mappings of the configuration."""
-    core = ResourceManagerCore(conf, cluster_timestamp=1)
     leaves = [path for path, queue in core.scheduler.queues.items() if isinstance(queue, LeafQueue)]
-    users: dict[str, list[str]] = {}
+    users: dict[tuple[str, str], list[str]] = {}
     for application in _one_of_each(workload.applications):
         problem = _submission_problem(core, application)
         if problem:
-            users.setdefault(problem, []).append(application.user)
-    for problem, found in users.items():
-        name = problem.split(" ", 2)[1]
+            users.setdefault((application.queue, problem), []).append(application.user)
+    for (name, problem), found in users.items():
         similar = _similar(name, leaves)
         target = (similar or sorted(leaves) or ["QUEUE"])[0]
         mapped = [old for old, new in queue_map.targets.items() if new == name] or [name]
-        options = " ".join(f"{queue_map.option} {old}={target}" for old in mapped)
+        options = " ".join(f"{queue_map.option} {shlex.quote(f'{old}={target}')}" for old in mapped)
         known = f"similar leaf queues: {', '.join(similar)}" if similar else f"leaf queues: {_listed(leaves)}"
         yield (
             f"{problem}, which {_listed(found)} would submit to (add the queue, or use another one: {options}; {known})"
@@ -134,8 +154,9 @@ def _submission_problem(core: ResourceManagerCore, application: WorkloadApplicat
 
 
 def _size_warnings(conf: Configuration, workload: Workload) -> Iterator[str]:
-    maximum = ResourceManagerCore(conf, cluster_timestamp=1).scheduler.maximum_allocation()
-    cut = [group for group in _groups(workload) if not group.resource.fits_in(maximum)]
+    scheduler = ResourceManagerCore(conf, cluster_timestamp=1).scheduler
+    maximum, complete = scheduler.maximum_allocation(), scheduler.resource_types.complete
+    cut = [group for group in _groups(workload) if not complete(group.resource).fits_in(maximum)]
     if cut:
         count = sum(len(group.durations_ms) for group in cut)
         remedy = "raise yarn.scheduler.maximum-allocation-mb or -vcores"

@@ -20,7 +20,7 @@ NODES_MAX = 100_000
 TIME_MS_MAX = 366 * 24 * 3_600_000
 """The longest duration, and the latest submission: a year."""
 MEMORY_MB_MAX = 1 << 40
-AMOUNT_MAX = 1 << 31
+AMOUNT_MAX = (1 << 31) - 1
 FAULTS_MAX = 100
 """How many faults of one file are listed."""
 

@@ -19,8 +19,8 @@ class SchedulerNode:
     `name`: its name in resource requests, host or host:port. `reserved_container` is RESERVED and not in `containers`.
     `is_running`: the node may get containers. `killable`: containers that are killed as soon as another queue needs
     their resources; until then they stay in `containers`. `heard_ms`: the time of the last heartbeat, `is_leaving`: it
-    is being decommissioned; both only for asynchronous scheduling. `watch`: the node adds its id to it whenever more
-    may be placed on the node than before.
+    is being decommissioned; both only for asynchronous scheduling. `watch`: the node adds its id to it whenever its
+    next visit may do more than the last one.
     """
 
     __slots__ = (
@@ -102,7 +102,7 @@ class SchedulerNode:
         if not container.is_opportunistic:
             self.unallocated = self.unallocated + size
             self.allocated = self.allocated - size
-        self._note_room()
+        self.note_change()
 
     @property
     def within_reach(self) -> Resource:
@@ -116,7 +116,7 @@ class SchedulerNode:
             self.killable[container_id] = container
             self._killable_peak = max(self._killable_peak, len(self.killable))
             self.total_killable = self.total_killable + container.resource
-            self._note_room()
+            self.note_change()
 
     def killable_in_hash_order(self) -> list[RMContainer]:
         """The killable containers in the order of Java's map."""
@@ -126,15 +126,16 @@ class SchedulerNode:
     def update_partition(self, partition: str) -> None:
         """Change the node's partition; its containers stay."""
         self.partition = partition
-        self._note_room()
+        self.note_change()
 
     def update_total(self, total: Resource) -> None:
         """Change the node's size; its containers stay."""
         self.total = total
         self.unallocated = total - self.allocated
-        self._note_room()
+        self.note_change()
 
-    def _note_room(self) -> None:
+    def note_change(self) -> None:
+        """More may be placed on the node than before, or a reservation was moved to it."""
         if self.watch is not None:
             self.watch[self.node_id] = None
 

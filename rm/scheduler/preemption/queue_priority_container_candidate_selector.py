@@ -194,4 +194,5 @@ def move_reservation(reserved: RMContainer, target: SchedulerNode, the_round: Pr
     by_node[target.node_id] = reserved
     reserved.move_to(target.node_id)
     reserved.handle(RMContainerReserved(), context.now_ms)
+    target.note_change()
     return True

@@ -11,9 +11,12 @@ import pytest
 
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.placement.memo import RefusedOffers, VisitMemo
+from rm.scheduler.preemption.preemption_round import PreemptionRound
+from rm.scheduler.preemption.queue_priority_container_candidate_selector import move_reservation
 from tests.compiled import only_interpreted
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from tests.rm.scheduler.test_refused_offers import RandomOperations, seeds
+from yarn.ids import NodeId
 from yarn.nodes import NodeLabel
 
 
@@ -87,6 +90,29 @@ def test_a_partition_that_nobody_requests_refuses_all_its_nodes() -> None:
     assert known(cluster) == []
     cluster.heartbeat("n1")
     assert known(cluster) == ["n1", "n2"]
+
+
+def test_a_node_to_which_a_reservation_is_moved_is_visited_again() -> None:
+    cluster = Cluster({"root.queues": "a", "root.a.capacity": "100"})
+    for node in ("n1", "n2"):
+        cluster.node(node, 4 * GB)
+    cluster.submit("app1")
+    cluster.heartbeat("n1")
+    cluster.send("app1", [row(1, 4 * GB)])
+    cluster.heartbeat("n1")
+    first, second = cluster.scheduler.context.nodes.values()
+    assert first.reserved_container is not None
+    first.watch = second.watch = watched = dict[NodeId, None]()
+    scheduler = cluster.scheduler
+    the_round = PreemptionRound(
+        scheduler.context,
+        scheduler.queues["root"],
+        scheduler._applications.table,
+        killable={},
+        killable_ids=frozenset(),
+    )
+    assert move_reservation(first.reserved_container, second, the_round)
+    assert list(watched) == [second.node_id]
 
 
 def _forget_node_checks(patch: pytest.MonkeyPatch) -> None:

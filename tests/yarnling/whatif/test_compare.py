@@ -102,7 +102,10 @@ def test_use_is_neither_better_nor_worse() -> None:
 def test_a_difference_of_use_alone_is_the_headline() -> None:
     full, less = (
         [figures_of(result([], [], [sample(0, name, used, 200, 400) for name, used in uses]))]
-        for uses in ([("root", 100), ("root.etl", 60), ("root.ml", 40)], [("root", 100), ("root.etl", 20), ("root.ml", 80)])
+        for uses in (
+            [("root", 100), ("root.etl", 60), ("root.ml", 40)],
+            [("root", 100), ("root.etl", 20), ("root.ml", 80)],
+        )
     )
     assert headline(compare(full, less)) == "etl: use 30 % -> 10 %."
 
@@ -112,7 +115,10 @@ def test_both_sides_are_measured_in_one_resource_type() -> None:
     amounts = Resource(100, 90), *[Resource(0, 0)] * 2, Resource(1000, 100), Resource(1000, 100)
     samples = [QueueSample(0, name, *amounts, 1, 0) for name in ("root", "root.etl")]
     cluster = Resource(1000, 100)
-    sides = (result([], [], samples, cluster=cluster), result([], [], samples, cluster=cluster, counted=(MEMORY_MB, VCORES)))
+    sides = (
+        result([], [], samples, cluster=cluster),
+        result([], [], samples, cluster=cluster, counted=(MEMORY_MB, VCORES)),
+    )
     comparison = compare([figures_of(sides[0])], [figures_of(sides[1])])
     assert [side[0].measured for side in (comparison.before, comparison.after)] == [VCORES, VCORES]
     assert not comparison.differences

@@ -92,7 +92,11 @@ def test_a_queue_has_nothing_while_it_does_not_exist() -> None:
     apps = [application(queue="root.old"), application(queue="root.new")]
     outcome = result(apps, [], samples, leaf_queues=("root.new",))
     figures = figures_of(outcome)
-    assert [(use.queue, use.average / 1024) for use in figures.uses] == [("root", 30), ("root.old", 5), ("root.new", 10)]
+    assert [(use.queue, use.average / 1024) for use in figures.uses] == [
+        ("root", 30),
+        ("root.old", 5),
+        ("root.new", 10),
+    ]
     assert ([queue.name for queue in figures.queues], figures.parents) == (["root.new", "root.old"], ())
     curves = all_series(outcome, figures)
     assert curves["root.old", ""].used == (10 * 1024, 0, 0)

@@ -36,6 +36,8 @@ LABELS = {
     f"{CS}root.adhoc.accessible-node-labels": " ",
     f"{CS}root.etl.accessible-node-labels.gpu.capacity": "100",
 }
+DOMINANT = {f"{CS}resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"}
+GPU_TASK = Resource(512, 1, (("gpu", 1),))
 PREEMPTION = {
     **TWO_QUEUES,
     "yarn.resourcemanager.scheduler.monitor.enable": "true",
@@ -204,6 +206,30 @@ def test_what_does_not_fit_is_refused_with_all_faults() -> None:
     assert "--queue-map elt=root.etl" in faults[2]
 
 
+def test_resource_types_that_the_configuration_lacks_are_refused() -> None:
+    machines = (WorkloadNode("h1", Resource(4096, 8, (("fpga", 1),)), "/r0"),)
+    with pytest.raises(YarnException) as refusal:
+        run(application(TaskGroup(GPU_TASK, (1000,))), machines=machines)
+    assert refusal.value.message.splitlines() == [
+        "nodes have the resource type fpga, but the configuration does not (add it to yarn.resource-types)",
+        "containers request the resource type gpu, but the configuration does not (add it to yarn.resource-types)",
+    ]
+
+
+def test_a_task_gets_what_it_requests_of_each_resource_type() -> None:
+    settings = {**TWO_QUEUES, **DOMINANT, "yarn.resource-types": "fpga,gpu"}
+    settings["yarn.resource-types.fpga.maximum-allocation"] = "1"
+    machines = (WorkloadNode("h1", Resource(4096, 8, (("gpu", 4),)), "/r0"),)
+    work = application(TaskGroup(Resource(512, 1, (("gpu", 2),)), (1000,)))
+    [task] = tasks(run(work, settings=settings, machines=machines))
+    assert (task.end, task.resource.amounts()["gpu"]) == (End.COMPLETED, 2)
+
+
+def test_the_remedy_for_a_queue_whose_name_has_a_space_can_be_pasted() -> None:
+    with pytest.raises(YarnException, match="queue my q does not exist.* --queue-map 'my q=root.adhoc'"):
+        run(application(group(1), queue="my q"))
+
+
 def test_queue_mappings_of_the_configuration_apply() -> None:
     settings = {
         **TWO_QUEUES,
@@ -226,10 +252,7 @@ def test_queues_are_created_on_demand_below_a_parent_that_creates_them() -> None
 
 def test_the_result_has_the_deadlines_and_the_types_that_the_scheduler_compares() -> None:
     """The use of a cluster is that of the dominant type: here all vcores and a quarter of the memory."""
-    dominant = {
-        **TWO_QUEUES,
-        f"{CS}resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
-    }
+    dominant = {**TWO_QUEUES, **DOMINANT}
     work = application(group(15, 300, memory_mb=512), deadline_ms=MINUTE_MS)
     machines = tuple(WorkloadNode(f"h{n}", Resource(16_384, 8), "/r0") for n in range(2))
     by_memory, by_both = (run(work, settings=settings, machines=machines) for settings in (TWO_QUEUES, dominant))
