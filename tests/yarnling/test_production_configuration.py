@@ -52,6 +52,23 @@ def test_a_configuration_with_578_queues_loads_with_one_warning_for_each_rule(di
     assert len(warnings) == len(NOT_DONE)
 
 
+def test_a_misspelled_key_is_a_warning_and_refused_by_strict(directory: Path) -> None:
+    """Else a wrong key in a change looks like a change without effect."""
+    key, right = f"{PREFIX}root.user-limit-facter", f"{PREFIX}root.user-limit-factor"
+    said = f"{key} = '2': is not a known key, and has no effect (write {right}, or remove it)"
+    [*_, last] = configuration_warnings(loaded(directory, **{key: "2", "my.own": "x"}))
+    assert last.endswith(said)
+    with pytest.raises(ConfigurationException) as refusal:
+        configuration_warnings(composed(None, {key: "2", STRICT.key: "true"}, {}))
+    assert said in refusal.value.message
+
+
+def test_a_misspelled_prefix_is_a_warning() -> None:
+    key = f"{PREFIX}root.default.capacity".replace("capacity.", "capcity.", 1)
+    [sentence] = configuration_warnings(composed(None, {key: "70"}, {}))
+    assert f"(write {PREFIX}root.default.capacity, or remove it)" in sentence
+
+
 def test_warnings_about_placement_come_first_and_harmless_ones_last(directory: Path) -> None:
     keys = [sentence.split(" = ")[0].split(": ")[1] for sentence in configuration_warnings(loaded(directory))]
     placement = ("configuration.store.class", "multi-node-placement-enabled", "workflow-priority-mappings")

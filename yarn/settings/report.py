@@ -19,6 +19,8 @@ from yarn.settings import scheduler
 from yarn.settings.kinds import Setting, key_pattern
 from yarn.settings.registry import BY_KEY, check_settings, setting_of
 
+PREFIX_CUTOFF = 0.9
+"""The similarity from which on the beginning of a key is taken for that of the capacity scheduler's keys."""
 NEAREST_CUTOFF = 0.8
 """The similarity (0..1, by difflib) from which on a known key is suggested. Less similar suggestions were mostly
 wrong."""
@@ -105,7 +107,14 @@ def describe(conf: Configuration, hadoop: HadoopKeys, faults: Iterable[Fault] | 
 
 
 def _nearest(key: str, candidates: list[str]) -> str | None:
-    """The most similar known key; for a queue's key, the most similar property of that queue."""
+    """The most similar known key; for a queue's key, the most similar property of that queue.
+
+    A key that is wrong only in the prefix of the capacity scheduler's keys may be about any queue.
+    """
+    parts = key.split(".", scheduler.PREFIX.count("."))
+    prefix = "".join(f"{part}." for part in parts[:-1])
+    if prefix != scheduler.PREFIX and difflib.get_close_matches(prefix, [scheduler.PREFIX], cutoff=PREFIX_CUTOFF):
+        return scheduler.PREFIX + parts[-1]
     head, _, name = key.rpartition(".")
     path = head.removeprefix(scheduler.PREFIX)
     if head.startswith(scheduler.PREFIX) and scheduler.is_queue_path(path):

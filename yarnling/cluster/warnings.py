@@ -5,14 +5,20 @@ for sentence in configuration_warnings(conf): ...
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rm.core.administration import ConfiguredQueues
 from rm.core.placement_rules.mapping import MappingPlacement
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from rm.shell.configuration_files import with_mapping_rules
+from wire.hadoop_xml import hadoop_keys
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Fault, Severity, refuse_if_faulty
 from yarn.settings import check_settings, with_further
 from yarn.settings.folding import folded
+from yarn.settings.report import HadoopKeys, describe
+from yarn.settings.scheduler import PREFIX
+from yarn.settings.yarnling import STRICT
 
 
 def configuration_faults(conf: Configuration) -> list[Fault]:
@@ -33,11 +39,24 @@ def configuration_warnings(conf: Configuration) -> tuple[str, ...]:
     """One sentence for each kind of warning; those of one kind are folded (see yarn.settings.folding).
 
     First what yarnling does not do, with what that means for the result, that which changes placement before the rest;
-    then what is probably a mistake. Raises ConfigurationException with every fault if the configuration is refused.
+    then what is probably a mistake, for example a misspelled key. Raises ConfigurationException with every fault if the
+    configuration is refused.
     """
-    found = [*configuration_faults(conf), *conf.notes]
+    found = [*configuration_faults(conf), *_misspelled(conf), *conf.notes]
     refuse_if_faulty(found)
     kinds = folded(found)
     return tuple(
         str(kind) for kind in sorted(kinds, key=lambda kind: (not kind.first.effect, kind.first.concern.value))
     )
+
+
+def _misspelled(conf: Configuration) -> Iterator[Fault]:
+    """Keys that nobody knows and that resemble one of the capacity scheduler.
+
+    Other keys may be used in values, as `${...}`, and Hadoop has some that are not in its list of defaults.
+    """
+    severity = Severity.ERROR if STRICT.of(conf) else Severity.WARNING
+    for unknown in describe(conf, HadoopKeys(hadoop_keys()), ()).unknown:
+        if unknown.nearest is not None and unknown.nearest.startswith(PREFIX):
+            problem, remedy = "is not a known key, and has no effect", f"write {unknown.nearest}, or remove it"
+            yield Fault(unknown.key, unknown.value, unknown.origin, problem, remedy, severity)

@@ -15,7 +15,7 @@ from yarnling.whatif.page import PICTURES_EXTRA, Notes, Page, Picture, PictureGr
 from yarnling.whatif.queue_use import ROOT
 from yarnling.whatif.report import QUEUE_LEGEND, has_matplotlib, subject_of
 from yarnling.whatif.result import WhatIfResult
-from yarnling.whatif.series import all_series, preemptions, span_ms, waits_over_time
+from yarnling.whatif.series import preemptions, span_ms, waits_over_time, whole_series
 from yarnling.whatif.wording import HOUR_MS, count, duration
 
 if TYPE_CHECKING:
@@ -213,11 +213,11 @@ def _use(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> lis
 
     names = names_of(comparison)
     figures = (comparison.before[0], comparison.after[0])
-    series = [all_series(run, each) for run, each in zip(runs, figures, strict=True)]
-    if not all((ROOT, "") in each for each in series):
+    series = [whole_series(run, each) for run, each in zip(runs, figures, strict=True)]
+    if not all(ROOT in each for each in series):
         return []
     leaves = [
-        [queue.name for queue in each.queues if (queue.name, "") in curves]
+        [queue.name for queue in each.queues if queue.name in curves]
         for each, curves in zip(figures, series, strict=True)
     ]
     roles = pictures.queue_roles(
@@ -225,14 +225,14 @@ def _use(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> lis
     )
     measured = figures[1].measured
     cluster = tuple(
-        pictures.cluster_use(curves[ROOT, ""], {names[path]: curves[path, ""] for path in paths}, roles, measured, when)
+        pictures.cluster_use(curves[ROOT], {names[path]: curves[path] for path in paths}, roles, measured, when)
         for curves, paths, when in zip(series, leaves, ("before", "after"), strict=True)
     )
     both = [path for path in leaves[0] if path in leaves[1]]
     chosen = sorted(both, key=lambda path: -_changed(path, figures))[:PAIRS_MAX]
     panels = []
     for number, path in enumerate(path for path in both if path in chosen):
-        pair = [each[path, ""] for each in series]
+        pair = [each[path] for each in series]
         top = pictures.queue_top(pair)
         for index, (curves, when) in enumerate(zip(pair, ("before", "after"), strict=True)):
             panels.append(pictures.queue_use(f"{names[path]} {when}", curves, measured, 2 * number + index, top))
@@ -245,7 +245,8 @@ def _use(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> lis
 
 
 def _weights(figures: tuple[Figures, Figures], names: dict[str, str]) -> dict[str, float]:
-    return {names[use.queue]: use.average for each in figures for use in each.uses if use.queue in names}
+    uses = (use for each in figures for use in each.use_by_queue.values())
+    return {names[use.queue]: use.average for use in uses if use.queue in names}
 
 
 def _changed(path: str, figures: tuple[Figures, Figures]) -> float:

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yarnling.whatif.queue_use import ROOT, QueueUse, measured_type, queue_uses
+from yarnling.whatif.queue_use import ROOT, QueueUse, measured_type, queue_uses, whole_uses
 from yarnling.whatif.result import NOT_SUBMITTED, REFUSED, ApplicationOutcome, ContainerOutcome, End, WhatIfResult
 from yarnling.whatif.waits import Wait, Waits, summarize, wait_of
 from yarnling.whatif.wording import HOUR_MS
 
 LONGEST_WAITS = 10
 LOCALITIES = ("NODE_LOCAL", "RACK_LOCAL", "OFF_SWITCH")
-FINISHED = "FINISHED"
-"""The state of an application that ended by itself."""
+FINISHED, FAILED, KILLED = "FINISHED", "FAILED", "KILLED"
+"""The states of an application that ended by itself, of one whose AM failed, and of one that was killed."""
 
 
 class LostWork(Struct, frozen=True):
@@ -36,7 +35,8 @@ class GroupFigures(Struct, frozen=True):
     """The figures of a queue, of a user or of the cluster.
 
     `applications`: submitted before the end; `not_submitted`: those whose time had not come, which no other figure
-    counts; `refused`: not accepted by the ResourceManager; `finished`: ended by themselves; `with_deadline`, `missed`:
+    counts; `refused`: by the ResourceManager, at their submission or before their AM was requested; `finished`: ended
+    by themselves; `failed_applications`: ended in another way, and were not refused. `with_deadline`, `missed`:
     how many of those submitted have a deadline, and missed it. `all_with_deadline`, `undecided`: how many, also of
     those not submitted, have one, and had neither kept nor missed it at the end. `waits` is about all containers,
     `am_waits` about those of AMs. `done_mb_ms`: memory times run time of the containers that completed. `locality`:
@@ -48,6 +48,7 @@ class GroupFigures(Struct, frozen=True):
     not_submitted: int
     refused: int
     finished: int
+    failed_applications: int
     with_deadline: int
     missed: int
     all_with_deadline: int
@@ -84,10 +85,11 @@ class LongestWait(Struct, frozen=True):
     explanation: str
 
 
-class Figures(Struct, frozen=True, dict=True):
+class Figures(Struct, frozen=True):
     """All figures of one run. `queues` has leaf queues in the order of the tree, `parents` all other queues but the
     root; `users` the longest p95 wait first. `measured`: the resource type of all amounts of queue use. `uses_of`
-    {resource type: the use of queues, of that type}.
+    {resource type: the use of each queue in each partition, of that type}, `whole_uses_of` {resource type: {queue: its
+    use in all partitions together}}. `first_refusal`: what the ResourceManager said of the first refused application.
     """
 
     until_ms: int
@@ -98,7 +100,9 @@ class Figures(Struct, frozen=True, dict=True):
     users: tuple[GroupFigures, ...]
     hours: tuple[HourFigures, ...]
     uses_of: dict[str, tuple[QueueUse, ...]]
+    whole_uses_of: dict[str, dict[str, QueueUse]]
     longest: tuple[LongestWait, ...]
+    first_refusal: str
 
     def measured_in(self, measured: str) -> Figures:
         """The same with amounts of queue use of another resource type."""
@@ -106,13 +110,13 @@ class Figures(Struct, frozen=True, dict=True):
 
     @property
     def uses(self) -> tuple[QueueUse, ...]:
-        """The use of queues, of the measured type; nothing if the cluster does not have that type."""
+        """The use of each queue in each partition, of the measured type; nothing if the cluster lacks that type."""
         return self.uses_of.get(self.measured, ())
 
-    @cached_property
+    @property
     def use_by_queue(self) -> dict[str, QueueUse]:
-        """{queue: its use in the default partition}."""
-        return {use.queue: use for use in self.uses if not use.label}
+        """{queue: its use in all partitions together}."""
+        return self.whole_uses_of.get(self.measured, {})
 
     @property
     def cluster_use(self) -> QueueUse | None:
@@ -128,7 +132,7 @@ class Figures(Struct, frozen=True, dict=True):
 def figures_of(result: WhatIfResult) -> Figures:
     """Compute the figures of a result."""
     outcomes = _Outcomes(result)
-    uses_of = {name: queue_uses(result, name) for name in result.cluster.amounts()}
+    types = result.cluster.amounts()
     leaves = _leaf_queues(result)
     parents = dict.fromkeys(each.queue for each in result.samples if each.queue not in (ROOT, *leaves))
     users = [outcomes.group(name, indexes) for name, indexes in _by(result.applications, "user").items()]
@@ -141,8 +145,10 @@ def figures_of(result: WhatIfResult) -> Figures:
         parents=tuple(outcomes.group(name, _below(name, queues)) for name in parents),
         users=tuple(sorted(users, key=lambda user: (-_p95_ms(user), user.name))),
         hours=outcomes.hours(),
-        uses_of=uses_of,
+        uses_of={name: queue_uses(result, name) for name in types},
+        whole_uses_of={name: whole_uses(result, name) for name in types},
         longest=outcomes.longest(),
+        first_refusal=outcomes.first_refusal(),
     )
 
 
@@ -158,10 +164,11 @@ class _Outcomes:
 
     def group(self, name: str, applications: Iterable[int]) -> GroupFigures:
         """The figures of some applications, given by their positions."""
-        listed, indexes = [], []
+        listed, indexes, refused = [], [], 0
         for position in applications:
             listed.append(self._result.applications[position])
             indexes += self._containers_of[position]
+            refused += self._is_refused(position)
         apps = [app for app in listed if app.state != NOT_SUBMITTED]
         containers = [self._result.containers[index] for index in indexes]
         ends = Counter(container.end for container in containers)
@@ -171,8 +178,9 @@ class _Outcomes:
             name=name,
             applications=len(apps),
             not_submitted=len(listed) - len(apps),
-            refused=sum(app.state == REFUSED for app in apps),
+            refused=refused,
             finished=sum(app.state == FINISHED for app in apps),
+            failed_applications=sum(app.state in (FAILED, KILLED, REFUSED) for app in apps) - refused,
             with_deadline=len(deadlines),
             missed=sum(deadlines),
             all_with_deadline=sum(app.deadline_ms is not None for app in listed),
@@ -188,6 +196,19 @@ class _Outcomes:
             lost=_lost(containers),
             locality={name: localities[name] for name in LOCALITIES if localities[name]},
         )
+
+    def _is_refused(self, position: int) -> bool:
+        """True if the ResourceManager refused the submission, or failed the application before it requested its AM.
+
+        The latter is how it answers a submission to a queue that does not exist, or that may have no more applications.
+        """
+        state = self._result.applications[position].state
+        return state == REFUSED or (state == FAILED and not self._containers_of[position])
+
+    def first_refusal(self) -> str:
+        """What the ResourceManager said of the first application that it refused; "" if it refused none."""
+        positions = range(len(self._result.applications))
+        return next((self._result.applications[one].diagnostics for one in positions if self._is_refused(one)), "")
 
     def hours(self) -> tuple[HourFigures, ...]:
         """The figures of each hour from the first to the last with a request or a preemption."""

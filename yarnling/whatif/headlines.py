@@ -14,6 +14,8 @@ SHORT_WAIT_MS = 10 * SECOND_MS
 """A p95 wait below this needs no queue to blame: it is a few heartbeats."""
 CROWDED_FRACTION = 0.2
 """A queue that was at its maximum for more of the time than this is worth a sentence."""
+REASON_MAX = 200
+"""The most characters of a reason that are shown."""
 NAMED_MAX = 3
 """The most queues that one sentence names."""
 
@@ -39,7 +41,7 @@ def headline(figures: Figures) -> str:
     waits = figures.cluster.waits
     if waits.p50 is None or waits.p95 is None:
         return "No container was requested."
-    if waits.p95.ms < SHORT_WAIT_MS:
+    if waits.p95.ms < SHORT_WAIT_MS and not waits.p95.at_least:
         text = f"Containers start at once: 95 % wait less than {duration(max(waits.p95.ms, SECOND_MS))}"
     else:
         worst = _longest_waiting(figures)
@@ -60,7 +62,8 @@ def findings(figures: Figures) -> tuple[str, ...]:
         sentence
         for sentence in (
             _not_submitted(cluster),
-            _refused(cluster),
+            _refused(figures),
+            _failed(cluster),
             _use(figures),
             _crowded(figures),
             _preempted(figures),
@@ -114,11 +117,11 @@ def _use(figures: Figures) -> str:
 
 def _crowded(figures: Figures) -> str:
     names = short_names(queue.name for queue in figures.queues)
-    found = [use for use in figures.uses if not use.label and use.queue in names and use.at_maximum > CROWDED_FRACTION]
+    found = [use for use in figures.uses if use.queue in names and use.at_maximum > CROWDED_FRACTION]
     found.sort(key=lambda use: -use.at_maximum)
     if not found:
         return ""
-    named = ", ".join(f"{names[use.queue]} {share(use.at_maximum)}" for use in found[:NAMED_MAX])
+    named = ", ".join(f"{use.name_of(names[use.queue])} {share(use.at_maximum)}" for use in found[:NAMED_MAX])
     more = f" and {len(found) - NAMED_MAX} more" if len(found) > NAMED_MAX else ""
     return f"At their maximum for much of the time: {named}{more}."
 
@@ -144,8 +147,8 @@ def _unfinished(cluster: GroupFigures) -> str:
     number = cluster.waits.unfinished
     if not number:
         return ""
-    what = "its wait counts" if number == 1 else "their waits count"
-    return f"{counted(number, 'container')} never got allocated; {what} as at least so long."
+    what, bound = ("its wait counts", "a lower bound") if number == 1 else ("their waits count", "lower bounds")
+    return f"{counted(number, 'container')} never got allocated; {what} as {bound}."
 
 
 def not_submitted(cluster: GroupFigures) -> str:
@@ -162,10 +165,18 @@ def _not_submitted(cluster: GroupFigures) -> str:
     return f"{sentence}." if sentence else ""
 
 
-def _refused(cluster: GroupFigures) -> str:
+def _refused(figures: Figures) -> str:
+    cluster, said = figures.cluster, figures.first_refusal
     if not cluster.refused:
         return ""
-    return f"The ResourceManager refused {counted(cluster.refused, 'application')} of {count(cluster.applications)}."
+    reason = f": {said if len(said) <= REASON_MAX else said[:REASON_MAX] + '...'}" if said else "."
+    which = f"{counted(cluster.refused, 'application')} of {count(cluster.applications)}"
+    return f"The ResourceManager refused {which}{reason}"
+
+
+def _failed(cluster: GroupFigures) -> str:
+    number = cluster.failed_applications
+    return f"{counted(number, 'application')} failed or {'was' if number == 1 else 'were'} killed." if number else ""
 
 
 def _lost_work(group: GroupFigures) -> str:

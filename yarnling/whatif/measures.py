@@ -140,6 +140,7 @@ MEASURES = {
         Measure("failed containers", _C, _LOWER, 3, _number(lambda group: group.failed)),
         Measure("completed containers", _C, _HIGHER, 1, _number(lambda group: group.completed)),
         Measure("finished applications", _C, _HIGHER, 3, _number(lambda group: group.finished)),
+        Measure("failed applications", _C, _LOWER, 8, _number(lambda group: group.failed_applications)),
         Measure("refused applications", _C, _LOWER, 8, _number(lambda group: group.refused)),
         Measure(MISSED_DEADLINES, _C, _LOWER, 10, _number(lambda group: group.missed)),
         Measure("AM-limit wait", _D, _LOWER, 0.5, _number(lambda group: group.am_limit_wait_ms)),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yarn.resource import MEMORY_MB, Resource
 from yarnling.whatif.result import QueueSample, WhatIfResult
@@ -70,6 +71,31 @@ def queue_uses(result: WhatIfResult, measured: str) -> tuple[QueueUse, ...]:
     """The use of each queue in each partition that it has a share or containers of, in the order of the samples."""
     uses = (_use_of(samples, measured, result.until_ms) for samples in samples_by_queue(result).values())
     return tuple(use for use in uses if not use.label or use.guaranteed or use.peak)
+
+
+def whole_uses(result: WhatIfResult, measured: str) -> dict[str, QueueUse]:
+    """{queue: its use in all partitions together}."""
+    whole = whole_samples(result).items()
+    return {queue: _use_of(samples, measured, result.until_ms) for queue, samples in whole}
+
+
+def whole_samples(result: WhatIfResult) -> dict[str, list[QueueSample]]:
+    """{queue: its samples, of all partitions together}."""
+    of_queue: dict[str, list[list[QueueSample]]] = {}
+    for (queue, _), samples in samples_by_queue(result).items():
+        of_queue.setdefault(queue, []).append(samples)
+    return {queue: [_sum(same_time) for same_time in zip(*each, strict=True)] for queue, each in of_queue.items()}
+
+
+def _sum(samples: Sequence[QueueSample]) -> QueueSample:
+    """One sample from those of a queue's partitions at one time."""
+    first, *others = samples
+    amounts = {
+        field: sum((getattr(other, field) for other in others), getattr(first, field))
+        for field in ("used", "reserved", "pending", "guaranteed", "maximum")
+        if others
+    }
+    return replace(first, label="", **amounts)
 
 
 def samples_by_queue(result: WhatIfResult) -> dict[tuple[str, str], list[QueueSample]]:

@@ -20,9 +20,9 @@ from yarnling.whatif.queue_use import ROOT
 from yarnling.whatif.report_tables import tables_of
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.result_file import RESULT_JSON, encode_result
-from yarnling.whatif.series import Histogram, all_series, preemptions, waits_by_queue, waits_over_time
+from yarnling.whatif.series import Histogram, all_series, preemptions, waits_by_queue, waits_over_time, whole_series
 from yarnling.whatif.tables import write_tables
-from yarnling.whatif.wording import count, duration
+from yarnling.whatif.wording import count, counted, duration
 
 REPORT_HTML = "report.html"
 PANELS_MAX = 24
@@ -92,7 +92,7 @@ def subject_of(result: WhatIfResult) -> str:
     """What was simulated, in one line."""
     memory = f"{result.cluster.memory_mb // 1024:,} GB, {result.cluster.vcores:,} vcores"
     return (
-        f"{result.title}: {result.workload} under {result.configuration}; {count(result.nodes)} nodes ({memory}), "
+        f"{result.title}: {result.workload} under {result.configuration}; {counted(result.nodes, 'node')} ({memory}), "
         f"{duration(result.until_ms)} simulated"
     )
 
@@ -107,7 +107,8 @@ def _pictures(result: WhatIfResult, figures: Figures) -> tuple[PictureGroup, ...
     from yarnling.whatif.pictures import queue_roles
 
     names = short_names(queue.name for queue in figures.queues)
-    weights = {names[use.queue]: use.average + use.pending for use in figures.uses if use.queue in names}
+    uses = figures.use_by_queue
+    weights = {name: uses[queue].average + uses[queue].pending for queue, name in names.items() if queue in uses}
     roles = queue_roles(tuple(names.values()), weights)
     groups = [*_use_pictures(result, figures, names, roles), *_wait_pictures(result, figures, names, roles)]
     return tuple(group for group in groups if group.pictures)
@@ -118,10 +119,10 @@ def _use_pictures(
 ) -> list[PictureGroup]:
     from yarnling.whatif import pictures
 
-    series = all_series(result, figures)
-    if (ROOT, "") not in series:
+    series, whole = all_series(result, figures), whole_series(result, figures)
+    if ROOT not in whole:
         return []
-    stack = {names[queue]: series[queue, ""] for queue in result.leaf_queues if (queue, "") in series}
+    stack = {name: whole[queue] for queue, name in names.items() if queue in whole}
     leaves = [use for use in figures.uses if use.queue in names]
     chosen = sorted(leaves, key=lambda use: -(use.average + use.pending))[:PANELS_MAX]
     panels = tuple(
@@ -131,7 +132,7 @@ def _use_pictures(
     )
     left_out = len(leaves) - len(panels)
     note = f"{left_out} queues with less use are left out." if left_out else ""
-    cluster = pictures.cluster_use(series[ROOT, ""], stack, roles, figures.measured)
+    cluster = pictures.cluster_use(whole[ROOT], stack, roles, figures.measured)
     return [
         PictureGroup("Use over time", (cluster,), "Times are hours and minutes since the start of the workload."),
         PictureGroup("Each queue against its guarantee and maximum", panels, note, QUEUE_LEGEND),

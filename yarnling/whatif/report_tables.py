@@ -13,7 +13,7 @@ ROWS_MAX = 200
 NONE = "-"
 LOWER_BOUNDS = (
     "A wait is the time from the request of a container until its allocation. "
-    "\u2265: at least so long, because some of these containers were never allocated."
+    "\u2265: a lower bound, because some of these containers were never allocated."
 )
 
 

@@ -1,4 +1,7 @@
-"""Looks at the cluster once a virtual minute: the use of the queues, what applications wait for, and why.
+"""Looks at the cluster at regular times: the use of the queues, what applications wait for, and why.
+
+That is once a virtual second at first, and once a minute in runs of more than an hour: so a short run has enough
+samples, and a long one not too many.
 
 The explanation of a wait is taken while it lasts, and only for the longest waits: again when the wait has become half
 as long again. So an explanation of a long wait is from its second half, and few are made.
@@ -20,9 +23,14 @@ from yarn.settings.scheduler import ROOT
 from yarnling.whatif.recording import AM_KEY, ContainerRecord, RecordedApplication, Recording, Waits
 from yarnling.whatif.result import LongWait, QueueSample
 
-INTERVAL_MS = 60_000
+INTERVALS_MS = (1_000, 5_000, 15_000, 60_000)
+"""Each is a multiple of the one before it."""
+TIMES_MAX = 240
+"""After this many samples of a queue with one interval, the next interval is used, and only its samples are kept."""
+FINE_SERIES_MAX = 200
+"""With more queues than this, samples are a minute apart from the start: more would take longer than the rest."""
 SAMPLES_MAX = 500_000
-"""With more queues and minutes than this, samples are taken at a multiple of the interval."""
+"""With more queues and minutes than this, samples are taken at a multiple of a minute."""
 LONGEST_WAITS = 10
 EXPLAINED_AGAIN_AFTER = 1.5
 """A wait is explained again when it is so many times as long."""
@@ -52,7 +60,10 @@ class Sampler:
         self._labels = labels
         self._explained: dict[tuple[int, RequestKey], tuple[ContainerRecord, int]] = {}
         series = sum(1 for queue in self._queues() for _ in self._labels_of(queue))
-        self.interval_ms = INTERVAL_MS * (1 + series * (until_ms // INTERVAL_MS) // SAMPLES_MAX)
+        *finer, minute_ms = INTERVALS_MS
+        longest_ms = minute_ms * (1 + series * (until_ms // minute_ms) // SAMPLES_MAX)
+        self._intervals_ms = iter([*finer, longest_ms] if series <= FINE_SERIES_MAX else [longest_ms])
+        self.interval_ms = next(self._intervals_ms)
 
     def sample(self) -> None:
         """Look at everything now."""
@@ -62,6 +73,14 @@ class Sampler:
             self.samples += [self._sample(now_ms, queue, label, running, pending) for label in self._labels_of(queue)]
         self._note_limits()
         self._explain(now_ms)
+        if now_ms >= TIMES_MAX * self.interval_ms:
+            self._take_fewer()
+
+    def _take_fewer(self) -> None:
+        interval_ms = next(self._intervals_ms, None)
+        if interval_ms is not None:
+            self.interval_ms = interval_ms
+            self.samples = [sample for sample in self.samples if sample.time_ms % interval_ms == 0]
 
     def leaf_queues(self) -> tuple[str, ...]:
         """The paths of the leaves, in the order of the tree."""

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from msgspec import Struct
 
 from yarnling.whatif.figures import Figures
-from yarnling.whatif.queue_use import QueueUse, samples_by_queue
+from yarnling.whatif.queue_use import samples_by_queue, whole_samples
 from yarnling.whatif.result import End, QueueSample, WhatIfResult
 from yarnling.whatif.waits import Wait, Waits, summarize, wait_of
 from yarnling.whatif.wording import HOUR_MS, MINUTE_MS
@@ -46,9 +46,15 @@ def all_series(result: WhatIfResult, figures: Figures) -> dict[tuple[str, str], 
     """{(queue, partition): its curves}, for every queue with figures of its use."""
     by_queue = samples_by_queue(result)
     return {
-        (use.queue, use.label): _averaged(by_queue[use.queue, use.label], use, figures.measured, result.until_ms)
+        (use.queue, use.label): _averaged(by_queue[use.queue, use.label], figures.measured, result.until_ms)
         for use in figures.uses
     }
+
+
+def whole_series(result: WhatIfResult, figures: Figures) -> dict[str, QueueSeries]:
+    """{queue: its curves, of all partitions together}."""
+    by_queue = whole_samples(result).items()
+    return {queue: _averaged(samples, figures.measured, result.until_ms) for queue, samples in by_queue}
 
 
 def span_ms(until_ms: int) -> int:
@@ -92,7 +98,7 @@ def waits_by_queue(result: WhatIfResult) -> dict[str, list[Wait]]:
     return {queue: sorted(waits) for queue, waits in found.items()}
 
 
-def _averaged(samples: list[QueueSample], use: QueueUse, measured: str, until_ms: int) -> QueueSeries:
+def _averaged(samples: list[QueueSample], measured: str, until_ms: int) -> QueueSeries:
     width = max(1, -(-len(samples) // POINTS_MAX))
     spans = [samples[start : start + width] for start in range(0, len(samples), width)]
 
@@ -102,8 +108,8 @@ def _averaged(samples: list[QueueSample], use: QueueUse, measured: str, until_ms
 
     times = (*(span[0].time_ms for span in spans), max(until_ms, samples[-1].time_ms))
     return QueueSeries(
-        use.queue,
-        use.label,
+        samples[0].queue,
+        samples[0].label,
         times,
         curve("used"),
         curve("reserved"),

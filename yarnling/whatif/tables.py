@@ -57,7 +57,8 @@ def _waits(result: WhatIfResult) -> Iterator[Row]:
         app, wait = result.applications[each.application], wait_of(each, result.until_ms)
         yield (
             app.name, app.user, app.queue, each.is_am, each.requested_ms, each.allocated_ms, each.withdrawn_ms,
-            wait.ms, wait.at_least, each.ended_ms, each.end.value if each.end else "", *_two(each.resource), each.locality, each.host,
+            wait.ms, wait.at_least, each.ended_ms, each.end.value if each.end else "", *_two(each.resource),
+            each.locality, each.host,
         )  # fmt: skip
 
 

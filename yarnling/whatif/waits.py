@@ -1,9 +1,10 @@
 """Waiting times of containers: from the request until the allocation.
 
-A container that never was allocated waited at least until the simulation, its application, or the attempt that requested
-it, ended. Its wait counts with that length, as a lower bound: leaving it out would make a queue look better the more it starves. A percentile is
-itself a lower bound if it would be another one had these containers waited for ever. Example: waits of 1, 2, 3 and at
-least 2 minutes; the median is 2 min, and the longest wait is at least 3 min, because the unfinished one may exceed it.
+A container that never was allocated waited at least until the simulation, its application, or the attempt that
+requested it, ended. Its wait counts with that length, as a lower bound: leaving it out would make a queue look better
+the more it starves. A percentile is itself a lower bound if it would be another one had these containers waited for
+ever. Example: waits of 1, 2, 3 and at least 2 minutes; the median is 2 min, and the longest wait is at least 3 min,
+because the unfinished one may exceed it.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.whatif.figures import figures_of
 from yarnling.whatif.headlines import findings
 from yarnling.whatif.result import End, LongWait, QueueSample
-from yarnling.whatif.series import all_series
 from yarnling.whatif.result_file import decode_result, encode_result, read_result
+from yarnling.whatif.series import all_series, whole_series
 from yarnling.whatif.tables import write_tables
 from yarnling.whatif.waits import Wait, summarize
 
@@ -101,6 +101,26 @@ def test_a_queue_has_nothing_while_it_does_not_exist() -> None:
     curves = all_series(outcome, figures)
     assert curves["root.old", ""].used == (10 * 1024, 0, 0)
     assert curves["root.new", ""].used == (0, 20 * 1024, 20 * 1024)
+
+
+def test_the_use_of_a_queue_is_that_of_all_partitions() -> None:
+    samples = [
+        sample(0, "root", 10, 40, 40),
+        sample(0, "root", 60, 60, 60, label="gpu"),
+        sample(0, "root.etl", 10, 40, 40),
+        sample(0, "root.etl", 0, 0, 0, label="gpu"),
+        sample(0, "root.ml", 0, 0, 40),
+        sample(0, "root.ml", 60, 60, 60, label="gpu"),
+    ]
+    outcome = result([application()], [], samples, leaf_queues=("root.etl", "root.ml"))
+    figures = figures_of(outcome)
+    assert {queue: use.use for queue, use in figures.use_by_queue.items()} == {
+        "root": 0.7,
+        "root.etl": 0.25,
+        "root.ml": 1,
+    }
+    assert [use.name for use in figures.uses] == ["root", "root (gpu)", "root.etl", "root.ml", "root.ml (gpu)"]
+    assert whole_series(outcome, figures)["root"].used[0] == 70 * 1024
 
 
 def test_use_is_of_the_scarcest_type_that_the_scheduler_counts() -> None:

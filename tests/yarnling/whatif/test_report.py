@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
+from defusedxml import ElementTree
 
 from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, result, sample
 from yarnling.whatif import report
@@ -138,6 +138,24 @@ def test_the_headline_names_the_queue_that_waits_longest() -> None:
     assert headline(figures_of(result(apps, fast))) == "Containers start at once: 95 % wait less than 2 s."
 
 
+def test_a_lower_bound_is_no_short_wait() -> None:
+    [found] = [headline(figures_of(result([application()], [container(0, None)], until_ms=5000)))]
+    assert found == "Half of the containers wait up to \u2265 5 s, one in twenty more than 5 s."
+
+
+def test_what_failed_before_it_began_was_refused() -> None:
+    apps = [
+        application(state="FAILED", diagnostics="no such queue"),
+        application(state="FAILED"),
+        application(state="KILLED"),
+    ]
+    found = findings(figures_of(result(apps, [container(0, 5, app=1)])))
+    assert found == (
+        "The ResourceManager refused 1 application of 3: no such queue",
+        "2 applications failed or were killed.",
+    )
+
+
 def test_missed_deadlines_are_in_the_headline() -> None:
     late = application(deadline_ms=MINUTE)
     assert "1 of 1 application with a deadline missed it." in headline(figures_of(result([late], [container(0, 1)])))
@@ -154,7 +172,7 @@ def test_findings_are_only_about_what_happened() -> None:
         "At their maximum for much of the time: etl 100 %.",
         "1 container was preempted, 1 of them in etl: 1.0 container-hours of work lost.",
         "Applications waited, all together, 60 min for AM limits of queues.",
-        "1 container never got allocated; its wait counts as at least so long.",
+        "1 container never got allocated; its wait counts as a lower bound.",
     )
 
 
