@@ -36,7 +36,7 @@ from yarnling.whatif.parallel import Outcome, run_all
 from yarnling.whatif.report import make_directory, write_report
 from yarnling.whatif.sides import Experiment, Run, Side, read_side, result_path, runs_of, side_of
 from yarnling.whatif.wording import HOUR_MS, clock, count, duration
-from yarnling.workload.formats import read_nodes, read_workload
+from yarnling.workload.formats import read_node_list, read_workload
 
 EXIT_CRASHED = 3
 """The simulation failed because of an error in yarnling. Exit status 2 is bad input (UsageException)."""
@@ -155,10 +155,11 @@ def _check_inputs(inputs: Inputs, results: Sequence[Path | None]) -> None:
 def _experiment(inputs: Inputs, nodes: Path | None, queue_map: QueueMap) -> Experiment:
     assert inputs.workload is not None, "_check_inputs"
     assert nodes is not None, "_check_inputs"
+    listed = read_node_list(nodes)
     return Experiment(
         name=inputs.workload.name,
-        workload=with_queues(read_workload(inputs.workload), queue_map),
-        nodes=read_nodes(nodes),
+        workload=with_queues(read_workload(inputs.workload), queue_map).with_assumptions(listed.assumptions),
+        nodes=listed.nodes,
         seeds=inputs.seeds,
         until_ms=parse_duration(inputs.until),
         settings=definitions(inputs.define),

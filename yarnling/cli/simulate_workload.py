@@ -35,7 +35,7 @@ from yarnling.whatif.report import REPORT_HTML, make_directory, subject_of, writ
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import Names, RunOptions, run_what_if, what_if_configuration
 from yarnling.whatif.wording import clock, count, duration, share
-from yarnling.workload.formats import read_nodes, read_workload
+from yarnling.workload.formats import read_node_list, read_workload
 
 EXIT_INTERRUPTED = 130
 UNTIL_MAX_MS = 31 * 24 * 3_600_000
@@ -72,7 +72,8 @@ def run(options: WorkloadOptions) -> int:
         warnings = configuration_warnings(conf)
         queue_map = QueueMap(definitions(options.queue_map, "--queue-map"))
         workload = with_queues(read_workload(options.workload), queue_map)
-        nodes = read_nodes(options.nodes)
+        listed = read_node_list(options.nodes)
+        workload, nodes = workload.with_assumptions(listed.assumptions), listed.nodes
         refuse_if_unfit(conf, workload, nodes, queue_map)
         expectations = read_expectations(options.expect) if options.expect else ()
         refuse_if_needing_before(expectations, str(options.expect))

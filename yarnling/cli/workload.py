@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,9 +14,9 @@ from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import Listing, notices, print_indented, print_json, shown, terminal
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import read_text
-from yarnling.workload.formats import FORMATS, read_nodes, read_workload
-from yarnling.workload.model import Workload
-from yarnling.workload.rest_scheduler import LACKS, as_xml, read_queues
+from yarnling.workload.formats import FORMATS, read_node_list, read_workload
+from yarnling.workload.model import Workload, WorkloadNodes
+from yarnling.workload.rest_scheduler import as_xml, read_queues
 from yarnling.workload.scaling import scaled
 from yarnling.workload.statistics import (
     HOUR_MS,
@@ -57,20 +58,22 @@ def list_formats() -> None:
 def import_file(options: ImportOptions) -> None:
     """Read a file in any format and write yarnling's own. Nothing is written if anything is wrong with the input."""
     with reading_arguments():
+        _refuse_overwriting(options)
         workload = read_workload(options.file, options.format_name, options.defaults)
         workload = scaled(workload, options.scale, options.defaults.seed)
-        nodes = read_nodes(options.nodes or options.file) if options.nodes_out else ()
+        nodes = read_node_list(options.nodes or options.file) if options.nodes_out else WorkloadNodes(())
+        workload = workload.with_assumptions(nodes.assumptions)
         _check_writable(options.out, options.nodes_out)
     write_workload(workload, options.out)
     if options.nodes_out:
-        write_nodes(nodes, options.nodes_out)
+        write_nodes(nodes.nodes, options.nodes_out)
     if options.as_json:
         print_json(_plain(workload))
         return
     console = terminal()
     console.print(Text(shown(f"{options.out}: {_heading(workload)}")), soft_wrap=True)
     if options.nodes_out:
-        console.print(Text(shown(f"{options.nodes_out}: {len(nodes)} nodes")), soft_wrap=True)
+        console.print(Text(shown(f"{options.nodes_out}: {len(nodes.nodes)} nodes")), soft_wrap=True)
     _print_assumptions(workload, console)
 
 
@@ -94,14 +97,37 @@ def show(file: Path, format_name: str, defaults: Defaults, *, as_json: bool) -> 
 def write_queues(file: Path, out: Path) -> None:
     """Write the capacity-scheduler.xml that an answer to GET /ws/v1/cluster/scheduler describes."""
     with reading_arguments():
-        properties = read_queues(read_text(file), str(file))
+        _refuse_input(out, "--out", file)
+        queues = read_queues(read_text(file), str(file))
         _check_writable(out)
-    out.write_text(as_xml(properties), encoding="utf-8")
+    out.write_text(as_xml(queues), encoding="utf-8")
     console = terminal()
-    queues = sum(key.endswith(".capacity") and ".accessible-node-labels." not in key for key in properties)
-    console.print(Text(shown(f"{out}: {queues} queues")), soft_wrap=True)
-    for sentence in LACKS:
-        print_indented(console, Text(f"  {sentence}"))
+    count = sum(key.endswith(".capacity") and ".accessible-node-labels." not in key for key in queues.properties)
+    console.print(Text(shown(f"{out}: {count} queues")), soft_wrap=True)
+    for sentence in queues.lacks:
+        print_indented(console, Text(shown(f"  {sentence}")))
+
+
+def _refuse_overwriting(options: ImportOptions) -> None:
+    """Raise YarnException if the import would overwrite its input, or one output the other."""
+    for out, option in ((options.out, "--out"), (options.nodes_out, "--nodes-out")):
+        for given in (options.file, options.nodes):
+            if out is not None and given is not None:
+                _refuse_input(out, option, given)
+    if options.nodes_out is not None and _is_same_file(options.out, options.nodes_out):
+        raise YarnException(f"{options.nodes_out}: --out and --nodes-out are the same file (name two files)")
+
+
+def _refuse_input(out: Path, option: str, given: Path) -> None:
+    if _is_same_file(out, given):
+        raise YarnException(f"{out}: {option} is also an input, and would overwrite it (name another file)")
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    """True if writing one overwrites the other, under any name. A device, for example /dev/null, keeps nothing."""
+    if os.path.isfile(one) and os.path.isfile(other):
+        return os.path.samefile(one, other)
+    return os.path.realpath(one) == os.path.realpath(other) and not os.path.exists(one)
 
 
 def _check_writable(*paths: Path | None) -> None:

@@ -18,6 +18,11 @@ from yarnling.workload.model import AM_RESOURCE
 CONTAINER_SHARE_MIN = 0.05
 """Vcores beyond the AM's, on average, below which an application is taken to have had its AM only."""
 
+STARTED_PER_S_MAX = Resource(8_192_000, 1000)
+"""What an application can hold, on average, for each second that it ran: 1000 containers of 8 GB. That is as much as a
+ResourceManager starts in a second, so one that held more has a wrong time or wrong totals.
+"""
+
 
 class Usage(Struct, frozen=True):
     """`totals`: MB-seconds, vcore-seconds and so on, over `runs_ms`. `held`: what it holds in `containers` containers,
@@ -29,6 +34,15 @@ class Usage(Struct, frozen=True):
     held: Resource | None = None
     containers: int = 0
     has_am: bool = True
+
+    @property
+    def is_contradictory(self) -> bool:
+        """True if so much cannot have been used in so short a time: the average itself grows with the time."""
+        seconds = self.runs_ms / 1000
+        return (
+            self.totals.memory_mb > STARTED_PER_S_MAX.memory_mb * seconds**2
+            or self.totals.vcores > STARTED_PER_S_MAX.vcores * seconds**2
+        )
 
 
 class Shape(Struct, frozen=True):

@@ -32,10 +32,15 @@ class Entry(Section):
 
 
 class Faults:
-    """The faults found in one file. `add` raises ConfigurationException when there are too many to list."""
+    """The faults found in one file. `add` raises ConfigurationException when there are too many to list.
 
-    def __init__(self, source: str) -> None:
+    `first`: the position that a path gives to the first item of a list. It is 1 in files that people write and in
+    traces, as in all YAML files, and 0 in answers of a ResourceManager, whose paths are then those of `jq`.
+    """
+
+    def __init__(self, source: str, *, first: int = 1) -> None:
         self.source = source
+        self.first = first
         self._faults: list[Fault] = []
 
     def add(self, key: str, problem: str, remedy: str, *, value: object = None, line: int | None = None) -> None:
@@ -59,7 +64,8 @@ class Faults:
             for each in error.errors():
                 words = each.get("ctx", {})
                 found = _at(value, each["loc"])
-                self.add(_path(prefix, each["loc"]), words["problem"], words["remedy"], value=found, line=line)
+                path = f"{prefix}{_path(each['loc'], self.first)}".removeprefix(".")
+                self.add(path, words["problem"], words["remedy"], value=found, line=line)
         return None
 
 
@@ -119,9 +125,8 @@ def _at(value: object, location: Location) -> object:
     return value if isinstance(value, str | int | float) else None
 
 
-def _path(prefix: str, location: Location) -> str:
-    parts = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{_shown(part)}" for part in location)
-    return f"{prefix}{parts}".removeprefix(".")
+def _path(location: Location, first: int) -> str:
+    return "".join(f"[{part + first}]" if isinstance(part, int) else f".{_shown(part)}" for part in location)
 
 
 def _shown(value: object) -> str:

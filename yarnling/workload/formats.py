@@ -13,7 +13,7 @@ from yarn.errors import YarnException
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import Faults, json_documents, read_text, refusal
 from yarnling.workload.dynoyarn import read_dynoyarn
-from yarnling.workload.model import Workload, WorkloadNode
+from yarnling.workload.model import Workload, WorkloadNode, WorkloadNodes
 from yarnling.workload.rest_applications import read_applications
 from yarnling.workload.rest_cluster import read_cluster_nodes
 from yarnling.workload.rumen import read_rumen
@@ -86,38 +86,43 @@ def recognise(text: str, source: str) -> str:
 
 
 def read_nodes(path: Path) -> tuple[WorkloadNode, ...]:
+    """The nodes that `read_node_list` reads, without its assumptions."""
+    return read_node_list(path).nodes
+
+
+def read_node_list(path: Path) -> WorkloadNodes:
     """Read a list of nodes: yarnling's own, SLS's, an answer to GET /ws/v1/cluster/nodes, or those that an SLS or SYNTH
     trace implies. Raises ConfigurationException with every fault.
     """
     text, source = _content(path), str(path)
-    nodes = _parse_nodes(text, source)
+    found = _parse_nodes(text, source)
     hosts: set[str] = set()
     faults = Faults(source)
-    for node in nodes:
+    for node in found.nodes:
         if node.host in hosts:
             faults.add("host", "is the name of two nodes", "give each node a name of its own", value=node.host)
         hosts.add(node.host)
     faults.refuse()
-    return nodes
+    return found
 
 
-def _parse_nodes(text: str, source: str) -> tuple[WorkloadNode, ...]:
+def _parse_nodes(text: str, source: str) -> WorkloadNodes:
     if not _is_json(text):
         if _SWIM_LINE.match(text.lstrip("\n")):
             raise refusal(source, "is a SWIM trace, which has no nodes", "name a file of nodes with --nodes")
-        return parse_yaml(text, source, NodeList).records()
+        return WorkloadNodes(parse_yaml(text, source, NodeList).records())
     line, document = next(json_documents(text, source))
     keys = document.keys() if isinstance(document, dict) else frozenset()
     if "rack" in keys:
-        return read_racks(text, source)
+        return WorkloadNodes(read_racks(text, source))
     if "nodes" in keys and isinstance(document, dict):
         if isinstance(document["nodes"], dict):
             return read_cluster_nodes(text, source)
         faults = Faults(source)
         nodes = faults.checked(NodeList, document, "", line)
         faults.refuse()
-        return nodes.records() if nodes else ()
-    return _implied_nodes(text, source)
+        return WorkloadNodes(nodes.records() if nodes else ())
+    return WorkloadNodes(_implied_nodes(text, source))
 
 
 def _implied_nodes(text: str, source: str) -> tuple[WorkloadNode, ...]:

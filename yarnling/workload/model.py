@@ -6,6 +6,7 @@ Times are in milliseconds, those of submissions since the start of the workload.
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yarn.resource import Resource
 
@@ -64,6 +65,13 @@ class WorkloadNode(Struct, frozen=True):
     label: str = ""
 
 
+class WorkloadNodes(Struct, frozen=True):
+    """`nodes` of a cluster. `assumptions`: what was left out or assumed when they were read, one sentence each."""
+
+    nodes: tuple[WorkloadNode, ...]
+    assumptions: tuple[str, ...] = ()
+
+
 class Workload(Struct, frozen=True):
     """`applications` in the order of their submission. `assumptions`: what the trace does not say and how it was
     filled in, one sentence each.
@@ -71,3 +79,7 @@ class Workload(Struct, frozen=True):
 
     applications: tuple[WorkloadApplication, ...]
     assumptions: tuple[str, ...] = ()
+
+    def with_assumptions(self, more: tuple[str, ...]) -> Workload:
+        """The same applications, with more assumptions."""
+        return replace(self, assumptions=(*self.assumptions, *more))

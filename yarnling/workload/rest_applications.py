@@ -11,6 +11,7 @@ and how long each runs, cannot be known (`container_sharing.py` decides):
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
@@ -19,11 +20,12 @@ import msgspec
 from pydantic import Field
 
 from yarn.resource import MEMORY_MB, VCORES, Resource
-from yarnling.workload.container_sharing import Usage, shape_of
+from yarnling.workload.container_sharing import STARTED_PER_S_MAX, Usage, shape_of
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import Entry, Faults, refusal
 from yarnling.workload.limits import AMOUNT_MAX, CONTAINERS_MAX, MEMORY_MB_MAX, TIME_MS_MAX, Name, Text
 from yarnling.workload.model import AM_RESOURCE, TaskGroup, Workload, WorkloadApplication
+from yarnling.workload.rest_cluster import label_of
 from yarnling.workload.submissions import in_order
 from yarnling.workload.tally import Tally
 
@@ -31,7 +33,11 @@ BATCH_KINDS = frozenset({"MAPREDUCE", "TEZ"})
 """Types of applications that run many short tasks rather than a few executors."""
 NOT_STARTED = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
 ENDED = frozenset({"FINISHED", "FAILED", "KILLED"})
+RUNS_MS_MIN = 1000
+"""The shortest time of an application. A ResourceManager counts whole memory-seconds and vcore-seconds."""
+QUERY_REMEDY = "query applications that have ended: GET /ws/v1/cluster/apps?states=FINISHED,FAILED,KILLED"
 
+_APPLICATION_ID = re.compile(r"application_\d{1,20}_\d{1,20}")
 _Total = Annotated[int, Field(ge=0, le=1 << 60)]
 _Time = Annotated[int, Field(le=1 << 50)]
 
@@ -63,7 +69,7 @@ class _Application(Entry):
     def runs_ms(self) -> int:
         """From the launch of its AM to its end, or to now; from its submission if the launch is not known."""
         waited = self.launched - self.started if self.launched > 0 else 0
-        return min(max(self.elapsed - max(waited, 0), 1), TIME_MS_MAX)
+        return min(max(self.elapsed - max(waited, 0), RUNS_MS_MIN), TIME_MS_MAX)
 
     def usage(self) -> Usage:
         """Its totals, and what it held if it still ran."""
@@ -76,9 +82,14 @@ class _Application(Entry):
 
 def read_applications(text: str, source: str, defaults: Defaults) -> Workload:
     """The workload that an answer describes. Raises ConfigurationException with all faults."""
-    reader, faults = _Reader(source, defaults), Faults(source)
-    for number, raw in enumerate(_entries(text, source), 1):
-        entry = faults.checked(_Application, msgspec.json.decode(raw), f"apps.app[{number}]")
+    reader, faults = _Reader(source, defaults), Faults(source, first=0)
+    entries = _entries(text, source)
+    if not entries:
+        raise refusal(source, "has no applications: there is nothing to import", QUERY_REMEDY)
+    for position, raw in enumerate(entries, faults.first):
+        document = msgspec.json.decode(raw)
+        known_id = document.get("id") if isinstance(document, dict) else None
+        entry = faults.checked(_Application, document, _path(known_id, f"apps.app[{position}]"))
         if entry is not None:
             reader.add(entry)
     faults.refuse()
@@ -101,6 +112,11 @@ def _entries(text: str, source: str) -> Sequence[msgspec.Raw]:
         raise refusal(source, problem, "save the JSON of the answer, with Accept: application/json") from None
 
 
+def _path(known_id: object, path: str) -> str:
+    """A path in the answer, after the id of its application if that is known."""
+    return f"{known_id}: {path}" if isinstance(known_id, str) and _APPLICATION_ID.fullmatch(known_id) else path
+
+
 def _extra_seconds(written: object) -> dict[str, int]:
     """{resource type: amount-seconds} of types other than memory and vcores. Jersey writes one entry as an object."""
     entries = written.get("entry", []) if isinstance(written, dict) else []
@@ -117,26 +133,35 @@ class _Reader:
 
     def __init__(self, source: str, defaults: Defaults) -> None:
         self._defaults = defaults
+        self._source = source
         self._tally = Tally(source)
-        self._faults = Faults(source)
         self._entries: list[_Application] = []
         self._seen: Counter[str] = Counter()
 
     def add(self, entry: _Application) -> None:
-        """Note an application. One that has used nothing is left out."""
+        """Note an application. One that has used nothing is left out, and one that contradicts itself."""
         if not entry.memory_seconds and not entry.vcore_seconds:
             self._seen["not started" if entry.state in NOT_STARTED else "unused"] += 1
+            return
+        if entry.usage().is_contradictory:
+            self._seen["contradictory"] += 1
             return
         self._seen["running"] += entry.state not in ENDED
         self._seen["unlaunched"] += entry.launched <= 0
         self._entries.append(entry)
 
     def workload(self) -> Workload:
-        """The applications, in the order of their submission, the first at 0."""
-        first = min((entry.started for entry in self._entries), default=0)
-        if any(entry.started - first > TIME_MS_MAX for entry in self._entries):
-            self._faults.add("startedTime", "is more than a year after the first one", "split the answer")
-        self._faults.refuse()
+        """The applications, in the order of their submission, the first at 0. Raises ConfigurationException."""
+        if not self._entries:
+            left_out = " ".join(self._sentences())
+            raise refusal(self._source, f"has no application to import: {left_out}", QUERY_REMEDY)
+        first = min(entry.started for entry in self._entries)
+        faults = Faults(self._source)
+        for entry in self._entries:
+            if entry.started - first > TIME_MS_MAX:
+                problem = f"is more than a year after the first one, {first}"
+                faults.add(_path(entry.id, "startedTime"), problem, "split the answer", value=entry.started)
+        faults.refuse()
         applications = in_order([self._application(entry, entry.started - first) for entry in self._entries])
         return Workload(applications, tuple(self._assumptions()))
 
@@ -147,7 +172,7 @@ class _Reader:
         )
         self._tally.add(len(shape.durations_ms))
         self._seen["AM only" if not shape.durations_ms else "batch" if is_batch else "executors"] += 1
-        label, groups = entry.label or "", tuple[TaskGroup, ...]()
+        label, groups = label_of(entry.label), tuple[TaskGroup, ...]()
         if shape.durations_ms:
             name, priority = ("task", 20) if is_batch else ("executor", 1)
             groups = (TaskGroup(shape.container, shape.durations_ms, priority, label=label, name=name),)
@@ -165,16 +190,22 @@ class _Reader:
         )
 
     def _assumptions(self) -> Iterator[str]:
-        seen, container = self._seen, self._defaults.container
+        container = self._defaults.container
         yield (
             f"An AM has {AM_RESOURCE}, or less if the totals are too small for that; a container has "
             f"{container.vcores} vcores, unless the application still ran. Its memory follows from memory-seconds and "
             "vcore-seconds."
         )
-        for what, text in _SENTENCES.items():
-            if seen[what]:
-                yield text.format(count=seen[what], task_s=self._defaults.task_ms / 1000)
+        yield from self._sentences()
         yield "All containers of an application are requested at once and anywhere; its totals include preempted work."
+
+    def _sentences(self) -> Iterator[str]:
+        """What was seen, with how many applications each concerns."""
+        for what, text in _SENTENCES.items():
+            if self._seen[what]:
+                yield text.format(
+                    count=self._seen[what], task_s=self._defaults.task_ms / 1000, started=STARTED_PER_S_MAX
+                )
 
 
 _SENTENCES = {
@@ -188,4 +219,8 @@ _SENTENCES = {
     "unlaunched": "{count} applications have no launchTime: their time includes the wait for their AM.",
     "not started": "{count} applications were still waiting for their AM and are left out: their work is not known.",
     "unused": "{count} applications ended without using anything and are left out.",
+    "contradictory": (
+        "{count} applications are left out because their times contradict their totals: on average they held "
+        "more memory or vcores than {started} for each second that they ran."
+    ),
 }

@@ -8,13 +8,15 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
+from yarn.applications import DEFAULT_PARTITION, LABEL_NOT_SET
 from yarn.resource import Resource
 from yarnling.workload.documents import Entry, Faults, json_documents
 from yarnling.workload.limits import MEMORY_MB_MAX, NODES_MAX, Name, Text
-from yarnling.workload.model import WorkloadNode
+from yarnling.workload.model import WorkloadNode, WorkloadNodes
 
 LEFT_OUT = frozenset({"LOST", "DECOMMISSIONED", "SHUTDOWN", "REBOOTED", "DECOMMISSIONING"})
 """States of nodes that offer nothing, or soon will not. An unhealthy node is expected back."""
+_EMPTY = "without memory and vcores"
 
 ReportedAmount = Annotated[int, Field(le=MEMORY_MB_MAX)]
 
@@ -22,6 +24,12 @@ ReportedAmount = Annotated[int, Field(le=MEMORY_MB_MAX)]
 def one_or_list(value: Any) -> Any:
     """Jersey writes a list of one as its only item, and an empty list as nothing."""
     return [] if value is None else value if isinstance(value, list) else [value]
+
+
+def label_of(reported: str | None) -> str:
+    """The label that a ResourceManager reports; "" for the default partition, and if it reports that there is none."""
+    label = (reported or "").strip()
+    return "" if label in (LABEL_NOT_SET, DEFAULT_PARTITION) else label
 
 
 class _Information(Entry):
@@ -62,6 +70,11 @@ class _Node(Entry):
             return self.total.record()
         return Resource(self.used_mb + self.free_mb, self.used_vcores + self.free_vcores)
 
+    @property
+    def left_out_as(self) -> str:
+        """Why it is no node of the workload: its state, or that it has no resources. Empty for one that is kept."""
+        return self.state if self.state in LEFT_OUT else _EMPTY if self.resource.is_none() else ""
+
 
 class _Nodes(Entry):
     node: Annotated[list[_Node], Field(min_length=1, max_length=NODES_MAX)]
@@ -76,24 +89,35 @@ class _NodesAnswer(Entry):
     nodes: _Nodes
 
 
-def read_cluster_nodes(text: str, source: str) -> tuple[WorkloadNode, ...]:
+def read_cluster_nodes(text: str, source: str) -> WorkloadNodes:
     """The nodes of an answer that offer something. Raises ConfigurationException with all faults.
 
     Several NodeManagers of one host, as in a test cluster, are told apart by their ports.
     """
-    faults = Faults(source)
+    faults = Faults(source, first=0)
     line, document = next(json_documents(text, source))
     answer = faults.checked(_NodesAnswer, document, "", line)
-    nodes = tuple(_records(answer.nodes.node)) if answer else ()
+    reported = answer.nodes.node if answer else []
+    nodes = tuple(_records(reported))
     if answer and not nodes:
         faults.add("nodes.node", "has no node that runs", "save the answer while nodes run", line=line)
     faults.refuse()
-    return nodes
+    return WorkloadNodes(nodes, tuple(_assumptions(reported)))
 
 
 def _records(nodes: list[_Node]) -> Iterator[WorkloadNode]:
     hosts = Counter(node.host for node in nodes)
     for node in nodes:
-        if node.state not in LEFT_OUT and not node.resource.is_none():
+        if not node.left_out_as:
             host = node.host if hosts[node.host] == 1 else node.id.replace(":", "-")
-            yield WorkloadNode(host, node.resource, node.rack, node.labels[0] if node.labels else "")
+            yield WorkloadNode(host, node.resource, node.rack, label_of(node.labels[0] if node.labels else None))
+
+
+def _assumptions(nodes: list[_Node]) -> Iterator[str]:
+    left_out = Counter(node.left_out_as for node in nodes if node.left_out_as)
+    if left_out:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(left_out.items()))
+        also = " Nodes that are being decommissioned may still run containers." if left_out["DECOMMISSIONING"] else ""
+        yield f"{left_out.total()} of {len(nodes)} nodes are left out: {kinds}.{also}"
+    if unhealthy := sum(node.state == "UNHEALTHY" and not node.left_out_as for node in nodes):
+        yield f"{unhealthy} of {len(nodes)} nodes are UNHEALTHY: they are kept as if they were healthy."

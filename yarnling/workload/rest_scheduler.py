@@ -7,11 +7,21 @@ placement rules and weights of users. What it lacks is listed in the file.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator
 from typing import Annotated, Any
 
+from msgspec import Struct
 from pydantic import Field, model_validator
 
+from rm.scheduler.config.queue_configuration import (
+    FAIR,
+    FIFO,
+    FIFO_FOR_PENDING,
+    FIFO_WITH_PARTITIONS,
+    PRIORITY_UTILIZATION,
+    UTILIZATION,
+)
 from yarnling.workload.documents import Entry, Faults, json_documents
 from yarnling.workload.limits import Name, Text
 from yarnling.workload.rest_cluster import ReportedAmount, one_or_list
@@ -25,7 +35,18 @@ LACKS = (
     "whole (the resource calculator, locality delay, preemption): add those that the cluster has.",
     "Queues that were created automatically are listed as if they were configured.",
 )
-"""What a configuration from an answer lacks."""
+"""What every configuration from an answer lacks."""
+SIZE_BASED = "FairOrderingPolicy with sizeBasedWeight"
+LEAF_POLICIES = {
+    **{name: name for name in (FIFO, FAIR, FIFO_FOR_PENDING, FIFO_WITH_PARTITIONS)},
+    "FifoOrderingPolicy": FIFO,
+    "FairOrderingPolicy": FAIR,
+    SIZE_BASED: FAIR,
+    "FifoOrderingPolicyForPendingApps": FIFO_FOR_PENDING,
+    "FifoOrderingPolicyWithExclusivePartitions": FIFO_WITH_PARTITIONS,
+}
+"""{what an answer has: the value of ordering-policy}. Older versions of Hadoop report OrderingPolicy.getInfo()."""
+PARENT_POLICIES = {name: name for name in (UTILIZATION, PRIORITY_UTILIZATION)}
 
 _Percent = Annotated[float, Field(ge=-1, le=1e9, allow_inf_nan=False)]
 
@@ -43,12 +64,24 @@ class _Partition(Entry):
     capacity: _Percent = 0.0
     most: Annotated[_Percent, Field(alias="maxCapacity")] = 100.0
     weight: _Percent = -1.0
+    am_percent: Annotated[_Percent | None, Field(alias="maxAMLimitPercentage")] = None
     configured_least: Annotated[_Amounts, Field(alias="configuredMinResource")] = _Amounts()
     configured_most: Annotated[_Amounts, Field(alias="configuredMaxResource")] = _Amounts()
 
 
 class _Partitions(Entry):
     partitions: Annotated[tuple[_Partition, ...], Field(alias="queueCapacitiesByPartition", max_length=1000)] = ()
+
+
+class _Below(Entry):
+    """The queues below a queue. Jersey writes {"queue": [...]}, or {"queue": {...}} if there is one."""
+
+    queue: tuple[_Queue, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, entry: Any) -> Any:
+        return {"queue": one_or_list(entry.get("queue"))} if isinstance(entry, dict) else {}
 
 
 class _Queue(Entry):
@@ -59,7 +92,7 @@ class _Queue(Entry):
     mode: Text = ""
     is_absolute: Annotated[bool, Field(alias="isAbsoluteResource")] = False
     state: Text = "RUNNING"
-    queues: tuple[_Queue, ...] = ()
+    below: Annotated[_Below | None, Field(alias="queues")] = None
     labels: Annotated[tuple[Name, ...], Field(alias="nodeLabels", max_length=1000)] = ()
     capacities: _Partitions = _Partitions()
     parallel: Annotated[int, Field(alias="maxParallelApps")] = UNLIMITED
@@ -74,14 +107,29 @@ class _Queue(Entry):
     lifetime_s: Annotated[int, Field(alias="maxApplicationLifetime")] = -1
     default_lifetime_s: Annotated[int, Field(alias="defaultApplicationLifetime")] = -1
 
-    @model_validator(mode="before")
-    @classmethod
-    def _listed(cls, entry: Any) -> Any:
-        """The queues below, which Jersey writes as {"queue": [...]}, or {"queue": {...}} if there is one."""
-        if not isinstance(entry, dict):
-            return entry
-        below = entry.get("queues")
-        return {**entry, "queues": one_or_list(below.get("queue")) if isinstance(below, dict) else ()}
+    @property
+    def queues(self) -> tuple[_Queue, ...]:
+        """Its children."""
+        return self.below.queue if self.below else ()
+
+    @property
+    def default_partition(self) -> _Partition:
+        """What it has of the nodes without a label."""
+        return next((each for each in self.capacities.partitions if not each.name), _Partition())
+
+    @property
+    def am_fraction(self) -> float | None:
+        """The share of AMs, 0..1. Older versions of Hadoop report it for the partitions only; a parent has none."""
+        if self.am_limit is not None or self.queues or self.default_partition.am_percent is None:
+            return self.am_limit
+        return self.default_partition.am_percent / 100
+
+    @property
+    def ordering_policy(self) -> str | None:
+        """The value of ordering-policy; None if that is not one of Hadoop's. A parent without queues becomes a leaf."""
+        if self.queues:
+            return PARENT_POLICIES.get(self.policy or UTILIZATION)
+        return FIFO if self.policy in ("", *PARENT_POLICIES) else LEAF_POLICIES.get(self.policy)
 
 
 class _Info(Entry):
@@ -92,9 +140,16 @@ class _Answer(Entry):
     scheduler: _Info
 
 
-def read_queues(text: str, source: str) -> dict[str, str]:
-    """{key: value} of the capacity-scheduler.xml that an answer describes. Raises ConfigurationException."""
-    faults = Faults(source)
+class Queues(Struct, frozen=True):
+    """`properties`: {key: value} of a capacity-scheduler.xml. `lacks`: what it lacks, one sentence each."""
+
+    properties: dict[str, str]
+    lacks: tuple[str, ...] = LACKS
+
+
+def read_queues(text: str, source: str) -> Queues:
+    """The capacity-scheduler.xml that an answer describes. Raises ConfigurationException."""
+    faults = Faults(source, first=0)
     line, document = next(json_documents(text, source))
     answer = faults.checked(_Answer, document, "", line)
     faults.refuse()
@@ -103,18 +158,34 @@ def read_queues(text: str, source: str) -> dict[str, str]:
     found = dict(_properties(root, "root"))
     if all(queue.preemption_disabled for queue in _leaves(root)):
         # Without preemption in the cluster every queue is reported so.
-        return {key: value for key, value in found.items() if not key.endswith(".disable_preemption")}
-    return found
+        found = {key: value for key, value in found.items() if not key.endswith(".disable_preemption")}
+    return Queues(found, (*LACKS, *_unknown_policies(root, "root")))
 
 
-def as_xml(properties: Mapping[str, str]) -> str:
+def as_xml(queues: Queues) -> str:
     """A configuration file of Hadoop's."""
     rows = (
         f"  <property><name>{html.escape(key)}</name><value>{html.escape(value)}</value></property>\n"
-        for key, value in properties.items()
+        for key, value in queues.properties.items()
     )
-    lacks = "".join(f"<!-- {sentence} -->\n" for sentence in LACKS)
+    lacks = "".join(f"<!-- {_comment(sentence)} -->\n" for sentence in queues.lacks)
     return f'<?xml version="1.0"?>\n{lacks}<configuration>\n{"".join(rows)}</configuration>\n'
+
+
+def _comment(text: str) -> str:
+    """The text as it may stand in a comment of XML, which must not contain two hyphens."""
+    return html.escape(re.sub("-(?=-)", "- ", text), quote=False)
+
+
+def _unknown_policies(queue: _Queue, path: str) -> Iterator[str]:
+    if queue.ordering_policy is None:
+        known = ", ".join(PARENT_POLICIES if queue.queues else dict.fromkeys(LEAF_POLICIES.values()))
+        yield (
+            f"{path} has the ordering policy {queue.policy!r}, which is not one of {known}: it is left out, so the "
+            "queue has the default."
+        )
+    for below in queue.queues:
+        yield from _unknown_policies(below, f"{path}.{below.name}")
 
 
 def _properties(queue: _Queue, path: str) -> Iterator[tuple[str, str]]:
@@ -122,7 +193,7 @@ def _properties(queue: _Queue, path: str) -> Iterator[tuple[str, str]]:
     if queue.queues:
         yield f"{prefix}queues", ",".join(below.name for below in queue.queues)
     if path != "root":
-        default = next((each for each in queue.capacities.partitions if not each.name), _Partition())
+        default = queue.default_partition
         yield f"{prefix}capacity", _capacity(queue, default, queue.capacity, queue.weight)
         most = str(default.configured_most) if queue.is_absolute else f"{queue.most:.6g}"
         yield f"{prefix}maximum-capacity", most
@@ -154,13 +225,16 @@ def _labels(queue: _Queue, prefix: str) -> Iterator[tuple[str, str]]:
             key = f"{prefix}accessible-node-labels.{each.name}"
             yield f"{key}.capacity", _capacity(queue, each, each.capacity, each.weight)
             yield f"{key}.maximum-capacity", f"{each.most:.6g}"
+            if not queue.queues and each.am_percent is not None:
+                yield f"{key}.maximum-am-resource-percent", f"{each.am_percent / 100:.6g}"
 
 
 def _limits(queue: _Queue) -> dict[str, str]:
     """The settings that differ from what a queue has without them."""
     found = {
         "state": queue.state if queue.state != "RUNNING" else "",
-        "ordering-policy": queue.policy if queue.policy not in ("fifo", "utilization") else "",
+        "ordering-policy": policy if (policy := queue.ordering_policy) not in (None, FIFO, UTILIZATION) else "",
+        "ordering-policy.fair.enable-size-based-weight": "true" if queue.policy == SIZE_BASED else "",
         "priority": str(queue.priority) if queue.priority else "",
         "max-parallel-apps": str(queue.parallel) if queue.parallel != UNLIMITED else "",
         "maximum-application-lifetime": str(queue.lifetime_s) if queue.lifetime_s > 0 else "",
@@ -173,8 +247,8 @@ def _limits(queue: _Queue) -> dict[str, str]:
         found["minimum-user-limit-percent"] = f"{queue.user_limit:.6g}"
     if queue.user_limit_factor is not None:
         found["user-limit-factor"] = f"{queue.user_limit_factor:.6g}"
-    if queue.am_limit is not None:
-        found["maximum-am-resource-percent"] = f"{queue.am_limit:.6g}"
+    if (am_fraction := queue.am_fraction) is not None:
+        found["maximum-am-resource-percent"] = f"{am_fraction:.6g}"
     if queue.preemption_disabled is not None:
         found["disable_preemption"] = str(queue.preemption_disabled).lower()
     return {name: value for name, value in found.items() if value}

@@ -55,6 +55,18 @@ def test_the_summary_as_json(arguments: list[str]) -> None:
     assert {queue["name"]: queue["missed"] for queue in found["queues"]} == {"root.etl": 1, "root.adhoc": 0}
 
 
+def test_nodes_of_an_answer_that_are_left_out_are_an_assumption(arguments: list[str]) -> None:
+    total = {"memory": 4096, "vCores": 8}
+    reported = [
+        {"id": f"n{number}:1", "nodeHostName": f"n{number}", "state": state, "totalResource": total}
+        for number, state in enumerate(("RUNNING", "RUNNING", "DECOMMISSIONING"))
+    ]
+    Path(arguments[4]).write_text(json.dumps({"nodes": {"node": reported}}))
+    found = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
+    (sentence,) = found["assumptions"]
+    assert sentence.startswith("1 of 3 nodes are left out: 1 DECOMMISSIONING.")
+
+
 def test_how_far_it_is_can_be_read_in_a_log(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("yarnling.cli.output.PROGRESS_LINE_S", 0.0)
     result = CliRunner().invoke(app, [*arguments, "--json"])

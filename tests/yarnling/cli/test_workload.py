@@ -51,6 +51,67 @@ def test_a_wrong_place_for_the_output_is_named(tmp_path: Path, jobs: Path) -> No
         yarnling("import", jobs, "-o", tmp_path / "none" / "w.jsonl")
 
 
+@pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])
+def test_an_import_does_not_overwrite_its_input(tmp_path: Path, jobs: Path, link: str | None) -> None:
+    out = jobs
+    if link:
+        out = tmp_path / "other.json"
+        getattr(out, link)(jobs)
+    for words in (["-o", out], ["-o", tmp_path / "w.jsonl", "--nodes-out", out]):
+        with pytest.raises(UsageException, match="is also an input, and would overwrite it"):
+            yarnling("import", jobs, *words)
+    assert jobs.read_text() == JOB
+
+
+def test_an_import_does_not_overwrite_its_nodes(tmp_path: Path, jobs: Path) -> None:
+    nodes = tmp_path / "nodes.yaml"
+    nodes.write_text("nodes: [{host: n1, memory_mb: 1024, vcores: 1}]")
+    for words in (["-o", nodes], ["-o", tmp_path / "w.jsonl", "--nodes-out", nodes]):
+        with pytest.raises(UsageException, match="is also an input"):
+            yarnling("import", jobs, "--nodes", nodes, *words)
+    assert "n1" in nodes.read_text()
+
+
+def test_an_import_writes_two_files(tmp_path: Path, jobs: Path) -> None:
+    out = tmp_path / "both"
+    with pytest.raises(UsageException, match="--out and --nodes-out are the same file"):
+        yarnling("import", jobs, "-o", out, "--nodes-out", tmp_path / "." / "both")
+    assert not out.exists()
+
+
+def test_the_output_may_be_replaced_or_thrown_away(tmp_path: Path, jobs: Path) -> None:
+    (tmp_path / "w.jsonl").write_text("before")
+    yarnling("import", jobs, "-o", tmp_path / "w.jsonl")
+    assert len(read_workload(tmp_path / "w.jsonl").applications) == 1
+    yarnling("import", jobs, "-o", "/dev/null", "--nodes-out", "/dev/null")
+
+
+def test_queues_do_not_overwrite_their_input(tmp_path: Path) -> None:
+    (tmp_path / "scheduler.json").write_text("{}")
+    with pytest.raises(UsageException, match="--out is also an input"):
+        yarnling("queues", tmp_path / "scheduler.json", "-o", tmp_path / "scheduler.json")
+    assert (tmp_path / "scheduler.json").read_text() == "{}"
+
+
+def test_nodes_that_are_left_out_are_listed(tmp_path: Path, jobs: Path) -> None:
+    nodes = [
+        {
+            "id": f"n{number}:1",
+            "nodeHostName": f"n{number}",
+            "state": state,
+            "totalResource": {"memory": 1, "vCores": 1},
+        }
+        for number, state in enumerate(("RUNNING", "DECOMMISSIONING"))
+    ]
+    (tmp_path / "nodes.json").write_text(json.dumps({"nodes": {"node": nodes}}))
+    out = tmp_path / "w.jsonl"
+    words = ["--nodes", tmp_path / "nodes.json", "--nodes-out", tmp_path / "n.json"]
+    text = yarnling("import", jobs, "-o", out, *words)
+    sentence = "1 of 2 nodes are left out: 1 DECOMMISSIONING."
+    assert sentence in text
+    assert read_workload(out).assumptions[-1].startswith(sentence)
+
+
 def test_show_prints_queues_users_and_assumptions(jobs: Path) -> None:
     text = yarnling("show", jobs)
     assert "1 applications in 0.0 hours, 3 containers, 0.1 GB-hours, 0.1 vcore-hours" in text

@@ -149,9 +149,58 @@ def test_the_sizes_that_are_assumed_can_be_chosen(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", ['{"apps": {}}', '{"apps": null}', '{"apps": {"app": []}}'])
-def test_an_empty_answer_is_an_empty_workload(tmp_path: Path, answer: str) -> None:
+def test_an_empty_answer_is_refused(tmp_path: Path, answer: str) -> None:
     (tmp_path / "apps.json").write_text(answer)
-    assert read_workload(tmp_path / "apps.json").applications == ()
+    with pytest.raises(ConfigurationException) as refused:
+        read_workload(tmp_path / "apps.json")
+    (fault,) = refused.value.faults
+    assert fault.problem == "has no applications: there is nothing to import"
+    assert "?states=FINISHED,FAILED,KILLED" in fault.remedy
+
+
+def test_an_answer_of_applications_that_are_all_left_out_is_refused(tmp_path: Path) -> None:
+    nothing = {"memorySeconds": 0, "vcoreSeconds": 0}
+    with pytest.raises(ConfigurationException, match="has no application to import: 1 applications were still waiting"):
+        read(tmp_path, app(state="ACCEPTED", **nothing))
+
+
+@pytest.mark.parametrize("reported", [None, "", " ", "<Not set>", "<DEFAULT_PARTITION>"])
+def test_an_application_of_the_default_partition_has_no_label(tmp_path: Path, reported: str | None) -> None:
+    """RMAppImpl.getAppNodeLabelExpression: "<Not set>" without an expression, "<DEFAULT_PARTITION>" for a blank one."""
+    application = read_one(tmp_path, appNodeLabelExpression=reported)
+    assert (application.label, application.groups[0].label) == ("", "")
+
+
+def test_an_application_keeps_its_label(tmp_path: Path) -> None:
+    application = read_one(tmp_path, appNodeLabelExpression="gpu")
+    assert (application.label, application.groups[0].label) == ("gpu", "gpu")
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [
+        {"elapsedTime": 0, "memorySeconds": 36_000_000, "vcoreSeconds": 17_578},
+        {"elapsedTime": 0, "memorySeconds": 36_000_000, "vcoreSeconds": 0},
+        {"elapsedTime": 12_000, "launchTime": -1, "memorySeconds": 1 << 40, "vcoreSeconds": 200_000},
+    ],
+)
+def test_an_application_with_too_short_a_time_for_its_totals_is_left_out(
+    tmp_path: Path, figures: dict[str, Any]
+) -> None:
+    workload = read(tmp_path, app(1), app(2, **figures))
+    assert [each.name for each in workload.applications] == [app(1)["id"]]
+    assert "1 applications are left out because their times contradict their totals" in "\n".join(workload.assumptions)
+
+
+def test_an_application_runs_for_at_least_a_second(tmp_path: Path) -> None:
+    """Its totals are whole seconds: 2048 MB-seconds in 0 ms are 2048 MB for a second, not 2 TB for a millisecond."""
+    application = read_one(tmp_path, elapsedTime=0, memorySeconds=2048, vcoreSeconds=1)
+    assert (application.am_resource, application.am_lasts_ms) == (Resource(2048, 1), 1000)
+
+
+def test_a_large_application_is_kept(tmp_path: Path) -> None:
+    application = read_one(tmp_path, memorySeconds=600 * 20_000 * 4096, vcoreSeconds=600 * 20_000)
+    assert application.containers == 19_999
 
 
 def test_one_application_may_stand_alone(tmp_path: Path) -> None:
@@ -160,14 +209,23 @@ def test_one_application_may_stand_alone(tmp_path: Path) -> None:
         assert len(read_workload(tmp_path / "apps.json").applications) == 1
 
 
-def test_every_fault_names_its_application(tmp_path: Path) -> None:
+def test_every_fault_names_its_application_and_its_path_in_jq(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationException) as refused:
-        read(tmp_path, app(1, elapsedTime=-5), app(2), app(3, user="", memorySeconds="many"))
+        read(tmp_path, app(1, elapsedTime=-5), app(2), app(3, user="", memorySeconds="many"), app(4, id=7))
     assert [fault.key for fault in refused.value.faults] == [
-        "apps.app[1].elapsedTime",
-        "apps.app[3].user",
-        "apps.app[3].memorySeconds",
+        "application_1795222023200_0001: apps.app[0].elapsedTime",
+        "application_1795222023200_0003: apps.app[2].user",
+        "application_1795222023200_0003: apps.app[2].memorySeconds",
+        "apps.app[3].id",
     ]
+
+
+def test_an_application_of_another_year_is_named(tmp_path: Path) -> None:
+    started = START + 400 * 24 * 3_600_000
+    with pytest.raises(ConfigurationException) as refused:
+        read(tmp_path, app(1), app(2, startedTime=started))
+    (fault,) = refused.value.faults
+    assert (fault.key, fault.value) == ("application_1795222023200_0002: startedTime", str(started))
 
 
 def test_another_answer_is_refused(tmp_path: Path) -> None:

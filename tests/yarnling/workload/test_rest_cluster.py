@@ -10,7 +10,7 @@ import pytest
 
 from yarn.faults import ConfigurationException
 from yarn.resource import Resource
-from yarnling.workload.formats import read_nodes
+from yarnling.workload.formats import read_node_list, read_nodes
 
 
 def node(host: str, **more: Any) -> dict[str, Any]:
@@ -34,6 +34,37 @@ def test_nodes_have_their_total_rack_and_label(tmp_path: Path) -> None:
     size = Resource(8192, 8, (("yarn.io/gpu", 2),))
     nodes = [node("a"), node("b", nodeLabels=["gpu"]), node("c", state="LOST")]
     assert read(tmp_path, {"node": nodes}) == [("a", "/r1", size, ""), ("b", "/r1", size, "gpu")]
+
+
+def test_nodes_that_are_left_out_are_listed_by_state(tmp_path: Path) -> None:
+    """A node that is being decommissioned may still run containers."""
+    states = ["RUNNING", "UNHEALTHY", "LOST", "LOST", "DECOMMISSIONED", "DECOMMISSIONING"]
+    nodes = [node(f"h{number}", state=state) for number, state in enumerate(states)]
+    empty = node("x", totalResource={"memory": 0, "vCores": 0})
+    (tmp_path / "nodes.json").write_text(json.dumps({"nodes": {"node": [*nodes, empty]}}))
+    found = read_node_list(tmp_path / "nodes.json")
+    assert [each.host for each in found.nodes] == ["h0", "h1"]
+    assert found.assumptions == (
+        "5 of 7 nodes are left out: 1 DECOMMISSIONED, 1 DECOMMISSIONING, 2 LOST, 1 without memory and vcores. Nodes "
+        "that are being decommissioned may still run containers.",
+        "1 of 7 nodes are UNHEALTHY: they are kept as if they were healthy.",
+    )
+
+
+def test_nothing_is_assumed_of_nodes_that_run(tmp_path: Path) -> None:
+    (tmp_path / "nodes.json").write_text(json.dumps({"nodes": {"node": [node("a")]}}))
+    assert read_node_list(tmp_path / "nodes.json").assumptions == ()
+
+
+def test_a_node_of_the_default_partition_has_no_label(tmp_path: Path) -> None:
+    nodes = [node("a", nodeLabels=["<DEFAULT_PARTITION>"]), node("b", nodeLabels=[])]
+    assert [each[3] for each in read(tmp_path, {"node": nodes})] == ["", ""]
+
+
+def test_the_path_of_a_fault_is_that_of_jq(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationException) as refused:
+        read(tmp_path, {"node": [node("a"), node("")]})
+    assert [fault.key for fault in refused.value.faults] == ["nodes.node[1].nodeHostName"]
 
 
 def test_older_answers_have_what_is_used_and_what_is_free(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from yarn.faults import ConfigurationException
 from yarnling.cluster.configuration import composed
-from yarnling.workload.rest_scheduler import PREFIX, as_xml, read_queues
+from yarnling.workload.rest_scheduler import LACKS, PREFIX, Queues, as_xml, read_queues
 
 
 def queue(name: str, *below: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -19,9 +20,16 @@ def queue(name: str, *below: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"queueName": name, "capacity": 100.0, "maxCapacity": 100.0, "mode": "percentage", **listed, **more}
 
 
-def read(*queues: dict[str, Any]) -> dict[str, str]:
-    properties = read_queues(json.dumps({"scheduler": {"schedulerInfo": queue("root", *queues)}}), "answer")
-    return {key.removeprefix(PREFIX): value for key, value in properties.items()}
+def parsed(*queues: dict[str, Any], **root: Any) -> Queues:
+    return read_queues(json.dumps({"scheduler": {"schedulerInfo": queue("root", *queues, **root)}}), "answer")
+
+
+def read(*queues: dict[str, Any], **root: Any) -> dict[str, str]:
+    return {key.removeprefix(PREFIX): value for key, value in parsed(*queues, **root).properties.items()}
+
+
+def partitions(*each: dict[str, Any]) -> dict[str, Any]:
+    return {"capacities": {"queueCapacitiesByPartition": list(each)}}
 
 
 def test_queues_have_their_capacities() -> None:
@@ -60,6 +68,79 @@ def test_limits_that_were_set_are_kept() -> None:
     assert (found["root.b.state"], found["root.b.user-limit-factor"]) == ("STOPPED", "20")
     assert (found["root.b.maximum-am-resource-percent"], found["root.b.max-parallel-apps"]) == ("0.5", "3")
     assert (found["root.a.disable_preemption"], found["root.b.disable_preemption"]) == ("true", "false")
+
+
+@pytest.mark.parametrize(
+    ("reported", "written"),
+    [
+        ("fair", "fair"),
+        ("fifo-for-pending-apps", "fifo-for-pending-apps"),
+        ("FairOrderingPolicy", "fair"),
+        ("FairOrderingPolicy with sizeBasedWeight", "fair"),
+        ("FifoOrderingPolicyForPendingApps", "fifo-for-pending-apps"),
+        ("FifoOrderingPolicyWithExclusivePartitions", "fifo-with-partitions"),
+        ("fifo", None),
+        ("FifoOrderingPolicy", None),
+        ("utilization", None),
+    ],
+)
+def test_older_answers_have_the_classes_of_ordering_policies(
+    tmp_path: Path, reported: str, written: str | None
+) -> None:
+    """Hadoop up to 3.2 reports OrderingPolicy.getInfo(), later ones getConfigName()."""
+    queues = parsed(queue("a", orderingPolicyInfo=reported))
+    assert queues.properties.get(f"{PREFIX}root.a.ordering-policy") == written
+    assert queues.lacks == LACKS
+    size_based = queues.properties.get(f"{PREFIX}root.a.ordering-policy.fair.enable-size-based-weight")
+    assert size_based == ("true" if "sizeBasedWeight" in reported else None)
+    (tmp_path / "capacity-scheduler.xml").write_text(as_xml(queues))
+    conf = composed(tmp_path, {}, {})
+    assert CapacitySchedulerConfiguration.read(conf).queues["root.a"].ordering_policy == (written or "fifo")
+
+
+def test_the_policy_of_a_parent_orders_its_queues() -> None:
+    found = read(queue("a"), orderingPolicyInfo="priority-utilization")
+    assert found["root.ordering-policy"] == "priority-utilization"
+
+
+def test_an_unknown_ordering_policy_is_left_out_and_listed(tmp_path: Path) -> None:
+    below = queue("b", queue("c", orderingPolicyInfo="org.example.My---Policy"), orderingPolicyInfo="fair")
+    queues = parsed(below)
+    assert not [key for key in queues.properties if "ordering-policy" in key]
+    assert queues.lacks[len(LACKS) :] == (
+        "root.b has the ordering policy 'fair', which is not one of utilization, priority-utilization: it is left out, "
+        "so the queue has the default.",
+        "root.b.c has the ordering policy 'org.example.My---Policy', which is not one of fifo, fair, "
+        "fifo-for-pending-apps, fifo-with-partitions: it is left out, so the queue has the default.",
+    )
+    (tmp_path / "capacity-scheduler.xml").write_text(as_xml(queues))
+    assert composed(tmp_path, {}, {}).get("yarn.scheduler.capacity.root.queues") == "b"
+
+
+def test_the_limit_of_ams_is_kept_for_each_partition() -> None:
+    """PartitionQueueCapacitiesInfo.maxAMLimitPercentage, 0 for a parent: older answers have the limit only there."""
+    default = {"partitionName": "", "maxAMLimitPercentage": 30.0}
+    gpu = {"partitionName": "gpu", "capacity": 50.0, "maxAMLimitPercentage": 40.0}
+    other = {"partitionName": "other", "capacity": 0.0, "maxAMLimitPercentage": 0.0}
+    parent = partitions({"partitionName": "", "maxAMLimitPercentage": 0.0}, gpu | {"maxAMLimitPercentage": 0.0})
+    found = read(queue("p", queue("a", **partitions(default, gpu, other)), **parent))
+    assert {key: value for key, value in found.items() if "am-resource" in key} == {
+        "root.p.a.maximum-am-resource-percent": "0.3",
+        "root.p.a.accessible-node-labels.gpu.maximum-am-resource-percent": "0.4",
+    }
+
+
+def test_the_configured_limit_of_ams_comes_first() -> None:
+    default = {"partitionName": "", "maxAMLimitPercentage": 10.0}
+    found = read(queue("a", configuredMaxAMResourceLimit=0.2, **partitions(default)))
+    assert found["root.a.maximum-am-resource-percent"] == "0.2"
+
+
+def test_the_path_of_a_fault_is_that_of_jq() -> None:
+    with pytest.raises(ConfigurationException) as refused:
+        read(queue("a"), queue("b", capacity="much"))
+    (fault,) = refused.value.faults
+    assert (fault.key, fault.value) == ("scheduler.schedulerInfo.queues.queue[1].capacity", "much")
 
 
 def test_a_cluster_without_preemption_has_not_disabled_it_for_queues() -> None:
