@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -17,6 +18,7 @@ from yarn.errors import YarnException
 from yarnling.cli import cluster_parts, timeline_verbs, workload_verbs
 from yarnling.cli.arguments import (
     DEFAULT_NAME,
+    EXIT_CRASHED,
     Application,
     Conf,
     Define,
@@ -77,6 +79,9 @@ def main() -> NoReturn:
         # writing what is left would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _fail(YarnException(str(error)), EXIT_FAILED)
+    except Exception:
+        traceback.print_exc()
+        sys.exit(EXIT_CRASHED)
     sys.exit(0)
 
 

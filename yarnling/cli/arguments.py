@@ -16,6 +16,8 @@ import typer
 
 from yarn.errors import YarnException
 
+EXIT_CRASHED = 3
+"""The exit status after a fault of yarnling's own: there is no answer."""
 DEFAULT_NAME = "default"
 COMPLETION_S = 1.0
 """How long completion waits for the ResourceManager, in seconds."""

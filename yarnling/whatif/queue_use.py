@@ -108,7 +108,8 @@ def samples_by_queue(result: WhatIfResult) -> dict[tuple[str, str], list[QueueSa
     none = Resource(0, 0)
     return {
         (queue, label): [
-            samples.get(time_ms) or QueueSample(time_ms, queue, *(none,) * 5, 0, 0, label) for time_ms in times
+            samples.get(time_ms) or QueueSample(time_ms, queue, none, none, none, none, none, 0, 0, label)
+            for time_ms in times
         ]
         for (queue, label), samples in found.items()
     }

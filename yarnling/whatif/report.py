@@ -50,8 +50,12 @@ def make_directory(directory: Path) -> None:
 
 
 def write_report(result: WhatIfResult, directory: Path) -> Figures:
-    """Write all files of the report into the directory, which is made if it is missing; returns the figures."""
+    """Write all files of the report into the directory, which is made if it is missing; returns the figures.
+
+    If that fails midway, no earlier report is left beside the new result.
+    """
     directory.mkdir(parents=True, exist_ok=True)
+    (directory / REPORT_HTML).unlink(missing_ok=True)
     (directory / RESULT_JSON).write_bytes(encode_result(result))
     write_tables(result, directory)
     figures = figures_of(result)

@@ -1,4 +1,4 @@
-"""Exit statuses of our own verbs: 2 for a wrong command line, 1 for all other errors."""
+"""Exit statuses of our own verbs: 2 for a wrong command line, 3 for a fault of yarnling, 1 for all other errors."""
 
 from __future__ import annotations
 
@@ -61,6 +61,15 @@ def test_a_wrong_command_line_exits_with_2(
 ) -> None:
     assert status_of(monkeypatch, *arguments) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_fault_of_yarnling_exits_with_3(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(*, as_json: bool) -> int:
+        raise IndexError(as_json)
+
+    monkeypatch.setattr("yarnling.cli.simulate.list_planted_bugs", fail)
+    assert status_of(monkeypatch, "simulate", "--planted-bug", "list") == 3
+    assert "IndexError" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,15 @@ def test_all_files_are_written(tmp_path: Path) -> None:
     assert names == {"result.json", "report.html", "waits.csv", "applications.csv", "queues.csv"}
 
 
+def test_no_earlier_report_is_left_beside_a_new_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_report(result([application()], [container(0, 1)]), tmp_path)
+    monkeypatch.setattr(report, "html_of", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_report(result([], []), tmp_path)
+    assert (tmp_path / "result.json").exists()
+    assert not (tmp_path / "report.html").exists()
+
+
 def test_an_interrupted_run_says_so() -> None:
     assert "Incomplete: the simulation was interrupted after 2 h." in page_of(result([], [], is_complete=False))
 
