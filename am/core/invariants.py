@@ -11,7 +11,7 @@ A-06  a container is reported as allocated at most once, and never after it was 
 A-07  a container is reported as completed at most once
 
 Reconciliation
-A-08  an NM is queried about exactly the started containers on it that an earlier RM allocated, if there are any
+A-08  an NM is queried about exactly the containers on it that an earlier RM allocated, except those being started
 A-09  for each such NM either a query is under way or the next one is planned
 A-10  a query is sent only when none is under way
 
@@ -209,7 +209,7 @@ class CheckedReconciliation(Reconciliation):
             wanted = {
                 container_id
                 for container_id, container in self._containers.items()
-                if container.node_id == node_id and container.is_old and container.is_started
+                if container.node_id == node_id and container.is_old and container.is_start_settled
             }
             if not wanted or set(node.containers) != wanted:
                 yield f"A-08: {node_id} is queried about {list(node.containers)}, and should be about {sorted(wanted)}"

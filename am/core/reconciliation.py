@@ -11,6 +11,9 @@ not enough: a node may be lost after it has answered and before it has registere
 A container that its NM does not know has ended, like a container of a lost node (exit status -100). An NM that has not
 answered for the RM's NM expiry time counts as lost. Such an NM may still run, and the RM may still reach it. So the
 containers of that NM are also released, and they are stopped if the NM answers later.
+
+A container whose start failed is queried too: it stays allocated, an AM may wait for its end, and a start without an
+answer may have been carried out.
 """
 
 from __future__ import annotations
@@ -90,13 +93,13 @@ ReconciliationEffect: TypeAlias = QueryNode | MarkLost | StopOrphan
 
 @dataclass(slots=True)
 class KnownContainer:
-    """A container of the AM. `is_old`: an earlier RM allocated it.
+    """A container of the AM. `is_start_settled`: its start is not in progress any more; it succeeded or failed.
 
-    `is_given_up`: it was reported as lost, without proof.
+    `is_old`: an earlier RM allocated it. `is_given_up`: it was reported as lost, without proof.
     """
 
     node_id: NodeId
-    is_started: bool
+    is_start_settled: bool
     is_old: bool = False
     is_given_up: bool = False
 
@@ -145,8 +148,8 @@ class Reconciliation:
         on = self._dispatcher.on
         on(ContainersAllocated, self._allocated)
         on(ContainersFromPreviousAttempts, self._adopted)
-        on(ContainerStarted, self._started)
-        on(ContainerStartFailed, lambda event: self._forget(event.container_id))
+        on(ContainerStarted, self._start_settled)
+        on(ContainerStartFailed, self._start_settled)
         on(ContainersCompleted, self._completed)
         on(Resynced, self._resynced)
         on(NodeAnswered, self._answered)
@@ -158,15 +161,15 @@ class Reconciliation:
     def _allocated(self, event: ContainersAllocated) -> None:
         for allocation in event.allocations:
             container = allocation.container
-            self._containers[container.id] = KnownContainer(container.node_id, is_started=False)
+            self._containers[container.id] = KnownContainer(container.node_id, is_start_settled=False)
 
     def _adopted(self, event: ContainersFromPreviousAttempts) -> None:
         for container in event.containers:
-            self._containers.setdefault(container.id, KnownContainer(container.node_id, is_started=True))
+            self._containers.setdefault(container.id, KnownContainer(container.node_id, is_start_settled=True))
 
-    def _started(self, event: ContainerStarted) -> None:
+    def _start_settled(self, event: ContainerStarted | ContainerStartFailed) -> None:
         if event.container_id in self._containers:
-            self._containers[event.container_id].is_started = True
+            self._containers[event.container_id].is_start_settled = True
             self._maybe_watch(event.container_id)
 
     def _completed(self, event: ContainersCompleted) -> None:
@@ -194,7 +197,7 @@ class Reconciliation:
         A container whose start is in progress is not queried: its NM may not have it yet.
         """
         container = self._containers[container_id]
-        if not (container.is_old and container.is_started):
+        if not (container.is_old and container.is_start_settled):
             return
         node = self._nodes.get(container.node_id)
         if node is None:

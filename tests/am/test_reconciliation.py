@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,9 +119,24 @@ def test_a_container_whose_start_is_under_way_is_not_queried() -> None:
     core.handle(allocated(2, 3), 0)
     assert core.handle(Resynced(), 5) == []
     assert core.handle(ContainerStarted(TWO), 7) == [QueryNode(N1, (TWO,))]
-    assert core.handle(ContainerStartFailed(THREE, "no"), 8) == []
     core.handle(NodeAnswered(N1, (TWO,), (running(2),)), 9)
     assert core.handle(Tick(), 8000) == [QueryNode(N1, (TWO,))]
+
+
+@pytest.mark.parametrize("events", [*permutations((ContainerStartFailed(TWO, "no"), Resynced()))])
+def test_a_container_whose_start_failed_is_queried_until_it_ends(events: tuple[Event, ...]) -> None:
+    """A worker ran although its start counted as failed, and was lost with its node (seed 3417226 with all faults).
+
+    The new RM, which never knew it, did not report the end of the released worker, and its task was never repeated.
+    """
+    core = CheckedReconciliation(EXPIRY_MS)
+    core.handle(allocated(2), 0)
+    effects = [effect for event in events for effect in core.handle(event, 5)]
+    assert effects == [QueryNode(N1, (TWO,))]
+    (effect,) = core.handle(NodeAnswered(N1, (TWO,), ()), 6)
+    assert isinstance(effect, MarkLost)
+    assert [one.container_id for one in effect.statuses] == [TWO]
+    assert core.next_deadline_ms() is None
 
 
 def test_containers_of_the_new_rm_are_not_queried() -> None:
@@ -202,8 +220,8 @@ class World:
         self.up = {N1, N2}
         self.now_ms = 0
         self.deliver(allocated(4, 5, host="n2"))
-        for number in (4, 5):
-            self.deliver(ContainerStarted(container_id(number)))
+        self.deliver(ContainerStarted(container_id(4)))
+        self.deliver(ContainerStartFailed(container_id(5), "no answer, but it was started"))
 
     def deliver(self, news: ReconciliationEvent) -> None:
         for effect in self.core.handle(news, self.now_ms):
