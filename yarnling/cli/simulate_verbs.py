@@ -120,7 +120,10 @@ def _compare(
         Path | None, typer.Option(metavar="FILE", help="The machines after the change (default: as before).")
     ] = None,
     until: Annotated[
-        str, typer.Option(metavar="TIME", help="Simulate at most so long: 24h, 30m; ends earlier with the last work.")
+        str,
+        typer.Option(
+            metavar="TIME", help="Simulate at most this long: 24h, 30m; stops earlier when all applications have ended."
+        ),
     ] = "24h",
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the first run.", min=0)] = 1,
     seeds: Annotated[
@@ -170,7 +173,10 @@ def _workload(
     nodes: Annotated[Path, typer.Option(metavar="FILE", help="The machines of the cluster.", exists=True)],
     conf: Conf = None,
     until: Annotated[
-        str, typer.Option(metavar="TIME", help="Simulate at most so long: 24h, 30m; ends earlier with the last work.")
+        str,
+        typer.Option(
+            metavar="TIME", help="Simulate at most this long: 24h, 30m; stops earlier when all applications have ended."
+        ),
     ] = "24h",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write report.html, result.json and CSV files.")

@@ -1,4 +1,4 @@
-"""Somebody who has overheard calls, and tries what nobody may do. Every try must be refused and change nothing.
+"""An intruder who has overheard calls, and makes calls that are forbidden. Each must be refused and change nothing.
 
 The tries: a call with a wrong signature, a second start of a container, a start on another node, with the NM token of
 another node or by another application, a stop or a release of a container of another application, an allocate that was

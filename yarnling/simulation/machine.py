@@ -167,7 +167,7 @@ class Machine:
         self.nm.deliver(self.nm.starts, partial(self.nm.step, HealthChecked(health)))
 
     def kill(self, *, containers: bool) -> None:
-        """The NodeManager ends without a word, and with `containers` everything else on the machine."""
+        """The NodeManager exits without unregistering, and with `containers` everything else on the machine."""
         self.is_exit_expected = True
         self.nm.exit()
         if containers:

@@ -46,7 +46,7 @@ Done = Callable[[Reply | YarnException], None]
 
 
 class UnderWay(Struct, frozen=True):
-    """A call that was made before now, while nobody looked: its request, or its `reply`, was sent at `sent_ms`."""
+    """A call that was made before now, while heartbeats were left out. Its request, or its `reply`, was sent at `sent_ms`."""
 
     sent_ms: int
     reply: Message | None = None
@@ -258,7 +258,7 @@ class Attempt:
 
     def start(self, endpoint: Endpoint) -> None:
         """Send it over the connection that there is, or connect first."""
-        connection = self._network.connection(self._source, self._link, endpoint)
+        connection = self._network.connection(self._source, self._link)
         if connection is not None:
             self._send(connection)
             return
@@ -305,7 +305,7 @@ class Attempt:
         elif served[0].is_paused:
             served[0].deliver(served[0].starts, partial(self._connect, endpoint))
         else:
-            known = self._network.connection(self._source, link, endpoint)
+            known = self._network.connection(self._source, link)
             self._send(known or self._network.connect(self._source, link, served))
 
     def _send(self, connection: Connection, sent_ms: int | None = None) -> None:
@@ -381,8 +381,8 @@ class Network:
         for link in self._links.values():
             link.recover()
 
-    def connection(self, source: Process, link: Link, endpoint: Endpoint) -> Connection | None:
-        """The open connection to whom the endpoint names now; the caller may not know yet that it is broken."""
+    def connection(self, source: Process, link: Link) -> Connection | None:
+        """The open connection of a process over a link; the process may not know yet that it is broken."""
         return self._connections.get((source, link.name))
 
     def connect(self, source: Process, link: Link, served: Served) -> Connection:
@@ -462,7 +462,7 @@ class _Call:
             number=number,
             timeout_ms=self.timeout_ms,
         )
-        known = network.connection(source, link, self.endpoint) if under_way is not None else None
+        known = network.connection(source, link) if under_way is not None else None
         if under_way is not None and known is not None:
             attempt.resume(known, under_way)
         else:

@@ -32,7 +32,7 @@ from yarnling.workload.model import WorkloadNode
 TABLE = EmulationTable(
     (Rule(AM_RULE, Match(is_master=True), (Stage(None),)), Rule(TASK_RULE, stages=(Stage(None),))),
 )
-"""AMs run until they end themselves; how long a task runs, its application knows."""
+"""AMs run until they end themselves, and tasks for as long as their applications say."""
 ANY_PORT = 0
 """In a node's id: all NodeManagers of the host."""
 

@@ -167,7 +167,7 @@ def _host_warnings(workload: Workload, nodes: Sequence[WorkloadNode]) -> Iterato
     known = {node.host for node in nodes}
     unknown = {host for group in _groups(workload) for host in group.hosts} - known
     if unknown:
-        yield f"containers are wanted on hosts that are not among the nodes: {len(unknown)}, such as {min(unknown)}"
+        yield f"containers are wanted on hosts that are not among the nodes: {len(unknown)}, for example {min(unknown)}"
 
 
 def _groups(workload: Workload) -> Iterator[TaskGroup]:

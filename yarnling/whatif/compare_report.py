@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from yarn.settings.scheduler import ROOT
 from yarnling.whatif.compare import Comparison, Difference, Verdict
 from yarnling.whatif.compare_words import findings, headline, names_of, tiles
 from yarnling.whatif.expectations import Checked, median_of
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.measures import MEASURES, Scope, value_of
 from yarnling.whatif.page import PICTURES_EXTRA, Notes, Page, Picture, PictureGroup, Table, html_of
-from yarnling.whatif.queue_use import ROOT
 from yarnling.whatif.report import QUEUE_LEGEND, has_matplotlib, subject_of
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.series import preemptions, span_ms, waits_over_time, whole_series
@@ -72,7 +72,11 @@ def _broken(checked: Sequence[Checked]) -> tuple[str, ...]:
 
 def _doubts(checked: Sequence[Checked]) -> tuple[str, ...]:
     """The warnings of expectations that hold, as far as they could be checked."""
-    return tuple(f"Holds only so far: {each.text}: {each.warning}" for each in checked if each.holds and each.warning)
+    return tuple(
+        f"Holds, as far as it could be checked: {each.text}: {each.warning}"
+        for each in checked
+        if each.holds and each.warning
+    )
 
 
 def _measured(checked: Checked) -> str:

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yarnling.whatif.queue_use import ROOT, QueueUse, measured_type, queue_uses, whole_uses
+from yarn.settings.scheduler import ROOT
+from yarnling.whatif.queue_use import QueueUse, measured_type, queue_uses, whole_uses
 from yarnling.whatif.result import NOT_SUBMITTED, REFUSED, ApplicationOutcome, ContainerOutcome, End, WhatIfResult
 from yarnling.whatif.waits import Wait, Waits, summarize, wait_of
 from yarnling.whatif.wording import HOUR_MS

@@ -11,8 +11,9 @@ from enum import Enum
 
 from msgspec import Struct
 
+from yarn.settings.scheduler import ROOT
 from yarnling.whatif.figures import Figures, GroupFigures
-from yarnling.whatif.queue_use import ROOT, QueueUse
+from yarnling.whatif.queue_use import QueueUse
 from yarnling.whatif.waits import AT_LEAST, Wait
 from yarnling.whatif.wording import count, duration, share
 

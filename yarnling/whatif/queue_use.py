@@ -13,9 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yarn.resource import MEMORY_MB, Resource
+from yarn.settings.scheduler import ROOT
 from yarnling.whatif.result import QueueSample, WhatIfResult
 
-ROOT = "root"
 AT_MAXIMUM_FRACTION = 0.95
 """A queue counts as at its maximum from this share of it on: the rest is often smaller than a container."""
 

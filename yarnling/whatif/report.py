@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from yarn.errors import YarnException
+from yarn.settings.scheduler import ROOT
 from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.headlines import findings, headline, short_names, tiles
 from yarnling.whatif.page import PICTURES_EXTRA, Notes, Page, PictureGroup, html_of
-from yarnling.whatif.queue_use import ROOT
 from yarnling.whatif.report_tables import tables_of
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.result_file import RESULT_JSON, encode_result

@@ -92,7 +92,8 @@ class LongWait(Struct, frozen=True):
 
 
 class WhatIfResult(Struct, frozen=True):
-    """`until_ms`: when the simulation ended. `warnings`: what of the configuration is not modelled, and its effect.
+    """`until_ms`: when the simulation ended. `warnings`: what of the configuration and the workload is simulated
+    in another way, and its effect.
 
     `leaf_queues` are in the order of the queue tree. `samples` are ordered by time, then by queue tree, then by label;
     those of the root and of parents are among them. There is one each `sample_interval_ms`, for each queue and each

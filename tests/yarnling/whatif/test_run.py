@@ -162,7 +162,7 @@ def test_locality_is_that_of_the_wanted_hosts() -> None:
     )
     assert [tasks(result, number)[0].locality for number in range(3)] == ["NODE_LOCAL", "OFF_SWITCH", ""]
     assert tasks(result)[0].host == "h1"
-    assert result.warnings == ("containers are wanted on hosts that are not among the nodes: 1, such as elsewhere",)
+    assert result.warnings == ("containers are wanted on hosts that are not among the nodes: 1, for example elsewhere",)
 
 
 def test_containers_with_a_label_run_on_nodes_that_have_it() -> None:
