@@ -68,6 +68,45 @@ def test_a_user_limit_says_who_holds_how_much_of_what() -> None:
     )
 
 
+def user_limit_of_half_the_vcores(memory_mb: int, count: int) -> VerdictReport:
+    """Why ann waits, who holds her AM of <1024 MB, 1 vcore> and `count` containers of <`memory_mb`, 1 vcore>.
+
+    The cluster has 65536 MB and 16 vcores, her limit is <8192 MB, 8 vcores>, and the calculator is the
+    DominantResourceCalculator: half of the cluster's vcores.
+    """
+    half = "[memory=8192,vcores=8]"
+    rm = RM(
+        {
+            **TWO_QUEUES,
+            **DOMINANT,
+            f"{CAPACITY}root.a.capacity": half,
+            f"{CAPACITY}root.b.capacity": half,
+            f"{CAPACITY}root.b.user-limit-factor": "1",
+        }
+    )
+    rm.node("n1", 65536, vcores=16)
+    app = running(rm, "b")
+    rm.allocate(app, asks=[ResourceRequest(1, ANY, Resource(memory_mb, 1), count + 1)])
+    rm.beat("n1")
+    assert len(rm.allocate(app).allocated) == count
+    found = verdict(rm, app)
+    assert found.cause == "USER_LIMIT"
+    return found
+
+
+def test_a_user_limit_names_the_dominant_type_of_what_the_user_holds() -> None:
+    """29696 of 8192 MB are no fault: that is less of the cluster than 8 of 16 vcores."""
+    found = user_limit_of_half_the_vcores(4096, 7)
+    assert "ann holds 8 of 8 vcores (user-limit-factor 1" in found.sentence
+    assert found.nodes[0].sentence == "user ann holds 8 of 8 vcores"
+
+
+def test_a_user_limit_lets_the_user_hold_the_same_share_of_another_type() -> None:
+    """Half of the vcores is half of the memory, 32768 MB, though the limit says 8192 MB."""
+    found = user_limit_of_half_the_vcores(8192, 4)
+    assert "ann holds 33792 of 32768 MB, as large a share of the cluster as 8 vcores (" in found.sentence
+
+
 def test_a_user_exactly_at_the_limit_may_have_one_more_container() -> None:
     rm = start({**TWO_QUEUES, f"{CAPACITY}root.b.user-limit-factor": "1.5"})
     app = running(rm, "b")

@@ -11,6 +11,7 @@ from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.refusals import Reason, Refusal
+from rm.scheduler.view.binding import Binding, bindings_of
 from rm.scheduler.view.explanation import Remedies, counted_types
 from rm.scheduler.view.verdict import Cause, Finding, Verdict, verdicts_of
 from yarn.containers import ANY
@@ -196,7 +197,7 @@ class _Words:
 
     def _user_limit(self, verdict: Verdict) -> str:
         user, finding = self._attempt.user, verdict.finding
-        return f"queue {finding.queue} is at its user limit: {user} holds {self._compared(finding)}"
+        return f"queue {finding.queue} is at its user limit: {user} holds {self._held(finding)}"
 
     # Nodes
 
@@ -240,7 +241,7 @@ class _Words:
         assert refusal is not None
         why = refusal.reason.value
         if refusal.reason is Reason.QUEUE_MAXIMUM and refusal.asked is not None and refusal.bound is not None:
-            why += f" ({compared(refusal.asked, refusal.bound, self._counted)} in use)"
+            why += f" ({self._bound(refusal.asked, refusal.bound)} in use)"
         return f"{_host(verdict.node_id)} refused it at its last heartbeat: {why}"
 
     def _others_first(self, verdict: Verdict) -> str:
@@ -279,7 +280,7 @@ class _Words:
             case Cause.QUEUE_MAXIMUM | Cause.PARTITION_FULL:
                 return f"queue {finding.queue} would use {self._compared(finding)}"
             case Cause.USER_LIMIT:
-                return f"user {self._attempt.user} holds {self._compared(finding)}"
+                return f"user {self._attempt.user} holds {self._held(finding)}"
             case Cause.NODE_STATE:
                 return next((node.state.name for node in self._down if node.node_id == node_id), "not running")
             case Cause.OTHERS_FIRST if finding.ahead is not None:
@@ -302,6 +303,16 @@ class _Words:
         assert finding.has is not None
         return compared(finding.needed, finding.has, self._counted)
 
+    def _held(self, finding: Finding) -> str:
+        assert finding.needed is not None
+        assert finding.has is not None
+        return self._bound(finding.needed, finding.has)
+
+    def _bound(self, used: Resource, limit: Resource) -> str:
+        """`11 of 10 vcores`: the types that bind where the calculator has compared what is used with a limit."""
+        bindings = bindings_of(self._context.scheduler.context, used, limit)
+        return ", ".join(map(_binding, bindings)) or compared(used, limit, self._counted)
+
     def _lacking(self, finding: Finding, what: str = "free") -> str:
         """`512 MB free, 1024 needed`, for the types of which there is too little."""
         assert finding.needed is not None
@@ -321,6 +332,14 @@ _ON_NODE = {
     Cause.LOCALITY_DELAY: "enough free, but the request still prefers other nodes",
     Cause.NEXT_HEARTBEAT: "enough free at its next heartbeat",
 }
+
+
+def _binding(one: Binding) -> str:
+    """`51200 of 50000 MB, as large a share of the cluster as 10 vcores`."""
+    amounts = f"{one.amount} of {one.bound} {unit(one.type_name, one.bound)}"
+    if not one.limit_type:
+        return amounts
+    return f"{amounts}, as large a share of the cluster as {one.limit_amount} {unit(one.limit_type, one.limit_amount)}"
 
 
 def _applications(count: int) -> str:

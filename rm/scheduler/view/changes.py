@@ -16,6 +16,7 @@ from rm.scheduler.capacity_scheduler import CapacityScheduler
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.usage import NO_LABEL
+from rm.scheduler.view.binding import bindings_of
 from rm.scheduler.view.explanation import counted_types
 from rm.scheduler.view.trial import PASSES, Trial, size_of
 from rm.scheduler.view.verdict import Cause, Finding, Verdict
@@ -231,6 +232,9 @@ class _Candidates:
         finding = self._verdict.finding
         if finding.needed is None or finding.has is None:
             return now
+        if finding.cause is Cause.USER_LIMIT:
+            bindings = bindings_of(self._context, finding.needed, finding.has)
+            return now * max((one.amount / one.bound for one in bindings if one.bound > 0), default=1.0)
         needed, has = finding.needed.amounts(), finding.has.amounts()
         types = [name for name in counted_types(self._context) if has.get(name, 0) > 0]
         return now * max((needed.get(name, 0) / has[name] for name in types), default=1.0)
