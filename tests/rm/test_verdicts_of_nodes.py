@@ -13,6 +13,7 @@ from yarn.configuration import OVERRIDE, Entry
 from yarn.containers import ANY, ResourceRequest
 from yarn.ids import ApplicationId, NodeId
 from yarn.nodes import NodeLabel
+from yarn.protocols.inspection import SettingInForce
 from yarn.protocols.master import AllocateRequest
 from yarn.resource import Resource
 from yarn.states import DecommissionType
@@ -152,18 +153,21 @@ def test_refusals_of_the_queue_on_nodes_of_other_partitions_are_not_reported() -
     assert explain(rm, app).obstacles == ()
 
 
-def labelled(nodes: Mapping[str, str], share: int) -> tuple[RM, ApplicationId]:
-    """Node n1, and nodes with labels; an application in root.a requests gpu, of which root.a has `share` %."""
+def labelled(nodes: Mapping[str, str], share: int | None) -> tuple[RM, ApplicationId]:
+    """Node n1, and nodes with labels; an application in root.a requests gpu, of which root.a has `share` %.
+
+    None: the capacity of root.a on gpu is not set.
+    """
     label = "accessible-node-labels"
+    keys = ("capacity", "maximum-capacity") if share is not None else ()
     rm = start(
         {
             **TWO_QUEUES,
             **LABELS,
             f"{CAPACITY}root.a.{label}": "gpu",
             f"{CAPACITY}root.b.{label}": "gpu",
-            f"{CAPACITY}root.a.{label}.gpu.capacity": str(share),
-            f"{CAPACITY}root.a.{label}.gpu.maximum-capacity": str(share),
-            f"{CAPACITY}root.b.{label}.gpu.capacity": str(100 - share),
+            **{f"{CAPACITY}root.a.{label}.gpu.{key}": str(share) for key in keys},
+            f"{CAPACITY}root.b.{label}.gpu.capacity": str(100 - (share or 0)),
         }
     )
     scheduler = rm.core.context.scheduler
@@ -191,6 +195,35 @@ def test_a_label_without_capacity() -> None:
     assert found.cause == "LABEL_WITHOUT_CAPACITY"
     assert found.sentence == (
         "waits because queue root.a has no capacity on label gpu (accessible-node-labels.gpu.maximum-capacity 0 %)"
+    )
+
+
+def test_a_label_on_which_no_capacity_is_set() -> None:
+    """QueueNodeLabelsSettings: a queue has what it may use only of labels for which it has a key. The default of
+    maximum-capacity, 100 %, is of no effect on others.
+    """
+    rm, app = labelled({"n2": "gpu"}, None)
+    found = verdict(rm, app)
+    assert found.cause == "LABEL_WITHOUT_CAPACITY"
+    assert found.sentence == (
+        "waits because queue root.a has no capacity on label gpu (accessible-node-labels.gpu.capacity not set)"
+    )
+    key = f"{CAPACITY}root.a.accessible-node-labels.gpu.capacity"
+    assert found.settings == (SettingInForce(key, "not set"),)
+
+
+def test_a_label_on_which_no_queue_has_a_capacity() -> None:
+    """A capacity of the root alone would not help."""
+    label = "accessible-node-labels"
+    rm = start({**TWO_QUEUES, **LABELS, f"{CAPACITY}root.a.{label}": "gpu"})
+    scheduler = rm.core.context.scheduler
+    scheduler.labels.add([NodeLabel("gpu")])
+    rm.node("n2")
+    scheduler.replace_node_labels({NodeId("n2", 0): ("gpu",)}, rm.now_ms)
+    app = running(rm, "a")
+    rm.allocate(app, asks=[ResourceRequest(1, ANY, Resource(1024, 1), 1, label="gpu")])
+    assert verdict(rm, app).sentence == (
+        "waits because queue root.a has no capacity on label gpu (accessible-node-labels.gpu.capacity not set)"
     )
 
 

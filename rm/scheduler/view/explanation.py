@@ -120,6 +120,8 @@ def _kept(subject: str, node_id: NodeId, refusal: Refusal, since_ms: int) -> lis
 
 
 PERCENT = " %"
+NOT_SET = "not set"
+"""The value of a setting that has to be set."""
 _NODE_KEYS = {
     MEMORY_MB: "yarn.nodemanager.resource.memory-mb",
     VCORES: "yarn.nodemanager.resource.cpu-vcores",
@@ -165,6 +167,10 @@ class Remedies:
         return (self._own(queue, name, "0", unit=PERCENT),)
 
     def _maximum(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        if partition not in queue.configuration.capacities and queue.effective_maximum(partition).is_none():
+            # QueueNodeLabelsSettings: on a label for which the queue has no key, the default maximum has no effect.
+            yield self._own(queue, f"accessible-node-labels.{partition}.capacity", NOT_SET)
+            return
         binding = self._binding(refusal, queue, partition)
         if binding.path != ROOT:
             name = capacity_key(binding.path, partition, "maximum-")[len(queue_key(binding.path, "")) :]

@@ -234,7 +234,9 @@ class _Request:
         if closed:
             return Finding(Cause.LABEL_NOT_ACCESSIBLE, queue=closed[0])
         if partition:
-            without = [queue.path for queue in self._leaf.and_above() if queue.effective_maximum(partition).is_none()]
+            # The root has nothing if no queue has anything; a capacity of the root alone would not help.
+            below_root = [queue for queue in self._leaf.and_above() if not queue.is_root]
+            without = [queue.path for queue in below_root if queue.effective_maximum(partition).is_none()]
             if without:
                 return Finding(Cause.LABEL_WITHOUT_CAPACITY, queue=without[-1])
         return None
