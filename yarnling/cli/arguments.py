@@ -7,10 +7,10 @@ be quick and must not print errors: if something fails, it offers nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -18,6 +18,7 @@ from yarn.errors import YarnException
 
 EXIT_CRASHED = 3
 """The exit status after a fault of yarnling's own: there is no answer."""
+T = TypeVar("T")
 DEFAULT_NAME = "default"
 COMPLETION_S = 1.0
 """How long completion waits for the ResourceManager, in seconds."""
@@ -34,6 +35,34 @@ def reading_arguments() -> Iterator[None]:
         yield
     except YarnException as error:
         raise UsageException(error.message) from None
+
+
+class ArgumentFaults:
+    """Reads several arguments, and reports the faults of all of them together.
+
+    faults = ArgumentFaults()
+    nodes = faults.of(lambda: read_nodes(path))   # None after a fault
+    ...
+    faults.refuse()
+    assert nodes is not None
+    """
+
+    def __init__(self) -> None:
+        self._messages: list[str] = []
+
+    def of(self, read: Callable[[], T]) -> T | None:
+        """What `read` returns; None after it raised a YarnException, whose message is kept."""
+        try:
+            return read()
+        except YarnException as error:
+            self._messages.append(error.message)
+            return None
+
+    def refuse(self) -> None:
+        """Raise UsageException with every fault, each once, if there are any."""
+        if self._messages:
+            lines = (line for message in self._messages for line in message.splitlines())
+            raise UsageException("\n".join(dict.fromkeys(lines)))
 
 
 # Completion

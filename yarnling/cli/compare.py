@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from yarn.errors import InternalError, YarnException
-from yarnling.cli.arguments import UsageException
+from yarnling.cli.arguments import ArgumentFaults, UsageException
 from yarnling.cli.expectations import exit_status, print_checked
 from yarnling.cli.output import (
     Listing,
@@ -30,11 +31,20 @@ from yarnling.whatif.compare import Comparison, Difference, Verdict, compare
 from yarnling.whatif.compare_report import warnings_of, write_comparison
 from yarnling.whatif.compare_words import findings, headline, names_of
 from yarnling.whatif.expectation_file import read_expectations, resolved
-from yarnling.whatif.expectations import Checked, check
+from yarnling.whatif.expectations import Checked, Expectation, check
 from yarnling.whatif.measures import Scope
 from yarnling.whatif.parallel import Outcome, run_all
 from yarnling.whatif.report import make_directory, write_report
-from yarnling.whatif.sides import Experiment, Run, Side, read_side, result_path, runs_of, side_of
+from yarnling.whatif.sides import (
+    Experiment,
+    Run,
+    Side,
+    configuration_of,
+    read_side,
+    result_path,
+    runs_of,
+    side_of,
+)
 from yarnling.whatif.wording import HOUR_MS, clock, count, duration
 from yarnling.workload.formats import read_node_list, read_workload
 
@@ -62,6 +72,15 @@ class Inputs(Struct, frozen=True):
     queue_map_after: list[str]
 
 
+class _Given(Struct, frozen=True):
+    """The inputs of one side. `queue_map`: the texts of `option`."""
+
+    inputs: Inputs
+    nodes: Path | None
+    queue_map: list[str]
+    option: str
+
+
 class CompareOptions(Struct, frozen=True):
     """`before`, `after`: directories of configurations, or results. `threshold` is a fraction; `out`: the directory of
     the reports.
@@ -79,8 +98,7 @@ class CompareOptions(Struct, frozen=True):
 def run(options: CompareOptions) -> int:
     """Compare, report, and return the exit status. Raises UsageException for bad input."""
     try:
-        expectations = read_expectations(options.expect) if options.expect else ()
-        before, after = _sides(options)
+        expectations, before, after = _read_and_run(options)
         _warn_of_other_workload(before, after)
         expectations = resolved(expectations, str(options.expect), after.figures[0])
     except InternalError as error:
@@ -102,19 +120,23 @@ def run(options: CompareOptions) -> int:
 # Reading and running
 
 
-def _sides(options: CompareOptions) -> tuple[Side, Side]:
-    inputs = options.inputs
+def _read_and_run(options: CompareOptions) -> tuple[tuple[Expectation, ...], Side, Side]:
+    """The expectations and the sides. Raises UsageException with the faults of all inputs before anything is run."""
+    faults = ArgumentFaults()
+    expectations = faults.of(partial(read_expectations, options.expect)) if options.expect is not None else ()
     results = result_path(options.before), result_path(options.after)
-    _check_inputs(inputs, results)
-    of_before = [] if results[0] else runs_of(options.before, _experiment_before(inputs))
-    of_after = [] if results[1] else runs_of(options.after, _experiment_after(inputs))
-    read = [None if path is None else read_side(path) for path in results]
+    faults.of(lambda: _check_inputs(options.inputs, results))
+    of_before = _runs_of(options.before, _given_before(options.inputs), faults) if results[0] is None else []
+    of_after = _runs_of(options.after, _given_after(options.inputs), faults) if results[1] is None else []
+    read = [None if path is None else faults.of(partial(read_side, path)) for path in results]
+    faults.refuse()
+    assert expectations is not None
     if options.out is not None:
         for name in _SIDES:
             make_directory(options.out / name)
     outcomes = _run_all([*of_before, *of_after])
     before = read[0] or side_of(outcomes[: len(of_before)])
-    return before, read[1] or side_of(outcomes[len(of_before) :])
+    return expectations, before, read[1] or side_of(outcomes[len(of_before) :])
 
 
 def _run_all(runs: Sequence[Run]) -> list[Outcome]:
@@ -152,35 +174,42 @@ def _check_inputs(inputs: Inputs, results: Sequence[Path | None]) -> None:
         raise YarnException("\n".join(faults))
 
 
-def _experiment(inputs: Inputs, nodes: Path | None, queue_map: QueueMap) -> Experiment:
-    assert inputs.workload is not None, "_check_inputs"
-    assert nodes is not None, "_check_inputs"
-    listed = read_node_list(nodes)
-    return Experiment(
-        name=inputs.workload.name,
-        workload=with_queues(read_workload(inputs.workload), queue_map).with_assumptions(listed.assumptions),
-        nodes=listed.nodes,
-        seeds=inputs.seeds,
-        until_ms=parse_duration(inputs.until),
-        settings=definitions(inputs.define),
-        queue_map=queue_map,
-    )
+def _runs_of(directory: Path, given: _Given, faults: ArgumentFaults) -> list[Run]:
+    """The runs of a side; what is wrong with its configuration or with the other inputs is added to `faults`."""
+    settings = faults.of(lambda: definitions(given.inputs.define)) or {}
+    experiment = _experiment(given, settings, faults)
+    if experiment is None:
+        faults.of(lambda: configuration_of(directory, settings))
+        return []
+    return faults.of(lambda: runs_of(directory, experiment)) or []
 
 
-def _experiment_before(inputs: Inputs) -> Experiment:
-    return _experiment(inputs, inputs.nodes, _queue_map(inputs.queue_map, "--queue-map"))
+def _experiment(given: _Given, settings: Mapping[str, str], faults: ArgumentFaults) -> Experiment | None:
+    """What is run on a side; None after its faults were added."""
+    path, until = given.inputs.workload, given.inputs.until
+    until_ms = faults.of(lambda: parse_duration(until))
+    queue_map = faults.of(lambda: QueueMap(definitions(given.queue_map, given.option), given.option))
+    workload = faults.of(partial(read_workload, path)) if path is not None else None
+    listed = faults.of(partial(read_node_list, given.nodes)) if given.nodes is not None else None
+    if workload is None or queue_map is None:
+        return None
+    workload = faults.of(partial(with_queues, workload, queue_map))
+    if path is None or workload is None or listed is None or until_ms is None:
+        return None
+    workload = workload.with_assumptions(listed.assumptions)
+    return Experiment(path.name, workload, listed.nodes, given.inputs.seeds, until_ms, settings, queue_map)
 
 
-def _experiment_after(inputs: Inputs) -> Experiment:
+def _given_before(inputs: Inputs) -> _Given:
+    return _Given(inputs, inputs.nodes, inputs.queue_map, "--queue-map")
+
+
+def _given_after(inputs: Inputs) -> _Given:
     """The option of its own for the second side, if it is given, replaces the one for both."""
-    given = (
-        (inputs.queue_map_after, "--queue-map-after") if inputs.queue_map_after else (inputs.queue_map, "--queue-map")
-    )
-    return _experiment(inputs, inputs.nodes_after or inputs.nodes, _queue_map(*given))
-
-
-def _queue_map(texts: Sequence[str], option: str) -> QueueMap:
-    return QueueMap(definitions(texts, option), option)
+    nodes = inputs.nodes_after or inputs.nodes
+    if inputs.queue_map_after:
+        return _Given(inputs, nodes, inputs.queue_map_after, "--queue-map-after")
+    return _Given(inputs, nodes, inputs.queue_map, "--queue-map")
 
 
 def _warn_of_other_workload(before: Side, after: Side) -> None:

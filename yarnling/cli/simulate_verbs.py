@@ -167,10 +167,8 @@ def _compare(
     WORKLOAD, epilog="Example: yarnling simulate --conf /etc/hadoop/conf --workload day.jsonl --nodes nodes.yaml -o out"
 )
 def _workload(
-    workload: Annotated[
-        Path, typer.Option(metavar="FILE", help="The applications: see yarnling workload formats.", exists=True)
-    ],
-    nodes: Annotated[Path, typer.Option(metavar="FILE", help="The machines of the cluster.", exists=True)],
+    workload: Annotated[Path, typer.Option(metavar="FILE", help="The applications: see yarnling workload formats.")],
+    nodes: Annotated[Path, typer.Option(metavar="FILE", help="The machines of the cluster.")],
     conf: Conf = None,
     until: Annotated[
         str,

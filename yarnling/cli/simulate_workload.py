@@ -18,9 +18,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarnling.chaos.history import History
-from yarnling.cli.arguments import reading_arguments
+from yarnling.cli.arguments import ArgumentFaults, reading_arguments
 from yarnling.cli.expectations import exit_status, print_checked
 from yarnling.cli.output import Listing, ProgressLines, in_line, notices, print_indented, print_json, terminal
 from yarnling.cluster.configuration import definitions
@@ -28,7 +29,7 @@ from yarnling.cluster.warnings import configuration_warnings
 from yarnling.simulation.trace_file import TraceFile
 from yarnling.whatif.checks import QueueMap, refuse_if_unfit, with_queues
 from yarnling.whatif.expectation_file import read_expectations, refuse_if_needing_before, resolved
-from yarnling.whatif.expectations import Checked, check
+from yarnling.whatif.expectations import Checked, Expectation, check
 from yarnling.whatif.figures import Figures, GroupFigures, figures_of
 from yarnling.whatif.headlines import findings, headline
 from yarnling.whatif.report import REPORT_HTML, make_directory, subject_of, write_report
@@ -36,6 +37,7 @@ from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import Names, RunOptions, run_what_if, what_if_configuration
 from yarnling.whatif.wording import clock, count, duration, share
 from yarnling.workload.formats import read_node_list, read_workload
+from yarnling.workload.model import Workload, WorkloadNode
 
 EXIT_INTERRUPTED = 130
 UNTIL_MAX_MS = 31 * 24 * 3_600_000
@@ -64,41 +66,73 @@ class WorkloadOptions(Struct, frozen=True):
     trace: Path | None = None
 
 
+class _Inputs(Struct, frozen=True):
+    """What is run. `warnings`: those of the configuration."""
+
+    until_ms: int
+    conf: Configuration
+    warnings: tuple[str, ...]
+    workload: Workload
+    nodes: Sequence[WorkloadNode]
+    expectations: tuple[Expectation, ...]
+
+
 def run(options: WorkloadOptions) -> int:
     """Simulate, write the report and print a summary; returns the exit status."""
-    with reading_arguments():
-        until_ms = parse_duration(options.until)
-        conf = what_if_configuration(options.conf, definitions(options.define))
-        warnings = configuration_warnings(conf)
-        queue_map = QueueMap(definitions(options.queue_map, "--queue-map"))
-        workload = with_queues(read_workload(options.workload), queue_map)
-        listed = read_node_list(options.nodes)
-        workload, nodes = workload.with_assumptions(listed.assumptions), listed.nodes
-        refuse_if_unfit(conf, workload, nodes, queue_map)
-        expectations = read_expectations(options.expect) if options.expect else ()
-        refuse_if_needing_before(expectations, str(options.expect))
-        if options.out is not None:
-            make_directory(options.out)
+    given = _read(options)
     configuration = str(options.conf) if options.conf else "the default configuration"
     names = Names(options.workload.stem, configuration, options.workload.name)
-    run_options = RunOptions(options.seed, until_ms, options.hashed, names, warnings)
+    run_options = RunOptions(options.seed, given.until_ms, options.hashed, names, given.warnings)
     with interruptible() as is_interrupted, _progress(options.workload.name) as show, _traced(options) as observed:
         result = run_what_if(
-            conf,
-            workload,
-            nodes,
+            given.conf,
+            given.workload,
+            given.nodes,
             observed(run_options),
             lambda now_ms, end_ms: show(now_ms, end_ms) and not is_interrupted(),
         )
     figures = write_report(result, options.out) if options.out is not None else figures_of(result)
     with reading_arguments():
-        found = resolved(expectations, str(options.expect), figures)
+        found = resolved(given.expectations, str(options.expect), figures)
     checked = [check(each, [figures]) for each in found]
     if options.as_json:
         print_json({**summary_of(result, figures), "expectations": checked})
     else:
         print_summary(result, figures, options.out, terminal(), checked)
     return exit_status(checked) if result.is_complete else EXIT_INTERRUPTED
+
+
+def _read(options: WorkloadOptions) -> _Inputs:
+    """Read all inputs. Raises UsageException with the faults of all of them."""
+    faults = ArgumentFaults()
+    until_ms = faults.of(lambda: parse_duration(options.until))
+    settings = faults.of(lambda: definitions(options.define)) or {}
+    conf = faults.of(lambda: what_if_configuration(options.conf, settings))
+    queue_map = faults.of(lambda: QueueMap(definitions(options.queue_map, "--queue-map")))
+    workload = faults.of(lambda: read_workload(options.workload))
+    listed = faults.of(lambda: read_node_list(options.nodes))
+    expectations = faults.of(lambda: _expectations(options.expect))
+    faults.refuse()
+    assert until_ms is not None
+    assert conf is not None
+    assert queue_map is not None
+    assert workload is not None
+    assert listed is not None
+    assert expectations is not None
+    with reading_arguments():
+        warnings = configuration_warnings(conf)
+        workload = with_queues(workload, queue_map).with_assumptions(listed.assumptions)
+        refuse_if_unfit(conf, workload, listed.nodes, queue_map)
+        if options.out is not None:
+            make_directory(options.out)
+    return _Inputs(until_ms, conf, warnings, workload, listed.nodes, expectations)
+
+
+def _expectations(path: Path | None) -> tuple[Expectation, ...]:
+    """The expectations of a file, none of which compares with a run before. Raises ConfigurationException."""
+    expectations = read_expectations(path) if path is not None else ()
+    refuse_if_needing_before(expectations, str(path))
+    return expectations
 
 
 def parse_duration(text: str) -> int:

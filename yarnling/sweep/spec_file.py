@@ -87,7 +87,6 @@ class _Reader:
     def sweep(self) -> Sweep:
         """The runs with their inputs. Raises ConfigurationException with all faults."""
         self._check_shape()
-        refuse_if_faulty(self._faults)
         inputs = self._inputs()
         refuse_if_faulty(self._faults)
         self._check_fit(inputs)

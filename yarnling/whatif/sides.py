@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -71,16 +72,24 @@ def read_side(path: Path) -> Side:
     return Side(result, (figures_of(result),))
 
 
+def configuration_of(directory: Path, settings: Mapping[str, str]) -> Configuration:
+    """The configuration in a directory. Raises YarnException with all its faults, each with the directory."""
+    if not directory.exists():
+        raise YarnException(f"{directory}: no such directory (name one with *-site.xml files, or a result.json)")
+    with _naming(directory):
+        return what_if_configuration(directory, settings)
+
+
 def runs_of(directory: Path, experiment: Experiment) -> list[Run]:
     """The runs of the configuration in a directory, one with each seed.
 
-    Raises YarnException if the configuration is not valid or the workload does not fit it.
+    Raises YarnException if the configuration is not valid or the workload does not fit it; each fault names the
+    directory, because that of the other side may have the same.
     """
-    if not directory.exists():
-        raise YarnException(f"{directory}: no such directory (name one with *-site.xml files, or a result.json)")
-    conf = what_if_configuration(directory, experiment.settings)
+    conf = configuration_of(directory, experiment.settings)
     warnings = configuration_warnings(conf)
-    refuse_if_unfit(conf, experiment.workload, experiment.nodes, experiment.queue_map)
+    with _naming(directory):
+        refuse_if_unfit(conf, experiment.workload, experiment.nodes, experiment.queue_map)
     names = Names(Path(experiment.name).stem, str(directory), experiment.name)
     seeds = experiment.seeds
     return [
@@ -94,6 +103,15 @@ def runs_of(directory: Path, experiment: Experiment) -> list[Run]:
         )
         for number, seed in enumerate(seeds, 1)
     ]
+
+
+@contextmanager
+def _naming(directory: Path) -> Iterator[None]:
+    """Put the directory before each line of the message of a YarnException."""
+    try:
+        yield
+    except YarnException as error:
+        raise YarnException("\n".join(f"{directory}: {line}" for line in error.message.splitlines())) from None
 
 
 def run_once(run: Run, progress: Progress) -> tuple[Figures, WhatIfResult | None]:

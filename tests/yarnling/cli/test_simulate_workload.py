@@ -146,6 +146,15 @@ def test_what_cannot_be_simulated_is_refused(
     assert problem in " ".join(capsys.readouterr().err.split())
 
 
+def test_the_faults_of_all_inputs_are_reported_together(tmp_path: Path) -> None:
+    files = {option: tmp_path / f"{option}.yaml" for option in ("conf", "workload", "nodes", "expect")}
+    named = [text for option, path in files.items() for text in (f"--{option}", str(path))]
+    with pytest.raises(UsageException) as refused:
+        CliRunner().invoke(app, ["simulate", *named, "--until", "1", "-D", "x"], catch_exceptions=False)
+    lines = refused.value.message.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["--until 1", "-D x", *map(str, files.values())]
+
+
 def test_the_directory_of_the_report_is_checked_before_the_run(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

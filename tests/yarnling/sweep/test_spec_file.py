@@ -99,3 +99,13 @@ def test_the_faults_of_all_inputs_are_reported_together(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationException) as refused:
         read_sweep(tmp_path / "sweep.yaml")
     assert {Path(fault.origin.source).name for fault in refused.value.faults} == {"work.yaml", "nodes.yaml"}
+
+
+def test_a_missing_key_hides_no_fault_of_other_inputs(tmp_path: Path) -> None:
+    text = "seeds: 1\nplans: [flapp]\nworkloads: [nosuch.jsonl]\nconfigurations: [nosuch]"
+    with pytest.raises(ConfigurationException) as refused:
+        read(tmp_path, text)
+    assert "flapp: neither a file nor a ready-made plan" in refused.value.message
+    assert "workloads need configurations and nodes" in refused.value.message
+    assert "nosuch.jsonl: cannot be read" in refused.value.message
+    assert "nosuch: No such file or directory" in refused.value.message

@@ -279,13 +279,36 @@ def test_the_directory_of_the_reports_is_checked_before_the_runs(
 def test_bad_input_is_refused_with_all_faults(sides: tuple[str, str], tmp_path: Path) -> None:
     status, message = invoke(str(tmp_path), sides[1], "--seeds", "2")
     assert status == 2
-    assert [line.partition(" ")[0] for line in message.splitlines()] == ["--workload", "--nodes", "--seeds:"]
+    starts = ["--workload", "--nodes", "--seeds:", f"{tmp_path}:"]
+    assert [line.partition(" ")[0] for line in message.splitlines()] == starts
     expect = tmp_path / "expect.yaml"
     expect.write_text("expect:\n  - queue elt: p95 wait < 1 s\n  - user eve: p95 wait < 1 s\n")
     status, message = invoke(*sides, "--expect", str(expect))
     assert status == 2
     assert "there is no queue elt" in message
     assert "there is no user eve" in message
+
+
+def test_the_faults_of_both_sides_and_of_all_files_are_reported_together(tmp_path: Path) -> None:
+    """Each fault of a configuration has its directory: the names of its files are the same on both sides."""
+    directories = [tmp_path / name for name in ("before", "after")]
+    for directory in directories:
+        directory.mkdir()
+        (directory / "capacity-scheduler.xml").write_text("<configuration>")
+    files = [tmp_path / name for name in ("expect", "work", "nodes")]
+    options = ["--expect", str(files[0]), "--workload", str(files[1]), "--nodes", str(files[2]), "--until", "1"]
+    status, message = invoke(*map(str, directories), *options)
+    assert status == 2
+    expected = [f"{files[0]}: cannot", "--until 1: must", f"{files[1]}: cannot", f"{files[2]}: cannot"]
+    expected += [f"{directory}: capacity-scheduler.xml:1: malformed" for directory in directories]
+    assert [line[: len(start)] for line, start in zip(message.splitlines(), expected, strict=True)] == expected
+
+
+def test_a_workload_that_fits_neither_side_is_refused_for_both(experiment: list[str]) -> None:
+    status, message = invoke(*experiment, "--queue-map", "default=x")
+    assert status == 2
+    for directory in experiment[:2]:
+        assert f"{directory}: queue x does not exist" in message
 
 
 @pytest.fixture
