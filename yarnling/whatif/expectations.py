@@ -98,7 +98,7 @@ def parse_expectation(text: str) -> Expectation:
     scope, body = _scope(words)
     body = PHRASES.get(body, body)
     if found := _NOT_WORSE.fullmatch(body):
-        measure = _measure(found[1])
+        measure = _measure(found[1], scope)
         if measure.better is Better.NEITHER:
             raise NotAnExpectation(f"no value of {measure.name} is worse than another", "write a limit: < or >")
         is_relative = not found[2] or (found[3] == "%" and measure.kind is not Kind.SHARE)
@@ -106,7 +106,7 @@ def parse_expectation(text: str) -> Expectation:
         bound = _bound(found[2], found[3], units) if found[2] else 0.0
         return Expectation(words, scope, measure, "", bound, is_relative)
     if found := _LIMIT.fullmatch(body):
-        measure = _measure(found[1])
+        measure = _measure(found[1], scope)
         return Expectation(words, scope, measure, found[2], _bound(found[3], found[4], _UNITS[measure.kind]))
     remedy = f'write "MEASURE < NUMBER UNIT", "MEASURE not worse than before" or one of: {"; ".join(PHRASES)}'
     raise NotAnExpectation("has no limit", remedy)
@@ -122,12 +122,14 @@ def _scope(words: str) -> tuple[Scope, str]:
     return CLUSTER, words
 
 
-def _measure(written: str) -> Measure:
-    if written in MEASURES:
+def _measure(written: str, scope: Scope) -> Measure:
+    known = [measure.name for measure in MEASURES.values() if measure.of_users or scope.kind != "user"]
+    if written in known:
         return MEASURES[written]
-    near = get_close_matches(written, MEASURES, 1)
+    problem = f"users have no {written}" if written in MEASURES else f"{written!r} is not a measure"
+    near = get_close_matches(written, known, 1)
     nearest = f"did you mean {near[0]}? " if near else ""
-    raise NotAnExpectation(f"{written!r} is not a measure", f"{nearest}write one of: {', '.join(MEASURES)}")
+    raise NotAnExpectation(problem, f"{nearest}write one of: {', '.join(known)}")
 
 
 def _bound(number: str, unit: str, units: Mapping[str, float]) -> float:

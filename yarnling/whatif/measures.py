@@ -57,7 +57,8 @@ class Value(Struct, frozen=True):
 
 
 class Measure(Struct, frozen=True):
-    """`weight`: how much a difference in it matters to a reader, compared with other measures.
+    """`weight`: how much a difference in it matters to a reader, compared with other measures. `of_users`: False if it
+    compares with a capacity, which only queues and the cluster have.
 
     `of` returns None where there is nothing to measure: a wait without containers, the use of a user.
     """
@@ -67,6 +68,7 @@ class Measure(Struct, frozen=True):
     better: Better
     weight: float
     of: Callable[[GroupFigures, QueueUse | None], Value | None]
+    of_users: bool = True
 
     def written(self, value: Value | None) -> str:
         """The value with its unit."""
@@ -146,10 +148,10 @@ MEASURES = {
         Measure(MISSED_DEADLINES, _C, _LOWER, 10, _number(lambda group: group.missed)),
         Measure("AM-limit wait", _D, _LOWER, 0.5, _number(lambda group: group.am_limit_wait_ms)),
         Measure("user-limit wait", _D, _LOWER, 0.5, _number(lambda group: group.user_limit_wait_ms)),
-        Measure("use", _S, _NEITHER, 1, _use(lambda use: use.use)),
-        Measure("peak use", _S, _NEITHER, 0, _use(lambda use: use.peak_use)),
-        Measure("time above guarantee", _S, _NEITHER, 0, _use(lambda use: use.above_guarantee)),
-        Measure("time at maximum", _S, _NEITHER, 0, _use(lambda use: use.at_maximum)),
+        Measure("use", _S, _NEITHER, 1, _use(lambda use: use.use), of_users=False),
+        Measure("peak use", _S, _NEITHER, 0, _use(lambda use: use.peak_use), of_users=False),
+        Measure("time above guarantee", _S, _NEITHER, 0, _use(lambda use: use.above_guarantee), of_users=False),
+        Measure("time at maximum", _S, _NEITHER, 0, _use(lambda use: use.at_maximum), of_users=False),
     )
 }
 """{name: measure}. Those of weight 0 are for expectations only: a comparison would say the same thing twice."""

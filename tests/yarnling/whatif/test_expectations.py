@@ -18,7 +18,7 @@ from yarnling.whatif.expectations import (
     with_paths,
 )
 from yarnling.whatif.figures import Figures, figures_of
-from yarnling.whatif.measures import CLUSTER, MEASURES, Better, Kind, Scope
+from yarnling.whatif.measures import CLUSTER, MEASURES, Better, Kind, Scope, value_of
 from yarnling.whatif.result import End
 
 UNITS = {Kind.DURATION: "20 min", Kind.SHARE: "60 %", Kind.COUNT: "1,000"}
@@ -98,6 +98,9 @@ def test_numbers_have_the_unit_of_their_measure(text: str, bound: float) -> None
         ("queue etl: p95 wait", 'has no limit (write "MEASURE < NUMBER UNIT"'),
         ("p95 wait != 3 min", "'p95 wait !' is not a measure"),
         ("use not worse than before", "no value of use is worse than another (write a limit: < or >)"),
+        ("user ann: use > 4 %", "users have no use (write one of: p50 wait, p95 wait,"),
+        ("user ann: peak usee > 4 %", "'peak usee' is not a measure (write one of: p50 wait,"),
+        ("user ann: time at maximum not worse than before", "users have no time at maximum (write one of: p50 wait"),
         ("p95 wait < -3 min", "the limit -3 min is negative (write 0 or a positive number)"),
         ("p95 wait not worse than before by more than -3 %", "the limit -3 % is negative"),
     ],
@@ -118,12 +121,18 @@ def test_what_is_wrong_is_named_with_its_remedy(text: str, fault: str) -> None:
         ("queue etl: use = 120 %", True, "120 %"),
         ("user ann: longest wait > 1 h", False, "12 min"),
         ("queue adhoc: p95 wait < 20 min", False, "nothing to measure: -"),
-        ("user ann: use > 10 %", False, "nothing to measure: -"),
         ("no application misses its deadline", False, "1"),
     ],
 )
 def test_a_limit_holds_or_not(text: str, holds: bool, value: str) -> None:
     assert checked(text, run(deadline_ms=MINUTE)) == Checked(text, holds, value)
+
+
+def test_users_have_no_measures_of_queues() -> None:
+    no_users = [measure for measure in MEASURES.values() if not measure.of_users]
+    assert [measure.name for measure in no_users] == ["use", "peak use", "time above guarantee", "time at maximum"]
+    assert all(value_of(measure, Scope("user", "ann"), run()) is None for measure in no_users)
+    assert all(value_of(measure, CLUSTER, run()) is not None for measure in no_users)
 
 
 def test_a_wait_that_never_ended_meets_no_upper_limit() -> None:
