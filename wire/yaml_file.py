@@ -201,7 +201,7 @@ def read_yaml(path: Path, model: type[S]) -> S:
 def parse_yaml(text: str, source: str, model: type[S]) -> S:
     """Parse `text`, the content of the file `source`. Raises ConfigurationException with every fault."""
     document = _Document(source)
-    tree = document.compose(text)
+    tree = document.compose(text, model)
     try:
         section = model.model_validate(tree)
         refuse_if_faulty(document.faults)
@@ -240,9 +240,9 @@ class _Document:
         self._source = source
         self._places: dict[Location, tuple[int, str | None]] = {}  # line (from 1), and the text of a scalar
 
-    def compose(self, text: str) -> object:
+    def compose(self, text: str, model: type[Section]) -> object:
         """The values as lists, dictionaries and texts. Raises ConfigurationException if the text is not valid YAML."""
-        problem, remedy, line = "is empty", "write the sections into the file", None
+        problem, remedy, line = "is empty", _first_keys(model), None
         try:
             if len(text) > FILE_CHARACTERS_MAX:
                 problem, remedy = f"has more than {FILE_CHARACTERS_MAX} characters", "write a smaller file"
@@ -287,6 +287,14 @@ class _Document:
         shown = text if text is None or len(text) <= VALUE_SHOWN_MAX else f"{text[:VALUE_SHOWN_MAX]}..."
         path = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{_key(part)}" for part in location)
         self.faults.append(Fault(path.removeprefix("."), shown, Origin(self._source, line or place), problem, remedy))
+
+
+def _first_keys(model: type[Section]) -> str:
+    """The remedy for an empty file: the keys that it must have, or those that it may have."""
+    fields = {field.alias or name: field.is_required() for name, field in model.model_fields.items()}
+    required = [key for key, is_required in fields.items() if is_required]
+    written = ", ".join(f"`{key}: ...`" for key in required or fields)
+    return f"write {'' if required else 'one of '}{written} into the file"
 
 
 def _key(text: str) -> str:

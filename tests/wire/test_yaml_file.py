@@ -40,8 +40,8 @@ def test_a_scalar_is_the_text_that_is_written(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "f.yaml: is empty (write the sections into the file)"),
-        ("# nothing\n", "f.yaml: is empty (write the sections into the file)"),
+        ("", "f.yaml: is empty (write one of `leaf: ...`, `moment: ...`, `leaves: ...` into the file)"),
+        ("# nothing\n", "f.yaml: is empty (write one of `leaf: ...`, `moment: ...`, `leaves: ...` into the file)"),
         ("leaf: &a {}\nleaves: [*a]", "f.yaml:1: is not valid YAML: anchors (&name), aliases (*name) and tags"),
         (
             "\nleaf: !!python/object:os.system {}",

@@ -65,6 +65,15 @@ class ArgumentFaults:
             raise UsageException("\n".join(dict.fromkeys(lines)))
 
 
+def plan_faults(plan: str, *, is_random: bool) -> list[str]:
+    """What is wrong with the choice between a chaos plan, "" for none, and `--random`."""
+    if plan and is_random:
+        return [f"{plan} --random: a plan and --random exclude each other (give only one of them)"]
+    if not plan and not is_random:
+        return ["give a plan or --random (yarnling chaos --list shows the ready-made plans)"]
+    return []
+
+
 # Completion
 
 

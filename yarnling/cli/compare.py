@@ -188,7 +188,7 @@ def _experiment(given: _Given, settings: Mapping[str, str], faults: ArgumentFaul
     """What is run on a side; None after its faults were added."""
     path, until = given.inputs.workload, given.inputs.until
     until_ms = faults.of(lambda: parse_duration(until))
-    queue_map = faults.of(lambda: QueueMap(definitions(given.queue_map, given.option), given.option))
+    queue_map = faults.of(lambda: QueueMap(definitions(given.queue_map, given.option, "OLD=NEW"), given.option))
     workload = faults.of(partial(read_workload, path)) if path is not None else None
     listed = faults.of(partial(read_node_list, given.nodes)) if given.nodes is not None else None
     if workload is None or queue_map is None:

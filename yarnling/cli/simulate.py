@@ -19,7 +19,7 @@ from yarnling.chaos.plan import SEED_MAX, Plan
 from yarnling.chaos.plan_file import find_plan
 from yarnling.chaos.schedule import random_plan
 from yarnling.chaos.verdict import Verdict
-from yarnling.cli.arguments import reading_arguments
+from yarnling.cli.arguments import plan_faults, reading_arguments
 from yarnling.cli.output import notices, print_json, terminal
 from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
 from yarnling.cli.shrink import shrink_run
@@ -68,10 +68,7 @@ def list_planted_bugs(*, as_json: bool) -> int:
 def run(options: SimulateOptions) -> int:
     """Run the plan with one seed after another; the worst verdict."""
     with reading_arguments():
-        if bool(options.plan) == options.is_random:
-            raise YarnException("give a plan or --random (yarnling chaos --list shows the ready-made plans)")
-        if options.trace is not None and options.runs > 1:
-            raise YarnException(f"--trace writes one run to its file: use --runs 1, not {options.runs}")
+        _check(options)
         first = _first_seed(options)
         plans = [(seed, _plan(options, seed)) for seed in range(first, first + options.runs)]
         bug = find_bug(options.planted_bug) if options.planted_bug else None
@@ -95,6 +92,17 @@ def run(options: SimulateOptions) -> int:
         with without_logs(), _planted(bug):
             _shrink_first(runs, options, console)
     return status
+
+
+def _check(options: SimulateOptions) -> None:
+    """Raise YarnException with everything that does not fit together."""
+    faults = plan_faults(options.plan, is_random=options.is_random)
+    if options.all_faults and not options.is_random:
+        faults.append("--all-faults: only random plans have more faults with it (leave it out, or give --random)")
+    if options.trace is not None and options.runs > 1:
+        faults.append(f"--trace writes one run to its file: use --runs 1, not {options.runs}")
+    if faults:
+        raise YarnException("\n".join(faults))
 
 
 def _planted(bug: PlantedBug | None) -> AbstractContextManager[Planting | None]:

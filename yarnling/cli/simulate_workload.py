@@ -108,7 +108,7 @@ def _read(options: WorkloadOptions) -> _Inputs:
     until_ms = faults.of(lambda: parse_duration(options.until))
     settings = faults.of(lambda: definitions(options.define)) or {}
     conf = faults.of(lambda: what_if_configuration(options.conf, settings))
-    queue_map = faults.of(lambda: QueueMap(definitions(options.queue_map, "--queue-map")))
+    queue_map = faults.of(lambda: QueueMap(definitions(options.queue_map, "--queue-map", "OLD=NEW")))
     workload = faults.of(lambda: read_workload(options.workload))
     listed = faults.of(lambda: read_node_list(options.nodes))
     expectations = faults.of(lambda: _expectations(options.expect))
@@ -140,7 +140,8 @@ def parse_duration(text: str) -> int:
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)(s|m|min|h|d)", text)
     found = round(float(match[1]) * _UNITS_MS[match[2]]) if match else 0
     if not 0 < found <= UNTIL_MAX_MS:
-        raise YarnException(f"--until {text}: must be a time up to 31d (write for example 24h, 30m, 90s or 2d)")
+        problem = "must be a time of more than 0 and at most 31d"
+        raise YarnException(f"--until {text}: {problem} (write for example 24h, 30m, 90s or 2d)")
     return found
 
 

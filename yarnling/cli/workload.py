@@ -12,6 +12,7 @@ from rich.text import Text
 from yarn.errors import YarnException
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import Listing, notices, print_indented, print_json, shown, terminal
+from yarnling.whatif.wording import counted, duration
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import read_text
 from yarnling.workload.formats import FORMATS, read_node_list, read_workload
@@ -19,7 +20,6 @@ from yarnling.workload.model import Workload, WorkloadNodes
 from yarnling.workload.rest_scheduler import as_xml, read_queues
 from yarnling.workload.scaling import scaled
 from yarnling.workload.statistics import (
-    HOUR_MS,
     Percentiles,
     WorkloadFigures,
     figures_by_user,
@@ -73,7 +73,7 @@ def import_file(options: ImportOptions) -> None:
     console = terminal()
     console.print(Text(shown(f"{options.out}: {_heading(workload)}")), soft_wrap=True)
     if options.nodes_out:
-        console.print(Text(shown(f"{options.nodes_out}: {len(nodes.nodes)} nodes")), soft_wrap=True)
+        console.print(Text(shown(f"{options.nodes_out}: {counted(len(nodes.nodes), 'node')}")), soft_wrap=True)
     _print_assumptions(workload, console)
 
 
@@ -103,7 +103,7 @@ def write_queues(file: Path, out: Path) -> None:
     out.write_text(as_xml(queues), encoding="utf-8")
     console = terminal()
     count = sum(key.endswith(".capacity") and ".accessible-node-labels." not in key for key in queues.properties)
-    console.print(Text(shown(f"{out}: {count} queues")), soft_wrap=True)
+    console.print(Text(shown(f"{out}: {counted(count, 'queue')}")), soft_wrap=True)
     for sentence in queues.lacks:
         print_indented(console, Text(shown(f"  {sentence}")))
 
@@ -148,9 +148,11 @@ def _plain(workload: Workload) -> dict[str, object]:
 
 
 def _heading(workload: Workload) -> str:
-    total, hours = figures_of_all(workload), lasts_ms(workload) / HOUR_MS
+    total, span_ms = figures_of_all(workload), lasts_ms(workload)
+    within = f" in {duration(span_ms)}" if span_ms else ""
     return (
-        f"{total.applications:,} applications in {hours:.1f} hours, {total.containers:,} containers, "
+        f"{counted(total.applications, 'application')}{within}, "
+        f"{counted(total.containers, 'container')}, "
         f"{total.memory_gb_hours:,.1f} GB-hours, {total.vcore_hours:,.1f} vcore-hours"
     )
 

@@ -62,13 +62,15 @@ DEFAULTS = {
 }
 
 
-def definitions(texts: Iterable[str], option: str = "-D") -> dict[str, str]:
-    """{key: value} of KEY=VALUE texts. Raises YarnException, which names the option, for other texts."""
+def definitions(texts: Iterable[str], option: str = "-D", form: str = "KEY=VALUE") -> dict[str, str]:
+    """{key: value} of KEY=VALUE texts. Raises YarnException, which names the option and the form that its help has, for
+    other texts.
+    """
     found: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not key or not equals:
-            raise YarnException(f"{option} {text}: must be KEY=VALUE")
+            raise YarnException(f"{option} {text}: must be {form}")
         found[key.strip()] = value.strip()
     return found
 

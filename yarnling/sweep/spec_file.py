@@ -67,7 +67,9 @@ class _Spec(Section):
     workloads: _Paths = Field(default_factory=dict)
     nodes: _Text | None = None
     load_factors: Annotated[tuple[_LoadFactor, ...], Field(min_length=1, max_length=1000)] = (1.0,)
-    until: Annotated[int, scalar(_until_ms, "time up to 31d", "write 24h, 90m or 7d")] = 24 * 3_600_000
+    until: Annotated[int, scalar(_until_ms, "time of more than 0 and at most 31d", "write 24h, 90m or 7d")] = (
+        24 * 3_600_000
+    )
 
 
 def read_sweep(path: Path) -> Sweep:

@@ -48,7 +48,7 @@ PHRASES = {
 NAMES_SHOWN_MAX = 20
 _COMPARISONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "=": operator.eq}
 _UNITS: dict[Kind, Mapping[str, float]] = {Kind.DURATION: DURATION_UNITS, Kind.SHARE: {"%": 0.01}, Kind.COUNT: {"": 1}}
-_NUMBER = r"(-?\d[\d,]{0,15}(?:\.\d{1,6})?)\s*([a-z%]*)"
+_NUMBER = r"(-?\d[\d,]{0,15}(?:\.\d{1,6})?)\s*((?:[A-Za-z%][\w%/-]*)?)"
 _LIMIT = re.compile(rf"(.*?)\s*(<=|>=|<|>|=)\s*{_NUMBER}")
 _NOT_WORSE = re.compile(rf"(.*?)\s+not worse than before(?:\s+by more than\s+{_NUMBER})?")
 _SCOPE = re.compile(r"(cluster|queue\s+(?P<queue>\S+)|user\s+(?P<user>[^:]+?))\s*:\s*(?P<rest>.*)")

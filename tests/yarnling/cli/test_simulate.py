@@ -71,6 +71,12 @@ def test_several_runs_as_json(plan: str) -> None:
     [
         (("no-such-plan",), "neither a file nor a ready-made plan"),
         ((), "give a plan or --random"),
+        (("kill-rm", "--random"), "kill-rm --random: a plan and --random exclude each other (give only one of them)"),
+        (("kill-rm", "--all-faults"), "--all-faults: only random plans have more faults with it (leave it out, or"),
+        (
+            ("kill-rm", "--planted-bug", "epoch-not-raise"),
+            "(did you mean epoch-not-raised? yarnling simulate --planted",
+        ),
     ],
 )
 def test_what_cannot_be_simulated_is_a_wrong_argument(

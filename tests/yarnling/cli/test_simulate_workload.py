@@ -117,7 +117,10 @@ def test_an_expectation_that_cannot_be_judged_has_a_warning_beside_it(arguments:
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
-        (("--until", "soon"), "--until soon: must be a time up to 31d"),
+        (("--until", "soon"), "--until soon: must be a time of more than 0 and at most 31d (write for example 24h"),
+        (("--until", "0"), "--until 0: must be a time of more than 0 and at most 31d"),
+        (("--queue-map", "a"), "--queue-map a: must be OLD=NEW"),
+        (("--expect", "empty.yaml"), "empty.yaml: is empty (write `expect: ...` into the file)"),
         (("--queue-map", "hr=etl"), "no application of the workload is in queue hr"),
         (("--queue-map", "etl=sales"), "queue sales does not exist"),
         (("--queue-map", "etl=etlx"), "--queue-map etl=root.etl; similar leaf queues: root.etl)"),
@@ -138,6 +141,7 @@ def test_what_cannot_be_simulated_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("before.yaml").write_text("expect: ['queue etl: p95 wait not worse than before']")
+    Path("empty.yaml").touch()
     Path("unknown.yaml").write_text("expect: ['queue elt: p95 wait < 1 h']")
     monkeypatch.setattr(sys, "argv", ["yarnling", *arguments, *more])
     with pytest.raises(SystemExit) as ended:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 
 from yarn.errors import YarnException
 from yarnling.simulation.planted.application_master import APPLICATION_MASTER_BUGS
@@ -11,6 +12,7 @@ from yarnling.simulation.planted.node_manager import NODE_MANAGER_BUGS
 from yarnling.simulation.planted.resource_manager import RESOURCE_MANAGER_BUGS
 from yarnling.simulation.planted.scheduler import SCHEDULER_BUGS
 
+SIMILAR_MAX = 3
 GROUPS: Mapping[str, tuple[PlantedBug, ...]] = {
     "Scheduler": SCHEDULER_BUGS,
     "ResourceManager": RESOURCE_MANAGER_BUGS,
@@ -23,7 +25,9 @@ BUGS: Mapping[str, PlantedBug] = {bug.name: bug for bugs in GROUPS.values() for 
 
 
 def find_bug(name: str) -> PlantedBug:
-    """The bug of that name. Raises YarnException with all names."""
+    """The bug of that name. Raises YarnException with the most similar names."""
     if name not in BUGS:
-        raise YarnException(f"there is no planted bug {name!r}; choose one of {', '.join(sorted(BUGS))}")
+        similar = get_close_matches(name, BUGS, SIMILAR_MAX)
+        nearest = f"did you mean {' or '.join(similar)}? " if similar else ""
+        raise YarnException(f"there is no planted bug {name!r} ({nearest}yarnling simulate --planted-bug list has all)")
     return BUGS[name]
