@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from yarn.errors import InternalError, YarnException
-from yarnling.cli.arguments import ArgumentFaults, UsageException
+from yarnling.cli.arguments import EXIT_CRASHED, ArgumentFaults, UsageException
 from yarnling.cli.expectations import exit_status, print_checked
 from yarnling.cli.output import (
     Listing,
@@ -48,8 +48,6 @@ from yarnling.whatif.sides import (
 from yarnling.whatif.wording import HOUR_MS, clock, count, duration
 from yarnling.workload.formats import read_node_list, read_workload
 
-EXIT_CRASHED = 3
-"""The simulation failed because of an error in yarnling. Exit status 2 is bad input (UsageException)."""
 ROWS_MAX = 20
 _SIDES = ("before", "after")
 """The directories of the reports of both sides, below that of the comparison."""

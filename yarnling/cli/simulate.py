@@ -52,6 +52,14 @@ class SimulateOptions(Struct, frozen=True):
     """Where to write what happens in the run."""
 
 
+class _Ended(Struct, frozen=True):
+    """What is kept of a run, of which there may be many. `plain`: for --json."""
+
+    verdict: Verdict
+    trace: str
+    plain: dict[str, object]
+
+
 def list_planted_bugs(*, as_json: bool) -> int:
     """Print the names of all planted bugs, with what each breaks."""
     if as_json:
@@ -69,28 +77,33 @@ def run(options: SimulateOptions) -> int:
     """Run the plan with one seed after another; the worst verdict."""
     with reading_arguments():
         _check(options)
-        first = _first_seed(options)
-        plans = [(seed, _plan(options, seed)) for seed in range(first, first + options.runs)]
+        given = None if options.is_random else find_plan(options.plan)
+        seeds = _seeds(options, given)
         bug = find_bug(options.planted_bug) if options.planted_bug else None
-    runs: list[SimulatedRun] = []
+    runs: list[_Ended] = []
+    failed: SimulatedRun | None = None
     console = notices() if options.as_json else terminal()
     with _progress(notices(), is_shown=options.runs > 1 and notices().is_terminal) as progress:
-        task = progress.add_task(options.plan or "random plans", total=len(plans))
-        for seed, plan in plans:
+        task = progress.add_task(options.plan or "random plans", total=options.runs)
+        for seed in seeds:
+            plan = given or random_plan(seed, all_faults=options.all_faults)
             if options.runs == 1:
                 console.print(Text(title(plan, seed), "bold"))
             with without_logs(), _planted(bug) as planting:
                 one = _simulated(plan, seed, options)
             if planting is not None and not planting.count:
                 notices().print(f"seed {seed}: the code of the planted bug {options.planted_bug} did not run")
-            runs.append(one)
+            verdict = one.judgement.verdict
+            if verdict is Verdict.FAIL and failed is None:
+                failed = one
+            runs.append(_Ended(verdict, one.trace, _plain(one, options) if options.as_json else {}))
             if not options.as_json:
                 print_summary(one, _command(one, options), console, is_only=options.runs == 1)
             progress.advance(task)
     status = _report(runs, options, console)
     if options.shrink_into is not None:
         with without_logs(), _planted(bug):
-            _shrink_first(runs, options, console)
+            _shrink(failed, options.shrink_into, options, console)
     return status
 
 
@@ -109,12 +122,12 @@ def _planted(bug: PlantedBug | None) -> AbstractContextManager[Planting | None]:
     return planted(bug) if bug is not None else nullcontext()
 
 
-def _shrink_first(runs: list[SimulatedRun], options: SimulateOptions, console: Console) -> None:
-    failed = next((one for one in runs if one.judgement.verdict is Verdict.FAIL), None)
-    if failed is None or options.shrink_into is None:
+def _shrink(failed: SimulatedRun | None, directory: Path, options: SimulateOptions, console: Console) -> None:
+    if failed is None:
+        console.print("There is nothing to shrink: no run failed.")
         return
     untraced = replace(_run_options(options), traced=False)
-    shrink_run(failed, untraced, options.shrink_into, console, planted_bug=options.planted_bug)
+    shrink_run(failed, untraced, directory, console, planted_bug=options.planted_bug)
 
 
 def _simulated(plan: Plan, seed: int, options: SimulateOptions) -> SimulatedRun:
@@ -131,22 +144,20 @@ def _run_options(options: SimulateOptions) -> Options:
     return Options(encode=options.encode, traced=options.hashed)
 
 
-def _first_seed(options: SimulateOptions) -> int:
-    """The seed of the command line, that of the plan, or one at random."""
-    seed = options.seed
-    if seed is None and options.plan:
-        seed = find_plan(options.plan).seed
-    return random.randrange(SEED_MAX) if seed is None else seed
+def _seeds(options: SimulateOptions, plan: Plan | None) -> range:
+    """From the seed of the command line, that of the plan, or one at random. Raises YarnException."""
+    given = options.seed if options.seed is not None or plan is None else plan.seed
+    first = random.randrange(max(1, SEED_MAX - options.runs)) if given is None else given
+    last = first + options.runs - 1
+    if last > SEED_MAX:
+        raise YarnException(f"the last seed would be {last}: at most {SEED_MAX} (lower --seed or --runs)")
+    return range(first, last + 1)
 
 
-def _plan(options: SimulateOptions, seed: int) -> Plan:
-    return random_plan(seed, all_faults=options.all_faults) if options.is_random else find_plan(options.plan)
-
-
-def _report(runs: list[SimulatedRun], options: SimulateOptions, console: Console) -> int:
-    verdicts: list[Verdict] = [one.judgement.verdict for one in runs]
+def _report(runs: list[_Ended], options: SimulateOptions, console: Console) -> int:
+    verdicts = [one.verdict for one in runs]
     if options.as_json:
-        print_json([_plain(one, options) for one in runs])
+        print_json([one.plain for one in runs])
     else:
         if options.runs > 1:
             console.print(counted(verdicts))

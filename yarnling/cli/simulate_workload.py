@@ -19,11 +19,20 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from yarn.configuration import Configuration
-from yarn.errors import YarnException
+from yarn.errors import InternalError, YarnException
 from yarnling.chaos.history import History
-from yarnling.cli.arguments import ArgumentFaults, reading_arguments
+from yarnling.cli.arguments import EXIT_CRASHED, ArgumentFaults, reading_arguments
 from yarnling.cli.expectations import exit_status, print_checked
-from yarnling.cli.output import Listing, ProgressLines, in_line, notices, print_indented, print_json, terminal
+from yarnling.cli.output import (
+    Listing,
+    ProgressLines,
+    in_line,
+    notices,
+    print_error,
+    print_indented,
+    print_json,
+    terminal,
+)
 from yarnling.cluster.configuration import definitions
 from yarnling.cluster.warnings import configuration_warnings
 from yarnling.simulation.trace_file import TraceFile
@@ -83,14 +92,18 @@ def run(options: WorkloadOptions) -> int:
     configuration = str(options.conf) if options.conf else "the default configuration"
     names = Names(options.workload.stem, configuration, options.workload.name)
     run_options = RunOptions(options.seed, given.until_ms, options.hashed, names, given.warnings)
-    with interruptible() as is_interrupted, _progress(options.workload.name) as show, _traced(options) as observed:
-        result = run_what_if(
-            given.conf,
-            given.workload,
-            given.nodes,
-            observed(run_options),
-            lambda now_ms, end_ms: show(now_ms, end_ms) and not is_interrupted(),
-        )
+    try:
+        with interruptible() as is_interrupted, _progress(options.workload.name) as show, _traced(options) as observed:
+            result = run_what_if(
+                given.conf,
+                given.workload,
+                given.nodes,
+                observed(run_options),
+                lambda now_ms, end_ms: show(now_ms, end_ms) and not is_interrupted(),
+            )
+    except InternalError as error:
+        print_error(YarnException(str(error)))
+        return EXIT_CRASHED
     figures = write_report(result, options.out) if options.out is not None else figures_of(result)
     with reading_arguments():
         found = resolved(given.expectations, str(options.expect), figures)

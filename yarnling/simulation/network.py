@@ -46,7 +46,7 @@ Done = Callable[[Reply | YarnException], None]
 
 
 class UnderWay(Struct, frozen=True):
-    """A call that was made before now, while heartbeats were left out. Its request, or its `reply`, was sent at `sent_ms`."""
+    """A call that was made before now. Its request, or its `reply`, was sent at `sent_ms`."""
 
     sent_ms: int
     reply: Message | None = None

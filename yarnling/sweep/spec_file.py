@@ -15,7 +15,7 @@ from wire.yaml_file import Section, quantity, read_yaml, scalar
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault, Origin, refuse_if_faulty
-from yarnling.chaos.plan import Plan
+from yarnling.chaos.plan import SEED_MAX, Plan
 from yarnling.chaos.plan_file import find_plan, plan_names
 from yarnling.sweep.runs import RANDOM_PLAN, Inputs, Run, Sweep
 from yarnling.whatif.checks import refuse_if_unfit
@@ -23,7 +23,6 @@ from yarnling.whatif.run import what_if_configuration
 from yarnling.workload.formats import read_nodes, read_workload
 
 RUNS_MAX = 1_000_000
-SEED_MAX = 1 << 53
 LOAD_FACTOR_MAX = 1000.0
 UNTIL_MAX_MS = 31 * 24 * 3_600_000
 """The longest time that can be simulated: a month."""

@@ -21,6 +21,7 @@ from statistics import median
 from msgspec import Struct
 from msgspec.structs import replace
 
+from yarn.settings.scheduler import ROOT
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.headlines import short_names
 from yarnling.whatif.measures import (
@@ -35,7 +36,6 @@ from yarnling.whatif.measures import (
     group_of,
     value_of,
 )
-from yarnling.whatif.queue_use import ROOT
 from yarnling.whatif.wording import DURATION_UNITS, count, counted, duration
 
 PHRASES = {

@@ -15,6 +15,7 @@ from yarnling.chaos.plan import Plan
 from yarnling.chaos.plan_file import find_plan, parse_plan
 from yarnling.chaos.schedule import random_plan
 from yarnling.cli.app import app, main
+from yarnling.cli.arguments import UsageException
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
 from yarnling.simulation.state_store import StateStore
 
@@ -115,6 +116,19 @@ def test_random_plans_have_all_faults_on_demand(monkeypatch: pytest.MonkeyPatch)
     invoke("--random", "--seed", "4")
     invoke("--random", "--seed", "4", "--all-faults")
     assert drawn == [random_plan(4), random_plan(4, all_faults=True)]
+
+
+def test_seeds_are_within_the_bound_of_plans() -> None:
+    with pytest.raises(UsageException, match=r"the last seed would be 4294967297: at most 4294967296"):
+        CliRunner().invoke(
+            app, ["simulate", "kill-node", "--seed", str((1 << 32) - 1), "--runs", "3"], catch_exceptions=False
+        )
+
+
+def test_it_says_that_there_is_nothing_to_shrink(plan: str, tmp_path: Path) -> None:
+    status, out, _ = invoke(plan, "--seed", "4", "--no-encode", "--shrink", "-o", str(tmp_path))
+    assert (status, list(tmp_path.glob("shrunk*"))) == (0, [])
+    assert "There is nothing to shrink: no run failed." in out
 
 
 def test_a_failing_run_is_shrunk_to_a_plan_and_a_test(
