@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
@@ -100,7 +101,7 @@ def p95_over_time(before: Sequence[Waits], after: Sequence[Waits], span_ms: int,
     def draw(axes: Axes, width: int) -> None:
         for waits, role, style in ((before, "before", "--"), (after, "after", "-")):
             starts = [index * span_ms for index in range(len(waits) + 1)]
-            heights = list(map(_p95, waits))
+            heights = [_p95(each) if each.count else math.nan for each in waits]
             axes.step(starts, [*heights, *heights[-1:]], where="post", color=colour(role), linestyle=style)
         axes.set_ylim(0)
         axes.set_xlim(0, until_ms)
