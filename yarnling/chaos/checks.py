@@ -15,7 +15,15 @@ from msgspec import Struct
 
 from am.programs.gang.core import Member
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, YarnApplicationState
-from yarnling.chaos.history import FINAL_STATES, History, Outcome, ProcessSpan, Role, SubmittedApplication
+from yarnling.chaos.history import (
+    FINAL_STATES,
+    History,
+    Outcome,
+    ProcessSpan,
+    Role,
+    SubmittedApplication,
+    window_end,
+)
 from yarnling.chaos.plan import Expectations, WorkProgram
 
 SUCCEEDED = FinalApplicationStatus.SUCCEEDED
@@ -213,8 +221,9 @@ def check_tasks_run_once(history: History, expect: Expectations) -> Checked:
 def check_service_size(history: History, expect: Expectations) -> Checked:
     """A service of N containers has at most N running: a container and its replacement do not run at the same time.
 
-    Containers whose end the ResourceManager forgot (History.forgets_end_of) do not count. Nobody stops a container that
-    was given up while its service has no ApplicationMaster.
+    Containers whose end the ResourceManager forgot (History.forgets_end_of) do not count, also if it ended them before
+    a call that was held back started them. Nobody stops a container that was given up while its service has no
+    ApplicationMaster.
     """
     wrong = []
     services = [one for one in history.submissions if one.program is WorkProgram.SERVICE]
@@ -223,6 +232,8 @@ def check_service_size(history: History, expect: Expectations) -> Checked:
         spans = history.spans_of(one.application_id, Role.CONTAINER)
         for index, new in enumerate(spans):
             if _was_started_late(expect, new, history.unstoppable(new)):
+                continue
+            if history.forgets_end_of(new, before_s=new.start_s):
                 continue
             beside = [span for span in spans[:index] if span.last_s > new.start_s]
             lasting = [
@@ -348,26 +359,34 @@ def _try_of(span: ProcessSpan) -> tuple[int, int]:
 def _superseded_members(history: History, members: list[tuple[ProcessSpan, Member]]) -> Iterator[Superseded]:
     """The members of one gang that have to end: because one of their try has ended, or because a later try runs.
 
-    Members whose end the ResourceManager forgot (History.forgets_end_of) are left out.
+    Members whose end or release the ResourceManager forgot (History) are left out.
     """
     for span, member in members:
-        if history.forgets_end_of(span):
-            continue
         beside = [(other, given) for other, given in members if other.attempt == span.attempt and other is not span]
-        excused = [*history.unstoppable(span), *history.without_master(span.application_id)]
         later = [(other, given) for other, given in beside if given.try_number > member.try_number]
-        if later:
-            first, given = later[0]
-            yield span, max(first.start_s, span.start_s), sorted(excused), f"try {given.try_number} of its gang started"
         lost = [
             (other, given) for other, given in beside if given.try_number == member.try_number and other.status != 0
         ]
+        if history.forgets_end_of(span) or _is_release_forgotten(history, span, later, lost):
+            continue
+        excused = [*history.unstoppable(span), *history.without_master(span.application_id)]
+        if later:
+            first, given = later[0]
+            yield span, max(first.start_s, span.start_s), sorted(excused), f"try {given.try_number} of its gang started"
         if lost:
             first, given = min(lost, key=lambda pair: pair[0].last_s)
             excused += history.hidden(first.node)
             for master in history.spans_of(span.application_id, Role.MASTER):
                 excused += history.isolated(master)
             yield span, max(first.last_s, span.start_s), sorted(excused), f"rank {given.rank} of its gang ended"
+
+
+def _is_release_forgotten(
+    history: History, span: ProcessSpan, later: list[tuple[ProcessSpan, Member]], lost: list[tuple[ProcessSpan, Member]]
+) -> bool:
+    """True if the AM released the member in vain: when one of its try ended, or for the next try at the latest."""
+    releases_s = [*(other.last_s for other, _ in lost), *(other.start_s for other, _ in later)]
+    return bool(releases_s) and history.forgets_release_of(span, min(releases_s))
 
 
 def _outcome(history: History, submission: SubmittedApplication) -> Outcome | None:
@@ -396,11 +415,7 @@ def _deadline(expect: Expectations, superseded_s: float, excused: Iterable[tuple
 
     `excused` are the periods, in order, in which a fault made it impossible to stop the work.
     """
-    deadline_s = superseded_s + expect.fence
-    for from_s, to_s in excused:
-        if from_s <= deadline_s and to_s >= superseded_s:
-            deadline_s = max(deadline_s, to_s + expect.fence)
-    return deadline_s
+    return window_end(superseded_s, expect.fence, excused)
 
 
 def _was_started_late(expect: Expectations, span: ProcessSpan, excused: Iterable[tuple[float, float]]) -> bool:

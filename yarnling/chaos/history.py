@@ -5,7 +5,8 @@ Times are in seconds since boot (CLOCK_BOOTTIME), because shell scripts can also
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -194,19 +195,31 @@ class History:
         isolated = [self._span(one) for one in self.injected if not one.skipped and one.isolates_master(master)]
         return sorted([*isolated, *self.unstoppable(master)])
 
-    def forgets_end_of(self, span: ProcessSpan) -> bool:
+    def forgets_end_of(self, span: ProcessSpan, *, before_s: float = math.inf) -> bool:
         """True if the ResourceManager ended the container with its node, and was down before it could tell the node.
 
-        An UNHEALTHY node is told with its next heartbeats, a LOST one when it comes back. The next ResourceManager does
-        not know of that end: the node registers with the container, which is recovered and runs until its application
-        ends, beside the one that the AM got in its place. So it is in Hadoop.
+        It ended it before `before_s`. The next ResourceManager does not know of that end: the node registers with the
+        container, which is recovered and runs until its application ends, beside the one that the AM got in its place.
+        So it is in Hadoop.
         """
-        unusable = [
-            *((from_s, from_s + ORDER_S) for from_s, _ in self._in_state(span.node, NodeState.UNHEALTHY)),
-            *self._in_state(span.node, NodeState.LOST),
-        ]
-        down = [one.at_s for one in self.changes_of("rm") if one.state == SILENT]
-        return any(span.start_s <= from_s <= down_s <= to_s for from_s, to_s in unusable for down_s in down)
+        return any(
+            ended_s < before_s and self._forgets_order(span, ended_s, told_s)
+            for ended_s, told_s in self._ends_with_node(span)
+        )
+
+    def forgets_release_of(self, span: ProcessSpan, released_s: float) -> bool:
+        """True if the AM released the container before it started, and the ResourceManager was down before it noticed.
+
+        A fault held back the call that starts it, so the node knew of nothing to end. The next ResourceManager recovers
+        the container, and the AM does not release it again: its release was confirmed. So it is in Hadoop
+        (AbstractYarnScheduler.recoverContainersOnNode, AMRMClientImpl.pendingRelease).
+        """
+        return released_s < span.start_s and self._forgets_order(span, released_s, span.start_s)
+
+    def _forgets_order(self, span: ProcessSpan, ended_s: float, told_s: float) -> bool:
+        """True if the ResourceManager was down after `ended_s`, and before its order of `told_s` reached the node."""
+        reached_s = window_end(told_s, ORDER_S, self.hidden(span.node))
+        return any(one.state == SILENT and ended_s <= one.at_s <= reached_s for one in self.changes_of("rm"))
 
     def without_master(self, application_id: ApplicationId) -> list[tuple[float, float]]:
         """The periods (from, to) between its ApplicationMasters, and after the last one, in order.
@@ -264,6 +277,19 @@ class History:
         ends_s = [*(one.at_s for one in changes[1:]), self.ended_s]
         return ((one.at_s, to_s) for one, to_s in zip(changes, ends_s, strict=False) if one.state == state.name)
 
+    def _ends_with_node(self, span: ProcessSpan) -> Iterator[tuple[float, float]]:
+        """When the ResourceManager ended the container with its UNHEALTHY or LOST node, and when it told the node.
+
+        An UNHEALTHY node is told with its next heartbeats, a LOST one with those after it has come back. A node in such
+        a state gets no containers: one that it starts then was ended before, and the call to start it was held back.
+        """
+        for from_s, to_s in self._in_state(span.node, NodeState.UNHEALTHY):
+            if span.start_s <= to_s:
+                yield from_s, (from_s if span.start_s <= from_s else to_s)
+        for from_s, to_s in self._in_state(span.node, NodeState.LOST):
+            if span.start_s <= to_s:
+                yield from_s, to_s
+
     def changes_of(self, subject: str) -> Iterator[Change]:
         return (change for change in self.changes if change.subject == subject)
 
@@ -273,3 +299,12 @@ class History:
 
     def _span(self, fault: InjectedFault) -> tuple[float, float]:
         return fault.start_s, self.end_of(fault)
+
+
+def window_end(from_s: float, lasts_s: float, stopped: Iterable[tuple[float, float]]) -> float:
+    """When a time of `lasts_s` from `from_s` on is over; it begins again after each period, in order, that meets it."""
+    end_s = from_s + lasts_s
+    for stops_s, goes_on_s in stopped:
+        if stops_s <= end_s and goes_on_s >= from_s:
+            end_s = max(end_s, goes_on_s + lasts_s)
+    return end_s

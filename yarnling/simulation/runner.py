@@ -306,7 +306,10 @@ class PlanRun:
     # What the ResourceManager reports
 
     def _missing_nodes(self) -> list[str]:
-        """A line for each node that is not RUNNING, or one for a ResourceManager that does not answer."""
+        """A line for each node that is not RUNNING, or one for a ResourceManager that does not answer.
+
+        A NodeManager that was ordered to stop does not count, although the ResourceManager may not know of it yet.
+        """
         rm = self.cluster.rm
         if not rm.is_up or rm.is_paused:
             return ["the ResourceManager does not answer"]
@@ -314,7 +317,8 @@ class PlanRun:
         lines = []
         for machine in self.cluster.machines:
             node = nodes.get(str(machine.nm.node_id))
-            if node is None or node.state is not NodeState.RUNNING or not machine.nm.is_up:
+            runs = machine.nm.is_up and not machine.nm.core.stopping
+            if node is None or node.state is not NodeState.RUNNING or not runs:
                 lines.append(f"nm-{machine.number} is {node.state.name if node is not None else 'not registered'}")
         return lines
 

@@ -275,16 +275,65 @@ def test_a_container_that_an_unhealthy_node_starts_late_is_excused(
 
 
 @pytest.mark.parametrize(
-    ("silent_s", "node", "is_excused"), [(12.0, 1, True), (21.0, 1, False), (8.0, 1, False), (12.0, 2, False)]
+    ("silent_s", "node", "is_excused"),
+    [(12.0, 1, True), (20.9, 1, True), (21.1, 1, False), (8.0, 1, False), (12.0, 2, False)],
 )
 def test_a_container_of_a_lost_node_that_the_next_resource_manager_recovers_is_excused(
     silent_s: float, node: int, is_excused: bool
 ) -> None:
-    """The ResourceManager was killed after the loss of the node, and before the node came back."""
+    """The ResourceManager was killed after the loss of the node, and before it told the node that came back."""
     service = Story(WorkProgram.SERVICE, tasks=1).process(2.0, 40.0).process(10.0, 40.0, number=3, node=3)
     service.history.changes += [
         Change(9.0, f"nm-{node}", "LOST"),
         Change(20.0, f"nm-{node}", "RUNNING"),
+        Change(silent_s, "rm", "SILENT"),
+    ]
+    assert bool(found(checks.check_service_size, service)) is not is_excused
+
+
+@pytest.mark.parametrize(
+    ("cut_off_s", "node", "silent_s", "is_excused"),
+    [
+        (20.5, 1, 24.0, True),  # until the fault is over
+        (20.5, 1, 25.9, True),  # and some heartbeats
+        (20.5, 1, 26.1, False),  # then the node was told
+        (21.5, 1, 24.0, False),  # it was told before the fault
+        (20.5, 2, 24.0, False),  # that was another node
+    ],
+)
+def test_a_lost_node_that_is_cut_off_again_is_told_afterwards(
+    cut_off_s: float, node: int, silent_s: float, is_excused: bool
+) -> None:
+    """Random simulation 3416244: what it has to end would have come with its second heartbeat."""
+    service = Story(WorkProgram.SERVICE, tasks=1).process(2.0, 60.0).process(10.0, 60.0, number=3, node=3)
+    service.fault("partition-node", cut_off_s, 25.0, node)
+    service.history.changes += [
+        Change(9.0, "nm-1", "LOST"),
+        Change(20.0, "nm-1", "RUNNING"),
+        Change(silent_s, "rm", "SILENT"),
+    ]
+    assert bool(found(checks.check_service_size, service)) is not is_excused
+
+
+@pytest.mark.parametrize("state", ["LOST", "UNHEALTHY"])
+@pytest.mark.parametrize(
+    ("starts_s", "silent_s", "is_excused"),
+    [
+        (12.0, 11.0, True),  # before it started
+        (12.0, 20.9, True),  # before the node was told
+        (12.0, 21.1, False),
+        (12.0, 8.9, False),  # before it was ended
+        (22.0, 11.0, False),  # the node got it later
+    ],
+)
+def test_a_container_that_was_ended_with_its_node_before_it_started_is_excused(
+    state: str, starts_s: float, silent_s: float, is_excused: bool
+) -> None:
+    """Random simulation 3416244: a fault held back the call that starts it until the node was LOST."""
+    service = Story(WorkProgram.SERVICE, tasks=1).process(10.0, 60.0, number=3, node=3).process(starts_s, 60.0)
+    service.history.changes += [
+        Change(9.0, "nm-1", state),
+        Change(20.0, "nm-1", "RUNNING"),
         Change(silent_s, "rm", "SILENT"),
     ]
     assert bool(found(checks.check_service_size, service)) is not is_excused
@@ -368,6 +417,26 @@ def test_a_member_whose_end_the_resourcemanager_forgot_may_run_on() -> None:
     assert len(found(checks.check_gangs_end, story)) == 2
     story.history.changes += [Change(8.0, "nm-1", "LOST"), Change(8.5, "rm", "SILENT"), Change(9.5, "nm-1", "RUNNING")]
     assert not found(checks.check_gangs_end, story)
+
+
+@pytest.mark.parametrize(
+    ("silent_s", "starts_s", "is_excused"),
+    [
+        (12.0, 13.0, True),  # before it started
+        (13.9, 13.0, True),  # before the node was told
+        (14.1, 13.0, False),
+        (9.9, 13.0, False),  # the AM released it afterwards, at the next ResourceManager
+        (12.0, 9.0, False),  # it ran, and the node was told
+    ],
+)
+def test_a_member_that_was_released_before_it_started_may_run_on_if_the_resourcemanager_forgot_that(
+    silent_s: float, starts_s: float, is_excused: bool
+) -> None:
+    """Random simulation 3319276: a fault held back the call that starts it until the ResourceManager was killed."""
+    story = gang().am(1.0, 60.0, node=3).member(5.0, 10.0, 0, status=None, node=2).member(starts_s, 40.0, 1)
+    story.member(11.0, 14.0, 0, 2, node=3)
+    story.history.changes += [Change(silent_s, "rm", "SILENT")]
+    assert bool(found(checks.check_gangs_end, story)) is not is_excused
 
 
 def test_a_gang_that_was_submitted_again_after_the_loss_of_the_store_has_its_tries_twice() -> None:

@@ -245,3 +245,88 @@ def test_a_node_that_has_lost_its_disk_may_start_a_container_whose_start_was_ans
     """The reply is held back until the node has a NodeManager that knows nothing of the start."""
     plan = parse_plan(STARTED_BEFORE_ITS_DISK_WAS_LOST, "late", "late")
     assert simulate(plan, 3403934).judgement.reasons == ()
+
+
+STOPPED_WHILE_PAUSED = """
+cluster: {nodes: 2}
+work:
+  - {program: tasks, tasks: 22, seconds: 0.7, users: [dan], may_fail: true}
+faults:
+  - {fault: pause-node, at: 2.8, for: 5.2, node: [1, 2]}
+  - {fault: pause-rm, at: 3, for: 5}
+  - {fault: stop-node, at: 5, for: 0, node: [1, 2]}
+lasts: 8
+expect: {drain: 20}
+"""
+
+
+def test_a_node_that_was_stopped_while_it_was_paused_is_started_again() -> None:
+    """It unregisters just after the last fault, when the ResourceManager still has it as RUNNING."""
+    plan = parse_plan(STOPPED_WHILE_PAUSED, "stopped", "stopped")
+    assert simulate(plan, 3318888).judgement.reasons == ()
+
+
+RELEASED_BEFORE_ITS_START = """
+cluster: {nodes: 2}
+work:
+  - {program: gang, tasks: 2, seconds: 5.6, every: 0.2, users: [finn], may_fail: true}
+faults:
+  - {fault: full-disk, at: 3.1, for: 0.1, node: 1}
+  - {fault: partition-nm-from-masters, at: 3.4, for: 1.4, node: 2}
+  - {fault: full-disk, at: 4, for: 0.1, node: 1}
+  - {fault: kill-rm, at: 4.5, for: 0}
+lasts: 4.9
+expect: {heal: 20, drain: 20}
+"""
+
+
+def test_the_next_resourcemanager_recovers_a_member_that_was_released_before_it_started() -> None:
+    """The call that starts it arrives after the ResourceManager that knew of the release was killed."""
+    plan = parse_plan(RELEASED_BEFORE_ITS_START, "released", "released")
+    assert simulate(plan, 3319276).judgement.reasons == ()
+
+
+CUT_OFF_AFTER_IT_CAME_BACK = """
+cluster: {nodes: 3}
+work:
+  - {program: batch, tasks: 1, seconds: 0, users: [ann], may_fail: true}
+  - {program: service, tasks: 1, seconds: 0, users: [cleo], may_fail: true}
+  - {program: tasks, tasks: 1, seconds: 0, users: [dan], may_fail: true}
+faults:
+  - {fault: decommission-node, at: 0, for: 0.1, node: 3, timeout: 0}
+  - {fault: partition-node, at: 5.7, for: 4.645, node: 1}
+  - {fault: partition-node, at: 10.4, for: 0.2, node: 1}
+  - {fault: kill-rm, at: 10.5, for: 0}
+lasts: 10.7
+expect: {heal: 20, drain: 20}
+"""
+
+
+def test_the_next_resourcemanager_recovers_a_container_whose_lost_node_was_back_for_one_heartbeat() -> None:
+    """The order to end it would have come with the second one."""
+    plan = parse_plan(CUT_OFF_AFTER_IT_CAME_BACK, "back", "back")
+    assert simulate(plan, 3416244).judgement.reasons == ()
+
+
+STARTED_WHILE_ITS_NODE_WAS_LOST = """
+cluster: {nodes: 4}
+work:
+  - {program: batch, applications: 2, tasks: 1, seconds: 0, every: 0.2, users: [ann], may_fail: true}
+  - {program: service, tasks: 4, seconds: 0, users: [cleo], may_fail: true}
+faults:
+  - {fault: drifting-clock, at: 0, for: 0.1, node: 1, drift: 0.01}
+  - {fault: decommission-node, at: 3.7, for: 0.1, node: [2, 3], timeout: 0}
+  - {fault: pause-node, at: 1.9, for: 0.2, node: 4}
+  - {fault: partition-node, at: 4.1, for: 1.8, node: 1}
+  - {fault: partition-node, at: 5.7, for: 4.645, node: 1}
+  - {fault: partition-node, at: 10.4, for: 0.2, node: 1}
+  - {fault: kill-rm, at: 10.5, for: 0}
+lasts: 10.7
+expect: {heal: 20, drain: 20}
+"""
+
+
+def test_the_next_resourcemanager_recovers_a_container_that_its_lost_node_started_late() -> None:
+    """Partitions hold back the call to start it and then the order to end it, until the ResourceManager is killed."""
+    plan = parse_plan(STARTED_WHILE_ITS_NODE_WAS_LOST, "late", "late")
+    assert simulate(plan, 3416244).judgement.reasons == ()
