@@ -44,7 +44,7 @@ from yarnling.whatif.headlines import findings, headline
 from yarnling.whatif.report import REPORT_HTML, make_directory, subject_of, write_report
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import Names, RunOptions, run_what_if, what_if_configuration
-from yarnling.whatif.wording import clock, count, duration, share
+from yarnling.whatif.wording import DURATION_UNITS, clock, count, duration, share
 from yarnling.workload.formats import read_node_list, read_workload
 from yarnling.workload.model import Workload, WorkloadNode
 
@@ -53,7 +53,6 @@ UNTIL_MAX_MS = 31 * 24 * 3_600_000
 """The longest time that can be simulated: a month."""
 LINES_MAX = 5
 """The most assumptions, and the most warnings, that the summary shows; the report has all."""
-_UNITS_MS = {"s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 24 * 3_600_000}
 
 
 class WorkloadOptions(Struct, frozen=True):
@@ -150,8 +149,8 @@ def _expectations(path: Path | None) -> tuple[Expectation, ...]:
 
 def parse_duration(text: str) -> int:
     """Milliseconds of a text such as 24h, 30m, 90s or 2d. Raises YarnException."""
-    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)(s|m|min|h|d)", text)
-    found = round(float(match[1]) * _UNITS_MS[match[2]]) if match else 0
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|min|h|d)", text)
+    found = round(float(match[1]) * DURATION_UNITS[match[2]]) if match else 0
     if not 0 < found <= UNTIL_MAX_MS:
         problem = "must be a time of more than 0 and at most 31d"
         raise YarnException(f"--until {text}: {problem} (write for example 24h, 30m, 90s or 2d)")

@@ -20,13 +20,13 @@ from yarnling.chaos.plan_file import find_plan, plan_names
 from yarnling.sweep.runs import RANDOM_PLAN, Inputs, Run, Sweep
 from yarnling.whatif.checks import refuse_if_unfit
 from yarnling.whatif.run import what_if_configuration
+from yarnling.whatif.wording import DURATION_UNITS
 from yarnling.workload.formats import read_nodes, read_workload
 
 RUNS_MAX = 1_000_000
 LOAD_FACTOR_MAX = 1000.0
 UNTIL_MAX_MS = 31 * 24 * 3_600_000
 """The longest time that can be simulated: a month."""
-_UNITS_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 24 * 3_600_000}
 T = TypeVar("T")
 
 
@@ -40,7 +40,7 @@ def _seeds(text: str) -> range | None:
 
 
 def _until_ms(text: str) -> int | None:
-    value = quantity(text, _UNITS_MS)
+    value = quantity(text, DURATION_UNITS)
     return round(value) if value is not None and 0 < value <= UNTIL_MAX_MS else None
 
 

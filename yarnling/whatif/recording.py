@@ -79,7 +79,7 @@ class ContainerRecord:
 
 
 @dataclass(slots=True, eq=False)
-class Waits:
+class KeyWaits:
     """The requests of one key: those that wait, oldest first; the longest wait that is over; and why it waited.
 
     `explained`: (time, text), each from while the oldest request waited.
@@ -140,7 +140,7 @@ class RecordedApplication:
         self.diagnostics = ""
         self.am_limit_wait_ms = 0
         self.user_limit_wait_ms = 0
-        self.waits: dict[RequestKey, Waits] = {AM_KEY: Waits()}
+        self.waits: dict[RequestKey, KeyWaits] = {AM_KEY: KeyWaits()}
         self._recording = recording
         self._context_of = context_of
         self._progress = TaskProgress(work.groups)
@@ -235,7 +235,7 @@ class RecordedApplication:
 
     def requested(self, group: int, count: int) -> None:
         key, resource = self._progress.keys[group], self.work.groups[group].resource
-        waits = self.waits.setdefault(key, Waits())
+        waits = self.waits.setdefault(key, KeyWaits())
         for _ in range(count):
             waits.waiting.append(self._recording.requested(self.position, key, resource))
 

@@ -20,7 +20,7 @@ from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.view.verdict import Cause, limit_of_attempt
 from yarn.settings.scheduler import ROOT
-from yarnling.whatif.recording import AM_KEY, ContainerRecord, RecordedApplication, Recording, Waits
+from yarnling.whatif.recording import AM_KEY, ContainerRecord, KeyWaits, RecordedApplication, Recording
 from yarnling.whatif.result import LongWait, QueueSample
 
 INTERVALS_MS = (1_000, 5_000, 15_000, 60_000)
@@ -189,7 +189,7 @@ def _length(wait: _LongWait) -> tuple[int, int]:
     return wait.wait_ms, -wait.record.position
 
 
-def _explanation(waits: Waits, record: ContainerRecord, now_ms: int) -> str:
+def _explanation(waits: KeyWaits, record: ContainerRecord, now_ms: int) -> str:
     """The last explanation that was made while the request waited."""
     until_ms = record.requested_ms + record.wait_ms(now_ms)
     return next((text for at_ms, text in reversed(waits.explained) if record.requested_ms <= at_ms <= until_ms), "")

@@ -87,8 +87,8 @@ def runs_of(directory: Path, experiment: Experiment) -> list[Run]:
     directory, because that of the other side may have the same.
     """
     conf = configuration_of(directory, experiment.settings)
-    warnings = configuration_warnings(conf)
     with _naming(directory):
+        warnings = configuration_warnings(conf)
         refuse_if_unfit(conf, experiment.workload, experiment.nodes, experiment.queue_map)
     names = Names(Path(experiment.name).stem, str(directory), experiment.name)
     seeds = experiment.seeds

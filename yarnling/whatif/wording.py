@@ -7,8 +7,8 @@ from yarn.resource import MEMORY_MB
 SECOND_MS = 1000
 MINUTE_MS = 60 * SECOND_MS
 HOUR_MS = 60 * MINUTE_MS
-DURATION_UNITS = {"ms": 1, "s": SECOND_MS, "min": MINUTE_MS, "h": HOUR_MS}
-"""{unit: milliseconds}, as durations are written and read."""
+DURATION_UNITS = {"ms": 1, "s": SECOND_MS, "min": MINUTE_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": 24 * HOUR_MS}
+"""{unit: milliseconds}, as durations are read."""
 _GB_MB = 1024
 
 

@@ -91,10 +91,10 @@ def test_numbers_have_the_unit_of_their_measure(text: str, bound: float) -> None
     ("text", "fault"),
     [
         ("queue etl: p95 wiat < 20 min", "'p95 wiat' is not a measure (did you mean p95 wait?"),
-        ("queue etl: p95 wait < 20", "a number without a unit does not fit here (write ms, s, min, h)"),
-        ("queue etl: p95 wait < 20 %", "% does not fit here (write ms, s, min, h)"),
+        ("queue etl: p95 wait < 20", "a number without a unit does not fit here (write ms, s, min, m, h, d)"),
+        ("queue etl: p95 wait < 20 %", "% does not fit here (write ms, s, min, m, h, d)"),
         ("queue etl: use < 3 GB", "GB does not fit here (write %)"),
-        ("queue etl: p95 wait < 3 Min", "Min does not fit here (write ms, s, min, h)"),
+        ("queue etl: p95 wait < 3 Min", "Min does not fit here (write ms, s, min, m, h, d)"),
         ("preempted containers < 20 min", "min does not fit here (write no unit)"),
         ("etl: p95 wait < 20 min", "has no valid scope (begin with `cluster:`"),
         ("queue etl: p95 wait", 'has no limit (write "MEASURE < NUMBER UNIT"'),
