@@ -25,16 +25,22 @@ APPLICATION_ID = 0x79_6E_73_77
 """Marks the file as ours in SQLite's header ("ynsw")."""
 _KEY = "plan, configuration, workload, load_factor, seed"
 _KEY_COLUMNS = "plan TEXT, configuration TEXT, workload TEXT, load_factor REAL, seed INTEGER"
-_SCHEMA = f"""
-PRAGMA application_id = {APPLICATION_ID};
+_SCHEMA = (
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"""
 CREATE TABLE runs ({_KEY_COLUMNS}, verdict TEXT NOT NULL, reasons TEXT NOT NULL, events INTEGER NOT NULL,
-  virtual_s REAL NOT NULL, trace TEXT NOT NULL, PRIMARY KEY ({_KEY})) WITHOUT ROWID;
+  virtual_s REAL NOT NULL, trace TEXT NOT NULL, PRIMARY KEY ({_KEY})) WITHOUT ROWID
+""",
+    f"""
 CREATE TABLE queues ({_KEY_COLUMNS}, queue TEXT, applications INTEGER, finished INTEGER, missed_deadlines INTEGER,
   containers INTEGER, completed INTEGER, preempted INTEGER, lost_ms INTEGER, wait_p50_ms INTEGER, wait_p95_ms INTEGER,
-  wait_p99_ms INTEGER, wait_longest_ms INTEGER, never_allocated INTEGER, PRIMARY KEY ({_KEY}, queue)) WITHOUT ROWID;
-CREATE TABLE costs ({_KEY_COLUMNS}, wall_s REAL NOT NULL, worker TEXT NOT NULL, PRIMARY KEY ({_KEY})) WITHOUT ROWID;
-CREATE TABLE inputs (name TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;
-"""
+  wait_p99_ms INTEGER, wait_longest_ms INTEGER, never_allocated INTEGER, PRIMARY KEY ({_KEY}, queue)) WITHOUT ROWID
+""",
+    f"""
+CREATE TABLE costs ({_KEY_COLUMNS}, wall_s REAL NOT NULL, worker TEXT NOT NULL, PRIMARY KEY ({_KEY})) WITHOUT ROWID
+""",
+    "CREATE TABLE inputs (name TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID",
+)
 
 
 class QueueSummary(Struct, frozen=True):
@@ -132,16 +138,27 @@ def open_results(path: Path) -> Iterator[ResultFile]:
 
 
 def _check(database: sqlite3.Connection, path: Path) -> None:
+    """Create the tables of an empty file; another process may be doing the same."""
+    if _is_ours(database, path):
+        return
+    with database:
+        database.execute("BEGIN IMMEDIATE")
+        if not _is_ours(database, path):
+            for statement in _SCHEMA:
+                database.execute(statement)
+
+
+def _is_ours(database: sqlite3.Connection, path: Path) -> bool:
+    """False for an empty file. Raises YarnException if it is something else."""
     try:
-        (mark,) = database.execute("PRAGMA application_id").fetchone()
         (tables,) = database.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
+        # After the tables: who creates them sets the mark together with them.
+        (mark,) = database.execute("PRAGMA application_id").fetchone()
     except sqlite3.DatabaseError as error:
         raise YarnException(f"{path}: is not a file of results: {error} (name another file)") from None
-    if mark == APPLICATION_ID:
-        return
-    if tables:
+    if tables and mark != APPLICATION_ID:
         raise YarnException(f"{path}: is a database, but not of a sweep (name another file)")
-    database.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
+    return bool(mark == APPLICATION_ID)
 
 
 def _options(inputs: Inputs) -> dict[str, str]:

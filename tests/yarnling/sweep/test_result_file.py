@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,13 @@ def test_another_file_is_left_alone(tmp_path: Path) -> None:
         with pytest.raises(YarnException, match="name another file"), open_results(tmp_path / name):
             pass
     assert (tmp_path / "text").read_text().startswith("important")
+
+
+def test_a_file_may_be_created_by_several_at_once(tmp_path: Path) -> None:
+    def create(path: Path) -> int:
+        with open_results(path) as file:
+            return len(file.done())
+
+    with ThreadPoolExecutor(8) as threads:
+        for number in range(20):
+            assert set(threads.map(create, [tmp_path / f"{number}.sqlite"] * 8)) == {0}
