@@ -332,6 +332,10 @@ class RandomRun:
         state["AMs"] = dict(core.context.am_liveness._pings)
         for attempt_id, session in core.context.sessions.items():
             state[f"rm {attempt_id}"] = session.response
+            attempt = core.scheduler.attempt_of(attempt_id.application_id)
+            if attempt is not None:
+                counts = (attempt.opportunities, attempt.missed_non_partitioned, attempt.re_reservations)
+                state[f"counts of {attempt_id}"] = tuple(map(dict, counts))
         for machine in self.cluster.machines:
             if machine.nm.is_up and not machine.nm.is_paused:
                 status = machine.nm.core.status

@@ -25,14 +25,18 @@ from rm.core.rm_node import RMNode
 from rm.scheduler import allocate
 from rm.scheduler.allocate import AllocateCalls
 from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.placement.memo import VisitMemo
 from rm.scheduler.placement.visit import Placement
 from rm.scheduler.placement.walk import NodeWalks
-from tests.yarnling.simulation.random_clusters import RandomRun
+from rm.scheduler.preemption import queue_priority_container_candidate_selector as selector
+from rm.scheduler.preemption.preemption_round import PreemptionRound
+from tests.yarnling.simulation.random_clusters import PREEMPTION, RandomRun
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import InternalError, YarnException
 from yarn.ids import ApplicationAttemptId, NodeId
 from yarn.resource import Resource
+from yarn.settings.preemption import UNDERUTILIZED
 from yarnling.chaos.history import History
 from yarnling.cluster.configuration import composed
 from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
@@ -48,6 +52,18 @@ IDLE_NODES = 12
 ASYNCHRONOUS = {"yarn.scheduler.capacity.schedule-asynchronously.enable": "true"}
 SHORT_SILENCE = {**ASYNCHRONOUS, "yarn.scheduler.skip.node.multiplier": "1"}
 """Walks skip a node for a moment before each of its heartbeats."""
+MOVED_RESERVATIONS = {
+    **PREEMPTION,
+    f"{UNDERUTILIZED}enabled": "true",
+    f"{UNDERUTILIZED}reserved-container-delay-ms": "0",
+    f"{UNDERUTILIZED}allow-move-reservation": "true",
+    "yarn.scheduler.capacity.root.ordering-policy": "priority-utilization",
+    "yarn.scheduler.capacity.root.b.ordering-policy": "priority-utilization",
+    "yarn.scheduler.capacity.root.a.priority": "5",
+    "yarn.scheduler.capacity.root.b.b1.priority": "3",
+    "yarn.scheduler.capacity.reservations-continue-look-all-nodes": "false",
+}
+"""Rounds of preemption move reservations of queues of higher priority to other nodes."""
 
 
 def compare(seed: int, settings: dict[str, str] | None = None) -> tuple[list[str], QuietHeartbeats]:
@@ -87,6 +103,11 @@ def test_the_same_is_decided_with_asynchronous_scheduling(workload: int) -> None
 @pytest.mark.parametrize("workload", MORE_WORKLOADS)
 def test_the_same_is_decided_with_asynchronous_scheduling_in_more_workloads(workload: int) -> None:
     assert not compare(workload, ASYNCHRONOUS)[0]
+
+
+@pytest.mark.parametrize("workload", [14, 16, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(17, 60))])
+def test_the_same_is_decided_if_reservations_are_moved(workload: int) -> None:
+    assert not compare(workload, MOVED_RESERVATIONS)[0]
 
 
 def test_all_heartbeats_are_sent_if_walks_skip_nodes_between_two_of_them() -> None:
@@ -247,6 +268,21 @@ def test_a_wrong_rule_is_noticed_with_asynchronous_scheduling(
 ) -> None:
     wrong(monkeypatch)
     assert compare(workload, settings)[0]
+
+
+def test_a_node_that_is_not_visited_after_a_reservation_was_moved_to_it_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def move_unnoticed(reserved: RMContainer, target: SchedulerNode, the_round: PreemptionRound) -> bool:
+        watch, target.watch = target.watch, None
+        try:
+            return move_reservation(reserved, target, the_round)
+        finally:
+            target.watch = watch
+
+    move_reservation = selector.move_reservation
+    monkeypatch.setattr(selector, "move_reservation", move_unnoticed)
+    assert compare(16, MOVED_RESERVATIONS)[0]
 
 
 def idle_cluster(*, all_heartbeats: bool, settings: dict[str, str] | None = None) -> SimulatedCluster:
