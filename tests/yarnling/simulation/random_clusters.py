@@ -46,6 +46,7 @@ from yarn.nodes import NodeLabel
 from yarn.protocols.client import GetNewApplicationResponse
 from yarn.protocols.master import AllocateResponse
 from yarn.resource import Resource
+from yarn.settings.preemption import UNDERUTILIZED
 from yarn.states import FinalApplicationStatus
 from yarnling.chaos.history import History
 from yarnling.chaos.plan import WorkPlan
@@ -93,6 +94,57 @@ PREEMPTION = {
     "yarn.resourcemanager.monitor.capacity.preemption.total_preemption_per_round": "0.5",
     "yarn.resourcemanager.monitor.capacity.preemption.natural_termination_factor": "1",
 }
+_CAPACITY, _PREEMPTION = "yarn.scheduler.capacity.", "yarn.resourcemanager.monitor.capacity.preemption."
+MOVED_RESERVATIONS = {
+    **PREEMPTION,
+    f"{UNDERUTILIZED}enabled": "true",
+    f"{UNDERUTILIZED}reserved-container-delay-ms": "0",
+    f"{UNDERUTILIZED}allow-move-reservation": "true",
+    f"{_CAPACITY}root.ordering-policy": "priority-utilization",
+    f"{_CAPACITY}root.b.ordering-policy": "priority-utilization",
+    f"{_CAPACITY}root.a.priority": "5",
+    f"{_CAPACITY}root.b.b1.priority": "3",
+    f"{_CAPACITY}reservations-continue-look-all-nodes": "false",
+}
+"""Rounds of preemption move reservations of queues of higher priority to other nodes."""
+_FAIR = {f"{_CAPACITY}root.a.ordering-policy": "fair", f"{_CAPACITY}root.b.b1.ordering-policy": "fair"}
+_INTRA_QUEUE = {**PREEMPTION, f"{_PREEMPTION}intra-queue-preemption.enabled": "true"}
+_FEATURES: tuple[dict[str, str], ...] = (
+    _FAIR,
+    {**_FAIR, f"{_CAPACITY}root.a.ordering-policy.fair.enable-size-based-weight": "true"},
+    {**PREEMPTION, f"{_CAPACITY}lazy-preemption-enabled": "true"},
+    _INTRA_QUEUE,
+    {**_INTRA_QUEUE, f"{_PREEMPTION}intra-queue-preemption.preemption-order-policy": "userlimit_first"},
+    {**PREEMPTION, f"{_PREEMPTION}select_based_on_reserved_containers": "true"},
+    {**PREEMPTION, f"{_PREEMPTION}preemption-to-balance-queue-after-satisfied.enabled": "true"},
+    {**PREEMPTION, f"{_CAPACITY}root.a.disable_preemption": "true"},
+    MOVED_RESERVATIONS,
+    {f"{_CAPACITY}resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"},
+    {f"{_CAPACITY}reservations-continue-look-all-nodes": "false"},
+    {f"{_CAPACITY}max-parallel-apps": "3"},
+    {f"{_CAPACITY}root.a.max-parallel-apps": "1"},
+    {f"{_CAPACITY}root.ordering-policy": "priority-utilization", f"{_CAPACITY}root.a.priority": "4"},
+    {f"{_CAPACITY}per-node-heartbeat.multiple-assignments-enabled": "false"},
+    {f"{_CAPACITY}per-node-heartbeat.maximum-offswitch-assignments": "3"},
+    {f"{_CAPACITY}node-locality-delay": "5", f"{_CAPACITY}rack-locality-additional-delay": "3"},
+    {
+        f"{_CAPACITY}root.a.minimum-user-limit-percent": "25",
+        f"{_CAPACITY}root.a.user-settings.ann.weight": "2",
+    },
+    {f"{_CAPACITY}maximum-am-resource-percent": "0.1"},
+    {f"{_CAPACITY}root.a.maximum-capacity": "50", f"{_CAPACITY}root.b.b2.maximum-capacity": "60"},
+    {f"{_CAPACITY}root.b.b1.default-application-lifetime": "20"},
+    {f"{_CAPACITY}root.b.b2.state": "STOPPED"},
+    {"yarn.resourcemanager.rm.container-allocation.expiry-interval-ms": "5000"},
+    {f"{_CAPACITY}schedule-asynchronously.enable": "true"},
+)
+
+
+def random_features(seed: int) -> dict[str, str]:
+    """The settings of some features of the scheduler together."""
+    draw = random.Random(f"features/{seed}")
+    chosen = draw.sample(_FEATURES, draw.randint(2, 5))
+    return {key: value for feature in chosen for key, value in feature.items()}
 
 
 class RandomApplication(ApplicationCore[Event, Action]):

@@ -31,12 +31,11 @@ from rm.scheduler.placement.visit import Placement
 from rm.scheduler.placement.walk import NodeWalks
 from rm.scheduler.preemption import queue_priority_container_candidate_selector as selector
 from rm.scheduler.preemption.preemption_round import PreemptionRound
-from tests.yarnling.simulation.random_clusters import PREEMPTION, RandomRun
+from tests.yarnling.simulation.random_clusters import MOVED_RESERVATIONS, RandomRun, random_features
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import InternalError, YarnException
 from yarn.ids import ApplicationAttemptId, NodeId
 from yarn.resource import Resource
-from yarn.settings.preemption import UNDERUTILIZED
 from yarnling.chaos.history import History
 from yarnling.cluster.configuration import composed
 from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
@@ -52,18 +51,6 @@ IDLE_NODES = 12
 ASYNCHRONOUS = {"yarn.scheduler.capacity.schedule-asynchronously.enable": "true"}
 SHORT_SILENCE = {**ASYNCHRONOUS, "yarn.scheduler.skip.node.multiplier": "1"}
 """Walks skip a node for a moment before each of its heartbeats."""
-MOVED_RESERVATIONS = {
-    **PREEMPTION,
-    f"{UNDERUTILIZED}enabled": "true",
-    f"{UNDERUTILIZED}reserved-container-delay-ms": "0",
-    f"{UNDERUTILIZED}allow-move-reservation": "true",
-    "yarn.scheduler.capacity.root.ordering-policy": "priority-utilization",
-    "yarn.scheduler.capacity.root.b.ordering-policy": "priority-utilization",
-    "yarn.scheduler.capacity.root.a.priority": "5",
-    "yarn.scheduler.capacity.root.b.b1.priority": "3",
-    "yarn.scheduler.capacity.reservations-continue-look-all-nodes": "false",
-}
-"""Rounds of preemption move reservations of queues of higher priority to other nodes."""
 
 
 def compare(seed: int, settings: dict[str, str] | None = None) -> tuple[list[str], QuietHeartbeats]:
@@ -108,6 +95,13 @@ def test_the_same_is_decided_with_asynchronous_scheduling_in_more_workloads(work
 @pytest.mark.parametrize("workload", [14, 16, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(17, 60))])
 def test_the_same_is_decided_if_reservations_are_moved(workload: int) -> None:
     assert not compare(workload, MOVED_RESERVATIONS)[0]
+
+
+@pytest.mark.parametrize(
+    "workload", [*range(4), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(4, 100))]
+)
+def test_the_same_is_decided_with_any_features(workload: int) -> None:
+    assert not compare(workload, random_features(workload))[0]
 
 
 def test_all_heartbeats_are_sent_if_walks_skip_nodes_between_two_of_them() -> None:
