@@ -95,7 +95,7 @@ def user_limit_of_half_the_vcores(memory_mb: int, count: int) -> VerdictReport:
 
 
 def test_a_user_limit_names_the_dominant_type_of_what_the_user_holds() -> None:
-    """29696 of 8192 MB are no fault: that is less of the cluster than 8 of 16 vcores."""
+    """The user may hold 29696 MB with a limit of 8192 MB: 8 of 16 vcores are the larger share of the cluster."""
     found = user_limit_of_half_the_vcores(4096, 7)
     assert "ann holds 8 of 8 vcores (user-limit-factor 1" in found.sentence
     assert found.nodes[0].sentence == "user ann holds 8 of 8 vcores"

@@ -280,15 +280,15 @@ class History:
     def _ends_with_node(self, span: ProcessSpan) -> Iterator[tuple[float, float]]:
         """When the ResourceManager ended the container with its UNHEALTHY or LOST node, and when it told the node.
 
-        An UNHEALTHY node is told with its next heartbeats, a LOST one with those after it has come back. A node in such
-        a state gets no containers: one that it starts then was ended before, and the call to start it was held back.
+        The next heartbeats of an UNHEALTHY node get the order, and of a LOST node the first ones after it has returned.
+        A node in such a state gets no containers: one that it starts then was ended before, and the call to start it
+        was held back.
         """
-        for from_s, to_s in self._in_state(span.node, NodeState.UNHEALTHY):
-            if span.start_s <= to_s:
-                yield from_s, (from_s if span.start_s <= from_s else to_s)
-        for from_s, to_s in self._in_state(span.node, NodeState.LOST):
-            if span.start_s <= to_s:
-                yield from_s, to_s
+        for state in (NodeState.UNHEALTHY, NodeState.LOST):
+            for from_s, to_s in self._in_state(span.node, state):
+                is_told_at_once = state is NodeState.UNHEALTHY and span.start_s <= from_s
+                if span.start_s <= to_s:
+                    yield from_s, from_s if is_told_at_once else to_s
 
     def changes_of(self, subject: str) -> Iterator[Change]:
         return (change for change in self.changes if change.subject == subject)

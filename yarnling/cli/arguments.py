@@ -17,7 +17,7 @@ import typer
 from yarn.errors import YarnException
 
 EXIT_CRASHED = 3
-"""The exit status after a fault of yarnling's own: there is no answer."""
+"""The exit status if yarnling itself has failed: the command has no result."""
 T = TypeVar("T")
 DEFAULT_NAME = "default"
 COMPLETION_S = 1.0

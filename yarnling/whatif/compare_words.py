@@ -39,7 +39,7 @@ def headline(comparison: Comparison) -> str:
         return NO_DIFFERENCE
     names = names_of(comparison)
     who = _who(comparison, names)
-    chosen = [sentence(each, names) for each in _for_headline(comparison) or comparison.differences[:1]]
+    chosen = [sentence(each, names) for each in _for_headline(comparison)]
     if _who_differs(comparison) == "user":
         most = (*comparison.payers("user")[:1], *comparison.gainers("user")[:1])
         chosen = [mean_sentence(each, names) for each in most]
@@ -68,7 +68,7 @@ def _who(comparison: Comparison, names: dict[str, str]) -> str:
 def findings(comparison: Comparison) -> tuple[str, ...]:
     """Further differences that matter, most important first, and what exists on one side only."""
     names = names_of(comparison)
-    shown = [] if _who_differs(comparison) == "user" else _for_headline(comparison) or comparison.differences[:1]
+    shown = [] if _who_differs(comparison) == "user" else _for_headline(comparison)
     seen = {_values(each) for each in shown}
     others: dict[object, Difference] = {}
     for each in _one_a_subject(comparison.differences):
@@ -145,11 +145,11 @@ def names_of(comparison: Comparison) -> dict[str, str]:
 
 
 def _for_headline(comparison: Comparison) -> list[Difference]:
-    """The most important differences, one of each queue."""
+    """The most important differences, one of each queue; if none is for a headline, the most important of all."""
     chosen: dict[object, Difference] = {}
     for each in _telling(comparison):
         chosen.setdefault(each.measure if each.scope == CLUSTER else each.scope, each)
-    return list(chosen.values())[:HEADLINE_DIFFERENCES]
+    return list(chosen.values())[:HEADLINE_DIFFERENCES] or list(comparison.differences[:1])
 
 
 def _values(difference: Difference) -> tuple[str, object, object]:

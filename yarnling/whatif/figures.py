@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yarn.settings.scheduler import ROOT
-from yarnling.whatif.queue_use import QueueUse, measured_type, queue_uses, whole_uses
+from yarnling.whatif.queue_use import QueueUse, measured_type, queue_uses, samples_by_queue, whole_samples, whole_uses
 from yarnling.whatif.result import NOT_SUBMITTED, REFUSED, ApplicationOutcome, ContainerOutcome, End, WhatIfResult
 from yarnling.whatif.waits import Wait, Waits, summarize, wait_of
 from yarnling.whatif.wording import HOUR_MS
@@ -133,21 +133,23 @@ class Figures(Struct, frozen=True):
 def figures_of(result: WhatIfResult) -> Figures:
     """Compute the figures of a result."""
     outcomes = _Outcomes(result)
-    types = result.cluster.amounts()
+    types, until_ms = result.cluster.amounts(), result.until_ms
+    by_queue = samples_by_queue(result)
+    whole = whole_samples(by_queue)
     leaves = _leaf_queues(result)
-    parents = dict.fromkeys(each.queue for each in result.samples if each.queue not in (ROOT, *leaves))
+    parents = [queue for queue in whole if queue not in (ROOT, *leaves)]
     users = [outcomes.group(name, indexes) for name, indexes in _by(result.applications, "user").items()]
     queues = _by(result.applications, "queue")
     return Figures(
-        until_ms=result.until_ms,
+        until_ms=until_ms,
         measured=measured_type(result),
         cluster=outcomes.group("cluster", range(len(result.applications))),
         queues=tuple(outcomes.group(name, queues.get(name, [])) for name in leaves),
         parents=tuple(outcomes.group(name, _below(name, queues)) for name in parents),
         users=tuple(sorted(users, key=lambda user: (-_p95_ms(user), user.name))),
         hours=outcomes.hours(),
-        uses_of={name: queue_uses(result, name) for name in types},
-        whole_uses_of={name: whole_uses(result, name) for name in types},
+        uses_of={name: queue_uses(by_queue, name, until_ms) for name in types},
+        whole_uses_of={name: whole_uses(whole, name, until_ms) for name in types},
         longest=outcomes.longest(),
         first_refusal=outcomes.first_refusal(),
     )

@@ -6,8 +6,9 @@ those that the scheduler compares: with the DefaultResourceCalculator always mem
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,6 +17,8 @@ from yarn.resource import MEMORY_MB, Resource
 from yarn.settings.scheduler import ROOT
 from yarnling.whatif.result import QueueSample, WhatIfResult
 
+SamplesByQueue: TypeAlias = dict[tuple[str, str], list[QueueSample]]
+"""{(queue, partition): its samples}."""
 AT_MAXIMUM_FRACTION = 0.95
 """A queue counts as at its maximum from this share of it on: the rest is often smaller than a container."""
 
@@ -67,22 +70,21 @@ def measured_type(result: WhatIfResult) -> str:
     return max(types, key=lambda name: sum(used.get(name, 0) for used in of_root) / amounts[name])
 
 
-def queue_uses(result: WhatIfResult, measured: str) -> tuple[QueueUse, ...]:
+def queue_uses(by_queue: SamplesByQueue, measured: str, until_ms: int) -> tuple[QueueUse, ...]:
     """The use of each queue in each partition that it has a share or containers of, in the order of the samples."""
-    uses = (_use_of(samples, measured, result.until_ms) for samples in samples_by_queue(result).values())
+    uses = (_use_of(samples, measured, until_ms) for samples in by_queue.values())
     return tuple(use for use in uses if not use.label or use.guaranteed or use.peak)
 
 
-def whole_uses(result: WhatIfResult, measured: str) -> dict[str, QueueUse]:
-    """{queue: its use in all partitions together}."""
-    whole = whole_samples(result).items()
-    return {queue: _use_of(samples, measured, result.until_ms) for queue, samples in whole}
+def whole_uses(whole: Mapping[str, list[QueueSample]], measured: str, until_ms: int) -> dict[str, QueueUse]:
+    """{queue: its use in all partitions together}, from `whole_samples`."""
+    return {queue: _use_of(samples, measured, until_ms) for queue, samples in whole.items()}
 
 
-def whole_samples(result: WhatIfResult) -> dict[str, list[QueueSample]]:
+def whole_samples(by_queue: SamplesByQueue) -> dict[str, list[QueueSample]]:
     """{queue: its samples, of all partitions together}."""
     of_queue: dict[str, list[list[QueueSample]]] = {}
-    for (queue, _), samples in samples_by_queue(result).items():
+    for (queue, _), samples in by_queue.items():
         of_queue.setdefault(queue, []).append(samples)
     return {queue: [_sum(same_time) for same_time in zip(*each, strict=True)] for queue, each in of_queue.items()}
 
@@ -98,8 +100,8 @@ def _sum(samples: Sequence[QueueSample]) -> QueueSample:
     return replace(first, label="", **amounts)
 
 
-def samples_by_queue(result: WhatIfResult) -> dict[tuple[str, str], list[QueueSample]]:
-    """{(queue, partition): its samples}, at the same times for all: while a queue does not exist, it has nothing."""
+def samples_by_queue(result: WhatIfResult) -> SamplesByQueue:
+    """The samples at the same times for all queues: while a queue does not exist, it has nothing."""
     found: dict[tuple[str, str], dict[int, QueueSample]] = {}
     times: dict[int, None] = {}
     for sample in result.samples:

@@ -51,7 +51,7 @@ class ContainerRecord:
     is_preempted: bool = False
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         return self.allocated_ms is None and self.withdrawn_ms is None
 
     def wait_ms(self, now_ms: int) -> int:

@@ -149,7 +149,7 @@ class Sampler:
             one
             for waits in self._of_keys(self._recording.unended.values(), now_ms)
             for one in waits
-            if one.record.waits
+            if one.record.is_waiting
         ]
         longest = heapq.nlargest(LONGEST_WAITS, (wait_ms for _, wait_ms in self._explained.values()))
         bar_ms = longest[-1] if len(longest) == LONGEST_WAITS else 0

@@ -53,7 +53,7 @@ def all_series(result: WhatIfResult, figures: Figures) -> dict[tuple[str, str], 
 
 def whole_series(result: WhatIfResult, figures: Figures) -> dict[str, QueueSeries]:
     """{queue: its curves, of all partitions together}."""
-    by_queue = whole_samples(result).items()
+    by_queue = whole_samples(samples_by_queue(result)).items()
     return {queue: _averaged(samples, figures.measured, result.until_ms) for queue, samples in by_queue}
 
 

@@ -72,7 +72,7 @@ class _Node(Entry):
 
     @property
     def left_out_as(self) -> str:
-        """Why it is no node of the workload: its state, or that it has no resources. Empty for one that is kept."""
+        """Why the workload does not have the node: its state, or that it has no resources; "" if it has it."""
         return self.state if self.state in LEFT_OUT else _EMPTY if self.resource.is_none() else ""
 
 

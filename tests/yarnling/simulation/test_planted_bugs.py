@@ -93,7 +93,7 @@ def test_the_code_that_a_bug_changes_is_still_there(name: str) -> None:
 
 def test_an_unknown_bug_is_refused_with_all_names() -> None:
     with pytest.raises(
-        YarnException, match=r"there is no planted bug 'x' \(yarnling simulate --planted-bug list has all\)"
+        YarnException, match=r"there is no planted bug 'x' \(yarnling simulate --planted-bug list prints all names\)"
     ):
         find_bug("x")
 

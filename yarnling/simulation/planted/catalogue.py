@@ -29,5 +29,7 @@ def find_bug(name: str) -> PlantedBug:
     if name not in BUGS:
         similar = get_close_matches(name, BUGS, SIMILAR_MAX)
         nearest = f"did you mean {' or '.join(similar)}? " if similar else ""
-        raise YarnException(f"there is no planted bug {name!r} ({nearest}yarnling simulate --planted-bug list has all)")
+        raise YarnException(
+            f"there is no planted bug {name!r} ({nearest}yarnling simulate --planted-bug list prints all names)"
+        )
     return BUGS[name]
