@@ -221,6 +221,20 @@ class History:
         reached_s = window_end(told_s, ORDER_S, self.hidden(span.node))
         return any(one.state == SILENT and ended_s <= one.at_s <= reached_s for one in self.changes_of("rm"))
 
+    def unplaced_nodes(self) -> list[str]:
+        """The nodes that may be RUNNING and get no containers until their NodeManagers are restarted.
+
+        They were recommissioned while they were UNHEALTHY. The scheduler had removed such a node, and is only told its
+        size (RMNodeImpl.RecommissionNodeTransition).
+        """
+        return [
+            f"nm-{node}"
+            for fault in self.injected
+            if fault.injection.kind.decommissions and not fault.skipped
+            for node in fault.injection.nodes
+            if any(from_s <= fault.start_s < to_s for from_s, to_s in self._in_state(node, NodeState.UNHEALTHY))
+        ]
+
     def without_master(self, application_id: ApplicationId) -> list[tuple[float, float]]:
         """The periods (from, to) between its ApplicationMasters, and after the last one, in order.
 

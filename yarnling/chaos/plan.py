@@ -240,6 +240,7 @@ KINDS: Mapping[str, FaultKind] = {
             "decommission-node",
             "graceful decommissioning: no new containers, then the NodeManager exits; recommissioned afterwards",
             Scope.NODE,
+            delays_starts=True,
             parameters=("timeout",),
             decommissions=True,
         ),

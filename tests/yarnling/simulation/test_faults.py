@@ -330,3 +330,43 @@ def test_the_next_resourcemanager_recovers_a_container_that_its_lost_node_starte
     """Partitions hold back the call to start it and then the order to end it, until the ResourceManager is killed."""
     plan = parse_plan(STARTED_WHILE_ITS_NODE_WAS_LOST, "late", "late")
     assert simulate(plan, 3416244).judgement.reasons == ()
+
+
+LAUNCHED_AFTER_DECOMMISSIONING = """
+cluster: {nodes: 2, same_ports: true}
+work:
+  - {program: batch, applications: 3, tasks: 1, seconds: 0.7, users: [ann], may_fail: true,
+     killed_after: 1.621660272392239}
+faults:
+  - {fault: partition-nm-from-masters, at: 0.4, for: 0.7, node: [1, 2], how: reset}
+  - {fault: stop-node, at: 1.1, for: 4.2, node: [1, 2]}
+  - {fault: partition-nm-from-masters, at: 3.715, for: 2.1, node: 1, how: reset}
+  - {fault: decommission-node, at: 6, for: 2, node: 1}
+lasts: 8
+begins: at once
+expect: {heal: 20, drain: 20}
+"""
+
+
+def test_an_am_is_launched_when_its_decommissioned_node_returns_although_its_application_was_killed() -> None:
+    """The ResourceManager tries again to start it for as long as the node is down (AMLauncher)."""
+    plan = parse_plan(LAUNCHED_AFTER_DECOMMISSIONING, "launched", "launched")
+    assert simulate(plan, 3429094).judgement.reasons == ()
+
+
+RECOMMISSIONED_WHILE_UNHEALTHY = """
+cluster: {nodes: 2}
+work:
+  - {program: gang, tasks: 19, seconds: 3.7, at: 0.1, users: [finn], may_fail: true}
+faults:
+  - {fault: full-disk, at: 3.7, for: 2.5, node: [1, 2]}
+  - {fault: pause-rm, at: 5.9, for: 8.1}
+  - {fault: decommission-node, at: 10.5, for: 0, node: [1, 2]}
+lasts: 14
+"""
+
+
+def test_nodes_that_were_recommissioned_while_unhealthy_get_no_containers() -> None:
+    """The ResourceManager was paused: it decommissions and recommissions both nodes before their next heartbeats."""
+    plan = parse_plan(RECOMMISSIONED_WHILE_UNHEALTHY, "recommissioned", "recommissioned")
+    assert simulate(plan, 3429395).judgement.reasons == ()
