@@ -13,7 +13,7 @@ from tests.compiled import attribute_names
 NOT_STATE = frozenset(
     {
         *("effects", "history", "_audit", "watch"),
-        *("change_count", "confined_count", "own_change_count", "shared_change_count"),
+        *("change_count", "confined_count", "own_change_count", "shared_change_count", "stored_limit_count"),
         *("_memo", "listener", "version", "limits", "user_limits", "ratios", "_passes", "in_pass"),
     }
 )

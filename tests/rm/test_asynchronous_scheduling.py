@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 import pytest
 
@@ -11,6 +12,9 @@ from rm.core.events import RefreshNodes
 from rm.core.host_lists import HostLists
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
+from rm.scheduler.model.context import RepeatedCounts
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.requests import SchedulerKey
 from rm.scheduler.placement.walk import VISITS_A_PART_MAX, NodeWalks
 from tests.compiled import only_interpreted
 from tests.rm.builders import ONE_QUEUE, RM, START_MS, done, resource_request
@@ -18,6 +22,7 @@ from yarn.configuration import Configuration
 from yarn.containers import Container
 from yarn.ids import ApplicationId
 from yarn.machine import Tick
+from yarn.resource import Resource
 from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarn.states import DecommissionType
 
@@ -25,6 +30,12 @@ PREFIX = "yarn.scheduler.capacity."
 ASYNCHRONOUS = {PREFIX + "schedule-asynchronously.enable": "true"}
 INTERVAL_MS = 5
 ALL_AMS = {PREFIX + "maximum-am-resource-percent": "1"}
+TWO_QUEUES = {
+    PREFIX + "root.queues": "a,b",
+    PREFIX + "root.a.capacity": "50",
+    PREFIX + "root.b.capacity": "50",
+    PREFIX + "root.b.user-limit-factor": "2",
+}
 
 
 def cluster(
@@ -36,9 +47,9 @@ def cluster(
     return rm
 
 
-def with_am(rm: RM) -> ApplicationId:
+def with_am(rm: RM, queue: str = "default") -> ApplicationId:
     """An application whose AM runs on the node where the first walk places it."""
-    app = rm.submit()
+    app = rm.submit(queue=queue)
     rm.wait(INTERVAL_MS)
     am = rm.core.context.apps[app].current_attempt.am_container  # type: ignore[union-attr]
     assert am is not None
@@ -239,21 +250,35 @@ def test_one_node_and_one_application_get_the_same_containers_as_with_heartbeats
     assert stories[0] == stories[1]
 
 
-def random_life(seed: int, draw: Callable[[int], int]) -> tuple[RM, list[tuple[int, list[tuple[str, str]]]]]:
+Story: TypeAlias = list[tuple[int, list[tuple[str, str]], Resource]]
+"""What applications get: the time, (container, node) of each container, and the headroom."""
+
+WALKED = (
+    {},
+    TWO_QUEUES,
+    # Large requests, which reserve one node more only after some 50 tries.
+    {**TWO_QUEUES, "yarn.scheduler.minimum-allocation-mb": "64", "yarn.scheduler.maximum-allocation-mb": "3072"},
+)
+
+
+def random_life(seed: int, draw: Callable[[int], int], conf: dict[str, str] | None = None) -> tuple[RM, Story]:
     """A random workload on four nodes; what its applications get, and when."""
-    numbers, story = random.Random(seed), list[tuple[int, list[tuple[str, str]]]]()
-    rm = cluster(4, draw=draw, memory_mb=numbers.choice((4096, 8192, 16384)))
-    apps = [with_am(rm) for _ in range(3)]
+    numbers, story = random.Random(seed), Story()
+    rm = cluster(4, conf, draw=draw, memory_mb=numbers.choice((4096, 8192, 16384)))
+    queues, sizes = (("a", "b"), (1024, 2048, 3072)) if conf else (("default",), (1024, 2048))
+    apps = [with_am(rm, queues[number % len(queues)]) for number in range(3)]
     held: list[Container] = []
     for _ in range(120):
         rm.wait(numbers.choice((0, 1, 3, 7, 40, 400)))
         app = numbers.choice(apps)
         if numbers.random() < 0.3:
-            size = numbers.choice((1024, 2048))
+            size = numbers.choice(sizes)
             rm.allocate(app, [resource_request(numbers.randint(0, 4), size, priority=size // 1024)])
         elif numbers.random() < 0.5:
-            containers = rm.allocate(app).allocated
-            story.append((rm.now_ms, [(str(container.id), str(container.node_id)) for container in containers]))
+            response = rm.allocate(app)
+            containers = response.allocated
+            fetched = [(str(container.id), str(container.node_id)) for container in containers]
+            story.append((rm.now_ms, fetched, response.headroom))
             rm.run(*containers)
             held += containers
         else:
@@ -265,18 +290,40 @@ def random_life(seed: int, draw: Callable[[int], int]) -> tuple[RM, list[tuple[i
     return rm, story
 
 
+def counts_and_limits(rm: RM) -> list[object]:
+    """What walks count for applications, and the limits that they store, after a request has made walks go on."""
+    scheduler = rm.core.context.scheduler
+    rm.allocate(next(iter(rm.core.context.apps)), [resource_request(1, priority=9)])
+    found: list[object] = []
+    for app in rm.core.context.apps:
+        attempt = scheduler.attempt_of(app)
+        assert attempt is not None
+        leaf = LeafQueue.of(attempt)
+        found += [dict(attempt.opportunities), dict(attempt.missed_non_partitioned), dict(attempt.re_reservations)]
+        found += [leaf.current_limit, leaf.copied_limit, *(user.limit for user in leaf.users.users.values())]
+    return found
+
+
+def with_all_walks(patch: pytest.MonkeyPatch) -> None:
+    """No walk is left out as long as there are nodes."""
+    patch.setattr(NodeWalks, "_has_nothing_to_do", lambda walks: not walks._context.nodes)
+    patch.setattr(NodeWalks, "_end", lambda walks: None)
+
+
 @only_interpreted
 @pytest.mark.unmeasured
-def test_left_out_walks_change_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("conf", WALKED)
+def test_left_out_walks_change_no_decision(conf: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     containers = left_out = 0
     for life in range(6):
-        rm, story = random_life(life, lambda _: 0)
+        rm, story = random_life(life, lambda _: 0, conf)
         with monkeypatch.context() as patch:
-            patch.setattr(NodeWalks, "_would_change_nothing", lambda walks: not walks._context.nodes)
-            always, with_all_walks = random_life(life, lambda _: 0)
-        assert story == with_all_walks, life
-        containers += sum(len(fetched) for _, fetched in story)
+            with_all_walks(patch)
+            always, story_of_all = random_life(life, lambda _: 0, conf)
+        assert story == story_of_all, life
+        containers += sum(len(fetched) for _, fetched, _ in story)
         left_out += len(always.log) - len(rm.log)
+        assert counts_and_limits(rm) == counts_and_limits(always)
     assert containers > 40
     assert left_out > 1000
 
@@ -299,6 +346,57 @@ def test_opportunities_that_change_nothing_do_not_keep_walks_going() -> None:
     counted = sum(attempt.opportunities.values())
     rm.allocate(app, [resource_request(2, 2048, priority=2)])
     assert sum(attempt.opportunities.values()) - counted >= 1000 // INTERVAL_MS
+
+
+def test_limits_that_change_at_each_visit_do_not_keep_walks_going() -> None:
+    """The limit of a queue differs for its reservation, which ignores the queues above, and for other nodes."""
+    rm = cluster(3, {**TWO_QUEUES, PREFIX + "root.a.maximum-capacity": "60"}, memory_mb=4096)
+    reserving, other = with_am(rm, "a"), with_am(rm, "b")
+    rm.allocate(other, [resource_request(5)])
+    rm.wait(100)
+    rm.run(*rm.allocate(other).allocated)
+    rm.allocate(reserving, [resource_request(1, 4096, priority=2)])
+    rm.wait(100)
+    assert sum(node.reserved_container is not None for node in rm.core.scheduler.nodes.values()) == 1
+    assert len(ticks(rm, 1000)) < 10
+
+
+def reservations_over_time(rm: RM) -> list[tuple[int, int]]:
+    """(ms, number of reservations) each time that the number changes, for a large request that fits on no node."""
+    app = with_am(rm)
+    rm.allocate(app, [resource_request(5, 1536)])
+    rm.wait(100)
+    rm.run(*rm.allocate(app).allocated)
+    rm.allocate(app, [resource_request(1, 3072, priority=2)])
+    found = [(0, 0)]
+    for passed_ms in range(1, 1001):
+        rm.wait(1)
+        count = sum(node.reserved_container is not None for node in rm.core.scheduler.nodes.values())
+        if count != found[-1][1]:
+            found.append((passed_ms, count))
+    return found
+
+
+@only_interpreted
+def test_tries_to_fill_reservations_are_left_out_until_one_more_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    conf = {"yarn.scheduler.minimum-allocation-mb": "64", "yarn.scheduler.maximum-allocation-mb": "3072"}
+    rm = cluster(5, conf, memory_mb=4096)
+    found = reservations_over_time(rm)
+    assert [count for _, count in found] == [0, 1, 2, 3]
+    assert sum(isinstance(event, Tick) for _, event, _ in rm.log) < 30
+    with_all_walks(monkeypatch)
+    assert reservations_over_time(cluster(5, conf, memory_mb=4096)) == found
+
+
+def test_a_count_that_each_walk_restarts_is_not_raised() -> None:
+    counts = RepeatedCounts()
+    key, other = SchedulerKey(False, 1, -1), SchedulerKey(False, 2, -1)
+    missed = {key: 2, other: 2}
+    for raised in (key, key, other):
+        counts.note_raised(missed, raised, None)
+    counts.note_restarted(missed, other)
+    counts.raise_again(10)
+    assert missed == {key: 22, other: 2}
 
 
 def test_a_log_replays_with_the_same_random_numbers() -> None:

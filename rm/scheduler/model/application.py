@@ -288,16 +288,31 @@ class FiCaSchedulerApp:
         """Count a visit for a key that requests no label; returns the count."""
         missed = self.missed_non_partitioned[key] = self.missed_non_partitioned.get(key, 0) + 1
         self.leaf.note_change()
-        if self._context.repeated is not None and missed > self._context.node_count:
-            self._context.note_repeated(self.missed_non_partitioned, key)
+        context = self._context
+        if context.repeated is not None and (missed > context.node_count or not context.labels.any_shared):
+            context.note_repeated(self.missed_non_partitioned, key)
         return missed
 
-    def count_opportunity(self, key: SchedulerKey) -> None:
-        """A node was offered to the key (addSchedulingOpportunity). No delay is longer than the number of nodes."""
+    def restart_missed_non_partitioned(self, key: SchedulerKey) -> None:
+        self.missed_non_partitioned.pop(key, None)
+        if self._context.repeated is not None:
+            self._context.repeated.note_restarted(self.missed_non_partitioned, key)
+
+    def count_opportunity(self, key: SchedulerKey, *, may_wait: bool) -> None:
+        """A node was offered to the key (addSchedulingOpportunity). No delay is longer than the number of nodes.
+
+        `may_wait`: the key also requests hosts or racks. Requests for any node never wait for one.
+        """
         count = self.opportunities[key] = self.opportunities.get(key, 0) + 1
         self.leaf.note_change()
-        if self._context.repeated is not None and count > self._context.node_count:
-            self._context.note_repeated(self.opportunities, key)
+        context = self._context
+        if context.repeated is not None and (count > context.node_count or not may_wait):
+            context.note_repeated(self.opportunities, key)
+
+    def restart_opportunities(self, key: SchedulerKey) -> None:
+        self.opportunities.pop(key, None)
+        if self._context.repeated is not None:
+            self._context.repeated.note_restarted(self.opportunities, key)
 
     def capture_headroom(self, user: User) -> None:
         """From now on compute the headroom from the attempt's present leaf and this user entry."""

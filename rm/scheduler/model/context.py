@@ -32,6 +32,56 @@ RESPECT = SchedulingMode.RESPECT_PARTITION_EXCLUSIVITY
 IGNORE = SchedulingMode.IGNORE_PARTITION_EXCLUSIVITY
 
 
+class RepeatedCounts:
+    """The counts of applications that a walk over the nodes has raised without an effect; each is given as
+    {key: count} and the key.
+
+    If the walk changed nothing else, the next one would raise them as often.
+    """
+
+    __slots__ = ("_below", "_raised", "_restarted")
+
+    def __init__(self) -> None:
+        # All by the id of the counts and the key. `_below`: the next decision needs a count of at least this.
+        self._raised: dict[tuple[int, SchedulerKey], tuple[dict[SchedulerKey, int], SchedulerKey, int]] = {}
+        self._below: dict[tuple[int, SchedulerKey], int] = {}
+        self._restarted: set[tuple[int, SchedulerKey]] = set()
+
+    def note_raised(self, counts: dict[SchedulerKey, int], key: SchedulerKey, below: int | None) -> None:
+        """A count was raised by 1. No decision depends on it as long as it is less than `below` (None: whatever it
+        is).
+        """
+        place = (id(counts), key)
+        known = self._raised.get(place)
+        self._raised[place] = (counts, key, known[2] + 1 if known is not None else 1)
+        if below is not None:
+            self._below[place] = below
+
+    def note_restarted(self, counts: dict[SchedulerKey, int], key: SchedulerKey) -> None:
+        """A count was set to 0, so it is the same after each walk."""
+        self._restarted.add((id(counts), key))
+
+    def walks_without_effect(self) -> int | None:
+        """After so many further walks a count may be high enough for a decision; None = never."""
+        left: int | None = None
+        for place, below in self._below.items():
+            counts, key, times = self._raised[place]
+            walks = max(0, (below - 1 - counts.get(key, 0)) // times)
+            left = walks if left is None else min(left, walks)
+        return left
+
+    def raise_again(self, walks: int) -> None:
+        """Raise the counts as this many further walks would."""
+        for place, (counts, key, times) in self._raised.items():
+            if key in counts and place not in self._restarted:
+                counts[key] += times * walks
+
+    def clear(self) -> None:
+        self._raised.clear()
+        self._below.clear()
+        self._restarted.clear()
+
+
 class SchedulerContext:
     """State shared by the queues, users and applications of one scheduler.
 
@@ -45,9 +95,10 @@ class SchedulerContext:
     `change_count` counts every change that could affect a node visit. If it stays the same during a visit, the visit
     placed nothing and changed nothing (rm.scheduler.placement.memo relies on that). `confined_count` counts those of
     them that affect offers to one leaf only (CSQueue.note_change). `repeated`, only with asynchronous scheduling: the
-    counts that the present walk has raised without an effect, because they are high enough already, each as
-    {key: count} and the key; `repeated_count`: how many there ever were. `node_check_count` counts the checks that
-    depended on the node which was offered, and not only on its partition.
+    counts that the last walk has raised without an effect; `repeated_count`: the number of all changes that the next
+    walk would repeat without an effect. `stored_limit_count` counts changes of limits
+    that are stored for the headroom, AM limits and reports, on which no visit depends. `node_check_count` counts the
+    checks that depended on the node which was offered, and not only on its partition.
 
     `epoch` is the number of ResourceManagers that recovered from one store; it is part of container ids. If
     `placing_from_ms` is set, nothing is placed until that time has passed: see `may_place`.
@@ -83,6 +134,7 @@ class SchedulerContext:
         "root_usage",
         "settings",
         "started_in_legacy_mode",
+        "stored_limit_count",
         "temporaries",
     )
 
@@ -105,8 +157,9 @@ class SchedulerContext:
         self.change_count = 0
         self.confined_count = 0
         self.node_check_count = 0
-        self.repeated: list[tuple[dict[SchedulerKey, int], SchedulerKey]] | None = None
+        self.repeated: RepeatedCounts | None = None
         self.repeated_count = 0
+        self.stored_limit_count = 0
         self.pending_miscounted = False
         self.root_usage = ResourceUsage(self.none)
         self.killables = KillableContainers(self.none)
@@ -130,10 +183,12 @@ class SchedulerContext:
         """Count a check whose outcome may be another one for another node of the partition."""
         self.node_check_count += 1
 
-    def note_repeated(self, counts: dict[SchedulerKey, int], key: SchedulerKey) -> None:
-        """The last change raised a count that is high enough already: no decision depends on that."""
+    def note_repeated(self, counts: dict[SchedulerKey, int], key: SchedulerKey, below: int | None = None) -> None:
+        """The last change raised a count without an effect: it is high enough, nothing looks at it, or it is far
+        `below` what would have one.
+        """
         assert self.repeated is not None
-        self.repeated.append((counts, key))
+        self.repeated.note_raised(counts, key, below)
         self.repeated_count += 1
 
     @property

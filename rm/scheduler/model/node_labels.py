@@ -99,6 +99,11 @@ class NodeLabels:
         known = self._labels.get(partition)
         return known is not None and not known.exclusive
 
+    @property
+    def any_shared(self) -> bool:
+        """True if requests without a label may use idle nodes of some partition."""
+        return any(not label.exclusive for label in self._labels.values())
+
     def has(self, label: str) -> bool:
         """True for a label of the cluster, and for NO_LABEL."""
         return label in self._labels

@@ -243,6 +243,7 @@ class UsersManager:
         """Set the limit in the user's entry."""
         user.limit = limit
         self.context.note_change()
+        self.context.stored_limit_count += 1
 
     def count_waiting(self) -> None:
         """Recount users with only waiting applications; called when a limit is computed, so it may be stale before."""

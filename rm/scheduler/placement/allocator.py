@@ -7,6 +7,7 @@ visit ends with a proposal, or with how to continue; refusals are kept with thei
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from enum import Enum
 from typing import TypeAlias
@@ -41,7 +42,8 @@ class Proposal:
 
     `reserved` is the reservation that it fills, or that still could not be filled. `to_release` is a reservation on
     another node that is given up for it, `to_kill` are killable containers whose resources it needs. Nothing is booked
-    before `commit` has accepted it; then `is_booked` is set. `may_hold`: one more reservation would be allowed.
+    before `commit` has accepted it; then `is_booked` is set. `may_hold_from`, only with asynchronous scheduling: the
+    number of tries to fill its reservations from which on the key may have one more; None if it may already.
     `opportunities`: how often a node was offered to the key since its last local placement, this node included.
     """
 
@@ -51,7 +53,7 @@ class Proposal:
         "is_booked",
         "key",
         "kind",
-        "may_hold",
+        "may_hold_from",
         "mode",
         "node",
         "opportunities",
@@ -78,7 +80,7 @@ class Proposal:
         self.kind = kind
         self.is_allocation = is_allocation
         self.is_booked = False
-        self.may_hold = False
+        self.may_hold_from: int | None = None
         self.opportunities = 0
         self.reserved: RMContainer | None = None
         self.to_release: RMContainer | None = None
@@ -257,13 +259,21 @@ class _Visit:
         wanted = of_key.count(ANY)
         if not by_node:
             return wanted > 0
+        tries = application.re_reservations.get(key, 0)
+        return _allows_one_more(tries, len(by_node), wanted, self._size_factor(required))
+
+    def _may_hold_one_more_from(self, key: SchedulerKey, of_key: RequestsOfKey) -> int:
+        """The number of tries to fill its reservations from which on the key may have one more of them."""
+        held, wanted = len(self._application.reserved[key]), of_key.count(ANY)
+        factor = min(self._size_factor(row.terms.capability) for row in of_key.rows.values())
+        return bisect_left(range(INT32_MAX), 1, key=lambda tries: _allows_one_more(tries, held, wanted, factor))
+
+    def _size_factor(self, required: Resource) -> float:
+        """How large a request is, from 0 to 1: the larger, the longer it waits for a further reservation."""
         leaf = self._leaf
-        factor = min(
+        return min(
             self._calculator.ratio(required, leaf.configuration.maximum_allocation), leaf.minimum_allocation_factor
         )
-        waits = f32(application.re_reservations.get(key, 0) / len(by_node))
-        starvation = truncated(f32(waits * f32(1 - factor)))
-        return starvation + wanted - len(by_node) > 0
 
     # On the node
 
@@ -277,7 +287,7 @@ class _Visit:
         outcome = self._by_locality(key, of_key, opportunities)
         if outcome is SkipReason.PRIORITY and self._reserved is None:
             return outcome
-        application.count_opportunity(key)
+        application.count_opportunity(key, may_wait=len(of_key.rows) > 1)
         if isinstance(outcome, Proposal):
             outcome.opportunities = opportunities
             if self._reserved is None:
@@ -289,9 +299,9 @@ class _Visit:
         if proposal.kind is NodeType.NODE_LOCAL or (
             proposal.kind is NodeType.RACK_LOCAL and self._settings.rack_locality_full_reset
         ):
-            self._application.opportunities.pop(key, None)
+            self._application.restart_opportunities(key)
         if self._node.partition == NO_LABEL:
-            self._application.missed_non_partitioned.pop(key, None)
+            self._application.restart_missed_non_partitioned(key)
 
     def _by_locality(self, key: SchedulerKey, of_key: RequestsOfKey, opportunities: int) -> Outcome:
         node, rows = self._node, of_key.rows
@@ -353,7 +363,8 @@ class _Visit:
         else:
             return self._skip(SkipReason.LOCALITY, Reason.NODE_FULL, key, wanted, node.unallocated)
         proposal.reserved = self._reserved
-        proposal.may_hold = may_hold
+        if self._reserved is not None and not may_hold and self._context.repeated is not None:
+            proposal.may_hold_from = self._may_hold_one_more_from(key, of_key)
         proposal.mode = self._mode
         return proposal
 
@@ -390,6 +401,12 @@ class _Visit:
         key: SchedulerKey | None = None,
     ) -> None:
         self._application.refusals.note(self._node.node_id, reason, self._context.now_ms, asked, bound, key=key)
+
+
+def _allows_one_more(tries: int, held: int, wanted: int, size_factor: float) -> bool:
+    """True if more is requested than reserved, or if so many tries to fill the reservations have failed."""
+    starvation = truncated(f32(f32(tries / held) * f32(1 - size_factor)))
+    return starvation + wanted - held > 0
 
 
 def rack_delay(context: SchedulerContext) -> int:

@@ -124,9 +124,9 @@ class Commit:
     def _reserve_again(self, proposal: Proposal, container: RMContainer) -> None:
         counts = proposal.application.re_reservations
         counts[proposal.key] = counts.get(proposal.key, 0) + 1
-        if self._context.repeated is not None and proposal.may_hold:
-            # A higher count would only allow another reservation, and one is allowed already.
-            self._context.note_repeated(counts, proposal.key)
+        if self._context.repeated is not None:
+            # A higher count would only allow another reservation.
+            self._context.note_repeated(counts, proposal.key, below=proposal.may_hold_from)
         container.handle(RMContainerReserved(), self._context.now_ms)
 
     def _book(self, proposal: Proposal, container: RMContainer) -> None:

@@ -7,8 +7,14 @@ after the last; several threads are that many walks, one after another.
 
 Hadoop walks all the time. Here a walk is left out if it would decide nothing: the last one has changed nothing, and
 nothing has changed since then (`SchedulerContext.progress`). A node that sends a heartbeat after a silence counts as a
-change; scheduling opportunities beyond the longest delay do not, but are added up when walks go on. Walks that are not
-left out start at the same times as if none was: whole intervals after the last one.
+change. What every walk would repeat does not:
+
+- counts that are high enough already, or that nothing looks at. They are raised when walks go on;
+- failed tries to fill a reservation, until so many have failed that one more reservation is allowed;
+- the limits that visits store for the headroom. They depend on where a walk starts: those that are left out are taken
+  to start where the last one did, while Hadoop's start anywhere.
+
+Walks that are not left out start at the same times as if none was: whole intervals after the last one.
 
 A long walk is divided into parts with a pause between them, in which the ResourceManager handles calls; in Hadoop other
 threads do so during a walk.
@@ -18,9 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.context import RepeatedCounts, SchedulerContext
 from rm.scheduler.model.node import SchedulerNode
-from rm.scheduler.model.requests import SchedulerKey
 from rm.scheduler.placement.visit import Placement
 from yarn.ids import NodeId
 
@@ -43,22 +48,26 @@ class NodeWalks:
     """The walks of one scheduler; `is_on` is False if heartbeats place containers.
 
     `due_ms`: when to call `tick` for the next walk, or for the next part of one; None = not until something changes.
-    `_ahead`: the nodes that the present walk has still to visit, the next one last. `_walked_ms`: when the last walk
-    ended. `_settled_at`: `progress` at the end of a walk that changed nothing; `_raised`: the counts that it raised all
-    the same, with {key: count}, the key, and by how much. `suspended`: the nodes whose heartbeats are left out and
-    count as received (rm.core.quiet_nodes), so they are never silent.
+    `_ahead`: the nodes that the present walk has still to visit, the next one last. `_visited`: those that it has
+    visited. `_walked_ms`: when the last walk ended. `_progress`, `_changes`: the context's counts before the present
+    walk. `_settled_at`: `progress` at the end of a walk that the next ones would repeat. They would not if a node that
+    it visited is silent then: `_looks_ms` is when to look; None if the walk changed nothing at all. `suspended`: the
+    nodes whose heartbeats are left out and count as received (rm.core.quiet_nodes), so they are never silent.
     """
 
     __slots__ = (
         "_ahead",
+        "_changes",
         "_context",
-        "_counted",
         "_draw",
         "_known",
+        "_looks_ms",
         "_order",
         "_placement",
-        "_raised",
+        "_progress",
+        "_repeated",
         "_settled_at",
+        "_visited",
         "_walked_ms",
         "due_ms",
         "is_on",
@@ -72,16 +81,19 @@ class NodeWalks:
         self._ahead: list[NodeId] = []
         self._known: list[NodeId] = []
         self._order: list[NodeId] = []
-        self._counted = 0
+        self._progress = 0
         self._walked_ms = context.now_ms
+        self._changes = 0
+        self._visited: list[SchedulerNode] = []
+        self._looks_ms: int | None = None
+        self._repeated = RepeatedCounts()
         self._settled_at = _NEVER
-        self._raised: list[tuple[dict[SchedulerKey, int], SchedulerKey, int]] = []
         self.due_ms: int | None = None
         self.suspended: dict[NodeId, None] = {}
         # Only a start applies these settings, a refresh does not, as in Hadoop.
         self.is_on = context.settings.asynchronous.enabled
         if self.is_on:
-            context.repeated = []
+            context.repeated = self._repeated
 
     def plan(self, now_ms: int) -> None:
         """Set when the next walk is due. Call it after each event, because any event may be a reason to walk."""
@@ -89,10 +101,12 @@ class NodeWalks:
             return
         interval_ms = self._context.settings.asynchronous.interval_ms
         passed = max(0, now_ms - self._walked_ms) // interval_ms
-        if self._raised and self._context.progress != self._settled_at:
-            self._catch_up(passed)
-        if self._would_change_nothing():
+        if self._settled_at not in (_NEVER, self._context.progress):
+            self._go_on_after(passed)
+        if self._has_nothing_to_do():
             self.due_ms = None
+        elif self._settled_at != _NEVER:
+            self.due_ms = self._due_while_settled_ms()
         elif self.due_ms is None:
             self.due_ms = self._walked_ms + (passed + 1) * interval_ms
 
@@ -103,6 +117,11 @@ class NodeWalks:
         context = self._context
         context.now_ms = now_ms
         self.due_ms = None
+        if self._settled_at != _NEVER:
+            if not self._has_effect(now_ms):
+                self._looks_ms = self._may_be_silent_ms()
+                return
+            self._go_on_after((now_ms - self._walked_ms) // context.settings.asynchronous.interval_ms - 1)
         self._walked_ms = now_ms
         if not context.may_place():
             # Nothing is placed until that time has passed, so the next walk is after it.
@@ -138,40 +157,67 @@ class NodeWalks:
             start = self._draw(len(order))
             self._ahead += [*order[start:], *order[: start + 1]]
         self._ahead.reverse()
-        self._counted = self._context.progress
-        if self._context.repeated is not None:
-            self._context.repeated.clear()
+        self._progress, self._changes = self._context.progress, self._context.change_count
+        self._repeated.clear()
+        self._visited.clear()
 
     def _go_on(self) -> None:
         """Visit the nodes of this part."""
         context, placement, ahead = self._context, self._placement, self._ahead
-        visits = 0
+        visits, stored_limits = 0, context.stored_limit_count
         while ahead and visits < VISITS_A_PART_MAX:
             node = context.nodes.get(ahead.pop())
             if node is not None and self.may_visit(node) and placement.place_one(node):
                 visits += 1
+                self._visited.append(node)
+        context.repeated_count += context.stored_limit_count - stored_limits
         if not ahead:
             self._end()
 
     def _end(self) -> None:
-        """A walk is over: if it decided nothing, neither would the next one."""
+        """A walk is over: if it did nothing that matters, the next ones would repeat it."""
         context = self._context
-        self._settled_at, self._raised = _NEVER, []
-        if context.progress != self._counted or context.repeated is None:
-            return
-        self._settled_at = context.progress
-        by: dict[tuple[int, SchedulerKey], int] = {}
-        for counts, key in context.repeated:
-            by[id(counts), key] = by.get((id(counts), key), 0) + 1
-        unique = {(id(counts), key): counts for counts, key in context.repeated}
-        self._raised = [(counts, place[1], by[place]) for place, counts in unique.items()]
+        self._settled_at = context.progress if context.progress == self._progress else _NEVER
+        self._looks_ms = self._may_be_silent_ms() if context.change_count != self._changes else None
 
-    def _catch_up(self, walks: int) -> None:
-        """Raise the counts as the walks that were left out would have done."""
-        for counts, key, amount in self._raised:
-            if key in counts:
-                counts[key] += amount * walks
-        self._raised = []
+    def _go_on_after(self, left_out: int) -> None:
+        """Walks go on after so many that were left out."""
+        self._settled_at = _NEVER
+        self.due_ms = None
+        self._repeated.raise_again(left_out)
+
+    def _due_while_settled_ms(self) -> int | None:
+        """When to walk again, or to look for silent nodes, if nothing changes before; None = never."""
+        if self._looks_ms is None:
+            return None
+        effect_ms = self._effect_ms()
+        return self._looks_ms if effect_ms is None else min(effect_ms, self._looks_ms)
+
+    def _effect_ms(self) -> int | None:
+        """When a count will be high enough for a walk to have an effect, if all until then repeat the last one."""
+        left_out = self._repeated.walks_without_effect()
+        if left_out is None:
+            return None
+        return self._walked_ms + (left_out + 1) * self._context.settings.asynchronous.interval_ms
+
+    def _has_effect(self, now_ms: int) -> bool:
+        """True if a walk would not repeat what the last one did."""
+        effect_ms = self._effect_ms()
+        return (effect_ms is not None and effect_ms <= now_ms) or any(map(self._is_silent, self._visited))
+
+    def _may_be_silent_ms(self) -> int:
+        """The first time of a walk at which a node that the last one visited may be silent.
+
+        A node whose heartbeats are left out may send them all again. The last one was then less than two thirds of the
+        time ago after which nodes are skipped: that time is at least two periods (QuietNodes.may_suspend).
+        """
+        now_ms, settings = self._context.now_ms, self._context.settings.asynchronous
+        heard_ms = now_ms - settings.skip_after_ms * 2 // 3 if self.suspended else now_ms
+        for node in self._visited:
+            if node.node_id not in self.suspended:
+                heard_ms = min(heard_ms, node.heard_ms)
+        passed = max(0, heard_ms + settings.skip_after_ms - self._walked_ms) // settings.interval_ms
+        return self._walked_ms + (passed + 1) * settings.interval_ms
 
     def _in_order(self) -> list[NodeId]:
         """All nodes in the order of Java's map, which is computed again only if nodes came or went."""
@@ -187,12 +233,9 @@ class NodeWalks:
             return False
         return node.node_id not in self.suspended
 
-    def _would_change_nothing(self) -> bool:
-        """True without nodes, if nothing is requested or reserved, or if nothing has changed since a walk that changed
-        nothing.
-        """
-        context = self._context
-        if not context.nodes or context.progress == self._settled_at:
+    def _has_nothing_to_do(self) -> bool:
+        """True without nodes, or if nothing is requested or reserved."""
+        usage = self._context.root_usage
+        if not self._context.nodes:
             return True
-        usage = context.root_usage
         return not usage.is_pending() and all(usage.reserved(name).is_none() for name in usage.partitions())

@@ -247,7 +247,7 @@ WRONG_RULES_OF_WALKS = (
     (_without_the_last_heartbeat, 9, ASYNCHRONOUS),
     (_with_any_silence, 2, SHORT_SILENCE),
     (_without_walks_for_limits, 2, ASYNCHRONOUS),
-    (_without_orders, 3, ASYNCHRONOUS),
+    (_without_orders, 1, ASYNCHRONOUS),
     (_without_rounds, 2, ASYNCHRONOUS),
 )
 
