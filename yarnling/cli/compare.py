@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from yarn.configuration import Configuration
 from yarn.errors import InternalError, YarnException
 from yarnling.cli.arguments import EXIT_CRASHED, ArgumentFaults, UsageException
 from yarnling.cli.expectations import exit_status, print_checked
@@ -26,12 +27,12 @@ from yarnling.cli.output import (
 )
 from yarnling.cli.simulate_workload import parse_duration, print_lines
 from yarnling.cluster.configuration import definitions
-from yarnling.whatif.checks import QueueMap, with_queues
+from yarnling.whatif.checks import QueueMap, names_of_run, with_queues
 from yarnling.whatif.compare import Comparison, Difference, Verdict, compare
 from yarnling.whatif.compare_report import warnings_of, write_comparison
 from yarnling.whatif.compare_words import findings, headline, names_of
 from yarnling.whatif.expectation_file import read_expectations, resolved
-from yarnling.whatif.expectations import Checked, Expectation, check
+from yarnling.whatif.expectations import Checked, Expectation, KnownNames, check, names_in
 from yarnling.whatif.measures import Scope
 from yarnling.whatif.parallel import Outcome, run_all
 from yarnling.whatif.report import make_directory, write_report
@@ -98,7 +99,7 @@ def run(options: CompareOptions) -> int:
     try:
         expectations, before, after = _read_and_run(options)
         _warn_of_other_workload(before, after)
-        expectations = resolved(expectations, str(options.expect), after.figures[0])
+        expectations = resolved(expectations, str(options.expect), names_in(after.figures[0]))
     except InternalError as error:
         print_error(YarnException(str(error)))
         return EXIT_CRASHED
@@ -127,6 +128,9 @@ def _read_and_run(options: CompareOptions) -> tuple[tuple[Expectation, ...], Sid
     of_before = _runs_of(options.before, _given_before(options.inputs), faults) if results[0] is None else []
     of_after = _runs_of(options.after, _given_after(options.inputs), faults) if results[1] is None else []
     read = [None if path is None else faults.of(partial(read_side, path)) for path in results]
+    known = _names_after(of_after, read[1])
+    if expectations and known is not None:
+        faults.of(partial(resolved, expectations, str(options.expect), known))
     faults.refuse()
     assert expectations is not None
     if options.out is not None:
@@ -135,6 +139,13 @@ def _read_and_run(options: CompareOptions) -> tuple[tuple[Expectation, ...], Sid
     outcomes = _run_all([*of_before, *of_after])
     before = read[0] or side_of(outcomes[: len(of_before)])
     return expectations, before, read[1] or side_of(outcomes[len(of_before) :])
+
+
+def _names_after(runs: Sequence[Run], read: Side | None) -> KnownNames | None:
+    """What expectations may name: the queues and users of the second side; None after its faults were added."""
+    if read is not None:
+        return names_in(read.figures[0])
+    return names_of_run(Configuration.of(runs[0].configuration), runs[0].workload) if runs else None
 
 
 def _run_all(runs: Sequence[Run]) -> list[Outcome]:

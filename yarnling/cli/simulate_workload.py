@@ -36,9 +36,9 @@ from yarnling.cli.output import (
 from yarnling.cluster.configuration import definitions
 from yarnling.cluster.warnings import configuration_warnings
 from yarnling.simulation.trace_file import TraceFile
-from yarnling.whatif.checks import QueueMap, refuse_if_unfit, with_queues
+from yarnling.whatif.checks import QueueMap, names_of_run, refuse_if_unfit, with_queues
 from yarnling.whatif.expectation_file import read_expectations, refuse_if_needing_before, resolved
-from yarnling.whatif.expectations import Checked, Expectation, check
+from yarnling.whatif.expectations import Checked, Expectation, check, names_in
 from yarnling.whatif.figures import Figures, GroupFigures, figures_of
 from yarnling.whatif.headlines import findings, headline
 from yarnling.whatif.report import REPORT_HTML, make_directory, subject_of, write_report
@@ -105,7 +105,7 @@ def run(options: WorkloadOptions) -> int:
         return EXIT_CRASHED
     figures = write_report(result, options.out) if options.out is not None else figures_of(result)
     with reading_arguments():
-        found = resolved(given.expectations, str(options.expect), figures)
+        found = resolved(given.expectations, str(options.expect), names_in(figures))
     checked = [check(each, [figures]) for each in found]
     if options.as_json:
         print_json({**summary_of(result, figures), "expectations": checked})
@@ -135,6 +135,7 @@ def _read(options: WorkloadOptions) -> _Inputs:
         warnings = configuration_warnings(conf)
         workload = with_queues(workload, queue_map).with_assumptions(listed.assumptions)
         refuse_if_unfit(conf, workload, listed.nodes, queue_map)
+        resolved(expectations, str(options.expect), names_of_run(conf, workload))
         if options.out is not None:
             make_directory(options.out)
     return _Inputs(until_ms, conf, warnings, workload, listed.nodes, expectations)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.resource import Resource
 from yarn.settings.scheduler import NODE_LABELS_ENABLED, RESOURCE_TYPES
+from yarnling.whatif.expectations import KnownNames
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
 FAULTS_SHOWN_MAX = 20
@@ -60,6 +62,18 @@ def refuse_if_unfit(
         shown = faults[:FAULTS_SHOWN_MAX]
         more = [f"and {len(faults) - len(shown)} more"] if len(faults) > len(shown) else []
         raise YarnException("\n".join([*shown, *more]))
+
+
+def names_of_run(conf: Configuration, workload: Workload) -> KnownNames:
+    """The queues and users that a run will have: those of the configuration, and queues that the workload creates."""
+    core = ResourceManagerCore(conf, cluster_timestamp=1)
+    queues = dict.fromkeys(core.scheduler.queues)
+    for application in _one_of_each(workload.applications):
+        with suppress(YarnException):
+            path = _placed(core, application)
+            above = path.split(".")
+            queues |= dict.fromkeys(".".join(above[:count]) for count in range(1, len(above) + 1))
+    return KnownNames(tuple(queues), tuple(dict.fromkeys(one.user for one in workload.applications)))
 
 
 def warnings_about(conf: Configuration, workload: Workload, nodes: Sequence[WorkloadNode]) -> tuple[str, ...]:
@@ -137,20 +151,25 @@ def _one_of_each(applications: Iterable[WorkloadApplication]) -> Iterable[Worklo
 
 def _submission_problem(core: ResourceManagerCore, application: WorkloadApplication) -> str:
     """Why the queue of an application cannot be used, "" if it can; access lists are checked at the submission."""
-    context, scheduler = core.context, core.scheduler
+    scheduler = core.scheduler
     try:
-        placed = context.placement.place(
-            user=application.user, groups=(), application=application.name, queue=application.queue
-        )
+        path = _placed(core, application)
     except YarnException as error:
         return f"queue {application.queue} is refused by the queue mappings: {error.message}"
-    path = placed if placed is not None else scheduler.queue_path(application.queue)
     queue = scheduler.queue(path)
     if queue is None:
         ambiguous = scheduler.is_ambiguous(application.queue)
         what = "is ambiguous without its full path" if ambiguous else "does not exist"
         return "" if scheduler.can_create(path) else f"queue {application.queue} {what}"
     return "" if isinstance(queue, LeafQueue) else f"queue {application.queue} is not a leaf queue"
+
+
+def _placed(core: ResourceManagerCore, application: WorkloadApplication) -> str:
+    """The path of the application's queue; its name if there is no such queue. Raises YarnException."""
+    placed = core.context.placement.place(
+        user=application.user, groups=(), application=application.name, queue=application.queue
+    )
+    return placed if placed is not None else core.scheduler.queue_path(application.queue)
 
 
 def _size_warnings(conf: Configuration, workload: Workload) -> Iterator[str]:

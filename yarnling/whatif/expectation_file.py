@@ -18,8 +18,7 @@ from pydantic import Field, PlainValidator
 
 from wire.yaml_file import Section, read_yaml, refusal
 from yarn.faults import ConfigurationException, Fault, Origin
-from yarnling.whatif.expectations import Expectation, NotAnExpectation, parse_expectation, with_paths
-from yarnling.whatif.figures import Figures
+from yarnling.whatif.expectations import Expectation, KnownNames, NotAnExpectation, parse_expectation, with_paths
 
 EXPECTATIONS_MAX = 1000
 TEXT_MAX = 1000
@@ -43,14 +42,14 @@ def refuse_if_needing_before(expectations: Sequence[Expectation], source: str) -
         raise ConfigurationException(faults)
 
 
-def resolved(expectations: Sequence[Expectation], source: str, figures: Figures) -> tuple[Expectation, ...]:
+def resolved(expectations: Sequence[Expectation], source: str, known: KnownNames) -> tuple[Expectation, ...]:
     """The expectations with paths of queues. Raises ConfigurationException with all that name a queue or a user that
     the run does not have.
     """
     faults, found = [], []
     for number, expectation in enumerate(expectations, 1):
         try:
-            found.append(with_paths(expectation, figures))
+            found.append(with_paths(expectation, known))
         except NotAnExpectation as error:
             faults.append(Fault(f"expect[{number}]", expectation.text, Origin(source), error.problem, error.remedy))
     if faults:

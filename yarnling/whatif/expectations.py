@@ -72,6 +72,13 @@ class Expectation(Struct, frozen=True):
         return not self.comparison
 
 
+class KnownNames(Struct, frozen=True):
+    """What expectations may name: paths of queues, the root's among them, and users."""
+
+    queues: tuple[str, ...]
+    users: tuple[str, ...]
+
+
 class Checked(Struct, frozen=True):
     """Whether an expectation holds. `value`: what was measured, in words. `warning`: what it could not be checked
     against, because the simulation ended too early.
@@ -144,15 +151,21 @@ def _bound(number: str, unit: str, units: Mapping[str, float]) -> float:
 # The names of queues and users
 
 
-def with_paths(expectation: Expectation, figures: Figures) -> Expectation:
+def names_in(figures: Figures) -> KnownNames:
+    """The queues and users of a run that has ended."""
+    queues = (queue.name for queue in (*figures.queues, *figures.parents))
+    return KnownNames((ROOT, *queues), tuple(user.name for user in figures.users))
+
+
+def with_paths(expectation: Expectation, known: KnownNames) -> Expectation:
     """The same expectation with the full path of its queue. Raises NotAnExpectation if there is no such queue or user,
     or several queues of this name.
     """
     scope = expectation.scope
     if scope.kind == "queue":
-        scope = Scope("queue", _path(scope.name, figures))
-    elif group_of(scope, figures) is None:
-        raise _no_such("user", scope.name, [user.name for user in figures.users])
+        scope = Scope("queue", _path(scope.name, known.queues))
+    elif scope.kind == "user" and scope.name not in known.users:
+        raise _no_such("user", scope.name, known.users)
     return Expectation(
         expectation.text,
         scope,
@@ -163,8 +176,7 @@ def with_paths(expectation: Expectation, figures: Figures) -> Expectation:
     )
 
 
-def _path(name: str, figures: Figures) -> str:
-    paths = [ROOT, *(queue.name for queue in (*figures.queues, *figures.parents))]
+def _path(name: str, paths: Sequence[str]) -> str:
     if name in paths:
         return name
     found = [path for path in paths if path.rpartition(".")[2] == name]
@@ -175,7 +187,7 @@ def _path(name: str, figures: Figures) -> str:
     return found[0]
 
 
-def _no_such(kind: str, name: str, known: list[str]) -> NotAnExpectation:
+def _no_such(kind: str, name: str, known: Sequence[str]) -> NotAnExpectation:
     near = get_close_matches(name, known, 1)
     more = f" and {len(known) - NAMES_SHOWN_MAX} more" if len(known) > NAMES_SHOWN_MAX else ""
     listed = f"{', '.join(known[:NAMES_SHOWN_MAX])}{more}" if known else "none"

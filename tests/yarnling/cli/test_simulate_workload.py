@@ -159,6 +159,16 @@ def test_the_faults_of_all_inputs_are_reported_together(tmp_path: Path) -> None:
     assert [line.partition(":")[0] for line in lines] == ["--until 1", "-D x", *map(str, files.values())]
 
 
+def test_names_in_expectations_are_checked_before_the_run(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yarnling.cli.simulate_workload.run_what_if", lambda *_: pytest.fail("it was simulated"))
+    expect = tmp_path / "expect.yaml"
+    expect.write_text("expect: ['queue elt: p95 wait < 1 h', 'user nobody: p95 wait < 1 h']")
+    with pytest.raises(UsageException, match=r"there is no queue elt(?s:.*)there is no user nobody"):
+        CliRunner().invoke(app, [*arguments, "--expect", str(expect)], catch_exceptions=False)
+
+
 def test_the_directory_of_the_report_is_checked_before_the_run(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

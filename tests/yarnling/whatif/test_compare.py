@@ -289,6 +289,24 @@ def test_bad_input_is_refused_with_all_faults(sides: tuple[str, str], tmp_path: 
     assert "there is no user eve" in message
 
 
+def test_names_in_expectations_are_checked_before_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue of the second side only may be named."""
+    monkeypatch.setattr("yarnling.cli.compare._run_all", lambda _: pytest.fail("it was simulated"))
+    example = Path("examples/what-if/move-capacity")
+    after = tmp_path / "after"
+    after.mkdir()
+    text = (example / "before" / "capacity-scheduler.xml").read_text()
+    (after / "capacity-scheduler.xml").write_text(text.replace("adhoc,ml<", "adhoc,new<").replace(".ml.", ".new."))
+    expect = tmp_path / "expect.yaml"
+    expect.write_text("expect:\n  - queue new: p95 wait < 1 s\n  - queue nwe: p95 wait < 1 s\n")
+    files = ["--workload", str(example / "workload.yaml"), "--nodes", str(example / "nodes.yaml")]
+    queue_map = ["--queue-map-after", "ml=new"]
+    status, message = invoke(str(example / "before"), str(after), *files, *queue_map, "--expect", str(expect))
+    assert status == 2
+    assert "there is no queue nwe" in message
+    assert "there is no queue new" not in message
+
+
 def test_the_faults_of_both_sides_and_of_all_files_are_reported_together(tmp_path: Path) -> None:
     """Each fault of a configuration has its directory: the names of its files are the same on both sides."""
     directories = [tmp_path / name for name in ("before", "after")]

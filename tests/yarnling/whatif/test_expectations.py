@@ -14,6 +14,7 @@ from yarnling.whatif.expectations import (
     Checked,
     NotAnExpectation,
     check,
+    names_in,
     parse_expectation,
     with_paths,
 )
@@ -31,7 +32,7 @@ def run(wait_ms: int | None = 12 * MINUTE, preempted: int = 0, **others: object)
 
 
 def checked(text: str, after: Figures, before: Figures | None = None) -> Checked:
-    return check(with_paths(parse_expectation(text), after), [after], [] if before is None else [before])
+    return check(with_paths(parse_expectation(text), names_in(after)), [after], [] if before is None else [before])
 
 
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=lambda measure: measure.name)
@@ -156,7 +157,7 @@ def test_not_worse_than_before(after_min: int, margin: str, holds: bool) -> None
 
 
 def test_a_limit_must_hold_with_every_seed() -> None:
-    expectation = with_paths(parse_expectation("preempted containers <= 1"), run())
+    expectation = with_paths(parse_expectation("preempted containers <= 1"), names_in(run()))
     found = check(expectation, [run(preempted=1), run(preempted=3)])
     assert (found.holds, found.value) == (False, "3, with 1 of 2 seeds")
 
@@ -184,7 +185,7 @@ def test_sentences_need_no_quotes(tmp_path: Path) -> None:
 def test_unknown_queues_and_users_are_bad_input(tmp_path: Path) -> None:
     texts = ("queue elt: use > 1 %", "user bob: p95 wait < 1 s")
     with pytest.raises(ConfigurationException) as error:
-        resolved(tuple(map(parse_expectation, texts)), "x.yaml", run())
+        resolved(tuple(map(parse_expectation, texts)), "x.yaml", names_in(run()))
     first, second = error.value.message.splitlines()
     assert "expect[1] = 'queue elt: use > 1 %': there is no queue elt (did you mean etl?" in first
     assert "there is no user bob (write one of the users of the run: ann)" in second
@@ -196,4 +197,4 @@ def test_a_short_name_of_several_queues_is_refused() -> None:
     with pytest.raises(
         NotAnExpectation, match=r"several queues are called x \(write the path: root\.a\.x, root\.b\.x\)"
     ):
-        with_paths(parse_expectation("queue x: p95 wait < 1 s"), figures)
+        with_paths(parse_expectation("queue x: p95 wait < 1 s"), names_in(figures))

@@ -23,6 +23,7 @@ from tests.yarnling.whatif.small_clusters import (
 )
 from yarn.errors import YarnException
 from yarn.resource import MEMORY_MB, VCORES, Resource
+from yarnling.whatif.checks import names_of_run
 from yarnling.whatif.figures import figures_of
 from yarnling.whatif.result import End, WhatIfResult
 from yarnling.whatif.run import RunOptions, run_what_if
@@ -251,8 +252,11 @@ def test_queues_are_created_on_demand_below_a_parent_that_creates_them() -> None
         f"{CS}root.etl.capacity": "1w",
         f"{CS}root.auto-queue-creation-v2.enabled": "true",
     }
-    (outcome,) = run(application(group(1, 5), queue="root.ann"), settings=settings).applications
+    work = application(group(1, 5), queue="root.ann")
+    (outcome,) = run(work, settings=settings).applications
     assert (outcome.queue, outcome.state) == ("root.ann", "FINISHED")
+    known = names_of_run(configuration(settings), Workload((work,)))
+    assert (sorted(known.queues), known.users) == (["root", "root.ann", "root.etl"], ("ann",))
 
 
 def test_the_result_has_the_deadlines_and_the_types_that_the_scheduler_compares() -> None:
