@@ -25,7 +25,7 @@ from yarnling.cli.output import (
     shown,
     terminal,
 )
-from yarnling.cli.simulate_workload import parse_duration, print_lines
+from yarnling.cli.simulate_workload import all_in_report, parse_duration, print_lines
 from yarnling.cluster.configuration import definitions
 from yarnling.whatif.checks import QueueMap, names_of_run, with_queues
 from yarnling.whatif.compare import Comparison, Difference, Verdict, compare
@@ -258,7 +258,7 @@ def _print(
         console.print()
         console.print(_balances(comparison), crop=False)
     print_checked(checked, console)
-    print_lines("Warnings", warnings, report, console)
+    print_lines("Warnings", warnings, all_in_report(report), console)
     if report is not None:
         console.print()
         console.print(Text(f"Report: {shown(str(report))}"), soft_wrap=True)

@@ -223,8 +223,8 @@ def print_summary(
     console.print()
     console.print(_queue_table(figures), crop=False)
     _print_longest(figures, console)
-    print_lines("Warnings", result.warnings, out, console)
-    print_lines("Assumptions", result.assumptions, out, console)
+    print_lines("Warnings", result.warnings, all_in_report(out), console)
+    print_lines("Assumptions", result.assumptions, all_in_report(out), console)
     print_checked(checked, console)
     console.print()
     cost = f"{count(result.events)} events in {duration(result.wall_s * 1000)}, seed {result.seed}"
@@ -271,16 +271,20 @@ def _print_longest(figures: Figures, console: Console) -> None:
         print_indented(console, Text("  " + in_line(line.strip())))
 
 
-def print_lines(title: str, lines: tuple[str, ...], out: Path | None, console: Console) -> None:
-    """As many lines as fit a summary, and where all of them are. `out`: where the report is, if there is one."""
+def print_lines(title: str, lines: Sequence[str], all_in: str, console: Console) -> None:
+    """As many lines as fit a summary. `all_in`: what has all of them, in words."""
     if not lines:
         return
     console.print(f"\n{title}", style="bold")
     for line in lines[:LINES_MAX]:
         print_indented(console, Text(f"  {in_line(line)}"))
     if len(lines) > LINES_MAX:
-        where = "the report has all" if out is not None else "-o DIR writes a report that has all"
-        console.print(f"  and {len(lines) - LINES_MAX} more ({where})")
+        console.print(f"  and {len(lines) - LINES_MAX} more ({all_in})")
+
+
+def all_in_report(report: Path | None) -> str:
+    """That a report has all lines, if there is one, or how to get one."""
+    return "the report has all" if report is not None else "-o DIR writes a report that has all"
 
 
 def summary_of(result: WhatIfResult, figures: Figures) -> Mapping[str, object]:

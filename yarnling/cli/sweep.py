@@ -8,17 +8,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import asdict
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 from rich.text import Text
 
+from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarnling.chaos.verdict import Verdict
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import Listing, ProgressLines, in_line, notices, print_json, terminal
+from yarnling.cli.simulate_workload import print_lines
+from yarnling.cluster.warnings import configuration_warnings
 from yarnling.sweep.result_file import QueueSummary, ResultFile, open_results
-from yarnling.sweep.runs import Run, Sweep
+from yarnling.sweep.runs import Inputs, Run, Sweep
 from yarnling.sweep.spec_file import read_sweep
 from yarnling.whatif.wording import duration
 
@@ -43,12 +47,13 @@ def run(options: SweepOptions) -> int:
     """Run the sweep, or what is left of it, and print a summary of the whole file."""
     with reading_arguments():
         sweep = read_sweep(options.spec)
+        notes = _notes(sweep.inputs)
         _check_installed()
         with open_results(options.out) as file:
             file.prepare(sweep)
     lost, is_interrupted = _run(sweep, options)
     with open_results(options.out) as file:
-        status = _summarize(file, options, lost)
+        status = _summarize(file, options, lost, notes)
         left = len(sweep.runs) - len(file.done() & set(sweep.runs))
     if is_interrupted:
         notices().print(f"interrupted: {left} of {len(sweep.runs)} runs are left; the same command continues")
@@ -94,16 +99,35 @@ def _progress_bar(console: Console) -> Iterator[ProgressBar]:
         yield bar
 
 
-def _summarize(file: ResultFile, options: SweepOptions, lost: tuple[tuple[Run, str], ...]) -> int:
+class _Notes(Struct, frozen=True):
+    """What the summary says of the inputs: each line begins with the name of a configuration or a workload."""
+
+    warnings: tuple[str, ...]
+    assumptions: tuple[str, ...]
+
+
+def _notes(inputs: Inputs) -> _Notes:
+    warnings, assumptions = list[str](), list[str]()
+    for name, values in inputs.configurations.items():
+        warnings += [f"{name}: {warning}" for warning in configuration_warnings(Configuration.of(values))]
+    for name, workload in inputs.workloads.items():
+        assumptions += [f"{name}: {assumption}" for assumption in workload.assumptions]
+    return _Notes(tuple(warnings), tuple(assumptions))
+
+
+def _summarize(file: ResultFile, options: SweepOptions, lost: tuple[tuple[Run, str], ...], notes: _Notes) -> int:
     counts = file.verdicts()
     failures = file.not_passed(FAILURES_MAX)
     if options.as_json:
         rows = [{"run": one, "verdict": verdict, "reasons": reasons} for one, verdict, reasons in failures]
         missing = [{"run": one, "reason": reason} for one, reason in lost]
         summary = {"verdicts": counts, "queues": file.queues(), "not_passed": rows, "lost": missing}
-        print_json({**summary, "wall_s": round(file.wall_s(), 3)})
+        print_json({**summary, **asdict(notes), "wall_s": round(file.wall_s(), 3)})
     else:
-        _print(terminal(), counts, failures, lost, file)
+        console = terminal()
+        _print(console, counts, failures, lost, file)
+        print_lines("Warnings", notes.warnings, "--json has all", console)
+        print_lines("Assumptions", notes.assumptions, "--json has all", console)
     verdicts = {verdict for count in counts.values() for verdict in count}
     if str(Verdict.FAIL) in verdicts:
         return int(Verdict.FAIL)

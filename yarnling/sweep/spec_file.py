@@ -21,7 +21,8 @@ from yarnling.sweep.runs import RANDOM_PLAN, Inputs, Run, Sweep
 from yarnling.whatif.checks import refuse_if_unfit
 from yarnling.whatif.run import what_if_configuration
 from yarnling.whatif.wording import DURATION_UNITS
-from yarnling.workload.formats import read_nodes, read_workload
+from yarnling.workload.formats import read_node_list, read_workload
+from yarnling.workload.model import WorkloadNodes
 
 RUNS_MAX = 1_000_000
 LOAD_FACTOR_MAX = 1000.0
@@ -128,16 +129,17 @@ class _Reader:
         configurations = {
             name: self._read("configurations", path, self._configuration) for name, path in spec.configurations.items()
         }
-        nodes = self._read("nodes", spec.nodes, lambda path: self._file(path, read_nodes)) if spec.nodes else ()
+        nodes = self._read("nodes", spec.nodes, lambda path: self._file(path, read_node_list)) if spec.nodes else None
         for kind, digested in (("workload", workloads), ("configuration", configurations), ("plan", plans)):
             self._digests.update({f"{kind} {name}": one[1] for name, one in digested.items() if one})
         if nodes:
             self._digests["nodes"] = nodes[1]
+        listed = nodes[0] if nodes else WorkloadNodes(())
         return Inputs(
             {name: one[0] for name, one in plans.items() if one},
             {name: one[0] for name, one in configurations.items() if one},
-            {name: one[0] for name, one in workloads.items() if one},
-            nodes[0] if nodes else (),
+            {name: one[0].with_assumptions(listed.assumptions) for name, one in workloads.items() if one},
+            listed.nodes,
             spec.until if spec.workloads else 0,
             spec.encode,
             spec.hash,

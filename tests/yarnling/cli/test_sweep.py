@@ -22,6 +22,7 @@ from yarnling.cli.arguments import UsageException
 from yarnling.sweep.result_file import open_results
 
 PLAN = "cluster: {nodes: 1}\nwork: [{program: batch, tasks: 1, seconds: 0.2}]\nlasts: 0.5\n"
+MACHINES = (("a", "RUNNING"), ("b", "LOST"))
 
 
 def sweep(*words: str | Path) -> tuple[int, str]:
@@ -47,6 +48,35 @@ def test_a_sweep_prints_its_verdicts(tmp_path: Path) -> None:
     status, text = sweep(spec, "-o", out, "--json")
     assert status == 0
     assert json.loads(text)["verdicts"] == {"plan.yaml": {"pass": 2}}
+
+
+def test_the_summary_says_what_the_inputs_assume_and_what_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yarnling.cli.sweep._run", lambda *_: ((), False))
+    machines = [{"id": f"{host}:1", "nodeHostName": host, "rack": "/r", "state": state} for host, state in MACHINES]
+    size = {"memory": 65_536, "vCores": 32}
+    nodes = {"nodes": {"node": [{**machine, "totalResource": size} for machine in machines]}}
+    (tmp_path / "nodes.json").write_text(json.dumps(nodes))
+    example = Path("examples/what-if/move-capacity").absolute()
+    (tmp_path / "new").mkdir()
+    text = (example / "before" / "capacity-scheduler.xml").read_text()
+    key = "yarn.scheduler.capacity.multi-node-placement-enabled"
+    placement = f"<property><name>{key}</name><value>true</value></property></configuration>"
+    (tmp_path / "new" / "capacity-scheduler.xml").write_text(text.replace("</configuration>", placement))
+    spec = tmp_path / "sweep.yaml"
+    spec.write_text(
+        f"seeds: 1\nworkloads: {{night: {example}/workload.yaml}}\nnodes: nodes.json\n"
+        f"configurations: {{old: {example}/before, new: new}}\n"
+    )
+    _, text = sweep(spec, "-o", tmp_path / "r.sqlite")
+    assert "night: 1 of 2 nodes are left out: 1 LOST." in text
+    answer = json.loads(sweep(spec, "-o", tmp_path / "r.sqlite", "--json")[1])
+    assert answer["assumptions"][-1] == "night: 1 of 2 nodes are left out: 1 LOST."
+    [warning] = answer["warnings"]
+    assert warning.startswith("new: ")
+    assert key in warning
+    assert "Warnings\n  new: " in text
 
 
 def test_a_wrong_sweep_starts_nothing(tmp_path: Path) -> None:
