@@ -310,3 +310,23 @@ def test_a_request_before_any_heartbeat_waits_for_one() -> None:
     found = verdict(rm, app)
     assert found.cause == "NEXT_HEARTBEAT"
     assert found.sentence.endswith("n1 has enough free capacity")
+
+
+def test_a_node_that_was_recommissioned_while_it_was_unhealthy() -> None:
+    """It is RUNNING, but the scheduler has removed it and does not get it back, as in Hadoop."""
+    rm = RM()
+    rm.node("n1")
+    rm.beat("n1", healthy=False)
+    app = rm.submit()
+    for lists in (HostLists(excluded=(("n1", None),)), HostLists()):
+        rm.send(RefreshNodes(rm.call(), lists, DecommissionType.GRACEFUL, 60))
+    rm.beat("n1")
+    found = verdict(rm, app)
+    assert (found.cause, found.sentence) == ("NO_NODE", "waits because no node is running")
+    assert found.notes == (
+        "n1 is RUNNING, but was recommissioned while it was UNHEALTHY: the scheduler does not have it (restart its "
+        "NodeManager)",
+    )
+    rm.node("n1")
+    rm.beat("n1")
+    assert rm.attempt_state(app) == "ALLOCATED"

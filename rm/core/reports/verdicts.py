@@ -63,9 +63,25 @@ def worded(context: RMContext, attempt: FiCaSchedulerApp, now_ms: int) -> list[t
 
 
 def nodes_down(context: RMContext) -> list[RMNode]:
-    """The nodes that get no containers, in use or not."""
+    """The nodes that get no containers, in use or not.
+
+    Some of them are RUNNING: the scheduler removes a node that becomes UNHEALTHY, and is not told to add it again if it
+    is then decommissioned gracefully and recommissioned (RMNodeImpl.RecommissionNodeTransition).
+    """
     known = [*context.nodes.values(), *context.inactive_nodes.values()]
-    return [node for node in known if node.state is not NodeState.RUNNING]
+    scheduled = context.scheduler.nodes
+    return [node for node in known if node.state is not NodeState.RUNNING or node.node_id not in scheduled]
+
+
+def _why_down(node: RMNode) -> str:
+    if node.state is NodeState.UNHEALTHY:
+        return f"{node.node_id.host} is UNHEALTHY: {node.health.report}"
+    if node.state is NodeState.RUNNING:
+        return (
+            f"{node.node_id.host} is RUNNING, but was recommissioned while it was UNHEALTHY: the scheduler does not "
+            "have it (restart its NodeManager)"
+        )
+    return f"{node.node_id.host} is {node.state.name}"
 
 
 def unit(name: str, amount: int) -> str:
@@ -292,9 +308,7 @@ class _Words:
 
     def _notes(self, verdict: Verdict) -> Iterable[str]:
         if verdict.cause in _ABOUT_NODES:
-            for node in self._down[:NAMED_NODES_MAX]:
-                report = f": {node.health.report}" if node.state is NodeState.UNHEALTHY else ""
-                yield f"{node.node_id.host} is {node.state.name}{report}"
+            yield from map(_why_down, self._down[:NAMED_NODES_MAX])
             if len(self._down) > NAMED_NODES_MAX:
                 yield f"{len(self._down) - NAMED_NODES_MAX} more nodes are out of service"
 
