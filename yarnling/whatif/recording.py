@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from am.core.actions import Application
 from am.core.requests import RequestKey
@@ -29,6 +30,8 @@ from yarnling.workload.model import WorkloadApplication, WorkloadNode
 
 AM_KEY = RequestKey(-1, -1)
 """The AM among the requests of an application."""
+SHARE_TOLD = 0.1
+"""An earlier cause of a wait is told if it held for at least this share of it."""
 _KILLED_STEP = "killed"
 _ENDED_ATTEMPT = frozenset(state.name for state in FINAL_ATTEMPT_STATES)
 
@@ -78,21 +81,46 @@ class ContainerRecord:
         )
 
 
+class Explained(NamedTuple):
+    """Why a request waited at a time: a cause and a sentence, as in VerdictReport."""
+
+    at_ms: int
+    cause: str
+    sentence: str
+
+
 @dataclass(slots=True, eq=False)
 class KeyWaits:
     """The requests of one key: those that wait, oldest first; the longest wait that is over; and why it waited.
 
-    `explained`: (time, text), each from while the oldest request waited.
+    `explained`, by time: each from while the oldest request waited.
     """
 
     waiting: deque[ContainerRecord] = field(default_factory=deque)
     longest: ContainerRecord | None = None
-    explained: list[tuple[int, str]] = field(default_factory=list)
+    explained: list[Explained] = field(default_factory=list)
 
     def over(self, record: ContainerRecord, now_ms: int) -> None:
         """The wait of this request is over."""
         if self.longest is None or record.wait_ms(now_ms) > self.longest.wait_ms(now_ms):
             self.longest = record
+
+    def explanation(self, record: ContainerRecord, now_ms: int) -> str:
+        """Why the request waited at last, and before that, if another cause held for some time; "" if unknown."""
+        wait_ms = record.wait_ms(now_ms)
+        until_ms = record.requested_ms + wait_ms
+        held_ms, sentences = dict[str, int](), dict[str, str]()
+        for one in reversed(self.explained):
+            if record.requested_ms <= one.at_ms <= until_ms:
+                sentences.setdefault(one.cause, one.sentence)
+                held_ms[one.cause] = held_ms.get(one.cause, 0) + until_ms - one.at_ms
+                until_ms = one.at_ms
+        lasting = [
+            sentence.removeprefix("waits ") if number else sentence
+            for number, (cause, sentence) in enumerate(sentences.items())
+            if number == 0 or held_ms[cause] >= SHARE_TOLD * wait_ms
+        ]
+        return "; before that, ".join(lasting)
 
 
 class Recording:

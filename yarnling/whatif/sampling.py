@@ -19,8 +19,9 @@ from rm.core.reports.verdicts import worded
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.view.verdict import Cause, limit_of_attempt
+from yarn.protocols.inspection import VerdictReport
 from yarn.settings.scheduler import ROOT
-from yarnling.whatif.recording import AM_KEY, ContainerRecord, KeyWaits, RecordedApplication, Recording
+from yarnling.whatif.recording import AM_KEY, ContainerRecord, Explained, RecordedApplication, Recording
 from yarnling.whatif.result import LongWait, QueueSample
 
 INTERVALS_MS = (1_000, 5_000, 15_000, 60_000)
@@ -91,7 +92,7 @@ class Sampler:
         now_ms = self._recording.now_ms
         found = [max(waits, key=_length) for waits in self._of_keys(self._recording.applications, now_ms)]
         return tuple(
-            LongWait(one.record.position, _explanation(one.application.waits[one.key], one.record, now_ms))
+            LongWait(one.record.position, one.application.waits[one.key].explanation(one.record, now_ms))
             for one in heapq.nsmallest(LONGEST_WAITS, found, key=lambda one: (-one.wait_ms, one.record.position))
             if one.wait_ms > 0
         )
@@ -156,23 +157,27 @@ class Sampler:
         for one in heapq.nlargest(LONGEST_WAITS, waiting, key=_length):
             if one.wait_ms > bar_ms and one.wait_ms >= self._explained_again_ms(one):
                 self._explained[one.application.position, one.key] = (one.record, one.wait_ms)
-                one.application.waits[one.key].explained.append((now_ms, self._explanation(one)))
+                report = self._report(one)
+                if report is not None:
+                    explained = Explained(now_ms, report.cause, report.sentence)
+                    one.application.waits[one.key].explained.append(explained)
 
     def _explained_again_ms(self, one: _LongWait) -> float:
         """How long the request must have waited for another explanation."""
         record, wait_ms = self._explained.get((one.application.position, one.key), (None, 0))
         return EXPLAINED_AGAIN_AFTER * wait_ms if record is one.record else wait_ms + 1
 
-    def _explanation(self, one: _LongWait) -> str:
+    def _report(self, one: _LongWait) -> VerdictReport | None:
+        """Why the request waits now, if anything is known of its attempt."""
         application_id, scheduler = one.application.application_id, self._core.scheduler
         attempt = None if application_id is None else scheduler.attempt_of(application_id)
         if attempt is None or attempt.is_stopped:
-            return ""
+            return None
         reports = [report for _, report in worded(self._core.context, attempt, scheduler.context.now_ms)]
         for report in reports:
             if one.key in (AM_KEY, (report.priority, report.allocation_request_id)):
-                return report.sentence
-        return ""
+                return report
+        return None
 
     def _of_keys(self, applications: Iterable[RecordedApplication], now_ms: int) -> Iterator[list[_LongWait]]:
         """For each key with waits, its longest wait that is over, and that of its oldest request."""
@@ -187,12 +192,6 @@ class Sampler:
 def _length(wait: _LongWait) -> tuple[int, int]:
     """The longer wait is the larger one; of equal ones the earlier one."""
     return wait.wait_ms, -wait.record.position
-
-
-def _explanation(waits: KeyWaits, record: ContainerRecord, now_ms: int) -> str:
-    """The last explanation that was made while the request waited."""
-    until_ms = record.requested_ms + record.wait_ms(now_ms)
-    return next((text for at_ms, text in reversed(waits.explained) if record.requested_ms <= at_ms <= until_ms), "")
 
 
 def _applications(queue: CSQueue) -> tuple[int, int]:
