@@ -48,9 +48,7 @@ class RepeatedCounts:
         self._restarted: set[tuple[int, SchedulerKey]] = set()
 
     def note_raised(self, counts: dict[SchedulerKey, int], key: SchedulerKey, below: int | None) -> None:
-        """A count was raised by 1. No decision depends on it as long as it is less than `below` (None: whatever it
-        is).
-        """
+        """A count was raised by 1. No decision depends on it while it is less than `below`; None = none at all."""
         place = (id(counts), key)
         known = self._raised.get(place)
         self._raised[place] = (counts, key, known[2] + 1 if known is not None else 1)
@@ -96,9 +94,9 @@ class SchedulerContext:
     placed nothing and changed nothing (rm.scheduler.placement.memo relies on that). `confined_count` counts those of
     them that affect offers to one leaf only (CSQueue.note_change). `repeated`, only with asynchronous scheduling: the
     counts that the last walk has raised without an effect; `repeated_count`: the number of all changes that the next
-    walk would repeat without an effect. `stored_limit_count` counts changes of limits
-    that are stored for the headroom, AM limits and reports, on which no visit depends. `node_check_count` counts the
-    checks that depended on the node which was offered, and not only on its partition.
+    walk would repeat without an effect. `stored_limit_count` counts changes of limits that are stored for the headroom,
+    AM limits and reports, on which no visit depends. `node_check_count` counts the checks that depended on the node
+    which was offered, and not only on its partition.
 
     `epoch` is the number of ResourceManagers that recovered from one store; it is part of container ids. If
     `placing_from_ms` is set, nothing is placed until that time has passed: see `may_place`.
@@ -184,8 +182,8 @@ class SchedulerContext:
         self.node_check_count += 1
 
     def note_repeated(self, counts: dict[SchedulerKey, int], key: SchedulerKey, below: int | None = None) -> None:
-        """The last change raised a count without an effect: it is high enough, nothing looks at it, or it is far
-        `below` what would have one.
+        """The last change raised a count without an effect; it has none while it is less than `below`, if that is
+        given.
         """
         assert self.repeated is not None
         self.repeated.note_raised(counts, key, below)
