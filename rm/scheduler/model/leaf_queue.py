@@ -123,14 +123,12 @@ class LeafQueue(CSQueue):
     def store_current_limit(self, limit: Resource) -> None:
         """Set the limit for the current visit of a node."""
         self.current_limit = limit
-        self._note_stored_limit()
+        self.note_change()
+        self.context.stored_limit_count += 1
 
     def store_copied_limit(self) -> None:
         """Set `copied_limit` to `current_limit`."""
         self.copied_limit = self.current_limit
-        self._note_stored_limit()
-
-    def _note_stored_limit(self) -> None:
         self.note_change()
         self.context.stored_limit_count += 1
 
