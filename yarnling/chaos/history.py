@@ -227,13 +227,14 @@ class History:
         They were recommissioned while they were UNHEALTHY. The scheduler had removed such a node, and is only told its
         size (RMNodeImpl.RecommissionNodeTransition).
         """
-        return [
+        found = (
             f"nm-{node}"
             for fault in self.injected
             if fault.injection.kind.decommissions and not fault.skipped
             for node in fault.injection.nodes
             if any(from_s <= fault.start_s < to_s for from_s, to_s in self._in_state(node, NodeState.UNHEALTHY))
-        ]
+        )
+        return list(dict.fromkeys(found))
 
     def without_master(self, application_id: ApplicationId) -> list[tuple[float, float]]:
         """The periods (from, to) between its ApplicationMasters, and after the last one, in order.

@@ -22,10 +22,11 @@ from yarnling.cli.output import (
     print_error,
     print_indented,
     print_json,
+    print_lines,
     shown,
     terminal,
 )
-from yarnling.cli.simulate_workload import all_in_report, parse_duration, print_lines
+from yarnling.cli.simulate_workload import all_in_report, parse_duration
 from yarnling.cluster.configuration import definitions
 from yarnling.whatif.checks import QueueMap, names_of_run, with_queues
 from yarnling.whatif.compare import Comparison, Difference, Verdict, compare
@@ -99,7 +100,6 @@ def run(options: CompareOptions) -> int:
     try:
         expectations, before, after = _read_and_run(options)
         _warn_of_other_workload(before, after)
-        expectations = resolved(expectations, str(options.expect), names_in(after.figures[0]))
     except InternalError as error:
         print_error(YarnException(str(error)))
         return EXIT_CRASHED
@@ -130,7 +130,7 @@ def _read_and_run(options: CompareOptions) -> tuple[tuple[Expectation, ...], Sid
     read = [None if path is None else faults.of(partial(read_side, path)) for path in results]
     known = _names_after(of_after, read[1])
     if expectations and known is not None:
-        faults.of(partial(resolved, expectations, str(options.expect), known))
+        expectations = faults.of(partial(resolved, expectations, str(options.expect), known))
     faults.refuse()
     assert expectations is not None
     if options.out is not None:

@@ -11,7 +11,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -27,6 +27,8 @@ PIPE_WIDTH = 1_000_000
 INDENT = 2
 GAP = 2
 """The number of spaces between two cells of a list."""
+LINES_MAX = 5
+"""The most lines of one kind, such as warnings, that a summary shows."""
 PROGRESS_LINE_S = 60.0
 """How often a long run says how far it is."""
 
@@ -159,6 +161,17 @@ def print_indented(console: Console, line: Text) -> None:
     indent = len(line.plain) - len(line.plain.lstrip(" "))
     for number, part in enumerate(_wrapped(line[indent:], console.width - indent - INDENT)):
         console.print(Text.assemble(" " * (indent + (INDENT if number else 0)), part), soft_wrap=True)
+
+
+def print_lines(title: str, lines: Sequence[str], all_in: str, console: Console) -> None:
+    """Print a title and as many lines as fit a summary, if there are any. `all_in`: what has all of them, in words."""
+    if not lines:
+        return
+    console.print(f"\n{title}", style="bold")
+    for line in lines[:LINES_MAX]:
+        print_indented(console, Text(f"  {in_line(line)}"))
+    if len(lines) > LINES_MAX:
+        console.print(f"  and {len(lines) - LINES_MAX} more ({all_in})")
 
 
 def _filled(phrases: Iterable[Text], width: int) -> Iterator[Text]:

@@ -31,6 +31,7 @@ from yarnling.cli.output import (
     print_error,
     print_indented,
     print_json,
+    print_lines,
     terminal,
 )
 from yarnling.cluster.configuration import definitions
@@ -38,7 +39,7 @@ from yarnling.cluster.warnings import configuration_warnings
 from yarnling.simulation.trace_file import TraceFile
 from yarnling.whatif.checks import QueueMap, names_of_run, refuse_if_unfit, with_queues
 from yarnling.whatif.expectation_file import read_expectations, refuse_if_needing_before, resolved
-from yarnling.whatif.expectations import Checked, Expectation, check, names_in
+from yarnling.whatif.expectations import Checked, Expectation, check
 from yarnling.whatif.figures import Figures, GroupFigures, figures_of
 from yarnling.whatif.headlines import findings, headline
 from yarnling.whatif.report import REPORT_HTML, make_directory, subject_of, write_report
@@ -51,8 +52,6 @@ from yarnling.workload.model import Workload, WorkloadNode
 EXIT_INTERRUPTED = 130
 UNTIL_MAX_MS = 31 * 24 * 3_600_000
 """The longest time that can be simulated: a month."""
-LINES_MAX = 5
-"""The most assumptions, and the most warnings, that the summary shows; the report has all."""
 
 
 class WorkloadOptions(Struct, frozen=True):
@@ -104,9 +103,7 @@ def run(options: WorkloadOptions) -> int:
         print_error(YarnException(str(error)))
         return EXIT_CRASHED
     figures = write_report(result, options.out) if options.out is not None else figures_of(result)
-    with reading_arguments():
-        found = resolved(given.expectations, str(options.expect), names_in(figures))
-    checked = [check(each, [figures]) for each in found]
+    checked = [check(each, [figures]) for each in given.expectations]
     if options.as_json:
         print_json({**summary_of(result, figures), "expectations": checked})
     else:
@@ -135,7 +132,8 @@ def _read(options: WorkloadOptions) -> _Inputs:
         warnings = configuration_warnings(conf)
         workload = with_queues(workload, queue_map).with_assumptions(listed.assumptions)
         refuse_if_unfit(conf, workload, listed.nodes, queue_map)
-        resolved(expectations, str(options.expect), names_of_run(conf, workload))
+        if expectations:
+            expectations = resolved(expectations, str(options.expect), names_of_run(conf, workload))
         if options.out is not None:
             make_directory(options.out)
     return _Inputs(until_ms, conf, warnings, workload, listed.nodes, expectations)
@@ -269,17 +267,6 @@ def _print_longest(figures: Figures, console: Console) -> None:
             f"  {one.wait} from {clock(one.requested_ms)}, {what} of {one.application} ({one.queue}, {one.user}){why}"
         )
         print_indented(console, Text("  " + in_line(line.strip())))
-
-
-def print_lines(title: str, lines: Sequence[str], all_in: str, console: Console) -> None:
-    """As many lines as fit a summary. `all_in`: what has all of them, in words."""
-    if not lines:
-        return
-    console.print(f"\n{title}", style="bold")
-    for line in lines[:LINES_MAX]:
-        print_indented(console, Text(f"  {in_line(line)}"))
-    if len(lines) > LINES_MAX:
-        console.print(f"  and {len(lines) - LINES_MAX} more ({all_in})")
 
 
 def all_in_report(report: Path | None) -> str:

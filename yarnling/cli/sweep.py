@@ -18,8 +18,7 @@ from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarnling.chaos.verdict import Verdict
 from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.output import Listing, ProgressLines, in_line, notices, print_json, terminal
-from yarnling.cli.simulate_workload import print_lines
+from yarnling.cli.output import Listing, ProgressLines, in_line, notices, print_json, print_lines, terminal
 from yarnling.cluster.warnings import configuration_warnings
 from yarnling.sweep.result_file import QueueSummary, ResultFile, open_results
 from yarnling.sweep.runs import Inputs, Run, Sweep

@@ -70,9 +70,7 @@ def names_of_run(conf: Configuration, workload: Workload) -> KnownNames:
     queues = dict.fromkeys(core.scheduler.queues)
     for application in _one_of_each(workload.applications):
         with suppress(YarnException):
-            path = _placed(core, application)
-            above = path.split(".")
-            queues |= dict.fromkeys(".".join(above[:count]) for count in range(1, len(above) + 1))
+            queues |= dict.fromkeys(core.scheduler.paths_to_create(_placed(core, application)))
     return KnownNames(tuple(queues), tuple(dict.fromkeys(one.user for one in workload.applications)))
 
 
@@ -165,7 +163,10 @@ def _submission_problem(core: ResourceManagerCore, application: WorkloadApplicat
 
 
 def _placed(core: ResourceManagerCore, application: WorkloadApplication) -> str:
-    """The path of the application's queue; its name if there is no such queue. Raises YarnException."""
+    """The path of the queue that the application is submitted to; its name, as given, if there is no such queue.
+
+    Raises YarnException if the queue mappings refuse the application.
+    """
     placed = core.context.placement.place(
         user=application.user, groups=(), application=application.name, queue=application.queue
     )

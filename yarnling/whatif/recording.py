@@ -31,7 +31,7 @@ from yarnling.workload.model import WorkloadApplication, WorkloadNode
 AM_KEY = RequestKey(-1, -1)
 """The AM among the requests of an application."""
 SHARE_TOLD = 0.1
-"""An earlier cause of a wait is told if it held for at least this share of it."""
+"""The explanation of a wait names an earlier cause if that held for at least this share of the wait."""
 _KILLED_STEP = "killed"
 _ENDED_ATTEMPT = frozenset(state.name for state in FINAL_ATTEMPT_STATES)
 
@@ -106,7 +106,7 @@ class KeyWaits:
             self.longest = record
 
     def explanation(self, record: ContainerRecord, now_ms: int) -> str:
-        """Why the request waited at last, and before that, if another cause held for some time; "" if unknown."""
+        """Why the request waited in the end, and before that, if another cause held for long; "" if unknown."""
         wait_ms = record.wait_ms(now_ms)
         until_ms = record.requested_ms + wait_ms
         held_ms, sentences = dict[str, int](), dict[str, str]()

@@ -33,7 +33,6 @@ VISITS_A_PART_MAX = 25
 """The most nodes that one step visits: some ms of work. Nodes whose visit is known to do nothing do not count."""
 PAUSE_MS = 1
 """The pause between two parts of a walk."""
-_NEVER = -1
 
 Draw = Callable[[int], int]
 """A random integer from 0 up to, not including, its argument. The core has no random numbers of its own."""
@@ -50,9 +49,10 @@ class NodeWalks:
     `due_ms`: when to call `tick` for the next walk, or for the next part of one; None = not until something changes.
     `_ahead`: the nodes that the present walk has still to visit, the next one last. `_visited`: those that it has
     visited. `_walked_ms`: when the last walk ended. `_progress`, `_changes`: the context's counts before the present
-    walk. `_settled_at`: `progress` at the end of a walk that the next ones would repeat. They would not if a node that
-    it visited is silent then: `_looks_ms` is when to look; None if the walk changed nothing at all. `suspended`: the
-    nodes whose heartbeats are left out and count as received (rm.core.quiet_nodes), so they are never silent.
+    walk. `_is_settled`: the next walks would repeat the last one while `progress` stays the same. They would not if a
+    node that it visited is silent then: `_looks_ms` is when to look; None if the walk changed nothing at all.
+    `suspended`: the nodes whose heartbeats are left out and count as received (rm.core.quiet_nodes), so they are never
+    silent.
     """
 
     __slots__ = (
@@ -60,13 +60,13 @@ class NodeWalks:
         "_changes",
         "_context",
         "_draw",
+        "_is_settled",
         "_known",
         "_looks_ms",
         "_order",
         "_placement",
         "_progress",
         "_repeated",
-        "_settled_at",
         "_visited",
         "_walked_ms",
         "due_ms",
@@ -87,7 +87,7 @@ class NodeWalks:
         self._visited: list[SchedulerNode] = []
         self._looks_ms: int | None = None
         self._repeated = RepeatedCounts()
-        self._settled_at = _NEVER
+        self._is_settled = False
         self.due_ms: int | None = None
         self.suspended: dict[NodeId, None] = {}
         # Only a start applies these settings, a refresh does not, as in Hadoop.
@@ -101,11 +101,11 @@ class NodeWalks:
             return
         interval_ms = self._context.settings.asynchronous.interval_ms
         passed = max(0, now_ms - self._walked_ms) // interval_ms
-        if self._settled_at not in (_NEVER, self._context.progress):
+        if self._is_settled and self._context.progress != self._progress:
             self._go_on_after(passed)
         if self._has_nothing_to_do():
             self.due_ms = None
-        elif self._settled_at != _NEVER:
+        elif self._is_settled:
             self.due_ms = self._due_while_settled_ms()
         elif self.due_ms is None:
             self.due_ms = self._walked_ms + (passed + 1) * interval_ms
@@ -117,7 +117,7 @@ class NodeWalks:
         context = self._context
         context.now_ms = now_ms
         self.due_ms = None
-        if self._settled_at != _NEVER:
+        if self._is_settled:
             if not self._has_effect(now_ms):
                 self._looks_ms = self._may_be_silent_ms()
                 return
@@ -177,12 +177,13 @@ class NodeWalks:
     def _end(self) -> None:
         """A walk is over: if it did nothing that matters, the next ones would repeat it."""
         context = self._context
-        self._settled_at = context.progress if context.progress == self._progress else _NEVER
-        self._looks_ms = self._may_be_silent_ms() if context.change_count != self._changes else None
+        self._is_settled = context.progress == self._progress
+        if self._is_settled:
+            self._looks_ms = self._may_be_silent_ms() if context.change_count != self._changes else None
 
     def _go_on_after(self, left_out: int) -> None:
         """Walks go on after so many that were left out."""
-        self._settled_at = _NEVER
+        self._is_settled = False
         self.due_ms = None
         self._repeated.raise_again(left_out)
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from am.programs.gang.core import Member
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.states import FinalApplicationStatus, YarnApplicationState
+from yarnling.chaos.checks import Checked
 from yarnling.chaos.history import Change, History, InjectedFault, Outcome, ProcessSpan, Role, SubmittedApplication
-from yarnling.chaos.plan import KINDS, WorkProgram
+from yarnling.chaos.plan import KINDS, Expectations, WorkProgram
 from yarnling.chaos.schedule import FaultInjection
 
 APP = ApplicationId(1, 1)
+FENCE = Expectations(fence=5.0)
 
 
 class Story:
@@ -86,3 +90,8 @@ class Story:
         injection = FaultInjection(len(self.history.injected) + 1, KINDS[kind], round(from_s * 1000), until_ms, nodes)
         self.history.injected.append(InjectedFault(injection, from_s, to_s, target, problem, skipped))
         return self
+
+
+def found(check: Callable[[History, Expectations], Checked], story: Story) -> tuple[str, ...]:
+    """The violations that a check finds in the story."""
+    return check(story.history, FENCE).violations

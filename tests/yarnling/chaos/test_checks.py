@@ -7,19 +7,14 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from tests.yarnling.chaos.stories import APP, Story
+from tests.yarnling.chaos.stories import APP, FENCE, Story, found
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling.chaos import checks
 from yarnling.chaos.checks import Checked, check_all
 from yarnling.chaos.history import Change, History, Role
 from yarnling.chaos.plan import Expectations, WorkProgram
 
-FENCE = Expectations(fence=5.0)
 FAILED = FinalApplicationStatus.FAILED
-
-
-def found(check: Callable[[History, Expectations], Checked], story: Story) -> tuple[str, ...]:
-    return check(story.history, FENCE).violations
 
 
 def test_a_correct_run_has_no_violations() -> None:

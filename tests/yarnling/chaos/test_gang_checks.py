@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from tests.yarnling.chaos.stories import APP, Story
+from tests.yarnling.chaos.stories import APP, Story, found
 from yarnling.chaos import checks
-from yarnling.chaos.checks import Checked
-from yarnling.chaos.history import Change, History
-from yarnling.chaos.plan import Expectations, WorkProgram
-
-FENCE = Expectations(fence=5.0)
+from yarnling.chaos.history import Change
+from yarnling.chaos.plan import WorkProgram
 
 
 def gang(tasks: int = 2) -> Story:
     return Story(WorkProgram.GANG, tasks=tasks)
-
-
-def found(check: Callable[[History, Expectations], Checked], story: Story) -> tuple[str, ...]:
-    return check(story.history, FENCE).violations
 
 
 def test_a_gang_has_succeeded_if_all_members_of_one_try_have() -> None:

@@ -290,7 +290,7 @@ def test_bad_input_is_refused_with_all_faults(sides: tuple[str, str], tmp_path: 
 
 
 def test_names_in_expectations_are_checked_before_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A queue of the second side only may be named."""
+    """A queue that only the second side has may be named."""
     monkeypatch.setattr("yarnling.cli.compare._run_all", lambda _: pytest.fail("it was simulated"))
     example = Path("examples/what-if/move-capacity")
     after = tmp_path / "after"
