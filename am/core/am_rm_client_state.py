@@ -53,12 +53,13 @@ class AMRMClientState:
 
     `_in_flight` is the request whose outcome is unknown. `_releases`, `_updates` and `_blacklist_changes` go into the
     next request. An unconfirmed release or update is kept until the RM reports its effect, and sent again after a
-    restart of the RM.
+    restart of the RM. `asks_again`: lowered requests are sent each time, as Hadoop's client does, which brings surplus
+    containers.
     """
 
-    def __init__(self, rack_of: RackOf = default_rack_of) -> None:
+    def __init__(self, rack_of: RackOf = default_rack_of, *, asks_again: bool = False) -> None:
         self._rack_of = rack_of
-        self._table = ResourceRequestTable(rack_of)
+        self._table = ResourceRequestTable(rack_of, asks_again=asks_again)
         self._requests: dict[RequestKey, WaitingRequests] = {}
         self._response_id = 0
         self._in_flight: AllocateRequest | None = None

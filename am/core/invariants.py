@@ -72,8 +72,8 @@ RESPONSE_ID_MASK = 0x7FFF_FFFF
 class CheckedAMRMClientState(AMRMClientState):
     """An AMRMClientState that raises InternalError if a call leaves it in an inconsistent state."""
 
-    def __init__(self, rack_of: RackOf = default_rack_of) -> None:
-        super().__init__(rack_of)
+    def __init__(self, rack_of: RackOf = default_rack_of, *, asks_again: bool = False) -> None:
+        super().__init__(rack_of, asks_again=asks_again)
         self._sent: AllocateRequest | None = None
         self._allocated: set[ContainerId] = set()
         self._released: set[ContainerId] = set()

@@ -9,7 +9,8 @@ changed since the last call is sent with its new count.
 
 The rules are AMRMClientImpl's, with two exceptions. First, all requests with the same priority and allocation request
 id must have the same size, because the RM keeps one size for them and would replace it silently. Second, the rows of a
-satisfied request are not sent again if the RM has lowered them itself (`ResourceRequestTable.satisfy`).
+satisfied request are not sent again if the RM has lowered them itself (`ResourceRequestTable.satisfy`), unless the
+table `asks_again`.
 """
 
 from __future__ import annotations
@@ -146,11 +147,13 @@ class WaitingRequests:
 class ResourceRequestTable:
     """The rows of all outstanding requests, and which of them have changed since they were sent.
 
-    A row is in `rows` while its count is above 0, or until its count of 0 has been sent.
+    A row is in `rows` while its count is above 0, or until its count of 0 has been sent. `asks_again`: each lowered row
+    is sent, as AMRMClientImpl.decResourceRequest does.
     """
 
-    def __init__(self, rack_of: RackOf = default_rack_of) -> None:
+    def __init__(self, rack_of: RackOf = default_rack_of, *, asks_again: bool = False) -> None:
         self._rack_of = rack_of
+        self._asks_again = asks_again
         self._rows: dict[RowKey, ResourceRequest] = {}
         self._unsent: set[RowKey] = set()
 
@@ -190,10 +193,10 @@ class ResourceRequestTable:
         allocation. Rows of hosts and racks are always sent, because the RM has lowered only those of the host that it
         chose.
         """
-        is_located = bool(request.nodes or request.racks)
+        is_sent = self._asks_again or bool(request.nodes or request.racks)
         for row in self.rows_of(request):
             key = row_key(row)
-            self._change(row, -1, send=is_located or key in just_sent)
+            self._change(row, -1, send=is_sent or key in just_sent)
             if self._rows[key].count == 0 and key not in self._unsent:
                 del self._rows[key]
 

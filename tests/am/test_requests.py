@@ -58,6 +58,21 @@ def test_two_hosts_of_one_rack_have_one_rack_row() -> None:
     assert counts == {"n1": 1, "n2": 1, "n3": 1, "/r1": 1, "/r2": 1, "*": 1}
 
 
+def test_a_lowered_row_is_sent_each_time_if_the_table_asks_again() -> None:
+    """AMRMClientImpl.decResourceRequest, also a count of 0: the ResourceManager must forget what it was sent."""
+    table = ResourceRequestTable(rack_of, asks_again=True)
+    request = ContainerRequest(GB, priority=1)
+    table.add(request)
+    table.add(request)
+    assert sent(table) == [("*", 2, True)]
+    table.satisfy(request, just_sent=())
+    assert sent(table) == [("*", 1, True)]
+    table.satisfy(request, just_sent=())
+    assert sent(table) == [("*", 0, True)]
+    assert sent(table) == []
+    assert not table.rows
+
+
 def test_strict_locality_is_set_on_any_and_on_the_inferred_rack() -> None:
     """A rack that was named is relaxed; a rack that is derived from a host is as strict as `*` (AMRMClientImpl)."""
     table = ResourceRequestTable(rack_of)

@@ -99,9 +99,7 @@ from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.network import Endpoint, Network, UnderWay
 from yarnling.simulation.process import Alarm, Process
 from yarnling.simulation.trace import Trace
-
-START_MS = 200
-"""From the start of an AM's process to its first call."""
+from yarnling.workload.model import AM_START_MS
 
 NodeLink: TypeAlias = Callable[[NodeId], tuple[str, Endpoint]]
 
@@ -127,6 +125,13 @@ class AMSettings(Struct, frozen=True):
             RetryPolicy.read(conf, NM_CLIENT_CONNECT_MAX_WAIT, NM_CLIENT_CONNECT_RETRY_INTERVAL),
             CHECK_INVARIANTS.of(conf),
         )
+
+
+class AMConduct(Struct, frozen=True):
+    """`start_ms`: from the start of the AM's process to its first call. `asks_again`: as in AMRMClientState."""
+
+    start_ms: int = AM_START_MS
+    asks_again: bool = False
 
 
 class QuietHeartbeats(Protocol):
@@ -157,6 +162,7 @@ class ApplicationMasterProcess(Process):
         ended: Callable[[int], None],
         trace: Trace | None,
         lane: int = 0,
+        conduct: AMConduct,
     ) -> None:
         super().__init__(engine, f"am {launch.container_id}", number, lane)
         self._network = network
@@ -168,6 +174,7 @@ class ApplicationMasterProcess(Process):
         self._node_link = node_link
         self._ended = ended
         self._trace = trace
+        self._asks_again = conduct.asks_again
         self.token: Token | None = None
         self._exit_code = EXIT_CRASH
         self._client_events: deque[ClientEvent] = deque()
@@ -178,7 +185,7 @@ class ApplicationMasterProcess(Process):
         self.quiet_heartbeats: QuietHeartbeats | None = None
         self._under_way: UnderWay | None = None
         self.boot()
-        self.after(START_MS, Rank.CONTAINER, self._main)
+        self.after(conduct.start_ms, Rank.CONTAINER, self._main)
 
     def kill(self) -> None:
         """The container has ended."""
@@ -226,7 +233,8 @@ class ApplicationMasterProcess(Process):
         application = self._make_application()
         self._heeds_heartbeats = application.heeds_heartbeats
         is_checked = self._settings.check_invariants
-        self._state = (CheckedAMRMClientState if is_checked else AMRMClientState)(self._topology.rack_of)
+        make_state = CheckedAMRMClientState if is_checked else AMRMClientState
+        self._state = make_state(self._topology.rack_of, asks_again=self._asks_again)
         self._client = (CheckedAMRMClientCore if is_checked else AMRMClientCore)(
             self._state,
             heartbeat_interval_ms=self._settings.heartbeat_interval_ms,

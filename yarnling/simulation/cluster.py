@@ -27,7 +27,7 @@ from yarn.resource import Resource
 from yarn.settings import nodemanager, resourcemanager
 from yarn.states import DecommissionType
 from yarnling.chaos.history import SILENT, History, Role
-from yarnling.simulation.application_master import AMSettings, ApplicationMasterProcess
+from yarnling.simulation.application_master import AMConduct, AMSettings, ApplicationMasterProcess
 from yarnling.simulation.conditions import USUAL, Conditions
 from yarnling.simulation.engine import Action, Engine, Rank
 from yarnling.simulation.machine import Machine, Program
@@ -244,6 +244,10 @@ class SimulatedCluster:
         check_invariants = self.am_settings.check_invariants
         return running.application(attempt_id, self.engine.now_ms, check_invariants=check_invariants)
 
+    def conduct_of(self, application_id: ApplicationId) -> AMConduct:
+        """How the AMs of an application behave; yarnling's own send only what the ResourceManager cannot know."""
+        return AMConduct()
+
     def start_master(self, machine: Machine, launch: LaunchContainer) -> Program:
         """Start the AM in its container."""
         self._masters_started += 1
@@ -260,6 +264,7 @@ class SimulatedCluster:
             ended=partial(machine.program_ended, launch.container_id, launch.launch),
             trace=self._trace,
             lane=self._masters_started,
+            conduct=self.conduct_of(launch.container_id.application_id),
         )
         if self.quiet_heartbeats is not None:
             master.quiet_heartbeats = self.quiet_heartbeats.of_masters

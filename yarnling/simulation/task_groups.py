@@ -50,6 +50,9 @@ class TaskWatch(Protocol):
     def allocated(self, group: int, container: Container) -> None:
         """A container of the group was allocated and starts now."""
 
+    def surplus(self) -> None:
+        """A container was allocated for which no task waits any more; it is released."""
+
     def ended(self, container_id: ContainerId, exit_status: int) -> None:
         """The ResourceManager has reported the end of a task's container."""
 
@@ -58,11 +61,12 @@ class TaskProgress:
     """The tasks of one application, across the attempts of its AM. `running`: by container. `total`: of all groups.
 
     `keys`: by which the ResourceManager keeps the requests of each group. `left`: how many tasks have not ended.
-    `over`: so many groups, from the first one on, have ended.
+    `over`: so many groups, from the first one on, have ended. `start_ms`: what a task takes to start.
     """
 
-    def __init__(self, groups: Sequence[TaskGroup]) -> None:
+    def __init__(self, groups: Sequence[TaskGroup], start_ms: int = 0) -> None:
         self.groups = groups
+        self._start_ms = start_ms
         self.keys = request_keys(groups)
         self.waiting = [deque(range(len(group.durations_ms))) for group in groups]
         self.running: dict[ContainerId, Task] = {}
@@ -77,7 +81,7 @@ class TaskProgress:
         A task that does nothing still takes a moment to start and to end.
         """
         task = self.running.get(container_id)
-        return None if task is None else max(1, self.groups[task.group].durations_ms[task.number])
+        return None if task is None else max(1, self._start_ms + self.groups[task.group].durations_ms[task.number])
 
     def take(self, container_id: ContainerId, group: int) -> bool:
         """Give the container the next waiting task of the group; False if none waits."""
@@ -220,6 +224,7 @@ class TaskGroupsCore(ApplicationCore[Event, Action]):
             if self._tasks.take(container.id, group):
                 self._watch.allocated(group, container)
                 return Launch(container, _LAUNCH_CONTEXT)
+        self._watch.surplus()
         return ReleaseContainer(container.id)
 
     def _start_failed(self, event: ContainerStartFailed) -> None:

@@ -18,7 +18,7 @@ from yarn.machine import StateChanged
 from yarn.nodes import NodeLabel
 from yarn.settings.resourcemanager import NM_HEARTBEAT_INTERVAL
 from yarnling.chaos.history import History
-from yarnling.simulation.application_master import ApplicationMasterProcess
+from yarnling.simulation.application_master import AMConduct, ApplicationMasterProcess
 from yarnling.simulation.cluster import DAEMON_START_MS, SimulatedCluster
 from yarnling.simulation.conditions import STEADY
 from yarnling.simulation.engine import Engine, Rank
@@ -39,6 +39,11 @@ ANY_PORT = 0
 
 class RunningApplication(Protocol):
     """A submitted application of the workload."""
+
+    @property
+    def conduct(self) -> AMConduct:
+        """How its AMs behave."""
+        ...
 
     def core(self, wake_at: Callable[[int], None], *, check_invariants: bool) -> Application:
         """The program of an attempt of its AM that starts now. `wake_at`: have it look at the time at that time."""
@@ -137,6 +142,9 @@ class WorkloadCluster(SimulatedCluster):
 
         running = self.applications[attempt_id.application_id]
         return running.core(wake_at, check_invariants=self.am_settings.check_invariants)
+
+    def conduct_of(self, application_id: ApplicationId) -> AMConduct:
+        return self.applications[application_id].conduct
 
     def start_master(self, machine: Machine, launch: LaunchContainer) -> Program:
         program = super().start_master(machine, launch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 
 from msgspec import Struct
@@ -17,7 +17,7 @@ from yarn.errors import YarnException
 from yarn.resource import Resource
 from yarn.settings.scheduler import NODE_LABELS_ENABLED, RESOURCE_TYPES
 from yarnling.whatif.expectations import KnownNames
-from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.model import Client, TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
 FAULTS_SHOWN_MAX = 20
 NODES_MAX = 20_000
@@ -77,6 +77,31 @@ def names_of_run(conf: Configuration, workload: Workload) -> KnownNames:
 def warnings_about(conf: Configuration, workload: Workload, nodes: Sequence[WorkloadNode]) -> tuple[str, ...]:
     """What is simulated in another way than the workload says."""
     return (*_size_warnings(conf, workload), *_host_warnings(workload, nodes))
+
+
+def assumed_of_starts(workload: Workload) -> tuple[str, ...]:
+    """What AMs and tasks take to start, and how AMs request containers: a workload has that rather than a trace."""
+    applications = workload.applications
+    am = _range({one.am_start_ms for one in applications})
+    task = _range({one.task_start_ms for one in applications})
+    exact = sum(one.client is Client.EXACT for one in applications)
+    clients = (
+        "AMs request containers as Hadoop's AMRMClient does: they send lowered requests again, and release the surplus "
+        "containers that this brings (client: hadoop in the workload file)."
+    )
+    if exact:
+        clients = (
+            f"{exact} of {len(applications)} applications never send a lowered request again (client: exact in the "
+            "workload file), unlike Hadoop's AMRMClient."
+        )
+    starts = f"An AM takes {am} to start, and a task {task} before its duration (am_start_ms and task_start_ms of the "
+    return (f"{starts}workload file; a JVM takes seconds).", clients)
+
+
+def _range(values_ms: Set[int]) -> str:
+    """The only time of a set, or its least and its largest."""
+    shown = [f"{value / 1000:g} s" for value in sorted(values_ms or {0})]
+    return shown[0] if len(shown) == 1 else f"{shown[0]} to {shown[-1]}"
 
 
 def _node_faults(conf: Configuration, nodes: Sequence[WorkloadNode]) -> Iterator[str]:

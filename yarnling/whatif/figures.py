@@ -41,7 +41,8 @@ class GroupFigures(Struct, frozen=True):
     how many of those submitted have a deadline, and missed it. `all_with_deadline`, `undecided`: how many, also of
     those not submitted, have one, and had neither kept nor missed it at the end. `waits` is about all containers,
     `am_waits` about those of AMs. `done_mb_ms`: memory times run time of the containers that completed. `locality`:
-    {NODE_LOCAL...: containers}, of those that wanted a host.
+    {NODE_LOCAL...: containers}, of those that wanted a host. `surplus`: allocated and released unused, not among
+    `containers`.
     """
 
     name: str
@@ -64,6 +65,7 @@ class GroupFigures(Struct, frozen=True):
     am_waits: Waits
     lost: LostWork
     locality: dict[str, int]
+    surplus: int = 0
 
 
 class HourFigures(Struct, frozen=True):
@@ -198,6 +200,7 @@ class _Outcomes:
             am_waits=summarize(self._waits[index] for index in indexes if self._result.containers[index].is_am),
             lost=_lost(containers),
             locality={name: localities[name] for name in LOCALITIES if localities[name]},
+            surplus=sum(app.surplus for app in apps),
         )
 
     def _is_refused(self, position: int) -> bool:

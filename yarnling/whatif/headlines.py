@@ -67,6 +67,7 @@ def findings(figures: Figures) -> tuple[str, ...]:
             _use(figures),
             _crowded(figures),
             _preempted(figures),
+            _surplus(cluster),
             _limits(cluster),
             _unfinished(cluster),
             f"{counted(cluster.failed, 'container')} failed or ended with their application." if cluster.failed else "",
@@ -135,6 +136,16 @@ def _preempted(figures: Figures) -> str:
     of_most = f", {count(most.lost.containers)} of them in {names[most.name]}" if len(names) > 1 else ""
     preempted = f"{counted(lost.containers, 'container')} {'was' if lost.containers == 1 else 'were'} preempted"
     return f"{preempted}{of_most}: {_lost_work(figures.cluster)} of work lost."
+
+
+def _surplus(cluster: GroupFigures) -> str:
+    if not cluster.surplus:
+        return ""
+    placed = cluster.surplus + cluster.containers - cluster.waits.unfinished
+    return (
+        f"{count(cluster.surplus)} of {counted(placed, 'allocated container')} ({share(cluster.surplus / placed)}) "
+        f"{'was' if cluster.surplus == 1 else 'were'} surplus: AMs sent lowered requests again, and released what came."
+    )
 
 
 def _limits(cluster: GroupFigures) -> str:

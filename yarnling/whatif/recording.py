@@ -23,10 +23,11 @@ from yarn.machine import StateChanged
 from yarn.nodes import DEFAULT_RACK
 from yarn.resource import Resource
 from yarn.states import FINAL_APPLICATION_STATES, ContainerExitStatus
+from yarnling.simulation.application_master import AMConduct
 from yarnling.simulation.engine import Engine
 from yarnling.simulation.task_groups import TaskGroupsCore, TaskProgress
 from yarnling.whatif.result import NOT_SUBMITTED, REFUSED, ApplicationOutcome, ContainerOutcome, End
-from yarnling.workload.model import WorkloadApplication, WorkloadNode
+from yarnling.workload.model import Client, WorkloadApplication, WorkloadNode
 
 AM_KEY = RequestKey(-1, -1)
 """The AM among the requests of an application."""
@@ -171,7 +172,8 @@ class RecordedApplication:
         self.waits: dict[RequestKey, KeyWaits] = {AM_KEY: KeyWaits()}
         self._recording = recording
         self._context_of = context_of
-        self._progress = TaskProgress(work.groups)
+        self.surplus_containers = 0
+        self._progress = TaskProgress(work.groups, work.task_start_ms)
         self._live: dict[ContainerId, ContainerRecord] = {}
         self._racks = [frozenset(map(self._rack_of, group.hosts)) for group in work.groups]
         recording.applications.append(self)
@@ -235,6 +237,10 @@ class RecordedApplication:
 
     # The AM (RunningApplication)
 
+    @property
+    def conduct(self) -> AMConduct:
+        return AMConduct(self.work.am_start_ms, self.work.client is Client.HADOOP)
+
     def core(self, wake_at: Callable[[int], None], *, check_invariants: bool) -> Application:
         now_ms = self._recording.now_ms
         self._progress.lose_all()
@@ -271,6 +277,9 @@ class RecordedApplication:
         record = self._allocated(self._progress.keys[group], container)
         if record is not None:
             record.locality = self._locality(group, record.host)
+
+    def surplus(self) -> None:
+        self.surplus_containers += 1
 
     def ended(self, container_id: ContainerId, exit_status: int) -> None:
         record = self._live.pop(container_id, None)
@@ -320,4 +329,5 @@ class RecordedApplication:
             self.am_limit_wait_ms,
             self.user_limit_wait_ms,
             self.diagnostics,
+            self.surplus_containers,
         )

@@ -98,17 +98,19 @@ def _use(figures: Figures) -> Table:
 
 
 def _work(title: str, kind: str, groups: Iterable[GroupFigures]) -> Table:
-    columns = (kind, "completed", "failed", "preempted", "lost container-seconds", "lost MB-seconds", "done GB-hours")
+    lost = ("lost container-seconds", "lost MB-seconds")
+    columns = (kind, "completed", "failed", "preempted", *lost, "done GB-hours", "surplus")
     rows = (
         (
             each.name, count(each.completed), count(each.failed), count(each.lost.containers),
             count(each.lost.container_ms / 1000), count(each.lost.mb_ms / 1000),
-            count(each.done_mb_ms / 1024 / HOUR_MS),
+            count(each.done_mb_ms / 1024 / HOUR_MS), count(each.surplus),
         )
         for each in groups
         if each.containers
     )  # fmt: skip
-    return _table(title, columns, rows, "Lost: what preempted containers had run until then.")
+    note = "Lost: what preempted containers had run until then. Surplus: containers allocated and released unused."
+    return _table(title, columns, rows, note)
 
 
 def _applications(title: str, kind: str, groups: Iterable[GroupFigures]) -> Table:

@@ -52,6 +52,7 @@ class ApplicationOutcome(Struct, frozen=True):
     """`state`: that YARN reported when the simulation ended; REFUSED if its submission was refused, NOT_SUBMITTED if
     its time had not come. `am_limit_wait_ms`, `user_limit_wait_ms`: for how long it waited because of the queue's AM
     limit, and its user's limit, as far as samples show.
+    `surplus`: containers that it was allocated and released unused, because its AM sends lowered requests again.
     """
 
     name: str
@@ -65,6 +66,7 @@ class ApplicationOutcome(Struct, frozen=True):
     am_limit_wait_ms: int = 0
     user_limit_wait_ms: int = 0
     diagnostics: str = ""
+    surplus: int = 0
 
 
 class QueueSample(Struct, frozen=True):

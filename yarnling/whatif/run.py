@@ -33,7 +33,7 @@ from yarnling.simulation.engine import Engine
 from yarnling.simulation.trace import Line, Trace
 from yarnling.simulation.workload import AM_RULE
 from yarnling.simulation.workload_cluster import WorkloadCluster
-from yarnling.whatif.checks import refuse_if_unfit, warnings_about
+from yarnling.whatif.checks import assumed_of_starts, refuse_if_unfit, warnings_about
 from yarnling.whatif.recording import RecordedApplication, Recording
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.sampling import Sampler
@@ -152,7 +152,7 @@ class _Running:
             tuple(record.outcome() for record in recording.containers),
             tuple(sampler.samples),
             sampler.longest_waits(),
-            self._workload.assumptions,
+            (*self._workload.assumptions, *assumed_of_starts(self._workload)),
             warnings,
             self._engine.events,
             wall_s,

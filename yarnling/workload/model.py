@@ -5,6 +5,8 @@ Times are in milliseconds, those of submissions since the start of the workload.
 
 from __future__ import annotations
 
+from enum import Enum
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -12,6 +14,19 @@ from yarn.resource import Resource
 
 AM_RESOURCE = Resource(1536, 1)
 """What an application's AM gets if the trace does not say it (the default of MapReduce's AM)."""
+
+AM_START_MS = 200
+TASK_START_MS = 0
+"""What an AM and a task take to start unless the workload says it. Real ones, of JVMs, take seconds."""
+
+
+class Client(Enum):
+    """How an AM requests containers. HADOOP: as AMRMClientImpl, which sends each lowered request again, so it gets
+    surplus containers and releases them. EXACT: it sends only what the ResourceManager cannot know.
+    """
+
+    HADOOP = "hadoop"
+    EXACT = "exact"
 
 
 class TaskGroup(Struct, frozen=True):
@@ -35,7 +50,8 @@ class TaskGroup(Struct, frozen=True):
 
 class WorkloadApplication(Struct, frozen=True):
     """One application. `priority`: of the application, higher first. `deadline_ms`: the time from its submission within
-    which it should end; None: it has no deadline. `am_lasts_ms`: how long its AM runs at least.
+    which it should end; None: it has no deadline. `am_lasts_ms`: how long its AM runs at least,
+    from its start on. `am_start_ms`, `task_start_ms`: what its AM, and each task before its duration, take to start.
     """
 
     name: str
@@ -49,6 +65,9 @@ class WorkloadApplication(Struct, frozen=True):
     label: str = ""
     deadline_ms: int | None = None
     am_lasts_ms: int = 0
+    client: Client = Client.HADOOP
+    am_start_ms: int = AM_START_MS
+    task_start_ms: int = TASK_START_MS
 
     @property
     def containers(self) -> int:

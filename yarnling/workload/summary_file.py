@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Annotated, Any
 
+from msgspec.structs import replace
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from wire.yaml_file import Section, parse_yaml, quantity, refusal, scalar
@@ -33,7 +34,15 @@ from yarnling.workload.limits import (
     Priority,
     Text,
 )
-from yarnling.workload.model import AM_RESOURCE, TaskGroup, Workload, WorkloadApplication
+from yarnling.workload.model import (
+    AM_RESOURCE,
+    AM_START_MS,
+    TASK_START_MS,
+    Client,
+    TaskGroup,
+    Workload,
+    WorkloadApplication,
+)
 from yarnling.workload.submissions import in_order
 from yarnling.workload.tally import Tally
 
@@ -122,6 +131,9 @@ class _Queue(Section):
 
 class _Summary(Section):
     lasts: _Time = 24 * HOUR_MS
+    client: Client = Client.HADOOP
+    am_start: _Time = AM_START_MS
+    task_start: _Time = TASK_START_MS
     queues: Annotated[list[_Queue], Field(min_length=1, max_length=10_000)]
 
 
@@ -130,7 +142,11 @@ def read_summary(text: str, source: str, defaults: Defaults) -> Workload:
     summary, tally = parse_yaml(text, source, _Summary), Tally(source)
     applications: list[WorkloadApplication] = []
     for queue in summary.queues:
-        applications += _Draw(queue, defaults, tally).applications(summary.lasts)
+        drawn = _Draw(queue, defaults, tally).applications(summary.lasts)
+        applications += (
+            replace(one, client=summary.client, am_start_ms=summary.am_start, task_start_ms=summary.task_start)
+            for one in drawn
+        )
     return Workload(
         in_order(applications),
         (

@@ -30,7 +30,16 @@ from yarnling.workload.limits import (
     Text,
     Vcores,
 )
-from yarnling.workload.model import AM_RESOURCE, TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.model import (
+    AM_RESOURCE,
+    AM_START_MS,
+    TASK_START_MS,
+    Client,
+    TaskGroup,
+    Workload,
+    WorkloadApplication,
+    WorkloadNode,
+)
 from yarnling.workload.submissions import in_order
 from yarnling.workload.tally import Tally
 
@@ -69,6 +78,14 @@ class _Group(Section):
         )
 
 
+class _Conduct(Section):
+    """How the AMs of all applications behave, and what they and their tasks take to start."""
+
+    client: Client = Client.HADOOP
+    am_start_ms: Milliseconds = AM_START_MS
+    task_start_ms: Milliseconds = TASK_START_MS
+
+
 class _Application(Section):
     name: Text
     submit_ms: Milliseconds
@@ -82,6 +99,9 @@ class _Application(Section):
     label: Annotated[str, Field(max_length=255)] = ""
     deadline_ms: Milliseconds | None = None
     am_lasts_ms: Milliseconds = 0
+    client: Client | None = None
+    am_start_ms: Milliseconds | None = None
+    task_start_ms: Milliseconds | None = None
     groups: Annotated[tuple[_Group, ...], Field(max_length=GROUPS_MAX)] = ()
 
     @property
@@ -89,7 +109,8 @@ class _Application(Section):
         """How many containers it stands for, before they become records."""
         return sum(count for group in self.groups for _, count in group.durations_ms)
 
-    def record(self) -> WorkloadApplication:
+    def record(self, header: _Conduct) -> WorkloadApplication:
+        """`header`: of the whole workload, for what the application does not say."""
         am = Resource(self.am_memory_mb, self.am_vcores, tuple(self.am_resources.items()))
         return WorkloadApplication(
             self.name,
@@ -103,15 +124,18 @@ class _Application(Section):
             self.label,
             self.deadline_ms,
             self.am_lasts_ms,
+            header.client if self.client is None else self.client,
+            header.am_start_ms if self.am_start_ms is None else self.am_start_ms,
+            header.task_start_ms if self.task_start_ms is None else self.task_start_ms,
         )
 
 
-class _Header(Section):
+class _Header(_Conduct):
     version: Annotated[Literal[1], Field(alias=WORKLOAD_MARK)]
     assumptions: tuple[Text, ...] = ()
 
 
-class _Workload(Section):
+class _Workload(_Conduct):
     version: Annotated[Literal["1"], Field(alias=WORKLOAD_MARK)] = "1"
     assumptions: tuple[Text, ...] = ()
     applications: list[_Application]
@@ -152,12 +176,12 @@ def parse_workload_lines(text: str, source: str) -> Workload:
     documents = json_documents(text, source)
     line, first = next(documents)
     header = faults.checked(_Header, first, "", line)
-    applications: list[WorkloadApplication] = []
+    applications, conduct = list[WorkloadApplication](), header or _Conduct()
     for number, (line, document) in enumerate(documents, 1):
         entry = faults.checked(_Application, document, f"application {number}", line)
         if entry is not None:
             tally.add(entry.containers, line)
-            applications.append(_checked(entry, faults, f"application {number}", line))
+            applications.append(_checked(entry, conduct, faults, (f"application {number}", line)))
     faults.refuse()
     return Workload(in_order(applications), header.assumptions if header else ())
 
@@ -168,18 +192,21 @@ def parse_workload_yaml(text: str, source: str) -> Workload:
     applications: list[WorkloadApplication] = []
     for number, entry in enumerate(section.applications, 1):
         tally.add(entry.containers, None)
-        applications.append(_checked(entry, faults, f"applications[{number}]", None))
+        applications.append(_checked(entry, section, faults, (f"applications[{number}]", None)))
     faults.refuse()
     return Workload(in_order(applications), section.assumptions)
 
 
-def _checked(entry: _Application, faults: Faults, prefix: str, line: int | None) -> WorkloadApplication:
+def _checked(
+    entry: _Application, conduct: _Conduct, faults: Faults, where: tuple[str, int | None]
+) -> WorkloadApplication:
+    prefix, line = where
     for position, group in enumerate(entry.groups):
         if group.after is not None and group.after >= position:
             remedy = "write the position of an earlier group, the first is 0"
             key = f"{prefix}.groups[{position + 1}].after"
             faults.add(key, "is not an earlier group", remedy, value=group.after, line=line)
-    return entry.record()
+    return entry.record(conduct)
 
 
 # Writing
@@ -207,6 +234,14 @@ def _application(application: WorkloadApplication) -> dict[str, Any]:
         "label": application.label,
         "deadline_ms": application.deadline_ms,
         "am_lasts_ms": application.am_lasts_ms,
+        **_others(
+            {
+                "client": application.client.value,
+                "am_start_ms": application.am_start_ms,
+                "task_start_ms": application.task_start_ms,
+            },
+            _Conduct,
+        ),
     }
     return {
         "name": application.name,

@@ -63,7 +63,7 @@ def test_nodes_of_an_answer_that_are_left_out_are_an_assumption(arguments: list[
     ]
     Path(arguments[4]).write_text(json.dumps({"nodes": {"node": reported}}))
     found = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
-    (sentence,) = found["assumptions"]
+    sentence, *_ = found["assumptions"]
     assert sentence.startswith("1 of 3 nodes are left out: 1 DECOMMISSIONING.")
 
 

@@ -30,12 +30,16 @@ class Watch:
     def __init__(self) -> None:
         self.requests: list[tuple[int, int]] = []
         self.ends: list[int] = []
+        self.surplus_count = 0
 
     def requested(self, group: int, count: int) -> None:
         self.requests.append((group, count))
 
     def allocated(self, group: int, container: Container) -> None:
         pass
+
+    def surplus(self) -> None:
+        self.surplus_count += 1
 
     def ended(self, container_id: ContainerId, exit_status: int) -> None:
         self.ends.append(exit_status)

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.yarnling.whatif.small_clusters import (
+    AN_HOUR,
     CS,
     MINUTE_MS,
     TWO_QUEUES,
@@ -25,9 +26,10 @@ from yarn.errors import YarnException
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.whatif.checks import names_of_run
 from yarnling.whatif.figures import figures_of
+from yarnling.whatif.headlines import findings
 from yarnling.whatif.result import End, WhatIfResult
 from yarnling.whatif.run import RunOptions, run_what_if
-from yarnling.workload.model import TaskGroup, Workload, WorkloadNode
+from yarnling.workload.model import Client, TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
 LABELS = {
     **TWO_QUEUES,
@@ -45,6 +47,15 @@ PREEMPTION = {
     "yarn.resourcemanager.monitor.capacity.preemption.total_preemption_per_round": "1.0",
     "yarn.resourcemanager.monitor.capacity.preemption.natural_termination_factor": "1.0",
 }
+
+
+MANY_SMALL = nodes(8, memory_mb=2048)
+
+
+def contention(client: Client) -> tuple[WorkloadApplication, WorkloadApplication]:
+    """Two applications that take turns on MANY_SMALL."""
+    one = application(group(60, 20), client=client)
+    return one, application(group(30, 7), name="two", queue="adhoc", at_s=3, client=client)
 
 
 def test_every_task_runs_once_and_for_its_time() -> None:
@@ -67,6 +78,44 @@ def test_a_group_is_requested_after_those_before_it_and_its_delay() -> None:
     assert first.ended_ms
     assert second.ended_ms
     assert later.requested_ms >= max(first.ended_ms, second.ended_ms) + 30_000
+
+
+def test_ams_ask_again_as_hadoops_client_does_and_release_the_surplus() -> None:
+    """AMRMClientImpl sends a lowered request each time, and so undoes what the ResourceManager has placed since."""
+    hadoop, exact = (run(*contention(client), machines=MANY_SMALL) for client in (Client.HADOOP, Client.EXACT))
+    surplus = sum(one.surplus for one in hadoop.applications)
+    assert surplus > 0
+    assert not any(one.surplus for one in exact.applications)
+    assert len(hadoop.containers) == len(exact.containers) == 92
+    figures = figures_of(hadoop)
+    assert figures.cluster.surplus == surplus
+    assert f"{surplus} of {surplus + 92} allocated containers" in " ".join(findings(figures))
+    assert "surplus" not in " ".join(findings(figures_of(exact)))
+
+
+def test_surplus_containers_are_the_same_if_no_heartbeat_is_left_out() -> None:
+    observed = replace(AN_HOUR, hashed=True, observe=lambda cluster, trace: None)
+    quiet, every = (
+        run(*contention(Client.HADOOP), machines=MANY_SMALL, options=options) for options in (AN_HOUR, observed)
+    )
+    assert quiet.containers == every.containers
+    assert quiet.applications == every.applications
+    assert quiet.applications[0].surplus
+
+
+def test_what_an_am_and_a_task_take_to_start_is_a_setting_and_an_assumption() -> None:
+    usual, slow = (run(application(group(1, 5), **more)) for more in ({}, {"am_start_ms": 3000, "task_start_ms": 1000}))
+    (fast_am, slow_am) = (result.applications[0].am_started_ms for result in (usual, slow))
+    assert fast_am is not None
+    assert slow_am is not None
+    assert 2500 <= slow_am - fast_am <= 3500
+    (task,) = tasks(slow)
+    assert task.allocated_ms is not None
+    assert task.ended_ms is not None
+    assert 6000 <= task.ended_ms - task.allocated_ms <= 7500
+    assert any("An AM takes 0.2 s to start, and a task 0 s" in line for line in usual.assumptions)
+    assert any("An AM takes 3 s to start, and a task 1 s" in line for line in slow.assumptions)
+    assert any("client: hadoop" in line for line in usual.assumptions)
 
 
 def test_an_application_lasts_as_long_as_its_am_at_least() -> None:

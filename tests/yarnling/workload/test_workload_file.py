@@ -10,7 +10,7 @@ from yarn.faults import ConfigurationException
 from yarn.resource import Resource
 from yarnling.workload.formats import read_nodes, read_workload
 from yarnling.workload.limits import CONTAINERS_MAX
-from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.model import Client, TaskGroup, Workload, WorkloadApplication, WorkloadNode
 from yarnling.workload.workload_file import write_nodes, write_workload
 
 HEADER = '{"yarnling-workload": 1}\n'
@@ -53,6 +53,28 @@ applications:
     assert (early.name, late.name) == ("early", "late")
     assert early.groups[0].durations_ms == (1000, 1000, 1000, 500)
     assert early.groups[1].after == 0
+
+
+def test_clients_and_start_times_are_those_of_the_application_or_of_the_workload(tmp_path: Path) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(
+        """
+client: exact
+am_start_ms: 3000
+applications:
+  - {name: one, submit_ms: 0, user: ann, queue: root.a}
+  - {name: two, submit_ms: 1, user: ann, queue: root.a, client: hadoop, am_start_ms: 200, task_start_ms: 500}
+"""
+    )
+    workload = read_workload(path)
+    one, two = workload.applications
+    assert (one.client, one.am_start_ms, one.task_start_ms) == (Client.EXACT, 3000, 0)
+    assert (two.client, two.am_start_ms, two.task_start_ms) == (Client.HADOOP, 200, 500)
+    write_workload(workload, tmp_path / "w.jsonl")
+    assert read_workload(tmp_path / "w.jsonl") == workload
+    path.write_text("client: best\napplications: [{name: one, submit_ms: 0, user: ann, queue: root.a}]")
+    with pytest.raises(ConfigurationException, match="client"):
+        read_workload(path)
 
 
 def test_every_fault_is_reported_with_its_line_and_entry(tmp_path: Path) -> None:
