@@ -249,9 +249,7 @@ class ResourceManagerCore:
         node = context.nodes.get(event.node_id)
         if node is not None:
             self._dispatcher.transition(RM_NODE_LIFECYCLE, node, node.machine, event)
-            if context.scheduler.walks.is_on:
-                is_leaving = node.machine.state is NodeState.DECOMMISSIONING
-                context.scheduler.note_leaving(node.node_id, is_leaving=is_leaving)
+            context.scheduler.note_state(node.node_id, is_running=node.machine.state is NodeState.RUNNING)
             self.quiet_nodes.note(event.node_id)
             if node.machine.state in INACTIVE:
                 del context.nodes[node.node_id]

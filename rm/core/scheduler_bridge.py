@@ -56,7 +56,7 @@ from rm.scheduler.model.notices import (
 )
 from yarn.containers import NMContainerStatus
 from yarn.ids import NodeId
-from yarn.states import ContainerExitStatus, NodeState
+from yarn.states import ContainerExitStatus
 
 
 class SchedulerBridge:
@@ -111,11 +111,8 @@ class SchedulerBridge:
     def _update_node(self, event: NodeUpdate) -> None:
         context = self._context
         node = context.nodes[event.node_id]
-        is_leaving = node.state is NodeState.DECOMMISSIONING
         launched, increased, completed = node.pull_updates()
-        context.scheduler.node_update(
-            node.node_id, launched, completed, context.now_ms, increased=increased, is_leaving=is_leaving
-        )
+        context.scheduler.node_update(node.node_id, launched, completed, context.now_ms, increased=increased)
 
     def _update_node_resource(self, event: NodeResourceUpdate) -> None:
         node = self._context.nodes[event.node_id]

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from rm.core.context import RMContext
 from rm.core.effects import Effect
-from rm.core.events import Event, NodeHeartbeat, ProcessStalled, RegisterNode, UpdateNodeResource
+from rm.core.events import Event, NodeHeartbeat, ProcessStalled, RegisterNode
 from rm.core.rm_node import RMNode
-from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.rm_container import RMContainerState
 from yarn.ids import ContainerId, NodeId
 from yarn.machine import Reply, StateChanged, Tick
@@ -78,26 +77,25 @@ def _is_shut_down(effects: list[Effect]) -> bool:
 
 
 class DecommissioningAudit:
-    """I-16 and I-29, for nodes that are being decommissioned.
+    """I-16, and I-29 for nodes that are being decommissioned.
 
-    As in Hadoop a timeout counts from the first heartbeat of the node in that state. If the node is recommissioned, or
-    comes back, and is decommissioned again between two heartbeats, it goes on counting from there.
+    As in Hadoop (DecommissioningNodesWatcher.update) a timeout counts from the first heartbeat of the node in that
+    state. If the node is recommissioned, or comes back, and is decommissioned again between two heartbeats, it goes on
+    counting from there.
     """
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
         self._since_ms: dict[NodeId, int] = {}
-        self._allocated: dict[NodeId, list[Resource]] = {}
+        self._in_use: dict[NodeId, Resource] = {}
         self._empty: dict[NodeId, int] = {}
         self._replies: dict[NodeId, NodeHeartbeatResponse] = {}
 
     def violations(self, event: Event, effects: list[Effect], booked_on: list[NodeId]) -> Iterator[str]:
         yield from self._left(event, effects)
+        yield from self._not_running(booked_on)
         if isinstance(event, RegisterNode):
             self._forget_heartbeats(event.request.node_id)
-        elif isinstance(event, UpdateNodeResource):
-            for resized, _ in event.resources:
-                self._forget_heartbeats(resized)
         if not isinstance(event, NodeHeartbeat):
             return
         node_id = event.request.node_id
@@ -112,7 +110,7 @@ class DecommissioningAudit:
         elif not is_repeated:
             yield from self._stays(node)
             if event.request.health.healthy:
-                yield from self._grows(node_id, self._context.scheduler.nodes.get(node_id))
+                yield from self._keeps_its_size(node_id)
 
     def _left(self, event: Event, effects: list[Effect]) -> Iterator[str]:
         now_ms, leaving, gone = self._context.now_ms, NodeState.DECOMMISSIONING.name, NodeState.DECOMMISSIONED.name
@@ -132,6 +130,13 @@ class DecommissioningAudit:
                 apps = ", ".join(map(str, node.running_apps))
                 yield f"I-29: {node_id} is DECOMMISSIONED after {now_ms - since_ms} ms, although {apps} needs it"
 
+    def _not_running(self, booked_on: list[NodeId]) -> Iterator[str]:
+        """I-16: the state is read from the node's lifecycle, not from what the scheduler takes it to be."""
+        for node_id in booked_on:
+            node = self._context.nodes.get(node_id)
+            if node is not None and node.state is not NodeState.RUNNING:
+                yield f"I-16: a container was booked on {node_id}, which is {node.state.name}"
+
     def _is_repeated(self, node: RMNode) -> bool:
         """True if the heartbeat was sent again, or refused: nothing was done about it."""
         before = self._replies.get(node.node_id)
@@ -139,7 +144,7 @@ class DecommissioningAudit:
         return node.last_response is before
 
     def _forget_heartbeats(self, node_id: NodeId) -> None:
-        self._allocated.pop(node_id, None)
+        self._in_use.pop(node_id, None)
         self._empty.pop(node_id, None)
 
     def _stays(self, node: RMNode) -> Iterator[str]:
@@ -148,17 +153,16 @@ class DecommissioningAudit:
         if self._empty[node.node_id] > EMPTY_HEARTBEATS_MAX:
             yield f"I-29: {node} stays DECOMMISSIONING, although nothing needs it"
 
-    def _grows(self, node_id: NodeId, node: SchedulerNode | None) -> Iterator[str]:
-        """The first heartbeat still places containers, as in Hadoop; later ones only where others have ended.
+    def _keeps_its_size(self, node_id: NodeId) -> Iterator[str]:
+        """I-16: each heartbeat that reaches the scheduler makes the node as small as what it runs.
 
-        That is the first one which reaches the scheduler, and makes the node as small as what it runs: not one of an
-        unhealthy node, nor one that is refused or sent again. If an AM's end is reported, its other containers end
-        after that, and what they had may be used once more.
+        Nothing is added to that, so the size is at most what was in use after the last such heartbeat. A heartbeat of
+        an unhealthy node, one that is refused, and one that is sent again do not reach the scheduler.
         """
+        node = self._context.scheduler.nodes.get(node_id)
         if node is None:
             return
-        before, now = self._allocated.get(node_id, []), node.allocated
-        self._allocated[node_id] = [*before[-1:], now]
-        fits_in = self._context.scheduler.context.calculator.fits_in
-        if len(before) > 1 and not any(fits_in(now, each) for each in before):
-            yield f"I-16: {node_id} is being decommissioned, and has {now} in use after {before[-1]}"
+        before = self._in_use.get(node_id)
+        self._in_use[node_id] = node.allocated
+        if before is not None and not self._context.scheduler.context.calculator.fits_in(node.total, before):
+            yield f"I-16: {node_id} is being decommissioned, and has {node.total} after {before} was in use"

@@ -110,12 +110,6 @@ class CapacityScheduler:
         self.policies.tick(now_ms)
         self.walks.tick(now_ms)
 
-    def note_leaving(self, node_id: NodeId, *, is_leaving: bool) -> None:
-        """A node is being decommissioned, or is not any more: walks skip it."""
-        node = self._context.nodes.get(node_id)
-        if node is not None:
-            self.walks.note_leaving(node, is_leaving=is_leaving)
-
     # Nodes
 
     def add_node(self, node_id: NodeId, rack: str, total: Resource, now_ms: int, *, http_address: str = "") -> None:
@@ -132,6 +126,14 @@ class CapacityScheduler:
         """NODE_RESOURCE_UPDATE: change the node's size; its containers stay."""
         self._at(now_ms)
         self._nodes.resize(node_id, total)
+
+    def note_state(self, node_id: NodeId, *, is_running: bool) -> None:
+        """The state of a node may have changed. Nothing is booked on a node that is not RUNNING."""
+        node = self._context.nodes.get(node_id)
+        if node is not None and node.is_running is not is_running:
+            node.is_running = is_running
+            self._context.note_change()
+            node.note_change()
 
     def nodes_remapped(self, changes: LabelChanges, now_ms: int) -> None:
         """NODE_LABELS_UPDATE, which is sent after a node was added, removed or resized, and after changes of labels."""
@@ -173,15 +175,13 @@ class CapacityScheduler:
         now_ms: int,
         *,
         increased: Sequence[Container] = (),
-        is_leaving: bool = False,
     ) -> None:
         """NODE_UPDATE: process the NM's report, then place containers on the node.
 
-        `is_leaving`: the node is being decommissioned and gets no new containers. Runs a round of preemption if one is
-        due.
+        Runs a round of preemption if one is due.
         """
         self._context.now_ms = now_ms
-        self._nodes.update(node_id, launched, increased, completed, is_leaving=is_leaving)
+        self._nodes.update(node_id, launched, increased, completed)
         if now_ms >= self._monitor.due_ms:
             self._monitor.run_due()
 

@@ -125,10 +125,12 @@ class ClusterNodes:
         launched: Sequence[ContainerId],
         increased: Sequence[Container],
         completed: Sequence[ContainerStatus],
-        *,
-        is_leaving: bool = False,
     ) -> None:
-        """Process the NM's report, then place containers on the node unless walks do that."""
+        """Process the NM's report, then place containers on the node unless walks do that.
+
+        A node that is being decommissioned is visited as well, as in Hadoop: that counts opportunities and gives up
+        reservations that are not needed, but the commit refuses all proposals (FiCaSchedulerApp.accept).
+        """
         context = self._context
         node = context.nodes.get(node_id)
         if launched or increased or completed:
@@ -145,9 +147,9 @@ class ClusterNodes:
                 context.notify(ContainerUntracked(node_id, status.container_id))
             if node is not None:
                 node.release_container(status.container_id, by_node=True)
-        if node is not None and is_leaving and node.total != node.allocated:
+        if node is not None and not node.is_running and node.total != node.allocated:
             # As in AbstractYarnScheduler.nodeUpdate, the node's size becomes what is in use. This takes effect
-            # only after the placement of this heartbeat.
+            # only after the visit of this heartbeat.
             context.notify(NodeUtilizationChanged(node_id, node.allocated))
         if node is not None and self._walks.is_on:
             self._walks.note_heartbeat(node)

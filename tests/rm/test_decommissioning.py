@@ -16,6 +16,7 @@ from rm.core.events import (
 from rm.core.host_lists import HostLists
 from rm.core.reports.nodes import cluster_metrics, node_reports
 from tests.rm.builders import RM, done, resource_request
+from yarn.containers import ResourceRequest
 from yarn.ids import NodeId
 from yarn.nodes import NodeReport
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
@@ -266,8 +267,64 @@ def test_between_two_heartbeats_a_new_decommissioning_goes_on_from_the_first_one
     assert rm.beat("n1").action is NodeAction.SHUTDOWN
 
 
-def test_the_first_heartbeat_after_a_node_is_decommissioned_again_still_places_containers(rm: RM) -> None:
-    """As the first one after it was decommissioned the first time; the audit of I-16 must not compare the two."""
+def test_a_decommissioning_node_that_gets_nothing_still_counts_opportunities(rm: RM) -> None:
+    """Hadoop visits it at its heartbeats, and refuses what it finds at the commit (CapacityScheduler.nodeUpdate)."""
+    app = rm.submit()
+    rm.run_am(app, "n2")
+    rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1")
+    far = ResourceRequest(1, "far", Resource(1024, 1), 2), ResourceRequest(1, "/far", Resource(1024, 1), 2)
+    rm.allocate(app, [*far, resource_request(2)])
+    attempt = rm.core.scheduler.attempt_of(app)
+    before = sum(attempt.opportunities.values())
+    rm.beat("n1")
+    assert sum(attempt.opportunities.values()) == before + 1
+
+
+def test_what_ends_on_a_decommissioning_node_makes_no_room_for_more(rm: RM) -> None:
+    """FiCaSchedulerApp.accept: nothing is booked on a node that is not RUNNING, from the first heartbeat on."""
+    app = rm.submit()
+    rm.run_am(app, "n2")
+    tasks = rm.get(app, 3, "n1")
+    exclude_gracefully(rm, "n1")
+    rm.allocate(app, [resource_request(5)])
+    for task in tasks[:2]:
+        rm.beat("n1", [done(task.id)])
+        assert rm.allocate(app).allocated == ()
+    assert report(rm, N1).capability == Resource(1024, 1)
+    refresh(rm)
+    rm.beat("n1")
+    assert len(rm.allocate(app).allocated) == 5
+
+
+def test_no_reservation_is_made_on_a_decommissioning_node(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_am(app, "n2")
+    rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1")
+    rm.allocate(app, [resource_request(1, 8192)])
+    rm.beat("n1")
+    assert rm.core.scheduler.nodes[N1].reserved_container is None
+
+
+def test_a_reservation_on_a_decommissioning_node_is_not_filled_and_goes_when_it_shrinks(rm: RM) -> None:
+    """A node whose size changes leaves its partition and joins it again (CapacityScheduler.updateLabelsOnNode)."""
+    app = rm.submit()
+    rm.run_am(app, "n2")
+    (task,) = rm.get(app, 1, "n1")
+    rm.allocate(app, [resource_request(1, 8192)])
+    rm.beat("n1")
+    assert rm.core.scheduler.nodes[N1].reserved_container is not None
+    exclude_gracefully(rm, "n1")
+    rm.beat("n1", [done(task.id)])
+    assert rm.core.scheduler.nodes[N1].reserved_container is None
+    assert rm.allocate(app).allocated == ()
+    refresh(rm)
+    rm.beat("n1")
+    assert len(rm.allocate(app).allocated) == 1
+
+
+def test_the_first_heartbeat_after_a_node_is_decommissioned_again_places_nothing(rm: RM) -> None:
     app = rm.submit()
     rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
@@ -278,11 +335,11 @@ def test_the_first_heartbeat_after_a_node_is_decommissioned_again_still_places_c
     exclude_gracefully(rm, "n1")
     rm.allocate(app, [resource_request(1)])
     rm.beat("n1")
-    assert len(rm.allocate(app).allocated) == 1
+    assert rm.allocate(app).allocated == ()
 
 
 @pytest.mark.parametrize("unheard", ["unhealthy", "sent again"])
-def test_the_first_heartbeat_that_reaches_the_scheduler_still_places_containers(rm: RM, unheard: str) -> None:
+def test_the_first_heartbeat_that_reaches_the_scheduler_shrinks_the_node(rm: RM, unheard: str) -> None:
     """One of an unhealthy node, or one that is sent again, does not reach it; the audit of I-16 must not count it."""
     app = rm.submit()
     rm.run_am(app, "n2")
@@ -293,12 +350,14 @@ def test_the_first_heartbeat_that_reaches_the_scheduler_still_places_containers(
     else:
         rm.send(NodeHeartbeat(rm.call(), NodeHeartbeatRequest(N1, rm.nodes["n1"].response_id - 1)))
     rm.allocate(app, [resource_request(1)])
+    assert report(rm, N1).capability == Resource(8192, 8)
     rm.beat("n1")
-    assert len(rm.allocate(app).allocated) == 1
+    assert rm.allocate(app).allocated == ()
+    assert report(rm, N1).capability == Resource(1024, 1)
 
 
-def test_a_decommissioning_node_that_is_resized_places_containers_once_more(rm: RM) -> None:
-    """The size that it got when it was decommissioned is replaced."""
+def test_a_decommissioning_node_that_is_resized_gets_no_containers_either(rm: RM) -> None:
+    """Its next heartbeat shrinks it again."""
     app = rm.submit()
     rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
@@ -306,8 +365,10 @@ def test_a_decommissioning_node_that_is_resized_places_containers_once_more(rm: 
     rm.beat("n1")
     rm.send(UpdateNodeResource(rm.call(), ((N1, Resource(4096, 4)),)))
     rm.allocate(app, [resource_request(1)])
+    assert report(rm, N1).capability == Resource(4096, 4)
     rm.beat("n1")
-    assert len(rm.allocate(app).allocated) == 1
+    assert rm.allocate(app).allocated == ()
+    assert report(rm, N1).capability == Resource(1024, 1)
 
 
 def test_a_hosts_own_timeout_overrides_that_of_the_request(rm: RM) -> None:

@@ -121,6 +121,33 @@ def test_a_reservation_of_another_application() -> None:
     )
 
 
+def decommission(rm: RM, host: str) -> None:
+    hosts = HostLists(excluded=((host, None),))
+    rm.send(RefreshNodes(rm.call(), hosts, DecommissionType.GRACEFUL, -1))
+
+
+def test_a_decommissioning_node_with_room_is_named() -> None:
+    rm = start(AMS, 8192, 2048)
+    app = running(rm, host="n2")
+    rm.get(app, 1, "n1")
+    rm.get(app, 1, "n2")
+    decommission(rm, "n1")
+    rm.allocate(app, asks=[resource_request(1)])
+    rm.beat("n1")
+    rm.beat("n2")
+    found = verdict(rm, app)
+    assert found.cause == "NODE_FULL"
+    assert "n1 is DECOMMISSIONING" in found.notes
+
+
+def test_a_reservation_on_a_decommissioning_node_waits_for_nothing_there() -> None:
+    rm, app, _ = reserved()
+    decommission(rm, "n1")
+    found = verdict(rm, app)
+    assert found.cause == "NODE_FULL"
+    assert "n1 is DECOMMISSIONING" in found.notes
+
+
 # Refusals
 
 

@@ -17,9 +17,9 @@ class SchedulerNode:
     """A node. `allocated` + `unallocated` == `total`; `unallocated` can be negative after the total was reduced.
 
     `name`: its name in resource requests, host or host:port. `reserved_container` is RESERVED and not in `containers`.
-    `is_running`: the node may get containers. `killable`: containers that are killed as soon as another queue needs
-    their resources; until then they stay in `containers`. `heard_ms`: the time of the last heartbeat, `is_leaving`: it
-    is being decommissioned; both only for asynchronous scheduling. `watch`: the node adds its id to it whenever its
+    `is_running`: False while the node is being decommissioned; nothing is booked on it then. `killable`: containers
+    that are killed as soon as another queue needs their resources; until then they stay in `containers`. `heard_ms`:
+    the time of the last heartbeat, only for asynchronous scheduling. `watch`: the node adds its id to it whenever its
     next visit may do more than the last one.
     """
 
@@ -31,7 +31,6 @@ class SchedulerNode:
         "containers",
         "heard_ms",
         "http_address",
-        "is_leaving",
         "is_running",
         "killable",
         "name",
@@ -56,7 +55,6 @@ class SchedulerNode:
         self.partition = NO_LABEL
         self.is_running = True
         self.heard_ms = 0
-        self.is_leaving = False
         self.reserved_container: RMContainer | None = None
         self.containers: dict[ContainerId, RMContainer] = {}
         self._containers_peak = 0

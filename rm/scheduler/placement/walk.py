@@ -141,14 +141,8 @@ class NodeWalks:
             node.heard_ms = self._context.now_ms
 
     def may_visit(self, node: SchedulerNode) -> bool:
-        """False for a node that is silent or leaves (shouldSkipNodeSchedule)."""
-        return not node.is_leaving and not self._is_silent(node)
-
-    def note_leaving(self, node: SchedulerNode, *, is_leaving: bool) -> None:
-        """A node is being decommissioned, or is not any more."""
-        if node.is_leaving is not is_leaving:
-            node.is_leaving = is_leaving
-            self._context.note_change()
+        """False for a node that is silent or is being decommissioned (shouldSkipNodeSchedule)."""
+        return node.is_running and not self._is_silent(node)
 
     def _begin(self) -> None:
         """Plan a walk, or one for each thread."""

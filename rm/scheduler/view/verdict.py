@@ -242,11 +242,12 @@ class _Request:
         return None
 
     def _own_reservation(self) -> tuple[NodeId, Finding] | None:
-        """The oldest reservation that the request holds."""
-        held = self._attempt.reserved.get(self._key)
-        if not held:
+        """The oldest reservation that the request holds, without those on nodes that get no containers."""
+        held = self._attempt.reserved.get(self._key) or {}
+        usable = [reserved for reserved in held.values() if not self._is_unusable(reserved.node_id)]
+        if not usable:
             return None
-        container = min(held.values(), key=lambda reserved: reserved.started_ms)
+        container = min(usable, key=lambda reserved: reserved.started_ms)
         free = self._context.nodes[container.node_id].unallocated
         return container.node_id, Finding(Cause.RESERVATION, container.resource, free, since_ms=container.started_ms)
 
@@ -337,7 +338,7 @@ class _Request:
         """The first check that fails on the node, in the scheduler's order."""
         calculator, required = self._context.calculator, self._required
         kind = self._kind(node)
-        if node.node_id in self._unusable or not node.is_running:
+        if self._is_unusable(node.node_id):
             return Finding(Cause.NODE_STATE)
         if kind is None:
             return Finding(Cause.PLACE)
@@ -350,6 +351,9 @@ class _Request:
         if limit is not None and limit.cause is not Cause.PARTITION_FULL:
             return limit
         return self._free_on(node) or limit or self._delay_on(node, kind, mode) or Finding(Cause.NEXT_HEARTBEAT)
+
+    def _is_unusable(self, node_id: NodeId) -> bool:
+        return node_id in self._unusable or not self._context.nodes[node_id].is_running
 
     def _free_on(self, node: SchedulerNode) -> Finding | None:
         """The reservation of another application, or too little free capacity."""

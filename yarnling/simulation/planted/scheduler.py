@@ -268,8 +268,26 @@ RESERVATIONS = (
     ),
     PlantedBug(
         "decommissioning-node-gets-containers",
-        "A node that is being decommissioned keeps its size, and gets more containers.",
-        (change(f"{_NODES}:ClusterNodes.update", "is_leaving and node", "is_leaving and not planted() and node"),),
+        "A node that is being decommissioned gets more containers: the scheduler takes it to be running.",
+        (
+            change(
+                "rm.core.resource_manager:ResourceManagerCore._to_node",
+                "is_running=node.machine.state is NodeState.RUNNING",
+                "is_running=node.machine.state is NodeState.RUNNING or planted()",
+            ),
+        ),
+        ("contention", "decommission", "random"),
+    ),
+    PlantedBug(
+        "decommissioning-node-keeps-its-size",
+        "A node that is being decommissioned does not shrink to what it runs.",
+        (
+            change(
+                f"{_NODES}:ClusterNodes.update",
+                "not node.is_running and node",
+                "not node.is_running and not planted() and node",
+            ),
+        ),
         ("contention", "decommission", "random"),
     ),
 )
