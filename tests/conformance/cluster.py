@@ -30,7 +30,13 @@ from rm.core.events import (
     UpdateApplicationPriority,
     UpdateNodeResource,
 )
-from rm.core.lifecycle_events import ContainerExpired, RMAppAttemptExpire
+from rm.core.lifecycle_events import (
+    ContainerExpired,
+    RMAppAttemptExpire,
+    RMNodeDecommission,
+    RMNodeGracefulDecommission,
+    RMNodeRecommission,
+)
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.states import RMAppAttemptState, RMAppState
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
@@ -57,7 +63,7 @@ from yarn.protocols.master import (
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
 from yarn.resource import MEMORY_MB, Resource
 from yarn.settings.yarnling import CHECK_INVARIANTS
-from yarn.states import ContainerUpdateType, ExecutionType, FinalApplicationStatus, NodeAction
+from yarn.states import ContainerUpdateType, ExecutionType, FinalApplicationStatus, NodeAction, NodeState
 
 ADMINISTRATOR = "administrator"
 """The user who makes the changes of a recording: the one that the ResourceManager runs as."""
@@ -66,6 +72,9 @@ EPOCH_MS = 1_700_000_000_000
 
 SETTLED_MS = EPOCH_MS + 86_400_000
 """The time of the first step, after the waits at a ResourceManager's start."""
+
+DECOMMISSIONING_TIMEOUT_S = 100_000
+"""How long a node that is decommissioned gracefully may stay, if the step does not say: longer than any recording."""
 
 CALLS_OF_UNREGISTER = 3
 """An AM repeats its call until it is unregistered; the driver's AM stops after this many calls."""
@@ -188,6 +197,21 @@ class RecordedCluster:
         node.resource = _resource(action["resource"])
         if node.node_id in self.core.context.nodes:
             self._call(UpdateNodeResource(0, ((node.node_id, node.resource),)))
+
+    def _decommission(self, action: Json, _: Json) -> None:
+        """What NodesListManager sends when a host is excluded; a node that is out of use gets nothing."""
+        node_id = self.nodes[action["node"]].node_id
+        graceful = RMNodeGracefulDecommission(node_id, action.get("timeout", DECOMMISSIONING_TIMEOUT_S))
+        self.core.context.send(graceful if action.get("graceful", True) else RMNodeDecommission(node_id))
+        self._send(Tick())
+
+    def _recommission(self, action: Json, _: Json) -> None:
+        """What NodesListManager sends for each node that is being decommissioned when its host is included again."""
+        node_id = self.nodes[action["node"]].node_id
+        known = self.core.context.nodes.get(node_id)
+        if known is not None and known.state is NodeState.DECOMMISSIONING:
+            self.core.context.send(RMNodeRecommission(node_id))
+            self._send(Tick())
 
     def _add_labels(self, action: Json, _: Json) -> None:
         labels = tuple(NodeLabel(label["name"], label.get("exclusive", True)) for label in action["labels"])

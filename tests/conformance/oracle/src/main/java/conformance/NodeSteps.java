@@ -2,6 +2,8 @@ package conformance;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.api.records.ResourceOption;
 import org.apache.hadoop.yarn.server.api.protocolrecords.NodeHeartbeatResponse;
 import org.apache.hadoop.yarn.server.api.records.NodeAction;
@@ -10,6 +12,10 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeDecommissioningEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeResourceUpdateEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
 
@@ -18,6 +24,7 @@ final class NodeSteps {
   /** ResourceOption: containers that no longer fit are left to end by themselves. */
   private static final int NO_OVER_COMMIT_TIMEOUT = -1;
   private static final int MASTER_FAILED = 1;
+  private static final int DECOMMISSIONING_TIMEOUT_SECONDS = 100_000;
 
   private NodeSteps() {
   }
@@ -69,6 +76,25 @@ final class NodeSteps {
   static void resize(Cluster cluster, JsonNode step) {
     ResourceOption total = ResourceOption.newInstance(Texts.resource(step.get("resource")), NO_OVER_COMMIT_TIMEOUT);
     cluster.send(new RMNodeResourceUpdateEvent(cluster.node(step).id, total));
+  }
+
+  /** What NodesListManager sends when a host is excluded. The ResourceManager drops it for nodes that are out of use. */
+  static void decommission(Cluster cluster, JsonNode step) {
+    NodeId id = cluster.node(step).id;
+    if (step.path("graceful").asBoolean(true)) {
+      cluster.send(new RMNodeDecommissioningEvent(id, step.path("timeout").asInt(DECOMMISSIONING_TIMEOUT_SECONDS)));
+    } else {
+      cluster.send(new RMNodeEvent(id, RMNodeEventType.DECOMMISSION));
+    }
+  }
+
+  /** What NodesListManager sends for each node that is being decommissioned when its host is included again. */
+  static void recommission(Cluster cluster, JsonNode step) {
+    NodeId id = cluster.node(step).id;
+    RMNode known = cluster.rm.getRMContext().getRMNodes().get(id);
+    if (known != null && known.getState() == NodeState.DECOMMISSIONING) {
+      cluster.send(new RMNodeEvent(id, RMNodeEventType.RECOMMISSION));
+    }
   }
 
   /** A process ends. One that the application has not been given cannot be running. */

@@ -48,6 +48,8 @@ final class RecordedRM extends MockRM {
     configuration.setLong(CapacitySchedulerConfiguration.PREEMPTION_MONITORING_INTERVAL, DAY_MS);
     // So are lifetimes: on a busy machine a scenario may take longer than one of its applications may live.
     configuration.setLong(YarnConfiguration.RM_APPLICATION_MONITOR_INTERVAL_MS, DAY_MS);
+    // So is the poll for decommissioning nodes that have been silent for too long.
+    configuration.setLong(YarnConfiguration.RM_DECOMMISSIONING_NODES_WATCHER_POLL_INTERVAL, DAY_MS / 1000);
     // Host names of scenarios resolve nowhere, and need not.
     configuration.setBoolean(CommonConfigurationKeys.HADOOP_SECURITY_TOKEN_SERVICE_USE_IP, false);
     configuration.set(YarnConfiguration.FS_NODE_ATTRIBUTE_STORE_ROOT_DIR, scratch.toUri().toString());

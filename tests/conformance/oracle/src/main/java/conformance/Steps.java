@@ -15,6 +15,8 @@ final class Steps {
       case "heartbeat" -> NodeSteps.heartbeat(cluster, step, reply);
       case "lose_node" -> NodeSteps.lose(cluster, step);
       case "resize_node" -> NodeSteps.resize(cluster, step);
+      case "decommission" -> NodeSteps.decommission(cluster, step);
+      case "recommission" -> NodeSteps.recommission(cluster, step);
       case "finish" -> NodeSteps.finish(cluster, step, reply);
       case "fail_am" -> NodeSteps.failMaster(cluster, step, reply);
       case "submit" -> ClientSteps.submit(cluster, step, reply);
