@@ -2,27 +2,31 @@
 
 An archive is a list of paths and contents from an unknown author. Unpackers that trust archives have been exploited
 with `../`, with absolute names, with a link that leads outside and a file written through it, and with a few kilobytes
-that unpack to a full disk. So only regular files and directories are unpacked. The names of members must stay below the
-target, links are not followed, and the number and the size of members have limits. An archive that violates this is
-refused as a whole. Neither a shell, nor the system's tar, nor the extraction functions of the standard library are
-used.
+that unpack to a full disk. So names must stay below the target, devices are refused, and the number and the size of
+members have limits. Symbolic links are made after everything else is unpacked, so nothing is ever written through
+one. An archive that violates this is refused as a whole.
+
+A link may lead to something inside the archive, or to a program of this machine: `bin/python3.11 ->
+/usr/bin/python3.11` is in every packed virtual environment. For that link tarfile's `data` filter (PEP 706, from Python
+3.11.4 on) refuses such archives, which is why it is not used here. In a zip archive a link is a file that contains the
+name of its target, as Hadoop's FileUtil.unZip writes it.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
-import stat
+import shutil
 import tarfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import IO, Protocol
+from collections.abc import Callable
+from typing import IO
 
-ENTRIES_MAX = 10_000
-"""The limit on the members of one archive. A Python or Java distribution has several thousand."""
-UNPACKED_BYTES_MAX = 1 << 30
-"""The limit on the total unpacked size of one archive: 1 GiB."""
+from msgspec import Struct
+
+from yarn.configuration import Configuration
+from yarn.settings.yarnling import ARCHIVE_ENTRIES_MAX, ARCHIVE_SIZE_MAX_MB
+
 NAME_BYTES_MAX = 255
 """The size limit of one part of a member's name, which file systems impose."""
 DEPTH_MAX = 64
@@ -39,44 +43,42 @@ class BadArchive(Exception):
     """The archive is damaged, or has a member that is refused. The message names the member."""
 
 
-class Limits:
-    """The limits for one archive, and how much of each has been used."""
+class Limits(Struct, frozen=True):
+    """How many members an archive may have, and how many bytes they may have together."""
 
-    def __init__(self, entries_max: int = ENTRIES_MAX, bytes_max: int = UNPACKED_BYTES_MAX) -> None:
-        self.entries_max = entries_max
-        self.bytes_max = bytes_max
-        self.entries = 0
-        self.bytes = 0
+    entries_max: int = int(ARCHIVE_ENTRIES_MAX.default or 0)
+    bytes_max: int = int(ARCHIVE_SIZE_MAX_MB.default or 0) << 20
 
-    def count_entry(self) -> None:
-        self.entries += 1
-        if self.entries > self.entries_max:
-            raise BadArchive(f"the archive has more than {self.entries_max} members")
-
-    def count_bytes(self, number: int) -> None:
-        self.bytes += number
-        if self.bytes > self.bytes_max:
-            raise BadArchive(f"the archive unpacks to more than {self.bytes_max} bytes")
+    @staticmethod
+    def read(conf: Configuration) -> Limits:
+        return Limits(ARCHIVE_ENTRIES_MAX.of(conf), ARCHIVE_SIZE_MAX_MB.of(conf) << 20)
 
 
-class _Readable(Protocol):
-    def read(self, size: int, /) -> bytes: ...
+DEFAULT_LIMITS = Limits()
 
 
-def unpack(source: IO[bytes], name: str, target: str, limits: Limits | None = None) -> None:
+def unpack(source: IO[bytes], name: str, target: str, limits: Limits = DEFAULT_LIMITS) -> None:
     """Unpack the archive `source` into the new directory `target`. The suffix of `name` determines the format.
 
     Raises BadArchive, or OSError for a disk error. After an error, the caller must delete what was written.
     """
-    os.mkdir(target, 0o700)
-    root = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    is_zip = name.lower().endswith(ZIP_SUFFIXES)
     try:
-        if name.lower().endswith(ZIP_SUFFIXES):
-            _unzip(source, root, limits or Limits())
+        tree = _Tree(target, limits)
+        if is_zip:
+            _unzip(source, tree)
         else:
-            _untar(source, root, limits or Limits(), zipped=name.lower().endswith("gz"))
-    finally:
-        os.close(root)
+            _untar(source, tree, zipped=name.lower().endswith("gz"))
+        tree.make_links()
+    except (BadArchive, OSError, MemoryError) as error:
+        # gzip reports damage with a kind of OSError.
+        if not isinstance(error, gzip.BadGzipFile):
+            raise
+        raise BadArchive(f"not a readable tar archive: {error}") from None
+    except Exception as error:
+        # A damaged archive may raise nearly any exception (zlib's is not documented).
+        text = str(error) or type(error).__name__
+        raise BadArchive(f"not a readable {'zip' if is_zip else 'tar'} archive: {text}") from None
 
 
 def parts_of(name: str) -> tuple[str, ...]:
@@ -94,67 +96,110 @@ def parts_of(name: str) -> tuple[str, ...]:
     return parts
 
 
-def _unzip(source: IO[bytes], root: int, limits: Limits) -> None:
-    try:
-        with zipfile.ZipFile(source) as archive:
-            for member in archive.infolist():
-                limits.count_entry()
-                _check_zip_member(member)
-                if member.is_dir():
-                    _make_directory(root, parts_of(member.filename))
-                    continue
+def _unzip(source: IO[bytes], tree: _Tree) -> None:
+    with zipfile.ZipFile(source) as archive:
+        for member in archive.infolist():
+            path = tree.place(member.filename, is_dir=member.is_dir())
+            if not member.is_dir():
                 with archive.open(member) as content:
-                    _write_file(root, parts_of(member.filename), content, limits)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, LookupError) as error:
-        raise BadArchive(f"not a readable zip archive: {error}") from None
-    except Exception as error:
-        raise _unpacking_failed(error) from None
+                    tree.write(path, content.read)
 
 
-def _check_zip_member(member: zipfile.ZipInfo) -> None:
-    kind = stat.S_IFMT(member.external_attr >> 16)
-    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise BadArchive(f"{member.filename!r} is neither a file nor a directory")
-
-
-def _untar(source: IO[bytes], root: int, limits: Limits, *, zipped: bool) -> None:
+def _untar(source: IO[bytes], tree: _Tree, *, zipped: bool) -> None:
     plain = gzip.GzipFile(fileobj=source, mode="rb") if zipped else source
-    try:
-        with tarfile.open(fileobj=_Bounded(plain, limits.bytes_max), mode="r:") as archive:  # type: ignore[call-overload]
-            for member in archive:
-                limits.count_entry()
-                if member.isdir():
-                    _make_directory(root, parts_of(member.name))
-                elif member.isreg():
-                    content = archive.extractfile(member)
-                    assert content is not None, "a regular file has content"
-                    _write_file(root, parts_of(member.name), content, limits)
-                else:
-                    raise BadArchive(f"{member.name!r} is neither a file nor a directory")
-                # tarfile keeps a list of the members that were read; emptying it saves memory.
-                archive.members = []
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, ValueError, LookupError) as error:
-        raise BadArchive(f"not a readable tar archive: {error}") from None
-    except Exception as error:
-        raise _unpacking_failed(error) from None
+    with tarfile.open(fileobj=_Bounded(plain, tree.limits), mode="r:") as archive:  # type: ignore[call-overload]
+        for member in archive:
+            path = tree.place(member.name, is_dir=member.isdir())
+            if member.isreg():
+                content = archive.extractfile(member)
+                assert content is not None, "a regular file has content"
+                tree.write(path, content.read)
+            elif member.islnk():
+                tree.link_file(path, member.linkname)
+            elif member.issym():
+                tree.links[path] = member.linkname
+            elif not member.isdir():
+                raise BadArchive(f"{member.name!r} is neither a file, a directory nor a link")
+            # tarfile keeps a list of the members that were read; emptying it saves memory.
+            archive.members = []
 
 
-def _unpacking_failed(error: Exception) -> Exception:
-    """The exception to raise for `error`: a damaged archive may raise nearly any exception (zlib's is
-    not documented).
-    """
-    if isinstance(error, (BadArchive, OSError, MemoryError)):
-        return error
-    return BadArchive(f"the archive cannot be unpacked: {type(error).__name__}: {error}")
+class _Tree:
+    """The directory that an archive is unpacked to. It has no symbolic link before `make_links`."""
+
+    def __init__(self, root: str, limits: Limits) -> None:
+        os.mkdir(root, 0o700)
+        self.limits = limits
+        self.links: dict[str, str] = {}
+        """{path: target} of the symbolic links that `make_links` will make."""
+        self._root = root
+        self._entries = 0
+        self._bytes = 0
+
+    def place(self, name: str, *, is_dir: bool) -> str:
+        """Count a member, and return its path, for which the directories exist."""
+        self._entries += 1
+        if self._entries > self.limits.entries_max:
+            raise BadArchive(f"has more than {self.limits.entries_max} members (raise {ARCHIVE_ENTRIES_MAX.key})")
+        parts = parts_of(name)
+        if not parts and not is_dir:
+            raise BadArchive("a file in the archive has no name")
+        path = os.path.join(self._root, *parts)
+        try:
+            os.makedirs(path if is_dir else os.path.dirname(path), 0o700, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise BadArchive(f"{name!r} is a file and a directory") from None
+        return path
+
+    def write(self, path: str, read: Callable[[int], bytes]) -> None:
+        try:
+            # Not through an earlier member of this name, which may have further names.
+            if os.path.lexists(path):
+                os.unlink(path)
+        except (IsADirectoryError, PermissionError):
+            raise BadArchive(f"{self._shown(path)!r} is a file and a directory") from None
+        with open(path, "xb") as file:
+            while chunk := read(_CHUNK_BYTES):
+                self._bytes += len(chunk)
+                if self._bytes > self.limits.bytes_max:
+                    limit = f"more than {self.limits.bytes_max} bytes"
+                    raise BadArchive(f"unpacks to {limit} (raise {ARCHIVE_SIZE_MAX_MB.key})")
+                file.write(chunk)
+
+    def link_file(self, path: str, target: str) -> None:
+        """Make a hard link to a file that has been unpacked."""
+        existing = os.path.join(self._root, *parts_of(target))
+        if not os.path.isfile(existing) or os.path.lexists(path):
+            raise BadArchive(f"{self._shown(path)!r} is a hard link to {target!r}, which is no file before it")
+        os.link(existing, path)
+
+    def make_links(self) -> None:
+        """Make the symbolic links, the last step. Raises BadArchive if one is refused."""
+        for path, target in self.links.items():
+            try:
+                os.symlink(target, path)
+            except FileExistsError:
+                raise BadArchive(f"{self._shown(path)!r} is a link and another member") from None
+        root = os.path.realpath(self._root)
+        for path, target in self.links.items():
+            found = os.path.realpath(path)
+            inside = found == root or found.startswith(f"{root}/")
+            if not inside and shutil.which(found) is None:
+                raise BadArchive(
+                    f"{self._shown(path)!r} is a link to {target!r}, which is neither in the archive nor a program here"
+                )
+
+    def _shown(self, path: str) -> str:
+        return os.path.relpath(path, self._root)
 
 
 class _Bounded:
     """A file that limits the size of each read and its position, because tar headers may claim any size."""
 
-    def __init__(self, file: IO[bytes] | gzip.GzipFile, bytes_max: int) -> None:
+    def __init__(self, file: IO[bytes] | gzip.GzipFile, limits: Limits) -> None:
         self._file = file
         # The limit covers the contents of the members, and at most a kilobyte of header and padding for each.
-        self._end = bytes_max + 2 * tarfile.RECORDSIZE + ENTRIES_MAX * 4 * tarfile.BLOCKSIZE
+        self._end = limits.bytes_max + 2 * tarfile.RECORDSIZE + limits.entries_max * 4 * tarfile.BLOCKSIZE
 
     def read(self, size: int = -1) -> bytes:
         if size < 0 or size > _READ_BYTES_MAX:
@@ -168,45 +213,3 @@ class _Bounded:
 
     def tell(self) -> int:
         return self._file.tell()
-
-
-def _write_file(root: int, parts: tuple[str, ...], content: _Readable, limits: Limits) -> None:
-    if not parts:
-        raise BadArchive("a file in the archive has no name")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with _directory(root, parts[:-1]) as parent:
-        try:
-            descriptor = os.open(parts[-1], flags, 0o600, dir_fd=parent)
-        except IsADirectoryError:
-            raise BadArchive(f"{'/'.join(parts)!r} is a file and a directory") from None
-        with open(descriptor, "wb") as file:
-            while chunk := content.read(_CHUNK_BYTES):
-                limits.count_bytes(len(chunk))
-                file.write(chunk)
-
-
-def _make_directory(root: int, parts: tuple[str, ...]) -> None:
-    with _directory(root, parts):
-        pass
-
-
-@contextmanager
-def _directory(root: int, parts: tuple[str, ...]) -> Iterator[int]:
-    """Open the directory `parts` below `root` and yield its descriptor.
-
-    Missing directories are created; links are not followed.
-    """
-    current = os.dup(root)
-    try:
-        for part in parts:
-            with suppress(FileExistsError):
-                os.mkdir(part, 0o700, dir_fd=current)
-            try:
-                below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=current)
-            except NotADirectoryError:
-                raise BadArchive(f"{'/'.join(parts)!r} is a file and a directory") from None
-            os.close(current)
-            current = below
-        yield current
-    finally:
-        os.close(current)

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from nm.core.effects import FetchResource
 from nm.core.events import Event, ResourceFetched, ResourceFetchFailed
 from nm.launcher.directories import PLAIN_MODE, DisksFailed, NodeDirectories, cache_dir, make_dir, make_user_dirs
-from nm.localizer.archives import TAR_SUFFIXES, ZIP_SUFFIXES, BadArchive, unpack
+from nm.localizer.archives import DEFAULT_LIMITS, TAR_SUFFIXES, ZIP_SUFFIXES, BadArchive, Limits, unpack
 from yarn.containers import LocalResource
 from yarn.ids import ContainerId
 from yarn.states import LocalResourceType, LocalResourceVisibility
@@ -32,12 +32,13 @@ _logger = logging.getLogger(__name__)
 class Localizer:
     """Carries out FetchResource effects, and sends one event for each.
 
-    `width` is how many resources are copied at once.
+    `width` is how many resources are copied at once, `limits` are those of one archive.
     """
 
-    def __init__(self, directories: NodeDirectories, send: Callable[[Event], None], width: int) -> None:
+    def __init__(self, directories: NodeDirectories, send: Callable[[Event], None], width: int, limits: Limits) -> None:
         self._directories = directories
         self._send = send
+        self._limits = limits
         self._slots = asyncio.Semaphore(width)
         self._tasks: asyncio.TaskGroup | None = None
 
@@ -53,7 +54,7 @@ class Localizer:
         event: Event
         try:
             async with self._slots:
-                path, size_bytes = await asyncio.to_thread(fetch, request, self._directories)
+                path, size_bytes = await asyncio.to_thread(fetch, request, self._directories, self._limits)
             event = ResourceFetched(request.fetch_id, path, size_bytes)
         except DownloadFailed as failed:
             event = ResourceFetchFailed(request.fetch_id, diagnostics(failed, request.resource, request.container_id))
@@ -77,7 +78,7 @@ class DownloadFailed(Exception):
         self.sentence = sentence
 
 
-def fetch(request: FetchResource, directories: NodeDirectories) -> tuple[str, int]:
+def fetch(request: FetchResource, directories: NodeDirectories, limits: Limits = DEFAULT_LIMITS) -> tuple[str, int]:
     """Copy a resource into its cache. Returns (path of the copy, its size in bytes).
 
     Raises DownloadFailed and removes any partial copy.
@@ -94,7 +95,7 @@ def fetch(request: FetchResource, directories: NodeDirectories) -> tuple[str, in
         with directories.open(home) as home_fd:
             # The size is read through the file's descriptor, so a link that a container creates in its place is not
             # followed.
-            size_bytes = _fetch_into(f"/proc/self/fd/{home_fd}/{request.number}", resource, source)
+            size_bytes = _fetch_into(f"/proc/self/fd/{home_fd}/{request.number}", resource, source, limits)
     except DisksFailed as error:
         raise DownloadFailed("org.apache.hadoop.util.DiskChecker$DiskErrorException", str(error)) from None
     except (OSError, BadArchive, RecursionError) as error:
@@ -102,7 +103,7 @@ def fetch(request: FetchResource, directories: NodeDirectories) -> tuple[str, in
     return f"{home}/{request.number}/{os.path.basename(source)}", size_bytes
 
 
-def _fetch_into(final: str, resource: LocalResource, source: str) -> int:
+def _fetch_into(final: str, resource: LocalResource, source: str, limits: Limits) -> int:
     """Copy a resource to the new directory `final`, which appears once the copy is complete.
 
     Returns its size in bytes.
@@ -112,7 +113,7 @@ def _fetch_into(final: str, resource: LocalResource, source: str) -> int:
         make_dir(beside, 0o755)
         copy = f"{beside}/{os.path.basename(source)}"
         _check(resource, source)
-        _copy(resource, source, copy)
+        _copy(resource, source, copy, limits)
         size_bytes = _restrict(copy, public=resource.visibility is LocalResourceVisibility.PUBLIC)
         os.rename(beside, final)
     except BaseException:
@@ -196,7 +197,7 @@ def _is_readable_by_all(path: str) -> bool:
     return all(_is_readable_by_all(os.path.join(path, name)) for name in os.listdir(path))
 
 
-def _copy(resource: LocalResource, source: str, copy: str) -> None:
+def _copy(resource: LocalResource, source: str, copy: str, limits: Limits) -> None:
     """Copy a file or unpack an archive. A jar of type PATTERN is both copied and unpacked.
 
     An archive of unknown type is copied.
@@ -210,7 +211,7 @@ def _copy(resource: LocalResource, source: str, copy: str) -> None:
         _copy_file(source, copy)
         return
     with open(_open_file(source), "rb") as archive:
-        unpack(archive, name, copy)
+        unpack(archive, name, copy, limits)
     if resource.type is LocalResourceType.PATTERN and name.endswith(".jar"):
         # Hadoop unpacks only the files that match the pattern. The jar with all of its content serves the same
         # programs.
@@ -245,8 +246,9 @@ def _restrict(path: str, *, public: bool) -> int:
         os.chmod(parent, directory_mode)
         for name in names:
             file = os.path.join(parent, name)
-            os.chmod(file, file_mode)
-            size_bytes += os.stat(file).st_size
+            if not os.path.islink(file):
+                os.chmod(file, file_mode)
+                size_bytes += os.stat(file).st_size
     return size_bytes
 
 

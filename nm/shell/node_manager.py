@@ -24,6 +24,7 @@ from nm.launcher.cgroups import CgroupsUnusable, CpuCgroups
 from nm.launcher.containers_launcher import ContainersLauncher, Launchers
 from nm.launcher.deletion import DeletionService
 from nm.launcher.directories import NodeDirectories
+from nm.localizer.archives import Limits
 from nm.localizer.fetch import Localizer
 from nm.shell.auxiliary_services import AuxiliaryServices
 from nm.shell.disks import DiskChecker, DiskSettings, SharedSamples
@@ -120,7 +121,8 @@ class NodeManager:
             packed=environment.is_pack,
         )
         self.log_monitor = LogMonitor(self.launcher, directories, send, shared.log_monitor_settings)
-        self._localizer = Localizer(directories, send, nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(shared.conf))
+        fetches = nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(shared.conf)
+        self._localizer = Localizer(directories, send, fetches, Limits.read(shared.conf))
         self._deletion = DeletionService(directories, environment.deleter)
         self._directories, self._conf = directories, shared.conf
         self._started_before = environment.started_before(node_id.host)

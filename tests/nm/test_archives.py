@@ -5,8 +5,11 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import stat
+import subprocess
 import tarfile
+import venv
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +18,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nm.localizer.archives import DEPTH_MAX, NAME_BYTES_MAX, BadArchive, Limits, parts_of, unpack
+from nm.localizer.archives import DEFAULT_LIMITS, DEPTH_MAX, NAME_BYTES_MAX, BadArchive, Limits, parts_of, unpack
+from yarn.configuration import Configuration
 
 LINK = stat.S_IFLNK | 0o777
 
@@ -47,7 +51,8 @@ def make_zip(members: list[tuple[str, bytes]], modes: dict[str, int] | None = No
     return out.getvalue()
 
 
-def unpacked(content: bytes, name: str, directory: Path, limits: Limits | None = None) -> Path:
+def unpacked(content: bytes, name: str, directory: Path, limits: Limits = DEFAULT_LIMITS) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
     target = directory / "target"
     unpack(io.BytesIO(content), name, str(target), limits)
     return target
@@ -95,30 +100,98 @@ def test_an_archive_with_a_name_that_leads_outside_is_refused(name: str, kind: s
     assert list(tmp_path.iterdir()) == [tmp_path / "target"]
 
 
-@pytest.mark.parametrize(
-    "member",
-    [
-        special("l", tarfile.SYMTYPE, "/etc"),
-        special("l", tarfile.SYMTYPE, "a.txt"),
-        special("l", tarfile.LNKTYPE, "a.txt"),
-        special("l", tarfile.CHRTYPE),
-        special("l", tarfile.BLKTYPE),
-        special("l", tarfile.FIFOTYPE),
-    ],
-    ids=lambda member: f"{member.type!r} {member.linkname}",
-)
-def test_an_archive_with_links_or_devices_is_refused(member: tarfile.TarInfo, tmp_path: Path) -> None:
-    """Links inside the archive are refused too: a hard link to a link that leads outside has passed
-    filters elsewhere.
-    """
-    with pytest.raises(BadArchive, match="neither a file nor a directory"):
-        unpacked(make_tar([("a.txt", b"one"), ("l", member)]), "x.tar", tmp_path)
+@pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
+def test_an_archive_with_devices_is_refused(kind: bytes, tmp_path: Path) -> None:
+    with pytest.raises(BadArchive, match="neither a file, a directory nor a link"):
+        unpacked(make_tar([("a.txt", b"one"), ("l", special("l", kind))]), "x.tar", tmp_path)
 
 
-def test_a_zip_with_a_link_is_refused(tmp_path: Path) -> None:
-    content = make_zip([("l", b"/etc"), ("l/passwd", b"evil")], {"l": LINK})
-    with pytest.raises(BadArchive, match="neither a file nor a directory"):
-        unpacked(content, "x.zip", tmp_path)
+def linked(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tuple[str, tarfile.TarInfo]:
+    return name, special(name, kind, target)
+
+
+def test_links_that_stay_in_the_archive_are_kept(tmp_path: Path) -> None:
+    """Also before their targets, through one another, and out of a directory and into another one."""
+    members = [linked("lib64", "lib"), ("lib/a.py", b"one"), linked("b", "lib64/a.py"), linked("bin/c", "../lib/a.py")]
+    target = unpacked(
+        make_tar([*members, linked("d", "lib/a.py", tarfile.LNKTYPE), linked("all", ".")]), "x.tar", tmp_path
+    )
+    assert [os.readlink(target / name) for name in ("lib64", "b", "bin/c")] == ["lib", "lib64/a.py", "../lib/a.py"]
+    assert {(target / name).read_bytes() for name in ("lib64/a.py", "b", "bin/c", "d", "all/b")} == {b"one"}
+
+
+def test_a_link_to_a_program_of_the_machine_is_kept(tmp_path: Path) -> None:
+    """The interpreter of a packed virtual environment."""
+    target = unpacked(make_tar([linked("bin/sh", "/bin/sh"), linked("bin/ash", "sh")]), "x.tar", tmp_path)
+    assert os.readlink(target / "bin/sh") == "/bin/sh"
+
+
+@pytest.mark.parametrize("to", ["/etc", "/etc/passwd", "../..", "../../nothing", "/no/such/python", "a/../../.."])
+def test_a_link_that_leads_outside_is_refused_by_name(to: str, tmp_path: Path) -> None:
+    with pytest.raises(BadArchive, match=f"'d/l' is a link to '{to}', which is neither in the archive nor a program"):
+        unpacked(make_tar([("d/a/x", b""), linked("d/l", to)]), "x.tar", tmp_path)
+
+
+def test_a_link_that_leads_outside_through_another_link_is_refused(tmp_path: Path) -> None:
+    """`in/up` is inside by its words; where `in` leads, its `..` is the directory above the archive."""
+    with pytest.raises(BadArchive, match=re.escape("'out' is a link to 'in/../x'")):
+        unpacked(make_tar([("d/f", b""), linked("in", "."), linked("out", "in/../x")]), "x.tar", tmp_path)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("name", ["l", "l/passwd"])
+def test_nothing_is_written_through_a_link(order: int, name: str, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (tmp_path / "file").write_bytes(b"safe")
+    for to in (outside, tmp_path / "file"):
+        with pytest.raises(BadArchive, match="'l' is a link and another member"):
+            unpacked(make_tar([linked("l", str(to)), (name, b"evil")][::order]), "x.tar", tmp_path / "in" / to.name)
+    assert (list(outside.iterdir()), (tmp_path / "file").read_bytes()) == ([], b"safe")
+
+
+@pytest.mark.parametrize("to", ["l", "missing", "/etc/passwd", "../a", "d"])
+def test_a_hard_link_to_anything_but_an_unpacked_file_is_refused(to: str, tmp_path: Path) -> None:
+    members = [("d/a", b""), linked("l", "/etc/passwd"), linked("h", to, tarfile.LNKTYPE)]
+    with pytest.raises(BadArchive, match=r"hard link|relative|leads out"):
+        unpacked(make_tar(members), "x.tar", tmp_path)
+
+
+def test_writing_a_name_of_a_hard_link_again_leaves_the_other_file(tmp_path: Path) -> None:
+    target = unpacked(make_tar([("a", b"one"), linked("b", "a", tarfile.LNKTYPE), ("b", b"two")]), "x.tar", tmp_path)
+    assert tree(target) == {"a": b"one", "b": b"two"}
+
+
+def test_a_link_in_a_zip_is_a_file_with_the_name_of_its_target(tmp_path: Path) -> None:
+    """As FileUtil.unZip writes it."""
+    assert tree(unpacked(make_zip([("l", b"/etc")], {"l": LINK}), "x.zip", tmp_path)) == {"l": b"/etc"}
+    with pytest.raises(BadArchive, match="is a file and a directory"):
+        unpacked(make_zip([("l", b"/etc"), ("l/passwd", b"evil")], {"l": LINK}), "x.zip", tmp_path / "b")
+
+
+def test_an_environment_as_large_as_airflows_fits(tmp_path: Path) -> None:
+    content = make_tar([(f"lib/{number % 500}/{number}", b"") for number in range(20_264)])
+    assert len(list(unpacked(content, "x.tar", tmp_path).rglob("*"))) == 20_264 + 501
+
+
+def test_the_limits_are_settings() -> None:
+    conf = {
+        "yarn.yarnling.localizer.archive-entries-max": "7",
+        "yarn.yarnling.localizer.archive-size-max-mb": "3",
+    }
+    assert Limits.read(Configuration.of(conf)) == Limits(7, 3 << 20)
+
+
+def test_a_packed_virtual_environment_runs(tmp_path: Path) -> None:
+    """A virtual environment as `venv-pack` packs it: its interpreter is a link to the machine's."""
+    venv.create(tmp_path / "env", symlinks=True)
+    with tarfile.open(tmp_path / "env.tgz", "w:gz") as packed:
+        packed.add(tmp_path / "env", "")
+    target = tmp_path / "target"
+    with open(tmp_path / "env.tgz", "rb") as source:
+        unpack(source, "env.tgz", str(target))
+    shown = subprocess.run([target / "bin/python3", "-c", "import sys; print(sys.prefix)"], stdout=-1, check=True)
+    assert Path(shown.stdout.decode().strip()).samefile(target)
 
 
 def test_an_archive_with_a_file_and_a_directory_of_one_name_is_refused(tmp_path: Path) -> None:
@@ -201,7 +274,7 @@ KINDS = st.sampled_from([tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarf
 def test_no_combination_of_members_leaves_the_target(
     members: list[tuple[str, bytes, str]], zipped: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Whatever an archive contains, only regular files and directories below the target are written."""
+    """Whatever an archive contains, only files, directories and links below the target are written."""
     directory = tmp_path_factory.mktemp("mixture")
     content = make_tar(
         [(name, b"x" if kind == tarfile.REGTYPE else special(name or "n", kind, link)) for name, kind, link in members],
@@ -210,7 +283,8 @@ def test_no_combination_of_members_leaves_the_target(
     with suppress(BadArchive):
         unpacked(content, "x.tgz" if zipped else "x.tar", directory)
     assert list(directory.iterdir()) == [directory / "target"]
-    tree(directory / "target")
+    for path in (directory / "target").rglob("*"):
+        assert path.is_symlink() or path.is_file() or path.is_dir()
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)

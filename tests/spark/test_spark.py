@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,24 @@ def test_counts_are_right(spark: Spark, cluster: BlockingCluster, mode: str) -> 
     report = cluster.client.wait(app_id, timeout_s=60)
     assert (report.state, report.final_status) == (YarnApplicationState.FINISHED, FinalApplicationStatus.SUCCEEDED)
     assert report.type == "SPARK"
+
+
+def test_python_comes_from_a_packed_environment(cluster: BlockingCluster, tmp_path: Path) -> None:
+    """An archive of `venv-pack` has links: `lib64`, and one to the machine's Python. The job runs in the archive's."""
+    packed = home_of("venv-pack-0.2.0")
+    archive = tmp_path / "env.tar.gz"
+    subprocess.run([packed / "bin" / "venv-pack", "-q", "-p", packed, "-o", archive], check=True)
+    python = "./environment/bin/python"
+    settings = {
+        "spark.yarn.dist.archives": f"{archive}#environment",
+        "spark.yarn.appMasterEnv.PYSPARK_PYTHON": python,
+        "spark.executorEnv.PYSPARK_PYTHON": python,
+    }
+    spark = Spark(cluster, home_of("pyspark-3.5.9"), tmp_path)
+    prefixes = spark.result("prefixes.py", "cluster", settings)
+    assert isinstance(prefixes, list)
+    assert len(prefixes) >= 2
+    assert all(prefix.endswith(("/env.tar.gz", "/environment")) for prefix in prefixes), prefixes
 
 
 def test_an_executor_that_is_killed_is_replaced(spark: Spark, cluster: BlockingCluster) -> None:

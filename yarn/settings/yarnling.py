@@ -59,6 +59,19 @@ PACK = IntSetting(
     minimum=1,
     maximum=PACK_MAX,
 )
+ARCHIVE_ENTRIES_MAX = IntSetting(
+    "yarn.yarnling.localizer.archive-entries-max",
+    "100000",
+    "limit on the files, directories and links of an archive that a container gets unpacked",
+    minimum=1,
+)
+ARCHIVE_SIZE_MAX_MB = IntSetting(
+    "yarn.yarnling.localizer.archive-size-max-mb",
+    "10240",
+    "limit on the total size of the files of an archive that a container gets unpacked",
+    unit="MB",
+    minimum=1,
+)
 WEB_ENABLED = BoolSetting(
     "yarn.yarnling.web.enabled",
     "false",
