@@ -172,6 +172,8 @@ class ContainerStatus(Struct, frozen=True):
     capability: Resource | None = None
     execution_type: ExecutionType = ExecutionType.GUARANTEED
     sub_state: ContainerSubState | None = None
+    host: str = ""
+    """The address of its node; "" until it has been started, and in the statuses that NMs report to the RM."""
 
 
 class NMContainerStatus(Struct, frozen=True):

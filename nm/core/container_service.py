@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from nm.core import diagnostics
 from nm.core.application import ApplicationContainerInit, InitApplication, NMApplication
 from nm.core.container import KillContainer, NMContainer, UpdateContainerToken
@@ -200,7 +202,9 @@ class ContainerService:
 
     def _status_of(self, caller: NMTokenIdentifier, container_id: ContainerId) -> ContainerStatus:
         check_owner(caller, container_id, stop=False)
-        return self._container(container_id).status()
+        container = self._container(container_id)
+        # YARN services wait for the host of each container that was started (ContainerImpl.setIpAndHost).
+        return replace(container.status(), host=self._status.node_id.host if container.launches else "")
 
 
 def _each(

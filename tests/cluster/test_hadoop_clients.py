@@ -62,7 +62,9 @@ def test_a_shell_takes_the_exports(yarnling: Yarnling) -> None:
     assert f"HADOOP_CONF_DIR={hadoop}" in exported
     printed = json.loads(yarnling("env", "--name", "with-hadoop", "--json").stdout)
     assert printed == {"HADOOP_CONF_DIR": hadoop, "YARN_CONF_DIR": yarn}
-    assert {"core-site.xml", "mapred-site.xml", "yarn-site.xml"} <= {path.name for path in Path(hadoop).iterdir()}
+    assert {"core-site.xml", "log4j.properties", "mapred-site.xml", "yarn-site.xml"} <= {
+        path.name for path in Path(hadoop).iterdir()
+    }
 
 
 @pytest.mark.usefixtures("up")

@@ -15,7 +15,7 @@ from nm.core.events import (
     VerifiedStart,
 )
 from nm.core.settings import CoreSettings
-from tests.nm.nodes import ATTEMPT, NOW_MS, OTHER_ATTEMPT, Node, container_id, container_token, nm_token
+from tests.nm.nodes import ATTEMPT, NOW_MS, OTHER_ATTEMPT, Node, container_id, container_token, launched, nm_token
 from yarn.containers import ContainerLaunchContext, LocalResource, NMTokenIdentifier, ServiceData
 from yarn.errors import InvalidAuxServiceException, InvalidContainerException, InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId, ContainerId
@@ -45,6 +45,14 @@ def statuses(
     value = node.one(Reply).value
     assert isinstance(value, GetContainerStatusesResponse)
     return value
+
+
+def test_a_status_names_the_host_once_the_container_was_started(node: Node) -> None:
+    """YARN services get the addresses of their components from it (ContainerStatus.getIPs and getHost)."""
+    node.start(1, launch=ContainerLaunchContext(("true",), local_resources={"x": LocalResource("file:/x", 1, 1)}))
+    launched(node, 2)
+    hosts = [status.host for status in statuses(node, container_id(1), container_id(2)).statuses]
+    assert hosts == ["", container_token(2).node_id.host]
 
 
 def stop(node: Node, container_id: ContainerId, caller: NMTokenIdentifier | None = None) -> StopContainersResponse:

@@ -10,7 +10,7 @@ from wire.hadoop_xml import read_file, to_xml
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
 from yarn.faults import ConfigurationException
-from yarn.settings import yarnling
+from yarn.settings import logs, yarnling
 from yarnling.cluster.configuration import composed
 from yarnling.cluster.directory import ClusterDirectory
 from yarnling.cluster.hadoop_clients import (
@@ -20,6 +20,7 @@ from yarnling.cluster.hadoop_clients import (
     files_of_user,
     java_home,
     java_notice,
+    log4j_properties,
     node_environment,
     settings_for,
 )
@@ -172,6 +173,25 @@ def test_files_of_an_earlier_cluster_are_deleted(directory: ClusterDirectory) ->
     assert (directory.conf / "core-site.xml").exists()
     directory.write_configuration({})
     assert sorted(path.name for path in directory.conf.iterdir()) == ["capacity-scheduler.xml", "yarn-site.xml"]
+
+
+def test_clients_log_to_standard_error_unless_the_user_has_another_log4j(directory: ClusterDirectory) -> None:
+    """Without the file Hadoop's clients print "No appenders could be found", and nothing of a job's progress."""
+    conf = directory.path / "mine"
+    conf.mkdir()
+    text = log4j_properties(conf)
+    assert text == log4j_properties(None)
+    assert "log4j.rootLogger=INFO,console\n" in text
+    directory.write_configuration({}, files({}, {}, directory, {}), text)
+    assert (directory.conf / "log4j.properties").read_text() == text
+    (conf / "log4j.properties").write_text("log4j.rootLogger=OFF\n")
+    assert log4j_properties(conf) == "log4j.rootLogger=OFF\n"
+
+
+def test_logs_are_aggregated_unless_the_user_says_otherwise() -> None:
+    """`yarn logs` reads aggregated logs."""
+    key = logs.AGGREGATION_ENABLED
+    assert [key.of(composed(None, conf, {})) for conf in ({}, ON, {**ON, key.key: "false"})] == [False, True, False]
 
 
 # Java

@@ -66,6 +66,7 @@ from yarn.states import (
     SignalContainerCommand,
 )
 
+_HOST = "HOST"
 _STATES = members(ContainerState)
 _SUB_STATES = members(ContainerSubState)
 _CONTAINER_TYPES = members(ContainerType)
@@ -123,6 +124,10 @@ def write_container_status(status: ContainerStatus, out: pb.ContainerStatusProto
     out.executionType = number(status.execution_type)
     if status.sub_state is not None:
         out.container_sub_state = number(status.sub_state)
+    if status.host:
+        # Hadoop's IPS is a list; each node here has one address, which is its host's name too.
+        out.container_attributes.add(key="IPS", value=status.host)
+        out.container_attributes.add(key=_HOST, value=status.host)
 
 
 def read_container_status(proto: pb.ContainerStatusProto) -> ContainerStatus:
@@ -134,6 +139,7 @@ def read_container_status(proto: pb.ContainerStatusProto) -> ContainerStatus:
         read_resource(proto.capability) if proto.HasField("capability") else None,
         EXECUTION_TYPES[proto.executionType],
         optional_member(_SUB_STATES, proto, "container_sub_state"),
+        next((text(attribute, "value") for attribute in proto.container_attributes if attribute.key == _HOST), ""),
     )
 
 

@@ -189,9 +189,18 @@ class _Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
+        if request.method == "OPTIONS":
+            await self._options()(scope, receive, send)
+            return
         row = self._by_method.get("GET" if request.method == "HEAD" else request.method)
         response = await self._answer(request, row)
         await response(scope, receive, send)
+
+    def _options(self) -> Response:
+        """The methods of the path. Hadoop's commands ask for them first, to log in (KerberosAuthenticator)."""
+        reads = ["HEAD"] if "GET" in self._by_method else []
+        allowed = ",".join(["OPTIONS", *reads, *sorted(self._by_method)])
+        return Response(headers={"allow": allowed, "x-content-type-options": "nosniff"})
 
 
 class _Stream(Response):

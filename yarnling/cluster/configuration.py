@@ -61,6 +61,12 @@ DEFAULTS = {
     yarnling.STATE_STORE_FILE.key: STATE_STORE,
 }
 
+DEFAULTS_FOR_HADOOP = {
+    # `yarn logs` reads only what is aggregated: it asks each node itself for other logs, through its web server.
+    logs.AGGREGATION_ENABLED.key: "true",
+}
+"""Used in addition by a cluster that answers Hadoop's own clients."""
+
 
 def definitions(texts: Iterable[str], option: str = "-D", form: str = "KEY=VALUE") -> dict[str, str]:
     """{key: value} of KEY=VALUE texts. Raises YarnException, which names the option and the form that its help has, for
@@ -118,7 +124,8 @@ def _emulation_faults(conf: Configuration) -> tuple[Fault, ...]:
 
 def with_defaults(conf: Configuration) -> Configuration:
     """`conf` with the defaults of a local cluster."""
-    return conf.overridden({key: value for key, value in DEFAULTS.items() if key not in conf}, ORIGIN)
+    defaults = {**DEFAULTS, **DEFAULTS_FOR_HADOOP} if yarnling.HADOOP_RPC_ENABLED.of(conf) else DEFAULTS
+    return conf.overridden({key: value for key, value in defaults.items() if key not in conf}, ORIGIN)
 
 
 def with_remote_logs(conf: Configuration, settings: Mapping[str, str], directory: Path) -> Configuration:

@@ -396,10 +396,11 @@ class ClusterDaemons:
         return await self.launcher.start(request)
 
     def _write_files(self, addresses: Mapping[str, str]) -> None:
-        of_clients = None
+        of_clients, log4j = None, ""
         if self._files_of_user is not None:
             of_clients = hadoop_clients.files(self._files_of_user, self._settings, self.directory, os.environ)
-        self.directory.write_configuration(self._file_values(addresses), of_clients)
+            log4j = hadoop_clients.log4j_properties(self._conf_dir)
+        self.directory.write_configuration(self._file_values(addresses), of_clients, log4j)
 
     def _file_values(self, addresses: Mapping[str, str]) -> dict[str, str]:
         return file_values(self.configuration, addresses, self.directory, racks=self._racks > 1)

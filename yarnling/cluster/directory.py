@@ -42,6 +42,8 @@ STATE_STORE = "rm-state.sqlite"
 REMOTE_LOGS = "remote-logs"
 CLIENT_FILES = CORE_SITE, MAPRED_SITE = "core-site.xml", "mapred-site.xml"
 """What Hadoop's own clients read besides yarn-site.xml."""
+LOG4J = "log4j.properties"
+"""How they log: without this file, they print neither the progress of a job nor why it failed."""
 HOLDER_BYTES_MAX = 4096
 """How many bytes of a lock file are read; it contains a process id and a name."""
 FIRST_NODE = ipaddress.IPv4Address("127.0.0.2")
@@ -212,20 +214,22 @@ class ClusterDirectory:
         _replace(self.topology_table, "".join(f"{place.host} {place.rack}\n" for place in places))
 
     def write_configuration(
-        self, values: Mapping[str, str], of_clients: Mapping[str, Mapping[str, str]] | None = None
+        self, values: Mapping[str, str], of_clients: Mapping[str, Mapping[str, str]] | None = None, log4j: str = ""
     ) -> None:
         """Write the files, each replaced in one step, because daemons and AMs may be reading them.
 
-        `of_clients` {file name: {key: value}}: CLIENT_FILES, if Hadoop's own clients are to be answered; None deletes
-        those that an earlier cluster may have left.
+        `of_clients` {file name: {key: value}}: CLIENT_FILES, if Hadoop's own clients are to be answered, and `log4j` is
+        the content of LOG4J; None deletes those that an earlier cluster may have left.
         """
         queues = {key: value for key, value in values.items() if key.startswith(PREFIX)}
         site = {key: value for key, value in values.items() if key not in queues}
         for name, content in {"yarn-site.xml": site, "capacity-scheduler.xml": queues, **(of_clients or {})}.items():
             _replace(self.conf / name, to_xml(content))
         if of_clients is None:
-            for name in CLIENT_FILES:
+            for name in (*CLIENT_FILES, LOG4J):
                 (self.conf / name).unlink(missing_ok=True)
+        else:
+            _replace(self.conf / LOG4J, log4j)
 
 
 @contextlib.contextmanager

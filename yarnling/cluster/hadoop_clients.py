@@ -17,7 +17,7 @@ from wire.hadoop_xml import read_file
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
 from yarn.settings import yarnling
-from yarnling.cluster.directory import CLIENT_FILES, CORE_SITE, MAPRED_SITE, ClusterDirectory
+from yarnling.cluster.directory import CLIENT_FILES, CORE_SITE, LOG4J, MAPRED_SITE, ClusterDirectory
 
 YARN_CLASS_PATH = "yarn.application.classpath"
 MAPREDUCE_CLASS_PATH = "mapreduce.application.classpath"
@@ -27,6 +27,13 @@ _CORE_DEFAULTS = {"fs.defaultFS": "file:///", "hadoop.security.authentication": 
 _HADOOP_HOME = "HADOOP_HOME"
 _PARTS_OF_HADOOP = ("HADOOP_COMMON_HOME", "HADOOP_HDFS_HOME", "HADOOP_YARN_HOME")
 _MAPREDUCE_JARS = "$HADOOP_HOME/share/hadoop/mapreduce/*,$HADOOP_HOME/share/hadoop/mapreduce/lib/*"
+_LOG4J = """\
+log4j.rootLogger=INFO,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.target=System.err
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
+"""
 
 Files = Mapping[str, Mapping[str, str]]
 """{file name: {key: value}}."""
@@ -97,6 +104,12 @@ def files_of_user(conf: Path | None) -> dict[str, dict[str, str]]:
             values = read_file(path)
             found[name] = {key: entry.value for key in values if (entry := values.entry(key)) is not None}
     return found
+
+
+def log4j_properties(conf: Path | None) -> str:
+    """The user's log4j.properties if `conf` is a directory that has one, otherwise one that logs to standard error."""
+    path = conf / LOG4J if conf is not None else None
+    return path.read_text(errors="surrogateescape") if path is not None and path.is_file() else _LOG4J
 
 
 def files(

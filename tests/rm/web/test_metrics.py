@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.rm.served_cluster import Cluster, serving
 from tests.rm.web.http import ask
 from tests.rm.web.test_writes import WEB, served, submit
 from wire.web.jmx import Bean, beans_text
-from wire.web.prometheus import prometheus_name
+from wire.web.prometheus import prometheus_name, prometheus_text
 
 READ_BY_EXPORTERS = {
     "ClusterMetrics": {"NumActiveNMs", "NumLostNMs", "NumUnhealthyNMs", "NumDecommissionedNMs", "NumRebootedNMs"},
@@ -116,6 +117,32 @@ async def test_prometheus_reads_the_beans_with_the_queue_as_a_label(tmp_path: Pa
         queues = [line for line in samples if line.startswith("queue_metrics_apps_submitted{")]
         assert len(queues) == 5
         assert any('queue="root.dev.a"' in line and line.endswith(" 0.0") for line in queues)
+        names = [family.name for family in text_string_to_metric_families(reply.text)]
+        assert len(names) == len(set(names)) > 50
+
+
+@pytest.mark.parametrize(
+    ("record", "metric", "kind"),
+    [
+        ("QueueMetrics", "AppsSubmitted", "counter"),
+        ("QueueMetrics", "UnmanagedAppsKilled", "counter"),
+        ("QueueMetrics", "AggregateContainersAllocated", "counter"),
+        ("QueueMetrics", "AppsRunning", "gauge"),
+        ("QueueMetrics", "AllocatedContainers", "gauge"),
+        ("NodeManagerMetrics", "ContainersLaunched", "counter"),
+        ("NodeManagerMetrics", "ContainersRunning", "gauge"),
+        ("JvmMetrics", "GcCount", "counter"),
+        ("JvmMetrics", "MemHeapUsedM", "gauge"),
+    ],
+)
+def test_what_hadoop_counts_is_a_counter_under_hadoops_name(record: str, metric: str, kind: str) -> None:
+    """MutableCounterInt and MutableCounterLong of QueueMetrics, NodeManagerMetrics and JvmMetrics."""
+    bean = Bean("Hadoop:service=X,name=Y", record, {"tag.Queue": 'a"\\', metric: 3})
+    name = prometheus_name(record, metric)
+    text = prometheus_text([bean])
+    assert text == f'# HELP {name} {record} {metric}\n# TYPE {name} {kind}\n{name}{{queue="a\\"\\\\"}} 3.0\n'
+    (family,) = text_string_to_metric_families(text)
+    assert family.samples[0].labels == {"queue": 'a"\\'}
 
 
 @pytest.mark.parametrize(

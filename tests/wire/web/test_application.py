@@ -51,6 +51,16 @@ def application() -> WebApplication:
 
 
 @pytest.mark.parametrize(
+    ("path", "status", "allowed"),
+    [("/info", 200, "OPTIONS,HEAD,GET"), ("/body", 200, "OPTIONS,PUT"), ("/nosuch", 404, None)],
+)
+async def test_options_are_the_methods_of_a_path(path: str, status: int, allowed: str | None) -> None:
+    """`yarn top` and `yarn schedulerconf` go on only after an answer with status 200 (AuthenticatedURL)."""
+    reply = await ask(application(), path, method="OPTIONS")
+    assert (reply.status, reply.headers.get("allow")) == (status, allowed)
+
+
+@pytest.mark.parametrize(
     ("accept", "kind"),
     [
         ("*/*", "application/json;charset=utf-8"),
