@@ -19,6 +19,8 @@ NAMES = (
     "reject",
     "explain",
     "growth",
+    "long_application",
+    "many_clients",
     "preemption",
     "recovery",
     "end_to_end",

@@ -52,6 +52,8 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     NO_PROBES,
+    # Otherwise gRPC shares one connection among all channels of a process to a target, and so CALLS_MAX would not hold.
+    ("grpc.use_local_subchannel_pool", 1),
     # An HTTP proxy named in the environment would receive calls meant for loopback.
     ("grpc.enable_http_proxy", 0),
 )

@@ -52,6 +52,9 @@ _STATUS: tuple[tuple[type[YarnException], grpc.StatusCode], ...] = (
 )
 CONCURRENCY_TEXT = "Concurrent RPC limit exceeded"
 """grpc.aio's text for a call that a server refused before reading it, because of its limit of concurrent calls."""
+REFUSED_STREAM_TEXT = "RST_STREAM with error code 7"
+"""gRPC's text for a call that HTTP/2 refused: REFUSED_STREAM promises that the server did nothing (RFC 9113, 8.7). With
+another text in another release, the outcome counts as unknown, and the call is not sent again."""
 MESSAGE_LENGTH_MAX = 16 * 1024
 """The maximum of characters in an error's message, which must fit into gRPC metadata."""
 
@@ -91,6 +94,8 @@ def error_of(failure: grpc.aio.AioRpcError, *, target: str, method: str) -> Yarn
         return InvalidArgumentException(f"{where}: {text}")
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return CallOutcomeUnknown(f"{where}: no reply in time")
+    if code is grpc.StatusCode.UNAVAILABLE and REFUSED_STREAM_TEXT in text:
+        return ServerUnavailable(f"{where}: the connection has too many concurrent calls")
     if code is grpc.StatusCode.UNAVAILABLE or code is grpc.StatusCode.CANCELLED:
         return CallOutcomeUnknown(f"{where}: the connection was lost after the call was sent ({text})")
     return RemoteError(f"{where}: {code.name}: {text}")

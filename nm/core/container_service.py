@@ -135,7 +135,7 @@ class ContainerService:
             raise YarnException(f"Container {container_id} already is running on this node!!")
         if self.stopping:
             raise YarnException("Container start failed as the NodeManager is in the process of shutting down")
-        self._containers[container_id] = NMContainer(token, request.launch_context, context)
+        self._status.add(NMContainer(token, request.launch_context, context))
         if application_id not in self._applications:
             self._applications[application_id] = NMApplication(
                 application_id, token.user, context, request.launch_context.application_acls

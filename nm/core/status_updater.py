@@ -9,7 +9,6 @@ that the RM received the status: the RM may have received the failed heartbeat a
 from __future__ import annotations
 
 from enum import Enum
-from itertools import takewhile
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,6 +18,7 @@ from nm.core.container import NMContainer
 from nm.core.context import NodeContext
 from nm.core.effects import SendHeartbeat, SendRegistration
 from nm.core.settings import NodeFacts
+from nm.core.stopped_containers import StoppedContainers
 from yarn.containers import Container, ContainerStatus, NMContainerStatus
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.java.versions import VERSION_CHARS_SHOWN, compare_versions
@@ -61,6 +61,9 @@ class NodeStatusUpdater:
     `rm_identifier` is the start time of the RM whose container tokens are accepted. `resource` is the node's size: the
     configured one until the RM overrides it. `increased`: containers that have grown since the last heartbeat; an
     increase is reported once, and if that heartbeat is lost, the RM rolls the increase back (as in Hadoop).
+
+    `_open`: containers whose end no heartbeat has reported yet. `_reported`: those of running applications whose end
+    was reported, which the node keeps until the RM has it forget them. A heartbeat goes through the first ones only.
     """
 
     def __init__(
@@ -93,7 +96,9 @@ class NodeStatusUpdater:
         self.increased: dict[ContainerId, Container] = {}
         self._log_reports: dict[ApplicationId, LogAggregationReport] = {}
         self._log_reports_sent: tuple[LogAggregationReport, ...] = ()
-        self._recently_stopped: dict[ContainerId, int] = {}
+        self._open: dict[ContainerId, NMContainer] = {}
+        self._reported: dict[ApplicationId, dict[ContainerId, None]] = {}
+        self._recently_stopped = StoppedContainers(context.settings.stopped_containers_kept_ms)
 
     # Registration
 
@@ -241,6 +246,10 @@ class NodeStatusUpdater:
         """Report the outcome of an application's log aggregation with the next heartbeats, until one is answered."""
         self._log_reports[report.application_id] = report
 
+    def add(self, container: NMContainer) -> None:
+        """Keep a container that was started, and report its status with each heartbeat until it has ended."""
+        self._containers[container.id] = self._open[container.id] = container
+
     def is_recently_stopped(self, container_id: ContainerId) -> bool:
         return container_id in self._recently_stopped
 
@@ -300,28 +309,41 @@ class NodeStatusUpdater:
 
     def _container_statuses(self) -> tuple[ContainerStatus, ...]:
         """The status of every running container, and of each ended container until the RM has surely received it."""
-        live: list[ContainerStatus] = []
-        for container in list(self._containers.values()):
-            if not container.is_done:
-                live.append(container.status())
-                continue
-            stopped = self._is_application_stopped(container.id.application_id)
-            if stopped:
-                del self._containers[container.id]
-            if stopped or container.id not in self._recently_stopped:
-                self._pending_completed[container.id] = container.status()
-            self._remember_stopped(container)
+        self._drop_containers_of_stopped_applications()
+        ended = [container for container in self._open.values() if container.is_done]
+        for container in ended:
+            self._report_end(container)
+        if ended:
+            self._recently_stopped.expire(self._context.dispatcher.now_ms, self._is_application_stopped)
+        live = [container.status() for container in self._open.values()]
         return (*live, *self._pending_completed.values())
+
+    def _drop_containers_of_stopped_applications(self) -> None:
+        """Report the end of containers whose application has stopped once more, and drop them."""
+        for application_id in [one for one in self._reported if self._is_application_stopped(one)]:
+            for container_id in self._reported.pop(application_id):
+                self._pending_completed[container_id] = self._containers.pop(container_id).status()
+
+    def _report_end(self, container: NMContainer) -> None:
+        del self._open[container.id]
+        stopped = self._is_application_stopped(container.id.application_id)
+        if stopped:
+            del self._containers[container.id]
+        else:
+            self._reported.setdefault(container.id.application_id, {})[container.id] = None
+        if stopped or container.id not in self._recently_stopped:
+            self._pending_completed[container.id] = container.status()
+        self._recently_stopped.add(container.id, self._context.dispatcher.now_ms)
 
     def _registration_statuses(self) -> tuple[NMContainerStatus, ...]:
         statuses: list[NMContainerStatus] = []
         for container in list(self._containers.values()):
             if container.id.application_id not in self._applications:
-                del self._containers[container.id]
+                self._drop(container.id)
                 continue
             statuses.append(container.registration_status())
             if container.is_done:
-                self._remember_stopped(container)
+                self._recently_stopped.add(container.id, self._context.dispatcher.now_ms)
         return tuple(statuses)
 
     def _running_applications(self) -> tuple[ApplicationId, ...]:
@@ -330,16 +352,6 @@ class NodeStatusUpdater:
     def _is_application_stopped(self, application_id: ApplicationId) -> bool:
         application = self._applications.get(application_id)
         return application is None or application.is_stopped
-
-    def _remember_stopped(self, container: NMContainer) -> None:
-        now_ms = self._context.dispatcher.now_ms
-        # This is cheap: thousands are kept, but nearly always none of them has expired.
-        expired = list(takewhile(lambda stopped: stopped[1] < now_ms, self._recently_stopped.items()))
-        for container_id, _ in expired:
-            gone = container_id not in self._containers
-            if gone and self._is_application_stopped(container_id.application_id):
-                del self._recently_stopped[container_id]
-        self._recently_stopped.setdefault(container.id, now_ms + self._context.settings.stopped_containers_kept_ms)
 
     def _forget(self, container_ids: tuple[ContainerId, ...]) -> None:
         """Drop the containers whose end the RM has reported to the AM.
@@ -350,6 +362,14 @@ class NodeStatusUpdater:
         for container_id in list(self._to_forget):
             container = self._containers.get(container_id)
             if container is None or container_id in self._recently_stopped:
-                self._containers.pop(container_id, None)
+                self._drop(container_id)
                 del self._to_forget[container_id]
             self._pending_completed.pop(container_id, None)
+
+    def _drop(self, container_id: ContainerId) -> None:
+        self._containers.pop(container_id, None)
+        self._open.pop(container_id, None)
+        reported = self._reported.get(container_id.application_id, {})
+        reported.pop(container_id, None)
+        if not reported:
+            self._reported.pop(container_id.application_id, None)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
+from nm.core.application import NMApplication
+from nm.core.container import NMContainer
 from nm.core.effects import (
     DeleteApplicationFiles,
     DeleteApplicationLogs,
@@ -374,3 +379,41 @@ def test_a_second_shutdown_has_no_effect(node: Node) -> None:
 def test_time_does_not_go_back(node: Node) -> None:
     with pytest.raises(AssertionError, match="time went back"):
         node.core.handle(Tick(), node.now_ms - 1)
+
+
+@pytest.mark.parametrize("acknowledged", [True, False])
+def test_what_a_container_costs_does_not_grow_with_those_that_ended_before(
+    monkeypatch: pytest.MonkeyPatch, *, acknowledged: bool
+) -> None:
+    """A long application ends thousands of containers on a node, which remembers them as long as it runs."""
+    looked_at = 0
+    is_done = NMContainer.is_done.fget
+    is_stopped = NMApplication.is_stopped.fget
+
+    def count(look: Callable[[Any], bool] | None) -> property:
+        def counted(one: object) -> bool:
+            nonlocal looked_at
+            looked_at += 1
+            assert look is not None
+            return look(one)
+
+        return property(counted)
+
+    def looks_for_the_last_of(number_of_containers: int) -> int:
+        nonlocal looked_at
+        node = Node(CoreSettings(stopped_containers_kept_ms=1000)).register()
+        # The invariants look at every container.
+        node.core._audit = None
+        for number in range(1, number_of_containers + 1):
+            if number == number_of_containers:
+                node.after(2000, Tick())
+                node.answer()
+                looked_at = 0
+            launched(node, number)
+            node.step(exited(number, 0))
+            node.answer(containers_to_forget=(container_id(number),) if acknowledged else ())
+        return looked_at
+
+    monkeypatch.setattr(NMContainer, "is_done", count(is_done))
+    monkeypatch.setattr(NMApplication, "is_stopped", count(is_stopped))
+    assert looks_for_the_last_of(200) == looks_for_the_last_of(20)

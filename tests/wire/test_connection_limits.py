@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import resource
+from contextlib import AsyncExitStack
 from typing import Any
 
 import grpc
@@ -17,9 +18,14 @@ from wire.connection_limits import DESCRIPTORS_KEPT, ConnectionLimits
 from wire.daemon_process import _is_not_about_a_lost_caller
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.retry import RetryPolicy
+from wire.server import STREAMS_MAX
+from yarn.errors import ServerUnavailable
 
 HANGS_S = 60
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+EMPTY_SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + EMPTY_SETTINGS
+RST_STREAM = 3
+REFUSED_STREAM = 7
 
 
 async def _connected(port: int, said: bytes = PREFACE) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -96,6 +102,54 @@ async def test_a_channel_holds_calls_back_that_a_server_would_refuse() -> None:
     ):
         await asyncio.gather(*(proxy.refresh_queues() for _ in range(3 * CALLS_MAX)))
     assert 1 < handler.most <= CALLS_MAX
+
+
+async def test_many_clients_of_a_process_lose_no_call() -> None:
+    """Each has a connection of its own: on a shared one, the server would refuse what is beyond STREAMS_MAX."""
+
+    class Handler:
+        calls = 0
+
+        async def refresh_queues(self, caller: Caller[None], request: None) -> None:
+            self.calls += 1
+            await asyncio.sleep(0.01)
+
+    handler = Handler()
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving((ResourceManagerAdministrationProtocol.refresh_queues,), handler) as server,
+        AsyncExitStack() as stack,
+    ):
+        clients = [
+            await stack.enter_async_context(ResourceManagerAdministrationProtocol(target(server))) for _ in range(10)
+        ]
+        count = 2 * STREAMS_MAX
+        await asyncio.gather(*(clients[number % len(clients)].refresh_queues() for number in range(count)))
+    assert handler.calls == count
+
+
+async def test_a_call_that_http2_refused_surely_had_no_effect() -> None:
+    """A connection that opens more streams than the server permits, which gRPC does before it has read the limit."""
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(EMPTY_SETTINGS)
+        await reader.readuntil(b":path")
+        writer.write(bytes([0, 0, 4, RST_STREAM, 0, 0, 0, 0, 1]) + REFUSED_STREAM.to_bytes(4, "big"))
+        await refused.wait()
+        writer.close()
+        await writer.wait_closed()
+        ended.set()
+
+    refused, ended = asyncio.Event(), asyncio.Event()
+    server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with asyncio.timeout(HANGS_S), ResourceManagerAdministrationProtocol(f"127.0.0.1:{port}") as proxy:
+        with pytest.raises(ServerUnavailable, match="too many concurrent calls") as caught:
+            await proxy.refresh_queues()
+        refused.set()
+        await ended.wait()
+    assert caught.value.definite
+    server.close()
 
 
 @pytest.mark.parametrize(
