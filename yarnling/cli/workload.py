@@ -149,7 +149,7 @@ def _plain(workload: Workload) -> dict[str, object]:
 
 def _heading(workload: Workload) -> str:
     total, span_ms = figures_of_all(workload), lasts_ms(workload)
-    within = f" in {duration(span_ms)}" if span_ms else ""
+    within = f" submitted within {duration(span_ms)}" if span_ms else ""
     return (
         f"{counted(total.applications, 'application')}{within}, "
         f"{counted(total.containers, 'container')}, "

@@ -27,6 +27,12 @@ _Vcores = Annotated[int, typer.Option("--container-vcores", metavar="N", help="V
 _TaskSeconds = Annotated[
     float, typer.Option("--task-seconds", metavar="S", help="How long a MapReduce or Tez task lasts.", min=0.001)
 ]
+_MinimumAllocation = Annotated[
+    int,
+    typer.Option(
+        metavar="MB", help="yarn.scheduler.minimum-allocation-mb of the ResourceManager that reported.", min=1
+    ),
+]
 _SynthSeconds = Annotated[
     bool,
     typer.Option("--synth-seconds", help="Times of tasks in a SYNTH file are seconds (default: milliseconds, as SLS)."),
@@ -59,6 +65,7 @@ def import_command(
     container_memory: _Memory = 1024,
     container_vcores: _Vcores = 1,
     task_seconds: _TaskSeconds = 60.0,
+    minimum_allocation: _MinimumAllocation = 1024,
     synth_seconds: _SynthSeconds = False,
     as_json: Json = False,
 ) -> None:
@@ -68,7 +75,7 @@ def import_command(
     from yarnling.workload.defaults import Defaults
 
     container = Resource(container_memory, container_vcores)
-    defaults = Defaults(seed, container, queue, user, round(task_seconds * 1000), synth_seconds)
+    defaults = Defaults(seed, container, queue, user, round(task_seconds * 1000), synth_seconds, minimum_allocation)
     verb.import_file(verb.ImportOptions(file, out, nodes_out, nodes, format_name, scale, defaults, as_json))
 
 

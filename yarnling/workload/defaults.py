@@ -13,7 +13,7 @@ TASK_MS = 60_000
 class Defaults(Struct, frozen=True):
     """`seed`: of everything that is drawn. `container`: the size of a container. `task_ms`: how long a task of
     MapReduce or Tez lasts. `synth_times_in_seconds`: the times of tasks in a SYNTH file are seconds; SLS takes them as
-    milliseconds.
+    milliseconds. `step_mb`: the minimum allocation of the ResourceManager that a report comes from.
     """
 
     seed: int = 0
@@ -22,3 +22,4 @@ class Defaults(Struct, frozen=True):
     user: str = "default"
     task_ms: int = TASK_MS
     synth_times_in_seconds: bool = False
+    step_mb: int = 1024

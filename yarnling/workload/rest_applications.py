@@ -2,10 +2,11 @@
 
 The answer has totals, not containers: memory-seconds, vcore-seconds and times. Applications are made that use the same
 totals. An application's AM runs from its launch to its end; what remains of both totals is shared among equal
-containers. Their vcores are assumed, and their memory follows from the ratio of the two totals. How many there are,
-and how long each runs, cannot be known (`container_sharing.py` decides):
+containers. Their vcores are assumed, and their sizes are the multiples of the scheduler's step that explain the totals
+best. How many there are, and how long each runs, cannot be known (`container_sharing.py` decides):
 
-- MapReduce and Tez run many short tasks: each lasts for `Defaults.task_ms`, all requested at once.
+- MapReduce runs maps, then reduces, and Tez tasks: each lasts for `Defaults.task_ms`; those of a group are requested at
+  once.
 - Others, for example Spark, keep their executors: as few as can use the total in the application's time.
 """
 
@@ -20,19 +21,26 @@ import msgspec
 from pydantic import Field
 
 from yarn.resource import MEMORY_MB, VCORES, Resource
-from yarnling.workload.container_sharing import STARTED_PER_S_MAX, Usage, shape_of
+from yarnling.workload.container_sharing import STARTED_PER_S_MAX, Limits, Shape, Usage, shape_of
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import Entry, Faults, refusal
 from yarnling.workload.limits import AMOUNT_MAX, CONTAINERS_MAX, MEMORY_MB_MAX, TIME_MS_MAX, Name, Text
-from yarnling.workload.model import AM_RESOURCE, TaskGroup, Workload, WorkloadApplication
+from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication
 from yarnling.workload.rest_cluster import label_of
 from yarnling.workload.submissions import in_order
 from yarnling.workload.tally import Tally
+from yarnling.workload.task_groups import MAP_PRIORITY, REDUCE_PRIORITY
 
-BATCH_KINDS = frozenset({"MAPREDUCE", "TEZ"})
+MAPREDUCE = "MAPREDUCE"
+BATCH_KINDS = frozenset({MAPREDUCE, "TEZ"})
 """Types of applications that run many short tasks rather than a few executors."""
+REDUCES_SHARE = 0.2
+"""The part of the tasks of a MapReduce job that are taken to be reduces."""
+DIFFERENCE_MAX = 0.02
+"""A larger difference between what was recorded and what will be simulated is a warning."""
 NOT_STARTED = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
 ENDED = frozenset({"FINISHED", "FAILED", "KILLED"})
+HOUR_MS = 3_600_000
 RUNS_MS_MIN = 1000
 """The shortest time of an application. A ResourceManager counts whole memory-seconds and vcore-seconds."""
 QUERY_REMEDY = "query applications that have ended: GET /ws/v1/cluster/apps?states=FINISHED,FAILED,KILLED"
@@ -128,6 +136,34 @@ def _extra_seconds(written: object) -> dict[str, int]:
     return found
 
 
+def simulated_mb_ms(shape: Shape, runs_ms: int, step_mb: int) -> int:
+    """Memory times time of a shape, if each size is rounded up to the step and the AM stays until the end."""
+    am_ms = shape.am_ms or runs_ms
+    return _rounded_up(shape.am.memory_mb, step_mb) * am_ms + _rounded_up(shape.container.memory_mb, step_mb) * sum(
+        shape.durations_ms
+    )
+
+
+def _rounded_up(memory_mb: int, step_mb: int) -> int:
+    return -(-memory_mb // step_mb) * step_mb
+
+
+def _groups(shape: Shape, kind: str, label: str) -> Iterator[TaskGroup]:
+    """The containers of an application: maps and then reduces, tasks, or executors."""
+    container, durations = shape.container, shape.durations_ms
+    if not durations:
+        return
+    if kind not in BATCH_KINDS:
+        yield TaskGroup(container, durations, 1, label=label, name="executor")
+        return
+    reduces = max(1, round(len(durations) * REDUCES_SHARE)) if kind == MAPREDUCE and len(durations) > 1 else 0
+    maps = durations[: len(durations) - reduces]
+    name = "map" if kind == MAPREDUCE else "task"
+    yield TaskGroup(container, maps, MAP_PRIORITY, label=label, name=name)
+    if reduces:
+        yield TaskGroup(container, durations[-reduces:], REDUCE_PRIORITY, 0, label=label, name="reduce")
+
+
 class _Reader:
     """Turns the entries of an answer into applications, and counts what it had to assume."""
 
@@ -137,6 +173,7 @@ class _Reader:
         self._tally = Tally(source)
         self._entries: list[_Application] = []
         self._seen: Counter[str] = Counter()
+        self._recorded_mb_ms = self._simulated_mb_ms = 0
 
     def add(self, entry: _Application) -> None:
         """Note an application. One that has used nothing is left out, and one that contradicts itself."""
@@ -166,16 +203,18 @@ class _Reader:
         return Workload(applications, tuple(self._assumptions()))
 
     def _application(self, entry: _Application, submit_ms: int) -> WorkloadApplication:
-        is_batch = entry.kind.upper() in BATCH_KINDS
-        shape = shape_of(
-            entry.usage(), task_ms=self._defaults.task_ms if is_batch else None, like=self._defaults.container
-        )
+        kind = entry.kind.upper()
+        is_batch, defaults = kind in BATCH_KINDS, self._defaults
+        phases = 2 if kind == MAPREDUCE else 1
+        limits = Limits(defaults.task_ms if is_batch else None, phases, defaults.step_mb, defaults.container)
+        shape = shape_of(entry.usage(), limits)
         self._tally.add(len(shape.durations_ms))
         self._seen["AM only" if not shape.durations_ms else "batch" if is_batch else "executors"] += 1
-        label, groups = label_of(entry.label), tuple[TaskGroup, ...]()
-        if shape.durations_ms:
-            name, priority = ("task", 20) if is_batch else ("executor", 1)
-            groups = (TaskGroup(shape.container, shape.durations_ms, priority, label=label, name=name),)
+        self._seen["mapreduce"] += bool(shape.durations_ms) and kind == MAPREDUCE
+        self._seen["below step"] += shape.is_below_step
+        self._recorded_mb_ms += 1000 * entry.memory_seconds
+        self._simulated_mb_ms += simulated_mb_ms(shape, entry.runs_ms, defaults.step_mb)
+        label, groups = label_of(entry.label), tuple(_groups(shape, kind, label_of(entry.label)))
         return WorkloadApplication(
             entry.id,
             submit_ms,
@@ -186,18 +225,32 @@ class _Reader:
             entry.kind,
             max(entry.priority, 0),
             label,
-            am_lasts_ms=0 if groups else entry.runs_ms,
+            am_lasts_ms=min(shape.am_ms, TIME_MS_MAX),
         )
 
     def _assumptions(self) -> Iterator[str]:
         container = self._defaults.container
         yield (
-            f"An AM has {AM_RESOURCE}, or less if the totals are too small for that; a container has "
-            f"{container.vcores} vcores, unless the application still ran. Its memory follows from memory-seconds and "
-            "vcore-seconds."
+            f"The memory of AMs and of other containers is a multiple of {self._defaults.step_mb} MB (the recorded "
+            "cluster's yarn.scheduler.minimum-allocation-mb), those that explain both totals best; "
+            f"a container has {container.vcores} vcores, unless the application still ran."
         )
         yield from self._sentences()
-        yield "All containers of an application are requested at once and anywhere; its totals include preempted work."
+        yield (
+            "The AM of an application runs at least as long as it did; its containers are requested anywhere, those of "
+            "a group at once; its totals include preempted work."
+        )
+        yield self._conserved()
+
+    def _conserved(self) -> str:
+        """The recorded and the simulated memory-hours; a warning if they differ."""
+        recorded, simulated = (value / 1024 / HOUR_MS for value in (self._recorded_mb_ms, self._simulated_mb_ms))
+        change = simulated / recorded - 1 if recorded else 0.0
+        text = f"Recorded: {recorded:,.1f} GB-hours; as imported: {simulated:,.1f} ({change:+.1%}), AMs among them."
+        if abs(change) <= DIFFERENCE_MAX:
+            return text
+        remedy = "set --minimum-allocation to the recorded cluster's yarn.scheduler.minimum-allocation-mb"
+        return f"Warning: {text} Shares and waits will differ from those of the recorded cluster ({remedy})."
 
     def _sentences(self) -> Iterator[str]:
         """What was seen, with how many applications each concerns."""
@@ -210,11 +263,18 @@ class _Reader:
 
 _SENTENCES = {
     "batch": "{count} applications are MapReduce or Tez: each of their containers runs for about {task_s:g} s.",
+    "mapreduce": (
+        "{count} of them are MapReduce: a fifth of their containers are reduces, requested when the maps have ended."
+    ),
     "executors": (
         "{count} applications are of other types: they have as few containers as can use the total in their time, each "
         "from the start to the end."
     ),
     "AM only": "{count} applications used no more than one container: they are an AM that runs as long as they did.",
+    "below step": (
+        "{count} applications used less memory for a vcore than the smallest container has: their sizes are not "
+        "multiples of it, and the scheduler will round them up."
+    ),
     "running": "{count} applications still ran: what they had used by then is taken as all their work.",
     "unlaunched": "{count} applications have no launchTime: their time includes the wait for their AM.",
     "not started": "{count} applications were still waiting for their AM and are left out: their work is not known.",

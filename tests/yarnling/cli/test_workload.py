@@ -32,7 +32,7 @@ def jobs(tmp_path: Path) -> Path:
 def test_a_trace_is_imported_with_its_nodes(tmp_path: Path, jobs: Path) -> None:
     out, nodes = tmp_path / "w.jsonl", tmp_path / "n.json"
     text = yarnling("import", jobs, "-o", out, "--nodes-out", nodes, "--scale", "2")
-    assert "2 applications in 50 s, 6 containers" in text
+    assert "2 applications submitted within 50 s, 6 containers" in text
     assert "n.json: 1 node\n" in text
     assert "<memory:1024, vCores:1> is assumed" in text
     assert [each.name for each in read_workload(out).applications] == ["j1", "j1-copy-1"]

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from yarn.faults import ConfigurationException
 from yarn.resource import Resource
+from yarnling.workload.container_sharing import AM_STEPS_MAX
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.formats import read_workload
 from yarnling.workload.model import Workload, WorkloadApplication
@@ -52,8 +55,9 @@ def read_one(tmp_path: Path, **more: Any) -> WorkloadApplication:
     return application
 
 
-def used(application: WorkloadApplication, runs_s: float) -> tuple[float, float]:
-    """(MB-seconds, vcore-seconds) of an application whose AM runs so long."""
+def used(application: WorkloadApplication) -> tuple[float, float]:
+    """(MB-seconds, vcore-seconds) of an application."""
+    runs_s = application.am_lasts_ms / 1000
     memory, vcores = application.am_resource.memory_mb * runs_s, application.am_resource.vcores * runs_s
     for group in application.groups:
         seconds = sum(group.durations_ms) / 1000
@@ -64,25 +68,27 @@ def used(application: WorkloadApplication, runs_s: float) -> tuple[float, float]
 def test_spark_has_executors_that_run_all_the_time(tmp_path: Path) -> None:
     application = read_one(tmp_path)
     (executors,) = application.groups
-    assert (executors.resource, executors.durations_ms) == (Resource(2560, 1), (600_000,))
-    assert application.am_resource == Resource(1536, 1)
+    assert (executors.resource, executors.durations_ms) == (Resource(2048, 1), (600_000,))
+    assert (application.am_resource, application.am_lasts_ms) == (Resource(2048, 1), 600_000)
 
 
-def test_mapreduce_has_short_tasks(tmp_path: Path) -> None:
-    (tasks,) = read_one(tmp_path, applicationType="MAPREDUCE").groups
-    assert (tasks.resource, tasks.durations_ms) == (Resource(2560, 1), (60_000,) * 10)
+def test_mapreduce_has_short_tasks_and_reduces_after_its_maps(tmp_path: Path) -> None:
+    maps, reduces = read_one(tmp_path, applicationType="MAPREDUCE").groups
+    assert (maps.resource, maps.durations_ms, maps.priority) == (Resource(2048, 1), (60_000,) * 8, 20)
+    assert (reduces.resource, reduces.durations_ms, reduces.priority) == (Resource(2048, 1), (60_000,) * 2, 10)
+    assert (maps.after, reduces.after) == (None, 0)
 
 
 @pytest.mark.parametrize("kind", ["SPARK", "MAPREDUCE"])
 @pytest.mark.parametrize(
     ("memory_s", "vcore_s"),
-    [(2_457_600, 1200), (123_456_789, 54_321), (700_000, 3_000), (1_000_000, 650), (921_600, 600), (40_000, 599)],
+    [(2_457_600, 1200), (123_456_789, 54_321), (700_000, 3_000), (1_000_000, 650), (1_228_800, 600), (40_000, 599)],
 )
 def test_the_totals_agree_with_the_answer(tmp_path: Path, kind: str, memory_s: int, vcore_s: int) -> None:
     application = read_one(tmp_path, applicationType=kind, memorySeconds=memory_s, vcoreSeconds=vcore_s)
-    memory, vcores = used(application, 600)
+    memory, vcores = used(application)
     assert memory == pytest.approx(memory_s, rel=0.005)
-    assert vcores == pytest.approx(vcore_s, abs=2)
+    assert vcores == pytest.approx(vcore_s, rel=0.1)
 
 
 def test_an_application_of_one_container_is_an_am_that_lasts(tmp_path: Path) -> None:
@@ -92,8 +98,8 @@ def test_an_application_of_one_container_is_an_am_that_lasts(tmp_path: Path) -> 
 
 
 def test_one_that_still_runs_shows_the_size_of_its_containers(tmp_path: Path) -> None:
-    held = {"state": "RUNNING", "allocatedMB": 1536 + 4 * 8192, "allocatedVCores": 17, "runningContainers": 5}
-    application = read_one(tmp_path, memorySeconds=600 * (1536 + 4 * 8192), vcoreSeconds=600 * 17, **held)
+    held = {"state": "RUNNING", "allocatedMB": 2048 + 4 * 8192, "allocatedVCores": 17, "runningContainers": 5}
+    application = read_one(tmp_path, memorySeconds=600 * (2048 + 4 * 8192), vcoreSeconds=600 * 17, **held)
     (executors,) = application.groups
     assert (executors.resource, executors.durations_ms) == (Resource(8192, 4), (600_000,) * 4)
 
@@ -145,7 +151,7 @@ def test_the_sizes_that_are_assumed_can_be_chosen(tmp_path: Path) -> None:
     defaults = Defaults(container=Resource(1024, 4), task_ms=30_000)
     (application,) = read(tmp_path, app(applicationType="TEZ"), defaults=defaults).applications
     (tasks,) = application.groups
-    assert (tasks.resource, tasks.durations_ms) == (Resource(10240, 4), (30_000,) * 5)
+    assert (tasks.resource, tasks.durations_ms) == (Resource(8192, 4), (30_000,) * 5)
 
 
 @pytest.mark.parametrize("answer", ['{"apps": {}}', '{"apps": null}', '{"apps": {"app": []}}'])
@@ -200,7 +206,7 @@ def test_an_application_runs_for_at_least_a_second(tmp_path: Path) -> None:
 
 def test_a_large_application_is_kept(tmp_path: Path) -> None:
     application = read_one(tmp_path, memorySeconds=600 * 20_000 * 4096, vcoreSeconds=600 * 20_000)
-    assert application.containers == 19_999
+    assert application.containers in (19_999, 20_000)
 
 
 def test_one_application_may_stand_alone(tmp_path: Path) -> None:
@@ -232,3 +238,94 @@ def test_another_answer_is_refused(tmp_path: Path) -> None:
     (tmp_path / "apps.json").write_text('{"apps": {"app": 7}}')
     with pytest.raises(ConfigurationException, match="not an answer to GET /ws/v1/cluster/apps"):
         read_workload(tmp_path / "apps.json")
+
+
+# Conservation
+
+
+def dumped(number: int, kind: str, am_mb: int, runs_ms: int, containers: list[tuple[int, int]]) -> dict[str, Any]:
+    """An application as Hadoop reports it: `containers` are (MB, ms), with a vcore each; each container's amounts are
+    truncated to whole seconds (RMContainerImpl.FinishedTransition.updateAttemptMetrics).
+    """
+    everything = [(am_mb, runs_ms), *containers]
+    return app(
+        number,
+        applicationType=kind,
+        launchTime=START + number * 1000,
+        elapsedTime=runs_ms,
+        memorySeconds=sum(memory_mb * ms // 1000 for memory_mb, ms in everything),
+        vcoreSeconds=sum(ms // 1000 for _, ms in everything),
+    )
+
+
+def hours_of(workload: Workload, step_mb: int = 1024) -> float:
+    """The GB-hours of a workload in a scheduler that rounds up to the step."""
+    rounded = 0
+    for one in workload.applications:
+        rounded += -(-one.am_resource.memory_mb // step_mb) * step_mb * one.am_lasts_ms
+        rounded += sum(-(-each.resource.memory_mb // step_mb) * step_mb * sum(each.durations_ms) for each in one.groups)
+    return rounded / 1024 / 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "memory_mb", "lasts_ms", "runs_ms"),
+    [
+        ("SPARK", 10, 2048, 595_300, 602_700),
+        ("MAPREDUCE", 40, 1024, 60_400, 171_300),
+        ("SPARK", 4, 5120, 895_900, 903_100),
+    ],
+)
+def test_an_import_keeps_memory_hours_and_sizes(
+    tmp_path: Path, kind: str, count: int, memory_mb: int, lasts_ms: int, runs_ms: int
+) -> None:
+    """60 applications with an AM of 2048 MB and known containers. An import made 321 of 221 GB-hours of the first."""
+    apps = [
+        dumped(number, kind, 2048, runs_ms + 7 * number, [(memory_mb, lasts_ms + 11 * number)] * count)
+        for number in range(60)
+    ]
+    workload = read(tmp_path, *apps)
+    true_hours = sum(each["memorySeconds"] for each in apps) / 1024 / 3600
+    assert hours_of(workload) == pytest.approx(true_hours, rel=0.02)
+    sizes = {each.resource.memory_mb for one in workload.applications for each in one.groups}
+    assert (sizes, {one.am_resource.memory_mb for one in workload.applications}) == ({memory_mb}, {2048})
+    assert f"Recorded: {true_hours:,.1f} GB-hours; as imported: {hours_of(workload):,.1f}" in workload.assumptions[-1]
+    assert "Warning" not in workload.assumptions[-1]
+
+
+def test_an_import_with_the_wrong_step_is_warned_about(tmp_path: Path) -> None:
+    small = dumped(1, "SPARK", 512, 600_000, [(512, 590_000)] * 10)
+    workload = read(tmp_path, small)
+    assert workload.assumptions[-1].startswith("Warning: Recorded: 0.9 GB-hours")
+    assert "1 applications used less memory for a vcore" in " ".join(workload.assumptions)
+    right = read(tmp_path, small, defaults=Defaults(step_mb=512))
+    assert "Warning" not in right.assumptions[-1]
+    assert right.applications[0].groups[0].resource == Resource(512, 1)
+
+
+@given(
+    kind=st.sampled_from(["SPARK", "MAPREDUCE", "TEZ"]),
+    am_steps=st.integers(1, 4),
+    steps=st.integers(1, 8),
+    count=st.integers(3, 60),
+    lasts_ms=st.integers(20_000, 900_000),
+    later_ms=st.integers(1_000, 60_000),
+    step_mb=st.sampled_from([256, 512, 1024, 2048]),
+)
+def test_any_workload_of_equal_containers_keeps_its_memory_hours(
+    tmp_path_factory: pytest.TempPathFactory,
+    kind: str,
+    am_steps: int,
+    steps: int,
+    count: int,
+    lasts_ms: int,
+    later_ms: int,
+    step_mb: int,
+) -> None:
+    """The size is determined where another multiple would make the vcore-seconds wrong by more than an AM may."""
+    containers = [(steps * step_mb, lasts_ms)] * count
+    one = dumped(1, kind, am_steps * step_mb, lasts_ms + later_ms, containers)
+    workload = read(tmp_path_factory.mktemp("import"), one, defaults=Defaults(step_mb=step_mb))
+    assert hours_of(workload, step_mb) == pytest.approx(one["memorySeconds"] / 1024 / 3600, rel=0.02)
+    (application,) = workload.applications
+    if count > 2 * AM_STEPS_MAX:
+        assert {each.resource.memory_mb for each in application.groups} == {steps * step_mb}
