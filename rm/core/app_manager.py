@@ -21,10 +21,13 @@ from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ANY, ResourceRequest
 from yarn.errors import InvalidResourceRequestException, YarnException
 from yarn.ids import ApplicationId
-from yarn.states import ExecutionType
+from yarn.states import ExecutionType, QueueACL
 
 TYPE_LENGTH_MAX = 20
 """Application types are cut to this many characters (YarnConfiguration.APPLICATION_TYPE_LENGTH)."""
+
+USER_TAG = "userid="
+"""The tag that names the user for whom an application is placed (RMAppManager.USER_ID_PREFIX)."""
 
 AM_PRIORITY = 0
 """Every AM's container is requested at this priority (RMAppAttemptImpl.AM_CONTAINER_PRIORITY)."""
@@ -42,7 +45,7 @@ class RMAppManager:
         context, submission = self._context, event.context
         if submission.application_id in context.apps:
             return
-        app = admit(context, event.user, submission, event.groups)
+        app = admit(context, event.user, submission, event.groups, event.tag_groups)
         context.apps[app.application_id] = app
         context.send(RMAppStart(app.application_id))
 
@@ -83,13 +86,22 @@ class RMAppManager:
 # Submission
 
 
-def admit(context: RMContext, user: str, submission: ApplicationSubmissionContext, groups: tuple[str, ...]) -> RMApp:
-    """Check a submission; returns its application, which is not yet in the list. Raises YarnException for a refusal."""
+def admit(
+    context: RMContext,
+    user: str,
+    submission: ApplicationSubmissionContext,
+    groups: tuple[str, ...],
+    tag_groups: tuple[str, ...] = (),
+) -> RMApp:
+    """Check a submission; returns its application, which is not yet in the list. Raises YarnException for a refusal.
+
+    `tag_groups`: the groups of `tagged_user`.
+    """
     check_tags(context.settings, submission.tags)
     if submission.lifetime_s is not None and submission.lifetime_s <= 0:
         raise YarnException(f"Invalid application timeout, value={submission.lifetime_s} for type=LIFETIME")
     submission = replace(submission, type=submission.type[:TYPE_LENGTH_MAX])
-    submission, placed = _placed(context, user, groups, submission)
+    submission, placed = _placed(context, user, groups, submission, tag_groups)
     path = placed if placed is not None else context.scheduler.queue_path(submission.queue)
     am_requests = am_container_requests(context, submission)
     priority = submission.priority
@@ -108,8 +120,28 @@ def admit(context: RMContext, user: str, submission: ApplicationSubmissionContex
     )
 
 
+def tagged_user(settings: RMSettings, user: str, tags: frozenset[str]) -> str | None:
+    """The user in the tag `userid=NAME`, for whom the placement rules choose the queue; None to use the submitter.
+
+    Only users in the whitelist may name another user (RMAppManager.getUserNameForPlacement).
+    """
+    if user not in settings.tag_placement_users:
+        return None
+    for tag in sorted(tags):
+        if tag.startswith(USER_TAG):
+            # Like Java's split, which drops empty parts at the end: `userid=` names nobody.
+            parts = tag.rstrip("=").split("=")
+            if len(parts) == 2:
+                return parts[1]
+    return None
+
+
 def _placed(
-    context: RMContext, user: str, groups: tuple[str, ...], submission: ApplicationSubmissionContext
+    context: RMContext,
+    user: str,
+    groups: tuple[str, ...],
+    submission: ApplicationSubmissionContext,
+    tag_groups: tuple[str, ...],
 ) -> tuple[ApplicationSubmissionContext, str | None]:
     """Apply the placement rules; returns the submission and the queue that the rules chose, None if they chose none.
 
@@ -118,7 +150,9 @@ def _placed(
     name is refused even if a rule places the application (RMAppManager.placeApplication); a submission without the
     field uses the default queue.
     """
-    placed = context.placement.place(user=user, groups=groups, application=submission.name, queue=submission.queue)
+    placed = _place_for_tagged(context, user, groups, submission, tag_groups)
+    if placed is None:
+        placed = context.placement.place(user=user, groups=groups, application=submission.name, queue=submission.queue)
     if not submission.queue:
         raise YarnException(
             f"Failed to place application {submission.application_id} in a queue and submit context queue is null or "
@@ -127,6 +161,31 @@ def _placed(
     if placed is not None and placed.rpartition(".")[2].lower() != submission.queue.lower():
         submission = replace(submission, queue=placed)
     return submission, placed
+
+
+def _place_for_tagged(
+    context: RMContext,
+    user: str,
+    groups: tuple[str, ...],
+    submission: ApplicationSubmissionContext,
+    tag_groups: tuple[str, ...],
+) -> str | None:
+    """The queue that the rules choose for the tagged user, if the submitting user may submit to it; else None.
+
+    A queue that does not exist yet is open to those who may submit to the nearest queue above it
+    (CapacityScheduler.checkAccess).
+    """
+    named = tagged_user(context.settings, user, submission.tags)
+    if named is None:
+        return None
+    name, queue = submission.name, submission.queue
+    placed = context.placement.place(user=named, groups=tag_groups, application=name, queue=queue)
+    existing = placed
+    while existing and context.scheduler.queue(existing) is None:
+        existing = existing.rpartition(".")[0]
+    if not existing or not context.queue_acls.has_access(existing, QueueACL.SUBMIT_APPLICATIONS, user, groups):
+        return None
+    return placed
 
 
 def _check_access(

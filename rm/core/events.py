@@ -46,12 +46,16 @@ class GetNewApplication(Struct, frozen=True):
 
 
 class SubmitApplication(Struct, frozen=True):
-    """ApplicationClientProtocol.submitApplication; answered with None. `groups`: the user's, primary first."""
+    """ApplicationClientProtocol.submitApplication; answered with None.
+
+    `groups`: the user's, primary first. `tag_groups`: those of the user whom a tag names (see `tagged_user`).
+    """
 
     call: Call
     user: str
     context: ApplicationSubmissionContext
     groups: tuple[str, ...] = ()
+    tag_groups: tuple[str, ...] = ()
 
 
 class KillApplication(Struct, frozen=True):

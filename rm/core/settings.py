@@ -15,7 +15,8 @@ class RMSettings(Struct, frozen=True):
     """Limits and intervals of the core. Intervals in ms, sizes in MiB.
 
     `am_blacklist_threshold`: None if hosts on which AMs failed are not avoided. `work_preserving`: containers and AMs
-    keep running while the RM restarts. `node_minimum_version`: None if NMs of any version may register.
+    keep running while the RM restarts. `tag_placement_users`: may name another user, for whom the queue of
+    their application is chosen, in a tag. `node_minimum_version`: None if NMs of any version may register.
     """
 
     node_expiry_ms: int
@@ -32,6 +33,7 @@ class RMSettings(Struct, frozen=True):
     stored_completed_applications_max: int
     tags_max: int
     tag_length_max: int
+    tag_placement_users: frozenset[str]
     application_priority_max: int
     attempt_diagnostics_chars_max: int
     minimum_memory_mb: int
@@ -66,6 +68,7 @@ class RMSettings(Struct, frozen=True):
             ),
             tags_max=resourcemanager.APPLICATION_MAX_TAGS.of(conf),
             tag_length_max=resourcemanager.APPLICATION_MAX_TAG_LENGTH.of(conf),
+            tag_placement_users=_tag_placement_users(conf),
             application_priority_max=scheduler.MAX_APPLICATION_PRIORITY.of(conf),
             attempt_diagnostics_chars_max=resourcemanager.ATTEMPT_DIAGNOSTICS_LIMIT.of(conf) * 1024,
             minimum_memory_mb=scheduler.MINIMUM_ALLOCATION_MB.of(conf),
@@ -89,6 +92,13 @@ def _am_blacklist_threshold(conf: Configuration) -> float | None:
     setting = resourcemanager.AM_BLACKLISTING_DISABLE_THRESHOLD
     threshold = setting.of(conf)
     return threshold if 0 <= threshold <= 1 else setting.of(Configuration.of({}))
+
+
+def _tag_placement_users(conf: Configuration) -> frozenset[str]:
+    """The whitelist of tag-based placement; empty if it is off."""
+    if not resourcemanager.TAG_PLACEMENT_ENABLED.of(conf):
+        return frozenset()
+    return frozenset(resourcemanager.TAG_PLACEMENT_USERS.of(conf))
 
 
 def _web_address(conf: Configuration) -> str:

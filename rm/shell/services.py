@@ -11,6 +11,7 @@ import re
 
 from msgspec.structs import replace
 
+from rm.core.app_manager import tagged_user
 from rm.core.events import (
     Allocate,
     Asker,
@@ -112,7 +113,9 @@ class ClientService:
     @handles(ApplicationClientProtocol.submit_application)
     async def submit_application(self, caller: Caller[None], request: ApplicationSubmissionContext) -> None:
         user = _user_of(caller)
-        await self._shell.ask(lambda call: SubmitApplication(call, user, request, groups_of(user)))
+        named = tagged_user(self._core.context.settings, user, request.tags)
+        tag_groups = () if named is None else groups_of(named)
+        await self._shell.ask(lambda call: SubmitApplication(call, user, request, groups_of(user), tag_groups))
 
     @handles(ApplicationClientProtocol.force_kill_application)
     async def force_kill_application(

@@ -473,6 +473,7 @@ def _submission(application_id: ApplicationId, action: Json) -> ApplicationSubmi
         priority=action.get("priority"),
         resource=capability,
         am_requests=(ask,),
+        tags=frozenset(action["tags"].lower().split(",") if "tags" in action else ()),
         max_app_attempts=action.get("max_attempts", 2),
         keep_containers_across_attempts=action.get("keep_containers", False),
         node_label_expression=action.get("label"),

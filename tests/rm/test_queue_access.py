@@ -61,6 +61,47 @@ def test_an_empty_queue_name_is_refused_despite_rules() -> None:
     assert not rm.core.context.apps
 
 
+BY_TAG = {
+    **QUEUES,
+    "yarn.resourcemanager.application-tag-based-placement.enable": "true",
+    "yarn.resourcemanager.application-tag-based-placement.username.whitelist": "hive, knox",
+    PREFIX + "queue-mappings": "u:ann:root.dev,g:staff:root.dev,u:%user:root.default",
+}
+
+
+def submit_with_tag(rm: RM, user: str, tag: str, tag_groups: tuple[str, ...] = ()) -> str:
+    """The queue of the application."""
+    app: ApplicationId = rm.send(GetNewApplication(rm.call())).application_id
+    context = ApplicationSubmissionContext(app, resource=Resource(1024, 1), tags=frozenset({tag}))
+    rm.send(SubmitApplication(rm.call(), user, context, (), tag_groups))
+    return rm.core.context.apps[app].queue
+
+
+def test_a_tag_names_the_user_for_whom_an_application_is_placed() -> None:
+    """RMAppManager.getUserNameForPlacement; the whitelist is not trimmed, so ` knox` is not the user knox."""
+    rm = RM(BY_TAG)
+    assert submit_with_tag(rm, "hive", "userid=ann") == "root.dev"
+    assert submit_with_tag(rm, "hive", "userid=eve", tag_groups=("staff",)) == "root.dev"
+    assert {app.user for app in rm.core.context.apps.values()} == {"hive"}
+    for user, tag in (("hive", "user=ann"), ("hive", "userid="), ("hive", "userid=a=n"), ("knox", "userid=ann")):
+        assert submit_with_tag(rm, user, tag) == "root.default"
+    off = {**BY_TAG, "yarn.resourcemanager.application-tag-based-placement.enable": "false"}
+    assert submit_with_tag(RM(off), "hive", "userid=ann") == "root.default"
+
+
+def test_a_tag_does_not_open_a_queue_to_its_submitter() -> None:
+    """The submitter needs the right to submit to the queue of the user in the tag; administering it is not enough."""
+    lists = {
+        "yarn.acl.enable": "true",
+        PREFIX + "root.acl_submit_applications": " ",
+        PREFIX + "root.default.acl_submit_applications": "*",
+        PREFIX + "root.dev.acl_administer_queue": "hive",
+    }
+    assert submit_with_tag(RM({**BY_TAG, **lists}), "hive", "userid=ann") == "root.default"
+    opened = {PREFIX + "root.dev.acl_submit_applications": "hive"}
+    assert submit_with_tag(RM({**BY_TAG, **lists, **opened}), "hive", "userid=ann") == "root.dev"
+
+
 def test_rules_are_refreshed_with_the_queues_or_not_at_all() -> None:
     rm = RM({**QUEUES, PREFIX + "queue-mappings": "u:ann:root.dev"})
     with pytest.raises(ConfigurationException, match="it is not a dynamic parent queue"):

@@ -28,7 +28,12 @@ TREE = {
     "a.accessible-node-labels.gpu.capacity": "40",
     "b.accessible-node-labels.gpu.capacity": "60",
 }
-OTHERS = {"user.name": "ann", f"{PREFIX}user.ann.max-parallel-apps": "2"}
+OTHERS = {
+    "user.name": "ann",
+    "yarn.resource-types": "foo",
+    f"{PREFIX}resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+    f"{PREFIX}user.ann.max-parallel-apps": "2",
+}
 
 
 class Recording(Configuration):

@@ -135,6 +135,27 @@ class ListSetting(Setting[tuple[str, ...]]):
 
 
 @dataclass(frozen=True)
+class UntrimmedListSetting(Setting[tuple[str, ...]]):
+    """Comma-separated texts; blanks around them are a part of them, as in Hadoop (Configuration.getStrings)."""
+
+    kind = "list"
+
+    @property
+    def remedy(self) -> str:
+        return "write no blank and no line break around the commas, at the start or at the end"
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        return tuple(part for part in text.split(",") if part)
+
+    def faults(self, conf: Configuration) -> list[Fault]:
+        untrimmed = [part for part in self.maybe_of(conf) or () if part != part.strip()]
+        problem = (
+            f"Hadoop does not trim this value: {untrimmed[0]!r} is not {untrimmed[0].strip()!r}" if untrimmed else ""
+        )
+        return [self.fault(conf, problem, Severity.WARNING)] if problem else []
+
+
+@dataclass(frozen=True)
 class ChoiceSetting(Setting[str]):
     """One of a few texts. `choices`: the texts that yarnling supports."""
 

@@ -13,6 +13,7 @@ from yarn.settings.kinds import (
     ListSetting,
     TextSetting,
     TimeSetting,
+    UntrimmedListSetting,
     VersionSetting,
 )
 
@@ -150,6 +151,16 @@ APPLICATION_MAX_TAGS = IntSetting(
 )
 APPLICATION_MAX_TAG_LENGTH = IntSetting(
     "yarn.resourcemanager.application.max-tag.length", "100", "maximum number of characters of a tag", minimum=1
+)
+TAG_PLACEMENT_ENABLED = BoolSetting(
+    "yarn.resourcemanager.application-tag-based-placement.enable",
+    "false",
+    "whether the tag userid=NAME makes placement rules choose the queue as for user NAME",
+)
+TAG_PLACEMENT_USERS = UntrimmedListSetting(
+    "yarn.resourcemanager.application-tag-based-placement.username.whitelist",
+    "",
+    "users whose tags count, with tag-based placement",
 )
 ATTEMPT_DIAGNOSTICS_LIMIT = IntSetting(
     "yarn.app.attempt.diagnostics.limit.kc",

@@ -56,15 +56,18 @@ RESOURCE_TYPES = ListSetting("yarn.resource-types", None, "names of resource typ
 TYPE_MINIMUM_ALLOCATION = IntSetting(
     "yarn.resource-types.<type>.minimum-allocation",
     None,
-    "minimum of a resource type in a request; -1: not set",
+    "minimum of a resource type in a request; -1: not set, for memory and vcores",
     long=True,
 )
 TYPE_MAXIMUM_ALLOCATION = IntSetting(
     "yarn.resource-types.<type>.maximum-allocation",
     None,
-    "maximum of a resource type in a request; -1: not set",
+    "maximum of a resource type in a request; -1: not set, for memory and vcores",
     long=True,
 )
+TYPE_UNITS = TextSetting("yarn.resource-types.<type>.units", None, "unit of a resource type; amounts are not converted")
+TYPE_KIND = TextSetting("yarn.resource-types.<type>.type", None, "kind of a resource type; COUNTABLE is the only one")
+TYPE_TAGS = ListSetting("yarn.resource-types.<type>.tags", None, "tags of a resource type, which are not used")
 SCHEDULING_WAIT = TimeSetting(
     "yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms",
     "10000",

@@ -153,6 +153,67 @@ FEATURES: Mapping[str, Feature] = _by_key(
         frozenset({"", "centralized"}),
     ),
     Feature(
+        "yarn.resourcemanager.submission-preprocessor.enabled",
+        "submissions are not changed by a preprocessor",
+        "applications keep the queue, label and tags of their submission, whatever the preprocessor's file says",
+        "set it to false, and submit the applications as the file would change them",
+    ),
+    Feature(
+        "yarn.scheduler.app-placement-allocator.class",
+        "only LocalityAppPlacementAllocator is supported",
+        "nodes are chosen for each request by locality, in the way that Hadoop does by default",
+        "remove it",
+        frozenset(
+            {"", "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.localityappplacementallocator"}
+        ),
+    ),
+    Feature(
+        "yarn.resourcemanager.application-master-service.processors",
+        "further processors of AMs' calls do not run",
+        "requests of AMs reach the scheduler unchanged, and none is refused by a processor",
+        "remove it",
+        frozenset({""}),
+        concern=Concern.ADMISSION,
+    ),
+    Feature(
+        "yarn.resourcemanager.nodemanagers.heartbeat-interval-scaling-enable",
+        "the heartbeat interval does not follow the load of nodes",
+        "busy and idle nodes heartbeat, and are offered to applications, equally often",
+    ),
+    Feature(
+        "yarn.resourcemanager.resource-tracker.nm.ip-hostname-check",
+        "names of NodeManagers are not resolved",
+        "nodes are admitted that Hadoop refuses because their address has no host name",
+        concern=Concern.ADMISSION,
+    ),
+    Feature(
+        "yarn.resourcemanager.enable-node-untracked-without-include-path",
+        "nodes are untracked only with a list of included hosts",
+        "without that list, an excluded node becomes DECOMMISSIONED and is shown until a restart",
+        concern=Concern.OPERATION,
+    ),
+    Feature(
+        "yarn.resourcemanager.node-removal-untracked.timeout-ms",
+        "nodes that have left are never removed from the lists of nodes",
+        NO_EFFECT,
+        "remove it",
+        frozenset({"", "60000", "60s"}),
+    ),
+    Feature(
+        "yarn.resourcemanager.node-removal-untracked.node-selective-states-to-remove",
+        "nodes that have left are never removed from the lists of nodes",
+        NO_EFFECT,
+        "remove it",
+        frozenset({""}),
+    ),
+    Feature(
+        "yarn.resourcemanager.fail-fast",
+        "has no effect: the ResourceManager does not stop for an application that cannot be recovered",
+        "an application whose queue is gone fails at the recovery, and the others run on",
+        concern=Concern.OPERATION,
+        unless=frozenset({"", "false", "${yarn.fail-fast}"}),
+    ),
+    Feature(
         logs.COMPRESSION_TYPE.key,
         "aggregated logs are not compressed",
         NO_EFFECT,

@@ -23,6 +23,7 @@ from rm.scheduler.config.queue_configuration import QueueConfiguration
 from rm.scheduler.config.queue_reader import QueueReader
 from rm.scheduler.config.queue_templates import QueueTemplate, configuration_of_leaf
 from rm.scheduler.config.reader import Reader
+from rm.scheduler.config.resource_types import extra_types, maximum_allocation, minimum_allocation
 from rm.scheduler.config.unsupported import check_unsupported
 from rm.scheduler.model.resource_calculator import (
     DefaultResourceCalculator,
@@ -31,8 +32,7 @@ from rm.scheduler.model.resource_calculator import (
 )
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
-from yarn.java.hash_order import hash_order, string_hash
-from yarn.resource import INT32_MAX, INT64_MAX, MEMORY_MB, VCORES, Resource, ResourceTypes
+from yarn.resource import INT32_MAX, MEMORY_MB, VCORES, Resource, ResourceTypes
 from yarn.settings import resourcemanager, scheduler
 from yarn.settings.scheduler import PREFIX, ROOT, queue_key
 
@@ -44,7 +44,6 @@ DOMINANT_CALCULATOR = "DominantResourceCalculator"
 
 _USER = PREFIX + "user."
 _MAX_PARALLEL = ".max-parallel-apps"
-_TYPES = scheduler.RESOURCE_TYPES.key
 
 
 class AsynchronousSettings(Struct, frozen=True):
@@ -129,8 +128,8 @@ class CapacitySchedulerConfiguration(Struct, frozen=True):
         now.
         """
         reader = Reader(configuration)
-        types = ResourceTypes(_extra_types(reader))
-        minimum, maximum = _minimum_allocation(reader, types), _maximum_allocation(reader, types)
+        types = ResourceTypes(extra_types(reader))
+        minimum, maximum = minimum_allocation(reader, types), maximum_allocation(reader, types)
         _check_allocations(reader, minimum, maximum)
         dynamic_queues = dynamic_queues or {}
         parents = frozenset(path for path, queue in dynamic_queues.items() if not queue.is_leaf)
@@ -215,42 +214,6 @@ def make_calculator(name: str, none: Resource) -> ResourceCalculator:
 
 def _before_the_first_node(calculator: str, types: ResourceTypes) -> CapacityComparator:
     return CapacityComparator(make_calculator(calculator, types.none), types.none, {})
-
-
-def _extra_types(reader: Reader) -> tuple[str, ...]:
-    """The resource types besides memory and vcores, in the order of Hadoop's map (updateKnownResources)."""
-    listed = reader.words(_TYPES)
-    for number, name in enumerate(listed):
-        if not name:
-            reader.fault(
-                _TYPES,
-                f"Incomplete configuration for resource type {name!r}",
-                "write a name, or remove the extra comma",
-            )
-        elif name in listed[:number]:
-            reader.fault(_TYPES, f"Error in config, key {name!r} specified twice", "list it once")
-    names = dict.fromkeys((*filter(None, listed), MEMORY_MB, VCORES))
-    return tuple(name for name in hash_order(names, string_hash) if name not in (MEMORY_MB, VCORES))
-
-
-def _minimum_allocation(reader: Reader, types: ResourceTypes) -> Resource:
-    memory_mb = _own_or(reader, MEMORY_MB, "minimum", reader.value(scheduler.MINIMUM_ALLOCATION_MB))
-    vcores = _own_or(reader, VCORES, "minimum", reader.value(scheduler.MINIMUM_ALLOCATION_VCORES))
-    extra = tuple((name, _own_or(reader, name, "minimum", 0)) for name in types.extra_names)
-    return Resource(memory_mb, vcores, extra)
-
-
-def _maximum_allocation(reader: Reader, types: ResourceTypes) -> Resource:
-    memory_mb = _own_or(reader, MEMORY_MB, "maximum", reader.value(scheduler.MAXIMUM_ALLOCATION_MB))
-    vcores = _own_or(reader, VCORES, "maximum", reader.value(scheduler.MAXIMUM_ALLOCATION_VCORES))
-    extra = tuple((name, _own_or(reader, name, "maximum", INT64_MAX)) for name in types.extra_names)
-    return Resource(memory_mb, vcores, extra)
-
-
-def _own_or(reader: Reader, name: str, end: str, default: int) -> int:
-    """The value of a resource type's own key, or the scheduler's if that is -1 (not set)."""
-    value = reader.long(f"{_TYPES}.{name}.{end}-allocation", -1)
-    return default if value == -1 else value
 
 
 def _check_allocations(reader: Reader, minimum: Resource, maximum: Resource) -> None:
