@@ -64,19 +64,21 @@ def read_configuration(
     """The configuration as written, without checking the values.
 
     `source` is a directory (its FILES are read), files in order, or None. `overrides` take precedence over all files.
-    `${env.NAME}` is replaced from `environ` (default: this process's). Without a queue tree the configuration gets the
-    built-in one, with a single queue `default`. Raises ConfigurationException with every fault if a file cannot be
-    read.
+    `${env.NAME}` is replaced from `environ` (default: this process's). Without a capacity-scheduler.xml, and without
+    keys of queues elsewhere, the configuration gets the built-in tree, with a single queue `default`. Raises
+    ConfigurationException with every fault if a file cannot be read.
     """
     conf = Configuration({}, defaults={**defaults(), **_system_properties()})
     faults: list[Fault] = []
-    for path in _files(source):
+    files = list(_files(source))
+    for path in files:
         try:
             conf = conf.overlaid(read_file(path))
         except ConfigurationException as refusal:
             faults += refusal.faults
     refuse_if_faulty(faults)
-    if not conf.keys("yarn.scheduler.capacity.root."):
+    has_tree = any(path.name == "capacity-scheduler.xml" for path in files)
+    if not has_tree and not conf.keys("yarn.scheduler.capacity.root."):
         conf = conf.overlaid(Configuration.of(BUILT_IN, "built-in"))
     conf = conf.overridden(overrides or {})
     return _with_environment(conf, os.environ if environ is None else environ)

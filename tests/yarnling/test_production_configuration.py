@@ -113,7 +113,8 @@ def test_a_report_and_a_start_fold_what_578_queues_have_in_common(
     printed = capsys.readouterr()
     leaves = production.DEPARTMENTS * production.LEAVES
     assert printed.out.count("default-aplication-priority=1\tunknown\t") == leaves
-    (line,) = [line for line in printed.err.splitlines() if "is not a percentage" in line]
+    first, line = [line for line in printed.err.splitlines() if "is not a percentage" in line]
+    assert first == line, "before and after a long list"
     assert line.endswith(f"(and {leaves - 1} more of this kind)")
     print_key_notices(str(directory), {})
     notices = capsys.readouterr().err.splitlines()

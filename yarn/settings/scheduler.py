@@ -136,9 +136,7 @@ RESOURCE_CALCULATOR = ChoiceSetting(
         f"{_RESOURCE_PACKAGE}.DominantResourceCalculator",
     ),
 )
-MAXIMUM_APPLICATIONS = IntSetting(
-    f"{PREFIX}maximum-applications", "10000", "most applications, pending and running", minimum=1, lenient=True
-)
+MAXIMUM_APPLICATIONS = IntSetting(f"{PREFIX}maximum-applications", "10000", "most applications, pending and running")
 GLOBAL_QUEUE_MAX_APPLICATION = IntSetting(
     f"{PREFIX}global-queue-max-application",
     "-1",
@@ -151,9 +149,6 @@ MAXIMUM_AM_RESOURCE_PERCENT = FloatSetting(
     f"{PREFIX}maximum-am-resource-percent",
     "0.1",
     "fraction of a queue that AMs may use, 0..1",
-    minimum=0.0,
-    maximum=1.0,
-    lenient=True,
 )
 MINIMUM_USER_LIMIT_PERCENT = FloatSetting(
     f"{PREFIX}minimum-user-limit-percent", "100", "for queues that set none", unit="%", maximum=100.0, lenient=True
@@ -400,14 +395,44 @@ _QUEUE_KEYS = tuple(
     (re.compile(rf"{re.escape(PREFIX)}{_QUEUE_PATH}\.{key_pattern(setting.key)}"), setting)
     for setting in QUEUE_SETTINGS
 )
+_NAMES = {setting.key: setting for setting in QUEUE_SETTINGS if "<" not in setting.key}
+_NAME_PATTERNS = tuple(
+    (re.compile(key_pattern(setting.key)), setting) for setting in QUEUE_SETTINGS if "<" in setting.key
+)
+_OF_SCHEDULER = frozenset(value.key for value in list(globals().values()) if isinstance(value, Setting))
 
 
 def queue_setting(key: str) -> Setting[Any] | None:
     """The setting of a full key of some queue; None if it is not a queue's."""
+    found = _queue_and_setting(key)
+    return found[1] if found is not None and is_queue_path(found[0]) else None
+
+
+def queue_of(key: str, *, any_path: bool = False) -> str | None:
+    """The path of the queue whose key it is: the shortest possible one; None if it is not a queue's.
+
+    `any_path`: also a path that does not start with root, which no queue has.
+    """
+    found = _queue_and_setting(key)
+    return found[0] if found is not None and (any_path or is_queue_path(found[0])) else None
+
+
+def setting_of_queue(name: str) -> Setting[Any] | None:
+    """The setting with what follows the path of a queue in a key, for example `capacity`."""
+    exact = _NAMES.get(name)
+    return exact or next((setting for pattern, setting in _NAME_PATTERNS if pattern.fullmatch(name)), None)
+
+
+def is_of_scheduler(key: str) -> bool:
+    """True for a key of the whole scheduler or of a user, which no queue has."""
+    return key in _OF_SCHEDULER or key.startswith(f"{PREFIX}user.")
+
+
+def _queue_and_setting(key: str) -> tuple[str, Setting[Any]] | None:
     for pattern, setting in _QUEUE_KEYS:
         match = pattern.fullmatch(key)
-        if match is not None and is_queue_path(match["queue"]):
-            return setting
+        if match is not None:
+            return match["queue"], setting
     return None
 
 

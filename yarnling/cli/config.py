@@ -37,6 +37,8 @@ _TITLES = {
     "unknown": "Unknown",
 }
 """{state: heading on a terminal}, in the order of printing."""
+LONG_LIST = 30
+"""With more keys than this the beginning of the output is easily missed, or its end is: faults are printed at both."""
 
 
 class _Row(Struct, frozen=True):
@@ -57,18 +59,31 @@ def report(conf: Path | None, define: list[str], name: str | None, *, every: boo
         defined = definitions(define)
     configuration = with_defaults(read_configuration(conf, defined))
     found = _described(configuration, defined)
-    console = terminal()
+    errors = [fault for fault in found.faults if fault.severity is Severity.ERROR]
     if as_json:
         print_json(found)
-    elif console.is_terminal:
-        _print_lists(list(_rows(found, every=every)), console)
     else:
-        sys.stdout.writelines(f"{_line(row)}\n" for row in _rows(found, every=every))
-    if not as_json:
-        _print_warnings(found)
-    errors = [fault for fault in found.faults if fault.severity is Severity.ERROR]
+        _print_report(found, list(_rows(found, every=every)))
     if errors:
         raise ConfigurationException(errors)
+
+
+def _print_report(found: ConfigurationReport, rows: list[_Row]) -> None:
+    """Print the keys, and after them the warnings and the counts. Before a long list both are printed as well."""
+    console = terminal()
+    if len(rows) > LONG_LIST:
+        for kind in folded(fault for fault in found.faults if fault.severity is Severity.ERROR):
+            notices().print(Text.assemble(("error:", "red"), f" {in_line(str(kind))}"))
+        _print_warnings(found)
+        _print_counts(found)
+    if console.is_terminal:
+        _print_lists(rows, console)
+    else:
+        sys.stdout.writelines(f"{_line(row)}\n" for row in rows)
+        sys.stdout.flush()
+    _print_warnings(found)
+    if len(rows) > LONG_LIST or len(found.faults) > 1:
+        _print_counts(found)
 
 
 def print_key_notices(conf: str | None, settings: Mapping[str, str]) -> None:
@@ -93,7 +108,8 @@ def print_key_notices(conf: str | None, settings: Mapping[str, str]) -> None:
         nearest = f", perhaps {key.nearest}" if key.nearest else ""
         more = f" (and {count - 1} more of this kind)" if count > 1 else ""
         console.print(in_line(f"unknown: {key.origin}: {key.key} = {key.value!r}{nearest}{more}"))
-    for kind in folded(found.faults):
+    unknown = {key.key for key in found.unknown}
+    for kind in folded(fault for fault in found.faults if fault.key not in unknown):
         console.print(in_line(f"warning: {kind}"))
 
 
@@ -154,5 +170,12 @@ def _print_row(row: _Row, console: Console) -> None:
 
 
 def _print_warnings(found: ConfigurationReport) -> None:
+    """Print the warnings, each kind once."""
     for kind in folded(fault for fault in found.faults if fault.severity is Severity.WARNING):
         notices().print(Text.assemble(("warning:", "yellow"), f" {in_line(str(kind))}"))
+
+
+def _print_counts(found: ConfigurationReport) -> None:
+    errors = sum(fault.severity is Severity.ERROR for fault in found.faults)
+    counts = f"{len(found.read)} keys read, {len(found.ignored)} ignored, {len(found.unknown)} unknown"
+    notices().print(f"Configuration: {counts}; {errors} errors, {len(found.faults) - errors} warnings")

@@ -13,7 +13,7 @@ from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from rm.shell.configuration_files import with_mapping_rules
 from wire.hadoop_xml import hadoop_keys
 from yarn.configuration import Configuration
-from yarn.faults import ConfigurationException, Fault, Severity, refuse_if_faulty
+from yarn.faults import OVERRIDE, ConfigurationException, Fault, Severity, refuse_if_faulty
 from yarn.settings import check_settings, with_further
 from yarn.settings.folding import folded
 from yarn.settings.report import HadoopKeys, describe
@@ -22,11 +22,11 @@ from yarn.settings.yarnling import STRICT
 
 
 def configuration_faults(conf: Configuration) -> list[Fault]:
-    """Every fault and warning of the settings, the queues and the placement rules."""
+    """Every fault and warning of the settings, the queues, the placement rules, and keys that nobody knows."""
     settings, faults = CapacitySchedulerConfiguration.read_with_faults(conf)
-    found = with_further(check_settings(conf), faults)
-    if any(fault.severity is Severity.ERROR for fault in faults):
-        # Placement rules that name a queue with an error would get an error of their own.
+    found = [*with_further(check_settings(conf), faults), *_unknown(conf)]
+    if not settings.is_whole:
+        # Placement rules that name a queue which could not be read would get an error of their own.
         return found
     try:
         further = MappingPlacement(with_mapping_rules(conf), ConfiguredQueues(settings.queues)).warnings
@@ -42,7 +42,7 @@ def configuration_warnings(conf: Configuration) -> tuple[str, ...]:
     then what is probably a mistake, for example a misspelled key. Raises ConfigurationException with every fault if the
     configuration is refused.
     """
-    found = [*configuration_faults(conf), *_misspelled(conf), *conf.notes]
+    found = [*configuration_faults(conf), *conf.notes]
     refuse_if_faulty(found)
     kinds = folded(found)
     return tuple(
@@ -50,13 +50,16 @@ def configuration_warnings(conf: Configuration) -> tuple[str, ...]:
     )
 
 
-def _misspelled(conf: Configuration) -> Iterator[Fault]:
-    """Keys that nobody knows and that resemble one of the capacity scheduler.
+def _unknown(conf: Configuration) -> Iterator[Fault]:
+    """Keys that nobody knows: those of the capacity scheduler, or that resemble one of its keys, and options (-D).
 
-    Other keys may be used in values, as `${...}`, and Hadoop has some that are not in its list of defaults.
+    Other keys of files may be used in values, as `${...}`, and Hadoop has some that are not in its list of defaults.
     """
     severity = Severity.ERROR if STRICT.of(conf) else Severity.WARNING
     for unknown in describe(conf, HadoopKeys(hadoop_keys()), ()).unknown:
-        if unknown.nearest is not None and unknown.nearest.startswith(PREFIX):
-            problem, remedy = "is not a known key, and has no effect", f"write {unknown.nearest}, or remove it"
+        nearest = unknown.nearest
+        is_option = unknown.origin == OVERRIDE and (nearest is not None or unknown.key.startswith("yarn."))
+        if is_option or (nearest or unknown.key).startswith(PREFIX):
+            remedy = f"write {nearest}, or remove it" if nearest else "remove it"
+            problem = "is not a known key, and has no effect"
             yield Fault(unknown.key, unknown.value, unknown.origin, problem, remedy, severity)

@@ -7,7 +7,6 @@ existing queues. Amounts are compared by the calculator of the running cluster, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
@@ -21,15 +20,11 @@ from yarn.faults import Severity
 from yarn.java.binary32 import f32, shortest
 from yarn.resource import Resource
 from yarn.settings import scheduler
-from yarn.settings.scheduler import PREFIX, ROOT, is_queue_path, queue_key
+from yarn.settings.scheduler import PREFIX, ROOT, queue_key
 from yarn.states import QueueState
 
 CAPACITY_SUM_PRECISION = f32(0.0005)
 """How far the capacities of siblings may be from 100 % (AbstractParentQueue.PRECISION)."""
-
-
-_LABELS_OR_TEMPLATE = re.compile(r"\.(accessible-node-labels|leaf-queue-template|auto-queue-creation-v2)(\.|$)")
-"""Words of keys after which everything belongs to the queue that is named before them."""
 
 
 class CapacityComparator(Struct, frozen=True):
@@ -66,7 +61,6 @@ def check_tree(reader: Reader, queues: dict[str, QueueConfiguration], comparator
             allow_zero = queue.allow_zero_capacity_sum
             check_children(reader, queue, children, comparator, allow_zero_capacity_sum=allow_zero)
     _warn_of_maximums(reader, queues, legacy=legacy)
-    _warn_of_orphans(reader, queues)
     if queues[ROOT].is_leaf:
         key = queue_key(ROOT, "queues")
         problem = "Queue configuration missing child queue names for root"
@@ -296,27 +290,3 @@ def _check_plan(reader: Reader, queue: QueueConfiguration) -> None:
     key = queue_key(queue.path, "reservable")
     if not (queue.is_leaf or queue.is_plan) and reader.flag(key, False):
         reader.fault(key, f"Only Leaf Queues can be reservable for {queue.path}", "set it to false")
-
-
-def _warn_of_orphans(reader: Reader, queues: dict[str, QueueConfiguration]) -> None:
-    """Warn of queues that have keys but that no parent lists: Hadoop ignores their keys.
-
-    No warning is added for queues below a parent that creates queues on demand, nor for children of such an unlisted
-    queue.
-    """
-    orphans: set[str] = set()
-    for key in reader.configuration.keys(PREFIX):
-        head, _, name = key.removeprefix(PREFIX).rpartition(".")
-        if name in ("capacity", "queues") and is_queue_path(head) and not _LABELS_OR_TEMPLATE.search(head):
-            orphans.add(head)
-    for path in sorted(orphans - queues.keys()):
-        above = path.rpartition(".")[0]
-        while above not in queues and above not in orphans:
-            above = above.rpartition(".")[0]
-        parent = queues.get(above)
-        if parent is None or parent.creation.enabled or parent.managed is not None or parent.is_plan:
-            continue
-        listed = path[len(above) + 1 :]
-        key = queue_key(path, "capacity" if queue_key(path, "capacity") in reader.configuration else "queues")
-        problem = f"there is no queue {path}: {queue_key(above, 'queues')} does not list it"
-        reader.warn(key, problem, f"add {listed} to that list, or remove the keys of the queue")

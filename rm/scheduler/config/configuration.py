@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from rm.scheduler.config.checks import CapacityComparator, check_tree
+from rm.scheduler.config.mistakes import warn_of_mistakes
 from rm.scheduler.config.monitors import (
     IDLE_QUEUE_POLICY,
     QUEUE_MANAGEMENT_POLICY,
@@ -138,6 +139,7 @@ class CapacitySchedulerConfiguration(Struct, frozen=True):
         _read_dynamic_queues(reader, dynamic_queues, types, maximum, queues)
         calculator = _calculator(reader, types)
         check_tree(reader, queues, comparator or _before_the_first_node(calculator, types))
+        warn_of_mistakes(reader, queues, minimum, counts_memory_only=calculator != DOMINANT_CALCULATOR)
         check_unsupported(reader)
         settings = CapacitySchedulerConfiguration(
             calculator=calculator,
