@@ -193,6 +193,23 @@ def test_the_limits_on_the_number_of_applications() -> None:
     assert found.settings == (SettingInForce(f"{CAPACITY}root.a.maximum-applications", "1"),)
 
 
+def test_an_application_that_no_queue_takes_repeats_why_it_was_refused() -> None:
+    rm = start(TWO_QUEUES)
+    refused = rm.submit(queue="nosuch")
+    found = verdict(rm, refused)
+    assert found.cause == "REFUSED_AT_SUBMISSION"
+    assert found.sentence == f"was refused: Application {refused} submitted by user ann to unknown queue: nosuch"
+
+
+def test_an_application_whose_attempts_failed_repeats_why() -> None:
+    rm = start({**TWO_QUEUES, "yarn.resourcemanager.am.max-attempts": "1"})
+    app = running(rm, "a")
+    rm.wait(20 * 60_000)
+    found = verdict(rm, app)
+    assert found.cause == "FAILED"
+    assert found.sentence.startswith(f"failed: Application {app} failed 1 times")
+
+
 def test_a_limit_that_is_not_reached_any_more_is_not_named() -> None:
     """The verdict is of the limits now: another container has ended since the last refusal."""
     rm = start({**TWO_QUEUES, f"{CAPACITY}root.b.maximum-capacity": "50"})
@@ -310,4 +327,4 @@ def test_a_refusal_of_the_former_terms_of_a_request_is_not_reported() -> None:
 def test_the_page_about_explain_has_an_example_of_each_verdict() -> None:
     page = (Path(__file__).parents[2] / "docs" / "explain.md").read_text()
     examples = dict(re.findall(r"^\| `([A-Z_]+)` \| (.+) \|$", page, re.MULTILINE))
-    assert examples.keys() == {"APPLICATION_LIMIT", *(cause.name for cause in Cause)}
+    assert examples.keys() == {"APPLICATION_LIMIT", "REFUSED_AT_SUBMISSION", "FAILED", *(cause.name for cause in Cause)}

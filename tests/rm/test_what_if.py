@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from rm.core.reports.explanations import explanation
@@ -14,6 +16,13 @@ from yarn.ids import ApplicationId
 from yarn.protocols.inspection import VerdictReport
 from yarn.resource import Resource
 
+THREE_QUEUES = {
+    **TWO_QUEUES,
+    f"{CAPACITY}root.queues": "a,b,c",
+    f"{CAPACITY}root.a.capacity": "30",
+    f"{CAPACITY}root.b.capacity": "30",
+    f"{CAPACITY}root.c.capacity": "40",
+}
 MONITOR = "yarn.resourcemanager.scheduler.monitor.enable"
 PREEMPTION = "yarn.resourcemanager.monitor.capacity.preemption."
 
@@ -168,6 +177,54 @@ def test_why_preemption_gives_nothing(key: str, value: str, words: str) -> None:
     (note,) = [note for note in what_if(rm, app).notes if note.startswith("preemption")]
     assert words in note
     assert note.endswith(f"({PREEMPTION}{key} {value})")
+
+
+BALANCE = f"{PREEMPTION}preemption-to-balance-queue-after-satisfied."
+
+
+def unbalanced(conf: Mapping[str, str]) -> tuple[RM, ApplicationId, ApplicationId]:
+    """Two full nodes (YARN-8379): queue a has its guarantee, queue b twice its own, and an AM waits in queue a."""
+    rm = start({**THREE_QUEUES, MONITOR: "true", **conf}, 5120, 5120)
+    rm.get(running(rm, "a"), 2)
+    greedy = running(rm, "b", "bob", "n2")
+    rm.get(greedy, 4, "n2")
+    rm.get(greedy, 2)
+    return rm, greedy, rm.submit("dan", queue="a")
+
+
+def test_preemption_to_balance_queues_is_named_where_it_would_help() -> None:
+    """FifoCandidatesSelector takes nothing for a queue that has its guarantee, unless queues are to be balanced."""
+    rm, _, app = unbalanced({})
+    assert what_if(rm, app).notes[-1] == (
+        "preemption gives nothing: queues at or above their guarantees get nothing of what others have above theirs "
+        f"({BALANCE}enabled default)"
+    )
+
+
+def test_preemption_to_balance_queues_is_run_ahead_with_its_own_wait() -> None:
+    rm, greedy, app = unbalanced({f"{BALANCE}enabled": "true", f"{BALANCE}max-wait-before-kill": "24000"})
+    assert what_if(rm, app).changes[0].endswith(f"s by preemption of 1 container of {greedy}")
+
+
+def test_a_wait_for_balance_that_is_never_over_is_named() -> None:
+    """With Hadoop's defaults a victim is forgotten after 30 s, and would be killed after 300 s."""
+    rm, _, app = unbalanced({f"{BALANCE}enabled": "true"})
+    assert what_if(rm, app).notes[-1].endswith(f"({BALANCE}max-wait-before-kill default)")
+
+
+def test_intra_queue_preemption_is_named_where_it_would_help() -> None:
+    """One user has the whole queue, of which half is the limit of each of two users."""
+    half = {f"{CAPACITY}root.default.minimum-user-limit-percent": "50", f"{PREEMPTION}total_preemption_per_round": "1"}
+    off = start({**AMS, MONITOR: "true", **half})
+    rm = start({**AMS, MONITOR: "true", **half, f"{PREEMPTION}intra-queue-preemption.enabled": "true"})
+    for cluster in (off, rm):
+        cluster.get(running(cluster), 7)
+    waiting = off.submit("ben")
+    assert what_if(off, waiting).notes[-1] == (
+        "preemption gives nothing: the applications of one queue do not preempt each other "
+        f"({PREEMPTION}intra-queue-preemption.enabled default)"
+    )
+    assert "by preemption of 1 container of" in what_if(rm, rm.submit("ben")).changes[0]
 
 
 def test_preemption_that_is_disabled_for_a_queue() -> None:

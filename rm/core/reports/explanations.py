@@ -24,7 +24,15 @@ from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.view.explanation import Obstacle, Remedies, application_limits, counted_types
 from yarn.containers import UNDEFINED_PRIORITY
 from yarn.ids import ApplicationId
-from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk, Reservation, VerdictReport
+from yarn.protocols.inspection import (
+    Explanation,
+    ObstacleReport,
+    ObstacleScope,
+    PendingAsk,
+    Reservation,
+    SettingInForce,
+    VerdictReport,
+)
 
 _OF_USER = frozenset({Reason.USER_LIMIT, Reason.COMMIT_USER_LIMIT, Reason.AM_USER_LIMIT})
 
@@ -37,7 +45,7 @@ def explanation(
     *,
     what_if: bool = False,
 ) -> Explanation:
-    """The explanation for an application. For one that is over it contains only the state.
+    """The explanation for an application. For one that is over it contains only the state, and why it failed.
 
     `what_if`: also try changes on a copy of the scheduler.
 
@@ -50,7 +58,7 @@ def explanation(
     state = application_state(app)
     if attempt is None or attempt.is_stopped:
         return Explanation(
-            application_id, app.user, app.queue, state, now_ms, verdicts=tuple(_refused_at_submission(context, app))
+            application_id, app.user, app.queue, state, now_ms, verdicts=tuple(_why_it_ended(context, app))
         )
     verdicts = worded(context, attempt, now_ms)
     return Explanation(
@@ -70,14 +78,24 @@ def explanation(
     )
 
 
-def _refused_at_submission(context: RMContext, app: RMApp) -> Iterator[VerdictReport]:
-    """The verdict of an application that the scheduler did not accept."""
-    leaf = context.scheduler.queue(app.queue)
-    if app.attempts or app.state is not RMAppState.FAILED or HAS_ALREADY not in app.diagnostics:
+def _why_it_ended(context: RMContext, app: RMApp) -> Iterator[VerdictReport]:
+    """The verdict of an application that was refused at its submission, or that failed later."""
+    if app.state is not RMAppState.FAILED or not app.diagnostics:
         return
-    settings = application_limits(leaf) if isinstance(leaf, LeafQueue) else ()
-    why = app.diagnostics.rpartition("Exception: ")[2]
-    yield VerdictReport(UNDEFINED_PRIORITY, -1, "APPLICATION_LIMIT", f"was refused: {why}", app.submit_ms, settings)
+    if app.attempts:
+        yield _ended(app, "FAILED", f"failed: {app.diagnostics.strip()}")
+        return
+    why = app.diagnostics.rpartition("Exception: ")[2].strip()
+    leaf = context.scheduler.queue(app.queue)
+    if HAS_ALREADY in why:
+        settings = application_limits(leaf) if isinstance(leaf, LeafQueue) else ()
+        yield _ended(app, "APPLICATION_LIMIT", f"was refused: {why}", settings)
+    else:
+        yield _ended(app, "REFUSED_AT_SUBMISSION", f"was refused: {why}")
+
+
+def _ended(app: RMApp, cause: str, sentence: str, settings: tuple[SettingInForce, ...] = ()) -> VerdictReport:
+    return VerdictReport(UNDEFINED_PRIORITY, -1, cause, sentence, app.submit_ms, settings)
 
 
 def _requests(attempt: FiCaSchedulerApp) -> tuple[PendingAsk, ...]:

@@ -21,6 +21,7 @@ from rm.scheduler.placement.allocator import is_under_guarantee
 from rm.scheduler.view.changes import NO_ROOM, Budget, DownNode
 from rm.scheduler.view.trial import Trial
 from rm.scheduler.view.verdict import Verdict
+from yarn.configuration import OVERRIDE, Entry
 from yarn.ids import ContainerId, NodeId
 from yarn.settings import preemption as keys
 from yarn.settings import scheduler as scheduler_keys
@@ -37,6 +38,9 @@ class Brake(Struct, frozen=True):
     words: str
     relax: Callable[[PreemptionSettings], PreemptionSettings]
 
+
+_BALANCE_WORDS = "queues at or above their guarantees get nothing of what others have above theirs"
+_INTRA_WORDS = "the applications of one queue do not preempt each other"
 
 BRAKES = (
     Brake(keys.OBSERVE_ONLY.key, "rounds only observe", lambda own: replace(own, observe_only=False)),
@@ -59,6 +63,21 @@ BRAKES = (
         keys.UNDERUTILIZED_DELAY.key,
         "the reservation is too new",
         lambda own: replace(own, queue_priority_delay_ms=0),
+    ),
+    Brake(
+        keys.BALANCE_WAIT.key,
+        "a container that is requested for balance is forgotten after twice max_wait_before_kill, before it is killed",
+        lambda own: replace(own, balance_wait_ms=0) if own.balances else own,
+    ),
+    Brake(
+        keys.BALANCE_ENABLED.key,
+        _BALANCE_WORDS,
+        lambda own: own if own.balances else replace(own, balances=True, balance_wait_ms=0),
+    ),
+    Brake(
+        keys.INTRA_ENABLED.key,
+        _INTRA_WORDS,
+        lambda own: replace(own, intra_queue=replace(own.intra_queue, enabled=True)),
     ),
 )
 """In the order in which they are relaxed."""
@@ -112,10 +131,16 @@ def _run_ahead(
     """Run rounds until the request is served; None if it is not."""
     trial = Trial(scheduler, down)
     own = trial.scheduler.context
+    if settings.intra_queue.enabled and not own.settings.preemption.intra_queue.enabled:
+        # Each queue keeps whether it has intra-queue preemption, so the queues read their configuration again.
+        on = {keys.INTRA_ENABLED.key: Entry("true", OVERRIDE)}
+        trial.scheduler.reinitialize(own.settings.source.with_entries(on), trial.now_ms)
     own.settings = replace(own.settings, preemption=settings)
+    own.note_change()  # Else rounds that had nothing to do under the old settings would be left out.
     trial.now_ms = max(trial.now_ms, scheduler.monitor.due_ms)
-    step_ms = max(settings.interval_ms, ceil(settings.wait_before_kill_ms / (ROUNDS_MAX - 3)))
-    for _ in range(ceil(settings.wait_before_kill_ms / step_ms) + 3):
+    wait_ms = _longest_wait_ms(settings)
+    step_ms = max(settings.interval_ms, ceil(wait_ms / (ROUNDS_MAX - 3)))
+    for _ in range(ceil(wait_ms / step_ms) + 3):
         own.now_ms = trial.now_ms
         trial.scheduler.monitor.run_due()
         application_id = attempt.attempt_id.application_id
@@ -124,6 +149,12 @@ def _run_ahead(
             return Outlook(trial.now_ms - scheduler.context.now_ms, others) if others else None
         trial.now_ms += step_ms
     return None
+
+
+def _longest_wait_ms(settings: PreemptionSettings) -> int:
+    """The longest time from requesting a container to killing it; a request is forgotten after two waits."""
+    wait_ms = settings.wait_before_kill_ms
+    return max(wait_ms, min(settings.balance_wait_ms, 2 * wait_ms)) if settings.balances else wait_ms
 
 
 def _why_not(scheduler: CapacityScheduler, attempt: FiCaSchedulerApp, verdict: Verdict) -> str:
