@@ -1,7 +1,8 @@
 """Copy one set of Hadoop's jars, with all that they depend on, from Maven's repositories into a directory.
 
-A set is a profile of tests/hadoop/pom.xml. A complete set has a stamp with the hash of that file: then nothing is done.
-One call fetches at a time; others wait for it. What fails is said in one line.
+A set is a profile of tests/hadoop/pom.xml, with a version of Hadoop if it is not the profile's own. A complete set has
+a stamp with the hash of that file: then nothing is done. One call fetches at a time; others wait for it. What fails is
+said in one line.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 POM = ROOT / "tests" / "hadoop" / "pom.xml"
-SETS = ("client", "mapreduce", "minicluster")
+OTHER_VERSIONS = ("2.10.2", "3.3.6", "3.4.2", "3.5.0")
+SETS = ("client", "mapreduce", "minicluster", *(f"commands-{version}" for version in OTHER_VERSIONS))
 SECONDS = int(os.environ.get("HADOOP_JARS_SECONDS", "600"))
 
 
@@ -83,17 +85,11 @@ def fetch(name: str, target: Path, seconds: float) -> None:
         raise FetchFailed("no mvn found (apt-get install openjdk-17-jdk-headless maven)")
     shutil.rmtree(target, ignore_errors=True)
     print(f"fetching Hadoop's jars ({name}) into {target} ...", file=sys.stderr)
-    command = [
-        "mvn",
-        "-B",
-        "-q",
-        "-f",
-        str(POM),
-        "-P",
-        name,
-        "dependency:copy-dependencies",
-        f"-DoutputDirectory={target}",
-    ]
+    profile, _, version = name.partition("-")
+    command = ["mvn", "-B", "-q", "-f", str(POM), "-P", profile]
+    command += ["dependency:copy-dependencies", f"-DoutputDirectory={target}"]
+    if version:
+        command.append(f"-Dhadoop.version={version}")
     # A session of its own, so that a Maven that takes too long is killed together with its JVM.
     with subprocess.Popen(
         command,

@@ -37,6 +37,7 @@ class Job(NamedTuple):
 
     application_id: ApplicationId
     output: str
+    log: str
     counts: Counter[str]
     expected: Counter[str]
     class_path: str
@@ -82,14 +83,15 @@ def job(cluster: BlockingCluster, jars: Path, tmp_path_factory: pytest.TempPathF
     for part in (path / "out").glob("part-r-*"):
         counts.update({word: int(count) for word, count in map(str.split, part.read_text().splitlines())})
     (report,) = cluster.client.applications()
-    return Job(report.application_id, ran.stdout, counts, expected, class_path)
+    return Job(report.application_id, ran.stdout, ran.stderr, counts, expected, class_path)
 
 
 def write_conf(cluster: BlockingCluster, path: Path, jars: Path) -> Path:
     """The configuration of a client: the cluster's, and what MapReduce needs."""
     conf = path / "conf"
     conf.mkdir()
-    (conf / "yarn-site.xml").write_bytes((cluster.directory.conf / "yarn-site.xml").read_bytes())
+    for name in ("yarn-site.xml", "log4j.properties"):
+        (conf / name).write_bytes((cluster.directory.conf / name).read_bytes())
     mapred = {
         "mapreduce.framework.name": "yarn",
         "mapreduce.jobhistory.address": "",
@@ -105,6 +107,13 @@ def write_conf(cluster: BlockingCluster, path: Path, jars: Path) -> Path:
     (conf / "mapred-site.xml").write_text(to_xml(mapred))
     (conf / "core-site.xml").write_text(to_xml({"fs.defaultFS": "file:///"}))
     return conf
+
+
+def test_the_client_logs_the_jobs_id_and_its_progress(job: Job) -> None:
+    """With the log4j.properties of the cluster. mrjob learns the job's id from this log."""
+    number = f"{job.application_id}".removeprefix("application_")
+    assert f"Running job: job_{number}" in job.log
+    assert "map 100% reduce 100%" in job.log
 
 
 def test_the_counts_are_right(job: Job) -> None:

@@ -48,7 +48,7 @@ public class WordCount {
     job.setOutputValueClass(IntWritable.class);
     FileInputFormat.addInputPath(job, new Path(args[0]));
     FileOutputFormat.setOutputPath(job, new Path(args[1]));
-    boolean succeeded = job.waitForCompletion(false);
+    boolean succeeded = job.waitForCompletion(true);
     System.out.println("SHUFFLED_MAPS " + job.getCounters().findCounter(TaskCounter.SHUFFLED_MAPS).getValue());
     System.out.println("FAILED_SHUFFLE " + job.getCounters().findCounter(TaskCounter.FAILED_SHUFFLE).getValue());
     System.exit(succeeded ? 0 : 1);
