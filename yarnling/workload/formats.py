@@ -14,6 +14,7 @@ from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import Faults, json_documents, read_text, refusal
 from yarnling.workload.dynoyarn import read_dynoyarn
 from yarnling.workload.model import Workload, WorkloadNode, WorkloadNodes
+from yarnling.workload.rest_answers import refuse_other_answers
 from yarnling.workload.rest_applications import read_applications
 from yarnling.workload.rest_cluster import read_cluster_nodes
 from yarnling.workload.rumen import read_rumen
@@ -140,6 +141,7 @@ def _content(path: Path) -> str:
     text = read_text(path)
     if not text.strip():
         raise refusal(path, "is empty", "name another file")
+    refuse_other_answers(text, str(path))
     return text
 
 

@@ -26,6 +26,7 @@ from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import Entry, Faults, refusal
 from yarnling.workload.limits import AMOUNT_MAX, CONTAINERS_MAX, MEMORY_MB_MAX, TIME_MS_MAX, Name, Text
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication
+from yarnling.workload.rest_answers import not_finite_keys, with_quoted_constants
 from yarnling.workload.rest_cluster import label_of
 from yarnling.workload.submissions import in_order
 from yarnling.workload.tally import Tally
@@ -41,6 +42,8 @@ DIFFERENCE_MAX = 0.02
 NOT_STARTED = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
 ENDED = frozenset({"FINISHED", "FAILED", "KILLED"})
 HOUR_MS = 3_600_000
+NAMED_MAX = 10
+"""The most applications that one sentence names."""
 RUNS_MS_MIN = 1000
 """The shortest time of an application. A ResourceManager counts whole memory-seconds and vcore-seconds."""
 QUERY_REMEDY = "query applications that have ended: GET /ws/v1/cluster/apps?states=FINISHED,FAILED,KILLED"
@@ -88,10 +91,13 @@ class _Application(Entry):
         return Usage(totals, self.runs_ms, held, self.running, has_am=not self.unmanaged)
 
 
+_USED = frozenset(field.alias or name for name, field in _Application.model_fields.items())
+
+
 def read_applications(text: str, source: str, defaults: Defaults) -> Workload:
     """The workload that an answer describes. Raises ConfigurationException with all faults."""
     reader, faults = _Reader(source, defaults), Faults(source, first=0)
-    entries = _entries(text, source)
+    entries = _entries(with_quoted_constants(text), source)
     if not entries:
         raise refusal(source, "has no applications: there is nothing to import", QUERY_REMEDY)
     for position, raw in enumerate(entries, faults.first):
@@ -100,6 +106,7 @@ def read_applications(text: str, source: str, defaults: Defaults) -> Workload:
         entry = faults.checked(_Application, document, _path(known_id, f"apps.app[{position}]"))
         if entry is not None:
             reader.add(entry)
+            reader.note_not_finite(entry.id, not_finite_keys(document))
     faults.refuse()
     return reader.workload()
 
@@ -173,6 +180,7 @@ class _Reader:
         self._tally = Tally(source)
         self._entries: list[_Application] = []
         self._seen: Counter[str] = Counter()
+        self._not_finite: dict[str, list[str]] = {}
         self._recorded_mb_ms = self._simulated_mb_ms = 0
 
     def add(self, entry: _Application) -> None:
@@ -186,6 +194,12 @@ class _Reader:
         self._seen["running"] += entry.state not in ENDED
         self._seen["unlaunched"] += entry.launched <= 0
         self._entries.append(entry)
+
+    def note_not_finite(self, application: str, keys: Sequence[str]) -> None:
+        """Note fields that were not read because their numbers are not finite."""
+        for key in keys:
+            if key not in _USED:
+                self._not_finite.setdefault(key, []).append(application)
 
     def workload(self) -> Workload:
         """The applications, in the order of their submission, the first at 0. Raises ConfigurationException."""
@@ -240,6 +254,9 @@ class _Reader:
             "The AM of an application runs at least as long as it did; its containers are requested anywhere, those of "
             "a group at once; its totals include preempted work."
         )
+        for key, applications in self._not_finite.items():
+            more = f" and {len(applications) - NAMED_MAX} more" if len(applications) > NAMED_MAX else ""
+            yield f"{key} is not finite in {', '.join(applications[:NAMED_MAX])}{more}: it is not used."
         yield self._conserved()
 
     def _conserved(self) -> str:

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from yarn.applications import DEFAULT_PARTITION, LABEL_NOT_SET
-from yarn.resource import Resource
+from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.workload.documents import Entry, Faults, json_documents
 from yarnling.workload.limits import MEMORY_MB_MAX, NODES_MAX, Name, Text
 from yarnling.workload.model import WorkloadNode, WorkloadNodes
+from yarnling.workload.rest_answers import with_quoted_constants
 
 LEFT_OUT = frozenset({"LOST", "DECOMMISSIONED", "SHUTDOWN", "REBOOTED", "DECOMMISSIONING"})
 """States of nodes that offer nothing, or soon will not. An unhealthy node is expected back."""
@@ -37,18 +38,25 @@ class _Information(Entry):
     value: ReportedAmount
 
 
-class _Informations(Entry):
+class ReportedTypes(Entry):
+    """Amounts of all resource types."""
+
     information: Annotated[tuple[_Information, ...], Field(alias="resourceInformation", max_length=100)] = ()
+
+    def extra(self) -> dict[str, int]:
+        """{resource type: amount}, without memory and vcores, and without amounts of 0."""
+        return {
+            each.name: each.value for each in self.information if each.value and each.name not in (MEMORY_MB, VCORES)
+        }
 
 
 class _Total(Entry):
     memory: ReportedAmount
     vcores: Annotated[ReportedAmount, Field(alias="vCores")]
-    informations: Annotated[_Informations, Field(alias="resourceInformations")] = _Informations()
+    informations: Annotated[ReportedTypes, Field(alias="resourceInformations")] = ReportedTypes()
 
     def record(self) -> Resource:
-        extra = {each.name: each.value for each in self.informations.information if each.value}
-        return Resource.of({**extra, "memory-mb": self.memory, "vcores": self.vcores})
+        return Resource.of({**self.informations.extra(), "memory-mb": self.memory, "vcores": self.vcores})
 
 
 class _Node(Entry):
@@ -95,7 +103,7 @@ def read_cluster_nodes(text: str, source: str) -> WorkloadNodes:
     Several NodeManagers of one host, as in a test cluster, are told apart by their ports.
     """
     faults = Faults(source, first=0)
-    line, document = next(json_documents(text, source))
+    line, document = next(json_documents(with_quoted_constants(text), source))
     answer = faults.checked(_NodesAnswer, document, "", line)
     reported = answer.nodes.node if answer else []
     nodes = tuple(_records(reported))

@@ -9,135 +9,45 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
 
 from msgspec import Struct
-from pydantic import Field, model_validator
 
-from rm.scheduler.config.queue_configuration import (
-    FAIR,
-    FIFO,
-    FIFO_FOR_PENDING,
-    FIFO_WITH_PARTITIONS,
-    PRIORITY_UTILIZATION,
-    UTILIZATION,
+from rm.scheduler.config.queue_configuration import FIFO, UTILIZATION
+from yarnling.workload.documents import Faults, json_documents
+from yarnling.workload.reported_queues import (
+    LEAF_POLICIES,
+    PARENT_POLICIES,
+    SIZE_BASED,
+    UNLIMITED,
+    QueuesAnswer,
+    ReportedAmounts,
+    ReportedPartition,
+    ReportedQueue,
+    fields_of_queues,
 )
-from yarnling.workload.documents import Entry, Faults, json_documents
-from yarnling.workload.limits import Name, Text
-from yarnling.workload.rest_cluster import ReportedAmount, one_or_list
+from yarnling.workload.rest_answers import refuse_other_answers, with_quoted_constants
+from yarnling.workload.rest_cluster import label_of, one_or_list
 
 PREFIX = "yarn.scheduler.capacity."
-UNLIMITED = 2**31 - 1
 SYSTEM_APPLICATIONS = 10_000
 """The default of maximum-applications, of which a queue has the share of its absolute capacity."""
+MAX_PRIORITY = "APPLICATION_MAX_PRIORITY"
+ACLS = {
+    "SUBMIT_APP": "acl_submit_applications",
+    "ADMINISTER_QUEUE": "acl_administer_queue",
+    MAX_PRIORITY: "acl_application_max_priority",
+}
+"""{AccessType: key of a queue}."""
+DISABLE_INTRA_QUEUE = ".intra-queue-preemption.disable_preemption"
+DISABLE_PREEMPTION = ".disable_preemption"
 LACKS = (
     "The answer has no queue mappings and placement rules, no weights of users, and no settings of the scheduler as a "
-    "whole (the resource calculator, locality delay, preemption): add those that the cluster has.",
+    "whole (the resource calculator, locality delay, preemption), nor whether a fair queue weighs by size: add those "
+    "that the cluster has.",
     "Queues that were created automatically are listed as if they were configured.",
 )
 """What every configuration from an answer lacks."""
-SIZE_BASED = "FairOrderingPolicy with sizeBasedWeight"
-LEAF_POLICIES = {
-    **{name: name for name in (FIFO, FAIR, FIFO_FOR_PENDING, FIFO_WITH_PARTITIONS)},
-    "FifoOrderingPolicy": FIFO,
-    "FairOrderingPolicy": FAIR,
-    SIZE_BASED: FAIR,
-    "FifoOrderingPolicyForPendingApps": FIFO_FOR_PENDING,
-    "FifoOrderingPolicyWithExclusivePartitions": FIFO_WITH_PARTITIONS,
-}
-"""{what an answer has: the value of ordering-policy}. Older versions of Hadoop report OrderingPolicy.getInfo()."""
-PARENT_POLICIES = {name: name for name in (UTILIZATION, PRIORITY_UTILIZATION)}
-
-_Percent = Annotated[float, Field(ge=-1, le=1e9, allow_inf_nan=False)]
-
-
-class _Amounts(Entry):
-    memory: ReportedAmount = 0
-    vcores: Annotated[ReportedAmount, Field(alias="vCores")] = 0
-
-    def __str__(self) -> str:
-        return f"[memory={self.memory},vcores={self.vcores}]"
-
-
-class _Partition(Entry):
-    name: Annotated[Text, Field(alias="partitionName")] = ""
-    capacity: _Percent = 0.0
-    most: Annotated[_Percent, Field(alias="maxCapacity")] = 100.0
-    weight: _Percent = -1.0
-    am_percent: Annotated[_Percent | None, Field(alias="maxAMLimitPercentage")] = None
-    configured_least: Annotated[_Amounts, Field(alias="configuredMinResource")] = _Amounts()
-    configured_most: Annotated[_Amounts, Field(alias="configuredMaxResource")] = _Amounts()
-
-
-class _Partitions(Entry):
-    partitions: Annotated[tuple[_Partition, ...], Field(alias="queueCapacitiesByPartition", max_length=1000)] = ()
-
-
-class _Below(Entry):
-    """The queues below a queue. Jersey writes {"queue": [...]}, or {"queue": {...}} if there is one."""
-
-    queue: tuple[_Queue, ...] = ()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _listed(cls, entry: Any) -> Any:
-        return {"queue": one_or_list(entry.get("queue"))} if isinstance(entry, dict) else {}
-
-
-class _Queue(Entry):
-    name: Annotated[Name, Field(alias="queueName")]
-    capacity: _Percent = 100.0
-    most: Annotated[_Percent, Field(alias="maxCapacity")] = 100.0
-    weight: _Percent = -1.0
-    mode: Text = ""
-    is_absolute: Annotated[bool, Field(alias="isAbsoluteResource")] = False
-    state: Text = "RUNNING"
-    below: Annotated[_Below | None, Field(alias="queues")] = None
-    labels: Annotated[tuple[Name, ...], Field(alias="nodeLabels", max_length=1000)] = ()
-    capacities: _Partitions = _Partitions()
-    parallel: Annotated[int, Field(alias="maxParallelApps")] = UNLIMITED
-    priority: Annotated[int, Field(alias="queuePriority")] = 0
-    policy: Annotated[Text, Field(alias="orderingPolicyInfo")] = ""
-    absolute: Annotated[_Percent, Field(alias="absoluteCapacity")] = 100.0
-    applications: Annotated[int | None, Field(alias="maxApplications")] = None
-    user_limit: Annotated[_Percent | None, Field(alias="userLimit")] = None
-    user_limit_factor: Annotated[_Percent | None, Field(alias="userLimitFactor")] = None
-    am_limit: Annotated[_Percent | None, Field(alias="configuredMaxAMResourceLimit")] = None
-    preemption_disabled: Annotated[bool | None, Field(alias="preemptionDisabled")] = None
-    lifetime_s: Annotated[int, Field(alias="maxApplicationLifetime")] = -1
-    default_lifetime_s: Annotated[int, Field(alias="defaultApplicationLifetime")] = -1
-
-    @property
-    def queues(self) -> tuple[_Queue, ...]:
-        """Its children."""
-        return self.below.queue if self.below else ()
-
-    @property
-    def default_partition(self) -> _Partition:
-        """What it has of the nodes without a label."""
-        return next((each for each in self.capacities.partitions if not each.name), _Partition())
-
-    @property
-    def am_fraction(self) -> float | None:
-        """The share of AMs, 0..1. Older versions of Hadoop report it for the partitions only; a parent has none."""
-        if self.am_limit is not None or self.queues or self.default_partition.am_percent is None:
-            return self.am_limit
-        return self.default_partition.am_percent / 100
-
-    @property
-    def ordering_policy(self) -> str | None:
-        """The value of ordering-policy; None if that is not one of Hadoop's. A parent without queues becomes a leaf."""
-        if self.queues:
-            return PARENT_POLICIES.get(self.policy or UTILIZATION)
-        return FIFO if self.policy in ("", *PARENT_POLICIES) else LEAF_POLICIES.get(self.policy)
-
-
-class _Info(Entry):
-    info: Annotated[_Queue, Field(alias="schedulerInfo")]
-
-
-class _Answer(Entry):
-    scheduler: _Info
 
 
 class Queues(Struct, frozen=True):
@@ -150,16 +60,49 @@ class Queues(Struct, frozen=True):
 def read_queues(text: str, source: str) -> Queues:
     """The capacity-scheduler.xml that an answer describes. Raises ConfigurationException."""
     faults = Faults(source, first=0)
-    line, document = next(json_documents(text, source))
-    answer = faults.checked(_Answer, document, "", line)
+    refuse_other_answers(text, source)
+    line, document = next(json_documents(with_quoted_constants(text), source))
+    answer = faults.checked(QueuesAnswer, document, "", line)
     faults.refuse()
     assert answer is not None, "without faults there is an answer"
     root = answer.scheduler.info
     found = dict(_properties(root, "root"))
     if all(queue.preemption_disabled for queue in _leaves(root)):
         # Without preemption in the cluster every queue is reported so.
-        found = {key: value for key, value in found.items() if not key.endswith(".disable_preemption")}
-    return Queues(found, (*LACKS, *_unknown_policies(root, "root")))
+        found = {key: value for key, value in found.items() if not key.endswith(DISABLE_PREEMPTION)}
+    if all(queue.intra_queue_disabled for queue in _leaves(root)):
+        found = {key: value for key, value in found.items() if not key.endswith(DISABLE_INTRA_QUEUE)}
+    return Queues(
+        found, (*LACKS, *_unknown_policies(root, "root"), *_left_out(root, "root"), *_unknown_fields(document))
+    )
+
+
+def _left_out(queue: ReportedQueue, path: str) -> Iterator[str]:
+    """What a queue has that is not written, one sentence each."""
+    if queue.creates_managed:
+        yield (
+            f"{path} creates its queues automatically (autoCreateChildQueueEnabled): those that it has are written as "
+            "configured ones, so that and its leafQueueTemplate are left out."
+        )
+    if queue.mode == "mixed":
+        yield (
+            f"{path} has the capacities {queue.vector.text} (queueCapacityVectorInfo): they are left out, because only "
+            "one unit for all resource types can be written; correct its capacity."
+        )
+    for below in queue.queues:
+        yield from _left_out(below, f"{path}.{below.name}")
+
+
+def _unknown_fields(document: object) -> Iterator[str]:
+    """Fields that are neither carried over nor known to say nothing about the configuration."""
+    known, found = fields_of_queues(), dict[str, None]()
+    below: list[Any] = [document["scheduler"]["schedulerInfo"]]  # type: ignore[index]
+    while below:
+        queue = below.pop()
+        found |= dict.fromkeys(key for key in queue if key not in known)
+        below += one_or_list((queue.get("queues") or {}).get("queue"))
+    if found:
+        yield f"The answer has fields that are not known, and left out: {', '.join(sorted(found))}."
 
 
 def as_xml(queues: Queues) -> str:
@@ -177,7 +120,7 @@ def _comment(text: str) -> str:
     return html.escape(re.sub("-(?=-)", "- ", text), quote=False)
 
 
-def _unknown_policies(queue: _Queue, path: str) -> Iterator[str]:
+def _unknown_policies(queue: ReportedQueue, path: str) -> Iterator[str]:
     if queue.ordering_policy is None:
         known = ", ".join(PARENT_POLICIES if queue.queues else dict.fromkeys(LEAF_POLICIES.values()))
         yield (
@@ -188,53 +131,88 @@ def _unknown_policies(queue: _Queue, path: str) -> Iterator[str]:
         yield from _unknown_policies(below, f"{path}.{below.name}")
 
 
-def _properties(queue: _Queue, path: str) -> Iterator[tuple[str, str]]:
+def _properties(queue: ReportedQueue, path: str, largest: ReportedAmounts | None = None) -> Iterator[tuple[str, str]]:
+    """`largest`: the maximum allocation of the queue above."""
     prefix = f"{PREFIX}{path}."
     if queue.queues:
         yield f"{prefix}queues", ",".join(below.name for below in queue.queues)
     if path != "root":
         default = queue.default_partition
         yield f"{prefix}capacity", _capacity(queue, default, queue.capacity, queue.weight)
-        most = str(default.configured_most) if queue.is_absolute else f"{queue.most:.6g}"
-        yield f"{prefix}maximum-capacity", most
+        yield f"{prefix}maximum-capacity", _maximum(queue, default, queue.most)
     yield from _labels(queue, prefix)
+    yield from _access(queue, prefix)
+    yield from _created(queue, prefix)
+    if path != "root" and queue.largest not in (None, largest):
+        assert queue.largest is not None
+        yield f"{prefix}maximum-allocation-mb", str(queue.largest.memory)
+        yield f"{prefix}maximum-allocation-vcores", str(queue.largest.vcores)
     for name, value in _limits(queue).items():
         yield f"{prefix}{name}", value
     for below in queue.queues:
-        yield from _properties(below, f"{path}.{below.name}")
+        yield from _properties(below, f"{path}.{below.name}", queue.largest)
 
 
-def _leaves(queue: _Queue) -> Iterator[_Queue]:
+def _leaves(queue: ReportedQueue) -> Iterator[ReportedQueue]:
     if not queue.queues:
         yield queue
     for below in queue.queues:
         yield from _leaves(below)
 
 
-def _capacity(queue: _Queue, partition: _Partition, capacity: float, weight: float) -> str:
+def _capacity(queue: ReportedQueue, partition: ReportedPartition, capacity: float, weight: float) -> str:
     if queue.is_absolute or queue.mode == "absolute":
         return str(partition.configured_least)
     return f"{weight:.6g}w" if queue.mode == "weight" or weight > 0 else f"{capacity:.6g}"
 
 
-def _labels(queue: _Queue, prefix: str) -> Iterator[tuple[str, str]]:
+def _maximum(queue: ReportedQueue, partition: ReportedPartition, percent: float) -> str:
+    return str(partition.configured_most) if queue.is_absolute else f"{percent:.6g}"
+
+
+def _access(queue: ReportedQueue, prefix: str) -> Iterator[tuple[str, str]]:
+    """Access lists that are not the default, which is everybody for root, and for priorities, and nobody else."""
+    for each in queue.access.acls:
+        is_open = prefix == f"{PREFIX}root." or each.kind == MAX_PRIORITY
+        if each.kind in ACLS and each.members.strip() != ("*" if is_open else ""):
+            yield f"{prefix}{ACLS[each.kind]}", each.members
+
+
+def _created(queue: ReportedQueue, prefix: str) -> Iterator[tuple[str, str]]:
+    """How a queue creates others on demand."""
+    creation = f"{prefix}auto-queue-creation-v2."
+    if queue.creation == "flexible":
+        yield f"{creation}enabled", "true"
+    templates = {
+        "template": queue.template,
+        "parent-template": queue.parent_template,
+        "leaf-template": queue.leaf_template,
+    }
+    for name, template in templates.items():
+        for each in template.properties:
+            yield f"{creation}{name}.{each.name}", each.value
+
+
+def _labels(queue: ReportedQueue, prefix: str) -> Iterator[tuple[str, str]]:
     if queue.labels:
         yield f"{prefix}accessible-node-labels", ",".join(queue.labels)
     for each in queue.capacities.partitions:
         if each.name and (each.capacity > 0 or each.weight > 0):
             key = f"{prefix}accessible-node-labels.{each.name}"
             yield f"{key}.capacity", _capacity(queue, each, each.capacity, each.weight)
-            yield f"{key}.maximum-capacity", f"{each.most:.6g}"
+            yield f"{key}.maximum-capacity", _maximum(queue, each, each.most)
             if not queue.queues and each.am_percent is not None:
                 yield f"{key}.maximum-am-resource-percent", f"{each.am_percent / 100:.6g}"
 
 
-def _limits(queue: _Queue) -> dict[str, str]:
+def _limits(queue: ReportedQueue) -> dict[str, str]:
     """The settings that differ from what a queue has without them."""
     found = {
         "state": queue.state if queue.state != "RUNNING" else "",
         "ordering-policy": policy if (policy := queue.ordering_policy) not in (None, FIFO, UTILIZATION) else "",
         "ordering-policy.fair.enable-size-based-weight": "true" if queue.policy == SIZE_BASED else "",
+        "default-node-label-expression": label_of(queue.default_label),
+        "default-application-priority": str(queue.default_priority) if queue.default_priority else "",
         "priority": str(queue.priority) if queue.priority else "",
         "max-parallel-apps": str(queue.parallel) if queue.parallel != UNLIMITED else "",
         "maximum-application-lifetime": str(queue.lifetime_s) if queue.lifetime_s > 0 else "",
@@ -251,4 +229,6 @@ def _limits(queue: _Queue) -> dict[str, str]:
         found["maximum-am-resource-percent"] = f"{am_fraction:.6g}"
     if queue.preemption_disabled is not None:
         found["disable_preemption"] = str(queue.preemption_disabled).lower()
+    if queue.intra_queue_disabled is not None:
+        found["intra-queue-preemption.disable_preemption"] = str(queue.intra_queue_disabled).lower()
     return {name: value for name, value in found.items() if value}

@@ -14,7 +14,7 @@ from yarn.faults import ConfigurationException
 from yarn.resource import Resource
 from yarnling.workload.container_sharing import AM_STEPS_MAX
 from yarnling.workload.defaults import Defaults
-from yarnling.workload.formats import read_workload
+from yarnling.workload.formats import read_node_list, read_workload
 from yarnling.workload.model import Workload, WorkloadApplication
 
 START = 1_795_222_738_391
@@ -238,6 +238,53 @@ def test_another_answer_is_refused(tmp_path: Path) -> None:
     (tmp_path / "apps.json").write_text('{"apps": {"app": 7}}')
     with pytest.raises(ConfigurationException, match="not an answer to GET /ws/v1/cluster/apps"):
         read_workload(tmp_path / "apps.json")
+
+
+# What is no answer, and numbers that are not finite
+
+
+@pytest.mark.parametrize("constant", ["INF", "-INF", "NaN", "Infinity", "-Infinity"])
+def test_a_number_that_is_not_finite_does_not_matter_where_it_is_not_used(tmp_path: Path, constant: str) -> None:
+    text = json.dumps({"apps": {"app": [app(1, name="say INF"), app(2, queueUsagePercentage=0.5)]}})
+    (tmp_path / "apps.json").write_text(text.replace("0.5", constant))
+    workload = read_workload(tmp_path / "apps.json")
+    assert len(workload.applications) == 2
+    (sentence,) = [each for each in workload.assumptions if "not finite" in each]
+    assert sentence == f"queueUsagePercentage is not finite in {app(2)['id']}: it is not used."
+
+
+def test_a_number_that_is_not_finite_is_named_where_it_is_used(tmp_path: Path) -> None:
+    text = json.dumps({"apps": {"app": [app(1), app(2, memorySeconds="@")]}})
+    (tmp_path / "apps.json").write_text(text.replace('"@"', "INF"))
+    with pytest.raises(ConfigurationException) as refused:
+        read_workload(tmp_path / "apps.json")
+    (fault,) = refused.value.faults
+    assert (fault.key, fault.value) == (f"{app(2)['id']}: apps.app[1].memorySeconds", "INF")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "remedy"),
+    [
+        (
+            "<html><head><meta http-equiv='refresh' content='0;url=/login'></head></html>",
+            "is a login page",
+            "curl --negotiate",
+        ),
+        ("<!DOCTYPE html><html><body>Nodes of the cluster</body></html>", "is a web page", "Accept: application/json"),
+        ('<?xml version="1.0"?><apps><app/></apps>', "is XML", "Accept: application/json"),
+        ("This is standby RM. The redirect url is: /ws/v1/cluster/apps\n", "a standby ResourceManager", "curl -L"),
+        ("There is no active RM right now.\nHA Zookeeper", "no ResourceManager was active", "ask again"),
+        ('{"RemoteException":{"message":"java.lang.Exception: no"}}', "is an error of the ResourceManager", "correct"),
+        ('{"scheduler": {"schedulerInfo": {"type": "fairScheduler"}}}', "runs the FairScheduler", "yarn fs2cs"),
+    ],
+)
+def test_what_is_no_answer_is_named_as_such(tmp_path: Path, text: str, problem: str, remedy: str) -> None:
+    """RMWebAppFilter has the texts of a ResourceManager that is not active."""
+    (tmp_path / "apps.json").write_text(text)
+    for read_file in (read_workload, read_node_list):
+        with pytest.raises(ConfigurationException, match=problem) as refused:
+            read_file(tmp_path / "apps.json")
+        assert remedy in refused.value.faults[0].remedy
 
 
 # Conservation

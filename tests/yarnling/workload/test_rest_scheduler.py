@@ -10,7 +10,17 @@ import pytest
 
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from yarn.faults import ConfigurationException
+from yarn.resource import Resource
 from yarnling.cluster.configuration import composed
+from yarnling.whatif.run import run_what_if, what_if_configuration
+from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.reported_queues import (
+    NOT_CONFIGURED,
+    NOT_CONFIGURED_OF_PARTITIONS,
+    ReportedPartition,
+    ReportedQueue,
+    fields_of_queues,
+)
 from yarnling.workload.rest_scheduler import LACKS, PREFIX, Queues, as_xml, read_queues
 
 
@@ -161,3 +171,143 @@ def test_the_file_is_a_valid_configuration(tmp_path: Path) -> None:
 def test_another_answer_is_refused() -> None:
     with pytest.raises(ConfigurationException, match="has no schedulerInfo"):
         read_queues('{"scheduler": {}}', "answer")
+
+
+# Each field of the answer
+
+COMMON = (
+    "capacity usedCapacity maxCapacity weight normalizedWeight queueCapacityVectorInfo queueName queuePath "
+    "maxParallelApps isAbsoluteResource queues capacities maximumAllocation queueAcls queuePriority orderingPolicyInfo "
+    "mode queueType creationMethod autoCreationEligibility defaultNodeLabelExpression autoQueueTemplateProperties "
+    "autoQueueParentTemplateProperties autoQueueLeafTemplateProperties type"
+)
+FIELDS = {
+    "CapacitySchedulerInfo": f"{COMMON} health schedulerName",
+    "CapacitySchedulerQueueInfo": (
+        f"{COMMON} absoluteCapacity absoluteMaxCapacity absoluteUsedCapacity numApplications state resourcesUsed "
+        "hideReservationQueues nodeLabels allocatedContainers reservedContainers pendingContainers resources "
+        "minEffectiveCapacity maxEffectiveCapacity autoCreateChildQueueEnabled leafQueueTemplate"
+    ),
+    "CapacitySchedulerLeafQueueInfo": (
+        "numActiveApplications numPendingApplications numContainers maxApplications maxApplicationsPerUser userLimit "
+        "users userLimitFactor configuredMaxAMResourceLimit AMResourceLimit usedAMResource userAMResourceLimit "
+        "preemptionDisabled intraQueuePreemptionDisabled defaultPriority isAutoCreatedLeafQueue maxApplicationLifetime "
+        "defaultApplicationLifetime orderingPolicyDisplayName"
+    ),
+}
+"""The fields of Hadoop 3.4.1's classes in org.apache.hadoop.yarn.server.resourcemanager.webapp.dao."""
+OF_PARTITIONS = (
+    "partitionName queueCapacityVectorInfo capacity usedCapacity maxCapacity absoluteCapacity absoluteUsedCapacity "
+    "absoluteMaxCapacity maxAMLimitPercentage weight normalizedWeight configuredMinResource configuredMaxResource "
+    "effectiveMinResource effectiveMaxResource"
+)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_every_field_of_an_answer_is_read_or_known_to_configure_nothing(name: str) -> None:
+    assert not set(FIELDS[name].split()) - fields_of_queues()
+    assert not set(NOT_CONFIGURED) & {field.alias or key for key, field in ReportedQueue.model_fields.items()}
+
+
+def test_every_field_of_a_partition_is_read_or_known_to_configure_nothing() -> None:
+    read_fields = {field.alias or key for key, field in ReportedPartition.model_fields.items()}
+    assert set(OF_PARTITIONS.split()) == read_fields | set(NOT_CONFIGURED_OF_PARTITIONS)
+
+
+def test_an_unknown_field_is_named() -> None:
+    queues = parsed(queue("a", queue("b", newLimit=3)), otherThing={})
+    assert queues.lacks[-1] == "The answer has fields that are not known, and left out: newLimit, otherThing."
+
+
+def test_labels_access_priorities_and_sizes_are_carried_over(tmp_path: Path) -> None:
+    acls = {"queueAcl": [{"accessType": "SUBMIT_APP", "accessControlList": "ann,bob ops"}]}
+    closed = {"queueAcl": [{"accessType": "SUBMIT_APP", "accessControlList": " "}]}
+    queues = parsed(
+        queue(
+            "a",
+            capacity=50.0,
+            nodeLabels=["gpu"],
+            defaultNodeLabelExpression="gpu",
+            queueAcls=acls,
+            defaultPriority=4,
+            maximumAllocation={"memory": 2048, "vCores": 2},
+            intraQueuePreemptionDisabled=False,
+            **partitions({"partitionName": "gpu", "capacity": 100.0}),
+        ),
+        queue("b", capacity=50.0, queueAcls=closed, maximumAllocation={"memory": 8192, "vCores": 4})
+        | {"intraQueuePreemptionDisabled": True, "defaultNodeLabelExpression": ""},
+        queueAcls=closed,
+        maximumAllocation={"memory": 8192, "vCores": 4},
+        nodeLabels=["*"],
+        **partitions({"partitionName": "gpu", "capacity": 100.0}),
+    )
+    found = {key.removeprefix(f"{PREFIX}root."): value for key, value in queues.properties.items()}
+    assert found["a.default-node-label-expression"] == "gpu"
+    assert found["a.acl_submit_applications"] == "ann,bob ops"
+    assert found["a.default-application-priority"] == "4"
+    assert (found["a.maximum-allocation-mb"], found["a.maximum-allocation-vcores"]) == ("2048", "2")
+    assert found["a.intra-queue-preemption.disable_preemption"] == "false"
+    assert found["b.intra-queue-preemption.disable_preemption"] == "true"
+    assert found["acl_submit_applications"] == " "
+    absent = ("acl_submit_applications", "default-node-label-expression", "maximum-allocation-mb")
+    assert not [name for name in absent if f"b.{name}" in found]
+    (tmp_path / "capacity-scheduler.xml").write_text(as_xml(queues))
+    conf = composed(tmp_path, {"yarn.node-labels.enabled": "true"}, {})
+    assert CapacitySchedulerConfiguration.read(conf).queues["root.a"].default_label == "gpu"
+
+
+def test_how_queues_are_created_is_carried_over_or_named() -> None:
+    template = {"property": {"name": "capacity", "value": "2w"}}
+    queues = parsed(
+        queue("a", autoCreationEligibility="flexible", autoQueueLeafTemplateProperties=template),
+        queue("b", autoCreateChildQueueEnabled=True),
+        queue(
+            "c", mode="mixed", queueCapacityVectorInfo={"configuredCapacityVector": "[memory-mb=1024.0,vcores=5.0%]"}
+        ),
+    )
+    found = {key.removeprefix(f"{PREFIX}root."): value for key, value in queues.properties.items()}
+    assert found["a.auto-queue-creation-v2.enabled"] == "true"
+    assert found["a.auto-queue-creation-v2.leaf-template.capacity"] == "2w"
+    managed, mixed = queues.lacks[len(LACKS) :]
+    assert managed.startswith("root.b creates its queues automatically (autoCreateChildQueueEnabled)")
+    assert mixed.startswith("root.c has the capacities [memory-mb=1024.0,vcores=5.0%]")
+
+
+def test_absolute_maxima_of_labels_and_other_types_are_amounts() -> None:
+    gpus = {"resourceInformation": [{"name": "memory-mb", "value": 1024}, {"name": "yarn.io/gpu", "value": 2}]}
+    amounts = {"memory": 1024, "vCores": 1, "resourceInformations": gpus}
+    gpu = {"partitionName": "gpu", "capacity": 10.0, "configuredMinResource": amounts, "configuredMaxResource": amounts}
+    found = read(queue("a", isAbsoluteResource=True, mode="absolute", nodeLabels=["gpu"], **partitions(gpu)))
+    assert found["root.a.accessible-node-labels.gpu.maximum-capacity"] == "[memory=1024,vcores=1,yarn.io/gpu=2]"
+
+
+def test_work_of_a_queue_with_a_default_label_runs_on_its_partition() -> None:
+    """It ran on the default partition when the answer's defaultNodeLabelExpression was dropped."""
+    label = {"nodeLabels": ["ded"], "defaultNodeLabelExpression": "ded"}
+    whole = {"partitionName": "ded", "capacity": 100.0}
+    queues = parsed(
+        queue("default", capacity=100.0),
+        queue("d", capacity=0.0, **label, **partitions({"partitionName": "", "capacity": 0.0}, whole)),
+        nodeLabels=["*"],
+        **partitions(whole),
+    )
+    conf = what_if_configuration(None, {**queues.properties, "yarn.node-labels.enabled": "true"})
+    nodes = [WorkloadNode("plain", Resource(16384, 16)), WorkloadNode("ded", Resource(16384, 16), label="ded")]
+    work = WorkloadApplication("train", 0, "ann", "root.d", (TaskGroup(Resource(4096, 1), (60_000,) * 3),))
+    result = run_what_if(conf, Workload((work,)), nodes)
+    assert {each.host for each in result.containers} == {"ded"}
+
+
+@pytest.mark.parametrize(("kind", "remedy"), [("fair", "yarn fs2cs"), ("fifo", "one queue")])
+def test_an_answer_of_another_scheduler_says_what_to_do(kind: str, remedy: str) -> None:
+    answer = {"scheduler": {"schedulerInfo": {"type": f"{kind}Scheduler", "rootQueue": {"queueName": "root"}}}}
+    with pytest.raises(ConfigurationException, match="runs the F") as refused:
+        read_queues(json.dumps(answer), "answer")
+    assert remedy in refused.value.faults[0].remedy
+
+
+def test_percentages_that_are_not_finite_do_not_matter_where_they_are_not_read() -> None:
+    text = json.dumps({"scheduler": {"schedulerInfo": queue("root", queue("a", usedCapacity=float("nan")))}})
+    assert read_queues(text, "answer").properties[f"{PREFIX}root.queues"] == "a"
+    with pytest.raises(ConfigurationException, match="maxCapacity"):
+        parsed(queue("a", maxCapacity=float("inf")))
