@@ -142,9 +142,8 @@ class ApplicationMasterService:
             raise ApplicationMasterNotRegisteredException(
                 f"Application Master is trying to unregister before registering for: {app}"
             )
-        if not session.finished:
-            session.finished = True
-            self._context.send(RMAppAttemptUnregistered(attempt_id, event.request))
+        # As in DefaultAMSProcessor also for a repeated call: the state that the first one led to ignores it.
+        self._context.send(RMAppAttemptUnregistered(attempt_id, event.request))
         self._context.am_liveness.ping(attempt_id, self._context.now_ms)
         return FinishApplicationMasterResponse(is_unregistered=app.submission.unmanaged_am)
 

@@ -64,6 +64,10 @@ class LivenessMonitor(Generic[K]):
         """Do not watch `key` until it is resumed; False if it is not watched now."""
         return self._pings.pop(key, None) is not None
 
+    def last_ping_ms(self, key: K) -> int | None:
+        """When the key was last heard of; None if it is not watched."""
+        return self._pings.get(key)
+
     def resume(self, key: K, ping_ms: int) -> None:
         """Watch `key` again; its last ping was at `ping_ms`, which may be before the last ping of another key."""
         self._pings[key] = ping_ms

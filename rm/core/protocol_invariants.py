@@ -3,7 +3,8 @@
 I-25, I-26: a call that is sent again gets the same reply, and each reply has the id that follows its request's. I-30:
 an end is reported once, and its node keeps it until the AM has acknowledged it. I-38: an application fails only after
 as many failures of its own as it may have. I-39: an attempt learns nothing of containers of other ones, unless they are
-kept. I-45: a container that a node reports after a restart is not ignored. I-48: what is reported is stored before. The
+kept. I-45: a container that a node reports after a restart is not ignored. I-48: what is reported is stored before.
+I-67: an AM gets an NM token with the first container on a node, and again after the node has registered again. The
 others are in rm.core.timing_invariants and rm.core.booking_invariants.
 """
 
@@ -30,8 +31,8 @@ from rm.core.states import FINAL_ATTEMPT_STATES, STORED_APP_STATES, RMAppAttempt
 from rm.core.timing_invariants import DecommissioningAudit, LivenessAudit
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import Reply, StateChanged
-from yarn.protocols.master import AllocateResponse
-from yarn.protocols.tracker import NodeHeartbeatResponse
+from yarn.protocols.master import AllocateResponse, NMToken, RegisterApplicationMasterResponse
+from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
 from yarn.states import ContainerExitStatus, ContainerState, NodeAction, NodeState
 
 _NOT_ITS_FAULT = frozenset(
@@ -190,15 +191,18 @@ class HeartbeatAudit:
 
 
 class AllocateAudit:
-    """I-26, I-30 and I-39, for the replies to AMs."""
+    """I-26, I-30, I-39 and I-67, for the replies to AMs."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
         self._last: dict[ApplicationAttemptId, tuple[int, AllocateResponse]] = {}
         self._reported: dict[ApplicationAttemptId, set[ContainerId]] = {}
+        self._tokens: dict[ApplicationAttemptId, set[NodeId]] = {}
+        """The nodes for which an AM has an NM token that is not older than the node's registration."""
 
     def violations(self, event: Event, effects: list[Effect], booked_on: list[NodeId]) -> Iterator[str]:
         if isinstance(event, RegisterNode):
+            self._note_registration(event, effects)
             # Hadoop, too, recovers what a node that is new to the RM reports, even if it has ended before.
             for reported in self._reported.values():
                 reported.difference_update(container.container_id for container in event.request.containers)
@@ -207,6 +211,8 @@ class AllocateAudit:
                 continue
             if isinstance(event, RegisterApplicationMaster):
                 self._last.pop(event.attempt_id, None)
+                if isinstance(effect.value, RegisterApplicationMasterResponse):
+                    self._note_tokens(event.attempt_id, effect.value.nm_tokens)
             elif isinstance(event, Allocate) and isinstance(effect.value, AllocateResponse):
                 yield from self._of_reply(event.attempt_id, event.request.response_id, effect.value)
 
@@ -240,8 +246,27 @@ class AllocateAudit:
         for container in reply.allocated:
             if container.id.attempt_id != attempt_id:
                 yield f"I-39: {attempt_id} gets {container.id}"
+        known = self._note_tokens(attempt_id, reply.nm_tokens)
+        for container in reply.allocated:
+            if container.node_id not in known:
+                yield f"I-67: {attempt_id} gets {container.id} without a new NM token for {container.node_id}"
+
+    def _note_registration(self, event: RegisterNode, effects: list[Effect]) -> None:
+        """A refused registration changes nothing."""
+        replies = (effect.value for effect in effects if isinstance(effect, Reply))
+        if any(
+            isinstance(reply, RegisterNodeManagerResponse) and reply.action is NodeAction.NORMAL for reply in replies
+        ):
+            for nodes in self._tokens.values():
+                nodes.discard(event.request.node_id)
+
+    def _note_tokens(self, attempt_id: ApplicationAttemptId, tokens: tuple[NMToken, ...]) -> set[NodeId]:
+        known = self._tokens.setdefault(attempt_id, set())
+        known.update(token.node_id for token in tokens)
+        return known
 
     def _drop_ended(self) -> None:
         for attempt_id in [known for known in self._last if known not in self._context.sessions]:
             del self._last[attempt_id]
             self._reported.pop(attempt_id, None)
+            self._tokens.pop(attempt_id, None)

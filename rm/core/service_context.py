@@ -38,7 +38,6 @@ class AMSession:
 
     response_id: int = NOT_REGISTERED
     response: AllocateResponse | None = None
-    finished: bool = False
     token_nodes: dict[NodeId, None] = field(default_factory=dict[NodeId, None])
 
 

@@ -6,14 +6,22 @@ from collections.abc import Iterator
 
 from rm.core.context import RMContext
 from rm.core.effects import Effect
-from rm.core.events import Event, NodeHeartbeat, ProcessStalled, RegisterNode
+from rm.core.events import (
+    Allocate,
+    Event,
+    FinishApplicationMaster,
+    NodeHeartbeat,
+    ProcessStalled,
+    RegisterApplicationMaster,
+    RegisterNode,
+)
 from rm.core.rm_node import RMNode
 from rm.scheduler.model.rm_container import RMContainerState
 from yarn.ids import ContainerId, NodeId
 from yarn.machine import Reply, StateChanged, Tick
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
 from yarn.resource import Resource
-from yarn.states import NodeAction, NodeState
+from yarn.states import ContainerState, NodeAction, NodeState
 
 EXPIRIES_MAX = 2
 """After so many expiry intervals something that is silent has certainly expired: it is checked three times in one."""
@@ -37,6 +45,7 @@ class LivenessAudit:
         elif isinstance(event, NodeHeartbeat | RegisterNode) and not _is_shut_down(effects):
             self._heard_ms[event.request.node_id] = now_ms
         yield from self._lost_too_early(effects, now_ms)
+        yield from self._unheard_master(event, effects, now_ms)
         if isinstance(event, ProcessStalled | Tick):
             # A Tick may be one of several that are due.
             return
@@ -49,6 +58,14 @@ class LivenessAudit:
                 silent_ms = now_ms - self._heard_ms.pop(NodeId.parse(effect.subject), 0)
                 if silent_ms < self._context.settings.node_expiry_ms:
                     yield f"I-61: {effect.subject} is LOST after a silence of {silent_ms} ms"
+
+    def _unheard_master(self, event: Event, effects: list[Effect], now_ms: int) -> Iterator[str]:
+        """A call of an AM counts as a sign of life, also a repeated one that waits for the state store."""
+        if not isinstance(event, RegisterApplicationMaster | Allocate | FinishApplicationMaster):
+            return
+        heard_ms = self._context.am_liveness.last_ping_ms(event.attempt_id)
+        if heard_ms is not None and heard_ms < now_ms and any(isinstance(effect, Reply) for effect in effects):
+            yield f"I-61: {event.attempt_id} called, and its expiry still counts from {now_ms - heard_ms} ms ago"
 
     def _silent_nodes(self, now_ms: int) -> Iterator[str]:
         most_ms = EXPIRIES_MAX * self._context.settings.node_expiry_ms
@@ -129,6 +146,22 @@ class DecommissioningAudit:
             if node is not None and node.running_apps and not is_over:
                 apps = ", ".join(map(str, node.running_apps))
                 yield f"I-29: {node_id} is DECOMMISSIONED after {now_ms - since_ms} ms, although {apps} needs it"
+            if isinstance(event, NodeHeartbeat) and not is_over:
+                yield from self._lost_masters(event, effects)
+
+    def _lost_masters(self, event: NodeHeartbeat, effects: list[Effect]) -> Iterator[str]:
+        """I-29: attempts that ended with the node that left, although it had just reported their AM.
+
+        One that it has not reported yet is lost, as in Hadoop (DecommissioningNodesWatcher counts reported containers).
+        """
+        ended = {effect.subject for effect in effects if isinstance(effect, StateChanged)}
+        for status in event.request.containers:
+            attempt = self._context.attempt(status.container_id.attempt_id)
+            am = attempt.am_container if attempt is not None else None
+            if am is None or am.id != status.container_id or status.state is ContainerState.COMPLETE:
+                continue
+            if str(am.id.attempt_id) in ended:
+                yield f"I-29: {event.request.node_id} is DECOMMISSIONED while {am.id}, an AM, is launched there"
 
     def _not_running(self, booked_on: list[NodeId]) -> Iterator[str]:
         """I-16: the state is read from the node's lifecycle, not from what the scheduler takes it to be."""

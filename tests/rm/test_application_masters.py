@@ -169,12 +169,14 @@ def test_an_am_gets_one_nm_token_for_each_node(rm: RM, app: ApplicationId) -> No
     assert rm.allocate(app).nm_tokens == ()
 
 
-def test_a_node_whose_nm_restarted_needs_a_new_token(rm: RM, app: ApplicationId) -> None:
-    rm.get(app, 1)
-    rm.core.context.forget_node_tokens(rm.nodes["n1"].node_id)
+def test_a_node_that_registered_again_needs_a_new_token(rm: RM, app: ApplicationId) -> None:
+    """Its NM is perhaps a new one, which does not have the keys of the old one (NMTokenSecretManagerInRM)."""
+    rm.node("n2")
+    rm.get(app, 1, "n2")
+    rm.node("n2")
     rm.allocate(app, [resource_request(1)])
-    rm.beat()
-    assert len(rm.allocate(app).nm_tokens) == 1
+    rm.beat("n2")
+    assert [token.node_id.host for token in rm.allocate(app).nm_tokens] == ["n2"]
 
 
 def test_an_am_that_registers_again_gets_new_tokens_for_all_its_nodes() -> None:

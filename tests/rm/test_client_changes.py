@@ -38,6 +38,16 @@ def test_a_running_application_is_moved(rm: RM) -> None:
     assert rm.core.context.apps[app].queue == "root.dev.a"
 
 
+def test_the_containers_of_a_moved_application_are_in_its_new_queue(rm: RM) -> None:
+    """Preemption reads the queue of a container to find out whose it is (SchedulerApplicationAttempt.move)."""
+    app = rm.submit()
+    am = rm.run_am(app)
+    task = rm.get(app, 1)[0]
+    rm.send(MoveApplication(rm.call(), "ann", app, "root.dev.a"))
+    queues = [rm.core.scheduler.container(each.id).queue for each in (am, task)]  # type: ignore[union-attr]
+    assert queues == ["root.dev.a", "root.dev.a"]
+
+
 def test_impossible_moves_are_refused(rm: RM) -> None:
     app = rm.submit()
     with pytest.raises(YarnException, match=r"^The specified Queue: dev is not a Leaf Queue\.$"):

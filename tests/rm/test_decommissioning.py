@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from rm.core.administration import decommissioning_nodes
 from rm.core.events import (
@@ -16,12 +17,12 @@ from rm.core.events import (
 from rm.core.host_lists import HostLists
 from rm.core.reports.nodes import cluster_metrics, node_reports
 from tests.rm.builders import RM, done, resource_request
-from yarn.containers import ResourceRequest
+from yarn.containers import ContainerStatus, ResourceRequest
 from yarn.ids import NodeId
 from yarn.nodes import NodeReport
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.resource import Resource
-from yarn.states import DecommissionType, NodeAction, NodeState, NodeUpdateType, SignalContainerCommand
+from yarn.states import ContainerState, DecommissionType, NodeAction, NodeState, NodeUpdateType, SignalContainerCommand
 
 N1, N2 = NodeId("n1", 45454), NodeId("n2", 45454)
 BEAT_MS = 1000
@@ -198,6 +199,16 @@ def test_a_decommissioning_node_waits_for_an_am_that_it_reports_for_the_first_ti
     exclude_gracefully(rm, "n1")
     rm.beat("n1")
     assert state(rm) is NodeState.DECOMMISSIONING
+
+
+def test_a_decommissioning_node_waits_for_a_container_that_it_reports_as_new(rm: RM) -> None:
+    """DecommissioningNodesWatcher counts NEW as RUNNING. No NodeManager of 3.4.1 reports NEW (getCurrentState)."""
+    app = rm.submit()
+    am = rm.launch(app, "n1")
+    exclude_gracefully(rm, "n1")
+    request = replace(rm.nodes["n1"].request(), containers=(ContainerStatus(am.id, ContainerState.NEW),))
+    reply = rm.send(NodeHeartbeat(rm.call(), request))
+    assert (reply.action, state(rm)) == (NodeAction.NORMAL, NodeState.DECOMMISSIONING)
 
 
 def test_a_decommissioning_node_does_not_wait_for_a_task_that_it_reports_for_the_first_time(rm: RM) -> None:

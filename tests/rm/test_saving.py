@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rm.core.events import FailApplicationAttempt, UnregisterNode
+from rm.core.events import FailApplicationAttempt, FinishApplicationMaster, UnregisterNode
 from rm.core.lifecycle_events import RMAppAttemptUnregistered, RMAppKill
 from rm.core.reports.applications import application_report, attempt_report
 from rm.core.state_store import StateStore
@@ -282,3 +282,31 @@ def test_an_unmanaged_am_that_keeps_containers_may_register_again(rm: RM) -> Non
     (container,) = rm.allocate(app).allocated
     assert [kept.id for kept in rm.register(app).containers_from_previous_attempts] == [container.id]
     assert rm.allocate(app).response_id == 1
+
+
+def test_an_am_that_unregisters_again_and_again_does_not_expire_while_its_outcome_is_stored(
+    rm: RM, store: SlowStore
+) -> None:
+    """Its container is then waited for, as after a quick write."""
+    app = rm.submit()
+    rm.run_am(app)
+    store.quick = False
+    for _ in range(5):
+        assert rm.finish(app) is False
+        rm.wait(rm.core.context.settings.am_expiry_ms // 2)
+        rm.beat()
+    write_all(store)
+    assert states(rm, app) == ("FINISHING", "FINISHING")
+
+
+def test_only_the_first_outcome_with_which_an_am_unregisters_counts(rm: RM, store: SlowStore) -> None:
+    app = rm.submit()
+    rm.run_am(app)
+    store.quick = False
+    rm.finish(app)
+    failed = FinishApplicationMasterRequest(FinalApplicationStatus.FAILED)
+    for write in (lambda: None, store.write):
+        write()
+        rm.send(FinishApplicationMaster(rm.call(), rm.attempt_id(app), failed))
+    write_all(store)
+    assert application_report(rm.core.context, app).final_status is FinalApplicationStatus.SUCCEEDED

@@ -201,6 +201,7 @@ def _counts(state: _State) -> Iterator[str]:
         held = guaranteed + sum([len(by_node) for attempt in attempts for by_node in attempt.reserved.values()])
         if held != leaf.container_count:
             yield f"{leaf.path}: {held} containers and reservations, but the queue counts {leaf.container_count}"
+        yield from _of_other_queues(leaf, attempts)
     applications: Counter[CSQueue] = Counter()
     for queue, count in Counter([app.leaf for app in state.scheduler.applications.values()]).items():
         applications.update(dict.fromkeys(queue.parents(), count))
@@ -210,6 +211,14 @@ def _counts(state: _State) -> Iterator[str]:
             yield f"{parent.path}: counts {parent.container_count} containers, but {below} for its children together"
         if applications[parent] != parent.application_count:
             yield f"{parent.path}: {applications[parent]} applications, but the queue counts {parent.application_count}"
+
+
+def _of_other_queues(leaf: LeafQueue, attempts: list[FiCaSchedulerApp]) -> Iterator[str]:
+    """Preemption reads from a container whose it is, also after its application was moved."""
+    for attempt in attempts:
+        for container in (*attempt.live_containers.values(), *attempt.reserved_containers):
+            if container.queue != leaf.path:
+                yield f"{leaf.path}: {container.id} of {attempt.attempt_id} is in {container.queue}"
 
 
 def _pending(state: _State) -> Iterator[str]:
