@@ -35,6 +35,7 @@ from yarn.errors import AccessControlException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.java.binary32 import f32
 from yarn.java.hash_order import hash_order, string_hash
+from yarn.java.values import trim
 from yarn.resource import Resource
 from yarn.settings.scheduler import PREFIX
 from yarn.states import ContainerUpdateType, QueueState
@@ -266,6 +267,12 @@ def _leaf_called(application_id: ApplicationId, queue: str, user: str, tree: Que
         raise SubmissionRefused(
             f"Application {application_id} submission by user : {user} to specified queue : {queue}  is prohibited. "
             f"Verify automatic queue mapping for user exists in {PREFIX}queue-mappings"
+        )
+    if found is not None and queue != trim(queue):
+        # Hadoop creates the queue without the blanks, and does not find it for the application's attempts.
+        raise SubmissionRefused(
+            f"Application {application_id} failed: Could not find queue for application : {queue} "
+            f"(the queue is {found.path}: remove the blanks)"
         )
     if isinstance(found, LeafQueue):
         return found

@@ -17,6 +17,7 @@ from rm.scheduler.config.queue_templates import QueueTemplate, configuration_of_
 from rm.scheduler.config.reader import Reader
 from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.queue_tree import QueueTree
+from yarn.java.values import trim
 from yarn.states import QueueState
 
 
@@ -33,10 +34,14 @@ def create_queue(path: str, tree: QueueTree) -> CSQueue:
     """Create the leaf at `path` and its missing parents. Raises CreationRefused.
 
     A path that begins with a short name is refused. Hadoop creates such a queue again for each submission, and every
-    attempt in it fails because the queue cannot be found by that path (RMAppAttemptImpl.ScheduleTransition).
+    attempt in it fails because the queue cannot be found by that path (RMAppAttemptImpl.ScheduleTransition). Blanks
+    around the path are not part of the new queue's name.
     """
-    if "" in path.split(".") or "." not in path:
+    path = trim(path)
+    if not _is_path(path):
         raise CreationRefused(f"{path!r} is not a queue path", is_reported=False)
+    if path in tree.by_path:
+        return tree.by_path[path]
     above = tree.get(path.rpartition(".")[0])
     if isinstance(above, ManagedParentQueue):
         return _make_in(above, path.rpartition(".")[2], tree)
@@ -48,9 +53,15 @@ def create_queue(path: str, tree: QueueTree) -> CSQueue:
     return _make(path.rpartition(".")[2], parent, tree, is_leaf=True)
 
 
+def _is_path(path: str) -> bool:
+    """True for a path of several names, none of them empty or with blanks around it."""
+    names = path.split(".")
+    return len(names) > 1 and all(name and name == trim(name) for name in names)
+
+
 def can_create(path: str, tree: QueueTree) -> bool:
     """Whether a submission to an unknown `path` creates the queue, unless its parent has too many by then."""
-    if "" in path.split(".") or "." not in path:
+    if not _is_path(path):
         return False
     if isinstance(tree.get(path.rpartition(".")[0]), ManagedParentQueue):
         return True

@@ -22,10 +22,11 @@ RULES_BYTES_MAX = 4 * 1024 * 1024
 def with_mapping_rules(configuration: Configuration) -> Configuration:
     """The configuration with the content of mapping-rule-json-file as mapping-rule-json, if the rules are in that file.
 
-    Raises ConfigurationException if the file cannot be read. Source: parseJSONMappingRules.
+    Hadoop trims the name, but not the format. Raises ConfigurationException if the file cannot be read. Source:
+    parseJSONMappingRules.
     """
     name = configuration.get_trimmed(JSON_FILE)
-    if configuration.get_trimmed(FORMAT) != "json" or configuration.get(JSON) or not name:
+    if configuration.get(FORMAT) != "json" or configuration.get(JSON) or not name:
         return configuration
     try:
         text = _read(Path(name))

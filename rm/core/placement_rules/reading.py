@@ -75,12 +75,13 @@ def read_rules(configuration: Configuration, faults: list[Fault]) -> tuple[Mappi
             effect = "applications that it would place keep the queue of their submission, or that of the other rules"
             remedy = f"name {' and '.join(_KNOWN_RULES[:2])}"
             faults.append(unsupported(configuration, PLACEMENT_RULES, problem, effect, remedy))
-    kind = configuration.get_trimmed(FORMAT, "legacy")
+    # Hadoop does not trim this value.
+    kind = configuration.get(FORMAT, "legacy")
     if kind == "legacy":
         return _read_lists(configuration, note)
     if kind == "json":
         return _read_json(configuration, note)
-    note(FORMAT, f"Illegal queue mapping format '{kind}' please use 'legacy' or 'json'", "write legacy or json")
+    note(FORMAT, f"Illegal queue mapping format {kind!r} please use 'legacy' or 'json'", "write legacy or json")
     return ()
 
 

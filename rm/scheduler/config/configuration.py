@@ -261,8 +261,9 @@ def _asynchronous(reader: Reader) -> AsynchronousSettings:
 
 def _users_max_parallel_apps(reader: Reader) -> dict[str, int]:
     """{user: limit} from yarn.scheduler.capacity.user.<user>.max-parallel-apps."""
-    keys = [key for key in reader.configuration.keys(_USER) if key.endswith(_MAX_PARALLEL)]
-    return {key[len(_USER) : -len(_MAX_PARALLEL)]: reader.integer(key, INT32_MAX) for key in keys}
+    of_all = scheduler.USER_MAX_PARALLEL_APPS.key
+    keys = [key for key in reader.configuration.keys(_USER) if key.endswith(_MAX_PARALLEL) and key != of_all]
+    return {key[len(_USER) : -len(_MAX_PARALLEL)]: reader.untrimmed_integer(key, INT32_MAX) for key in keys}
 
 
 class _Tree(Struct):

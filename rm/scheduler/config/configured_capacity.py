@@ -17,7 +17,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from rm.scheduler.config.reader import Reader
+from rm.scheduler.config.reader import Reader, untrimmed
 from yarn.java.binary32 import f32, shortest
 from yarn.java.hash_order import hash_order, string_hash
 from yarn.java.values import parse_float
@@ -29,8 +29,11 @@ DYNAMIC_WEIGHT = 1.0
 WEIGHT_MAX = 10_000
 """The largest weight that Hadoop accepts."""
 
-_AMOUNTS = re.compile(r"\[[\w.,\-_= /]+\]", re.ASCII)
-"""Amounts in brackets (CapacitySchedulerConfiguration.RESOURCE_PATTERN)."""
+_END = r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)"
+"""The end of a value for Java's `$`: one line break may follow."""
+
+_AMOUNTS = re.compile(r"\[[\w.,\-_= /]+\]" + _END, re.ASCII)
+"""Amounts in brackets (CapacitySchedulerConfiguration.RESOURCE_PATTERN). As in Hadoop, the values are not trimmed."""
 
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _UNIT = re.compile(r"[^\W\d_]+$")
@@ -38,7 +41,7 @@ _UNIT = re.compile(r"[^\W\d_]+$")
 _PERCENT_REMEDY = "write a percentage from 0 to 100"
 _WEIGHT_REMEDY = f"write a weight from 0w to {WEIGHT_MAX}w"
 
-_BRACKETS = re.compile(r"\[[\w.,\-%/]+=(?:[\w.,\-%/]{2,}=)*[\w.,\-%/]+\]", re.ASCII)
+_BRACKETS = re.compile(r"\[[\w.,\-%/]+=(?:[\w.,\-%/]{2,}=)*[\w.,\-%/]+\]" + _END, re.ASCII)
 """QueueCapacityConfigParser.RESOURCE_PATTERN, written so that it never backtracks far."""
 
 _PLAIN = re.compile(r"([0-9.]+)(.*)")
@@ -111,14 +114,14 @@ def uniform(amount: float, unit: CapacityUnit, types: ResourceTypes) -> Capacity
 
 def is_in_brackets(text: str) -> bool:
     """True if the capacity is written as a vector (isCapacityVectorFormat)."""
-    return _BRACKETS.fullmatch(text.replace(" ", "")) is not None
+    return _BRACKETS.match(text.replace(" ", "")) is not None
 
 
 def parse_vector(text: str, types: ResourceTypes) -> CapacityVector:
     """Parse a capacity as a vector (QueueCapacityConfigParser). Raises ValueError for an invalid number."""
     text = text.replace(" ", "")
-    if _BRACKETS.fullmatch(text):
-        return _in_brackets(text[1:-1], types)
+    if brackets := _BRACKETS.match(text):
+        return _in_brackets(brackets[0][1:-1], types)
     plain = _PLAIN.match(text)
     units = {"": CapacityUnit.PERCENTAGE, "w": CapacityUnit.WEIGHT}
     if plain is None or plain[2] not in units:
@@ -206,7 +209,7 @@ class CapacityReader:
             maximum = ceiling
         every = uniform(100.0, CapacityUnit.PERCENTAGE, self._types) if is_root else None
         weight, vector = self._weight(key), every or self._vector(key, NO_VECTOR)
-        as_amounts = _AMOUNTS.fullmatch(self._reader.text(key)) is not None
+        as_amounts = _AMOUNTS.match(self._reader.raw(key)) is not None
         return ConfiguredCapacity(
             capacity=1.0 if is_root else self._capacity(key),
             maximum_capacity=1.0 if is_root and self._label else self._maximum_capacity(maximum_key),
@@ -222,7 +225,7 @@ class CapacityReader:
     def _vector(self, key: str, default: CapacityVector) -> CapacityVector:
         """The vector; `default` if nothing is configured, or nothing that can be parsed."""
         try:
-            vector = parse_vector(self._reader.text(key), self._types)
+            vector = parse_vector(self._reader.raw(key), self._types)
             return vector if vector.entries else default
         except ValueError as error:
             if key not in {fault.key for fault in self._reader.faults}:
@@ -231,8 +234,8 @@ class CapacityReader:
 
     def _capacity(self, key: str) -> float:
         """The capacity as a fraction of the parent's; 0 for the other notations."""
-        text = self._reader.text(key, "0")
-        if text.endswith("w") or _AMOUNTS.fullmatch(text) or is_in_brackets(text):
+        text = self._reader.raw(key, "0")
+        if text.endswith("w") or _AMOUNTS.match(text) or is_in_brackets(text):
             return 0.0
         percent = self._number(key, text, _PERCENT_REMEDY)
         return f32(percent / 100) if self._is_percentage(key, percent) else 0.0
@@ -242,8 +245,8 @@ class CapacityReader:
 
         On the default partition any number is accepted, and -1 means everything; on a label it must be a percentage.
         """
-        text = self._reader.text(key, "100")
-        if _AMOUNTS.fullmatch(text) or is_in_brackets(text) or (self._label and text.endswith("w")):
+        text = self._reader.raw(key, "100")
+        if _AMOUNTS.match(text) or is_in_brackets(text) or (self._label and text.endswith("w")):
             return 1.0
         percent = self._number(key, text, _PERCENT_REMEDY)
         if self._label:
@@ -264,7 +267,7 @@ class CapacityReader:
         return False
 
     def _weight(self, key: str) -> float:
-        text = self._reader.text(key)
+        text = self._reader.raw(key)
         if not text.endswith("w"):
             return WEIGHT_NOT_SET
         weight = self._number(key, text[: text.index("w")], _WEIGHT_REMEDY)
@@ -281,15 +284,17 @@ class CapacityReader:
         try:
             return parse_float(text)
         except ValueError as error:
-            self._reader.fault(key, str(error), remedy)
+            self._reader.fault(key, untrimmed(text, str(error)), remedy)
             return 0.0
 
     def _amounts(self, key: str) -> Resource:
         """Parse `[memory=8Gi,vcores=8]`. Unknown types are ignored; without memory nothing is configured (3.4.1)."""
-        text = self._reader.text(key)
+        text = self._reader.raw(key)
         amounts = dict.fromkeys(self._types.none.amounts(), 0)
-        if _AMOUNTS.fullmatch(text):
-            for word in text[1:-1].split(","):
+        if self._legacy and not _AMOUNTS.match(text) and is_in_brackets(text) and _AMOUNTS.match(text.strip()):
+            self._reader.warn(key, untrimmed(text, "counts as not configured"), "write [memory=MB,vcores=N]")
+        if match := _AMOUNTS.match(text):
+            for word in match[0][1:-1].split(","):
                 name, *values = word.rstrip("=").split("=")
                 name = MEMORY_MB if name.strip() == "memory" else name.strip()
                 if values and name in amounts:

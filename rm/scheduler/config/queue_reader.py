@@ -37,7 +37,7 @@ from rm.scheduler.config.queue_templates import (
     is_managed,
     queue_depth_max,
 )
-from rm.scheduler.config.reader import Reader
+from rm.scheduler.config.reader import Reader, untrimmed
 from rm.scheduler.model.usage import NO_LABEL
 from yarn.containers import ANY
 from yarn.java.binary32 import f32, shortest
@@ -133,7 +133,7 @@ class QueueReader:
             ),
             user_weights=_user_weights(reader, path, parent, user_limit if is_leaf else None),
             maximum_applications=reader.integer(queue_key(path, "maximum-applications"), -1),
-            max_parallel_apps=reader.integer(
+            max_parallel_apps=reader.untrimmed_integer(
                 queue_key(path, "max-parallel-apps"), reader.value(scheduler.MAX_PARALLEL_APPS)
             ),
             maximum_allocation=self._maximum_allocation(path, parent),
@@ -261,7 +261,10 @@ class QueueReader:
                 effect = "created leaves have no guarantee on the label and do not get its nodes"
                 reader.unsupported(labelled, problem, effect, "remove it")
         policy = queue_key(path, MANAGED_CREATION + "management-policy")
-        if reader.text(policy, DEFAULT_MANAGEMENT_POLICY) != DEFAULT_MANAGEMENT_POLICY:
+        name = reader.raw(policy, DEFAULT_MANAGEMENT_POLICY)
+        if name.strip() == DEFAULT_MANAGEMENT_POLICY != name:
+            reader.fault(policy, untrimmed(name, "no such class"), f"write {DEFAULT_MANAGEMENT_POLICY}, or remove it")
+        elif name != DEFAULT_MANAGEMENT_POLICY:
             problem = "not a supported policy for managed parents"
             effect = "its leaves get guarantees by Hadoop's own policy"
             reader.unsupported(policy, problem, effect, f"write {DEFAULT_MANAGEMENT_POLICY}, or remove it")
@@ -416,13 +419,12 @@ def _ordering_policy(reader: Reader, path: str, parent: QueueConfiguration | Non
 def _state(reader: Reader, path: str) -> QueueState | None:
     """The configured state; None if not configured."""
     key = queue_key(path, "state")
-    name = reader.text(key).upper()
+    name = reader.raw(key).upper()
     if not name:
         return None
     if name not in ("RUNNING", "STOPPED"):
-        reader.fault(
-            key, "Invalid queue state configuration. We can only use RUNNING or STOPPED.", "write RUNNING or STOPPED"
-        )
+        problem = "Invalid queue state configuration. We can only use RUNNING or STOPPED."
+        reader.fault(key, untrimmed(name, problem), "write RUNNING or STOPPED")
         return None
     return QueueState[name]
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
 from yarn.configuration import Configuration
 from yarn.faults import Concern, ConfigurationException, Fault, Severity
-from yarn.java.values import split_at_commas
+from yarn.java.values import parse_int, split_at_commas
 from yarn.settings.kinds import Setting
 from yarn.settings.unsupported import unsupported
 
 _T = TypeVar("_T")
+
+_DECIMAL = re.compile(r"[+-]?[0-9]+")
+
+
+def untrimmed(text: str, problem: str) -> str:
+    """The problem of a value that Hadoop does not trim; blanks around it may be all that is wrong."""
+    if text == text.strip():
+        return problem
+    return f"{problem} (Hadoop does not trim this value: remove the blanks and line breaks around it)"
 
 
 class Reader:
@@ -39,6 +49,19 @@ class Reader:
         """A 32-bit integer."""
         return self._read(self.configuration.get_int, key, default)
 
+    def untrimmed_integer(self, key: str, default: int) -> int:
+        """A 32-bit decimal integer in a value that Hadoop does not trim (Integer.valueOf)."""
+        text = self.configuration.get(key)
+        if text is None:
+            return default
+        try:
+            if not _DECIMAL.fullmatch(text):
+                raise ValueError("not a whole number")
+            return parse_int(text)
+        except ValueError as error:
+            self.fault(key, untrimmed(text, str(error)), "write a whole number")
+            return default
+
     def long(self, key: str, default: int) -> int:
         """A 64-bit integer."""
         return self._read(self.configuration.get_long, key, default)
@@ -50,6 +73,11 @@ class Reader:
     def flag(self, key: str, default: bool) -> bool:
         """A boolean: `true` or `false`."""
         return self._read(self.configuration.get_bool, key, default)
+
+    def raw(self, key: str, default: str = "") -> str:
+        """A text as written: Hadoop does not trim this value."""
+        value = self.configuration.get(key)
+        return default if value is None else value
 
     def text(self, key: str, default: str = "") -> str:
         """A trimmed text."""

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from yarn.java.binary32 import ceiled, f32, quotient, truncated
-from yarn.resource import INT32_MAX, Resource
+from yarn.resource import INT32_MAX, INT64_MAX, Resource
 
 
 class ResourceCalculator(ABC):
@@ -267,8 +267,11 @@ def divided(a: int, b: int) -> float:
 
 
 def divide_up(a: int, b: int) -> int:
-    """The quotient of two longs, rounded up (ResourceCalculator.divideAndCeil)."""
-    return 0 if b == 0 else quotient(a + b - 1, b)
+    """The quotient of two longs, rounded up (ResourceCalculator.divideAndCeil). Like Java's, the sum overflows: a user
+    limit of infinity becomes a negative size.
+    """
+    total = a + b - 1
+    return 0 if b == 0 else quotient(total if total <= INT64_MAX else total - 2**64, b)
 
 
 def multiplied(resource: Resource, by: float) -> Resource:
