@@ -29,6 +29,7 @@ from yarn.errors import (
     InvalidApplicationMasterRequestException,
     InvalidContainerReleaseException,
     InvalidResourceBlacklistRequestException,
+    YarnException,
 )
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.nodes import NodeReport
@@ -52,7 +53,8 @@ class ApplicationMasterService:
     def register(self, event: RegisterApplicationMaster) -> RegisterApplicationMasterResponse:
         """Register the AM.
 
-        Raises InvalidApplicationMasterRequestException if the attempt is unknown or already registered.
+        Raises InvalidApplicationMasterRequestException if the attempt is unknown or already registered, YarnException
+        if it has placement constraints. Hadoop counts the AM as registered all the same; here nothing has changed.
         """
         attempt_id = event.attempt_id
         session = self._session(attempt_id)
@@ -61,6 +63,8 @@ class ApplicationMasterService:
             raise InvalidApplicationMasterRequestException(f"Application Master is already registered : {app}")
         context = self._context
         context.am_liveness.ping(attempt_id, context.now_ms)
+        if event.request.has_placement_constraints:
+            raise _without_constraints(attempt_id, "placement constraints map", "registerApplicationMaster")
         session.response_id = 0
         session.response = AllocateResponse(
             response_id=0, headroom=context.scheduler.resource_types.none, cluster_nodes=0
@@ -153,6 +157,8 @@ class ApplicationMasterService:
         self, attempt_id: ApplicationAttemptId, request: AllocateRequest, session: AMSession
     ) -> AllocateResponse:
         """Apply requests and releases; returns what has happened since the last call (DefaultAMSProcessor)."""
+        if request.has_scheduling_requests:
+            raise _without_constraints(attempt_id, "SchedulingRequest", "allocate")
         context = self._context
         app, attempt = self._known(attempt_id)
         label, exclusive = app.submission.node_label_expression, context.settings.exclusive_partitions
@@ -240,6 +246,16 @@ class ApplicationMasterService:
         if app is None or attempt is None:
             raise InvalidApplicationMasterRequestException(f"Application doesn't exist in cache {attempt_id}")
         return app, attempt
+
+
+def _without_constraints(attempt_id: ApplicationAttemptId, what: str, operation: str) -> YarnException:
+    """The refusal of placement constraints, which are not supported (DisabledPlacementProcessor)."""
+    request = f"{operation[0].upper()}{operation[1:]}Request"
+    return YarnException(
+        f"Found non empty {what} in {request} for application={attempt_id}, but the configured "
+        "yarn.resourcemanager.placement-constraints.handler cannot handle placement constraints. Rejecting this "
+        f"{operation} operation"
+    )
 
 
 def _may_register_again(app: RMApp) -> bool:

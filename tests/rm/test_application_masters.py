@@ -15,6 +15,7 @@ from yarn.errors import (
     InvalidContainerReleaseException,
     InvalidResourceBlacklistRequestException,
     InvalidResourceRequestException,
+    YarnException,
 )
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.protocols.master import (
@@ -316,3 +317,33 @@ def test_after_unregistering_an_am_gets_nothing_more(rm: RM, app: ApplicationId)
     rm.beat()
     assert rm.allocate(app).allocated == ()
     assert rm.state(app) == "FINISHING"
+
+
+def test_requests_with_placement_constraints_are_refused_and_change_nothing(rm: RM, app: ApplicationId) -> None:
+    """DisabledPlacementProcessor.allocate"""
+    request = AllocateRequest(0, asks=(resource_request(1),), has_scheduling_requests=True)
+    with pytest.raises(YarnException) as refusal:
+        rm.send(Allocate(rm.call(), rm.attempt_id(app), request))
+    assert refusal.value.message == (
+        f"Found non empty SchedulingRequest in AllocateRequest for application={rm.attempt_id(app)}, but the "
+        "configured yarn.resourcemanager.placement-constraints.handler cannot handle placement constraints. Rejecting "
+        "this allocate operation"
+    )
+    assert allocate(rm, app, 0).response_id == 1  # type: ignore[attr-defined]
+    rm.beat()
+    assert rm.allocate(app).allocated == ()
+
+
+def test_a_registration_with_placement_constraints_is_refused(rm: RM) -> None:
+    """DisabledPlacementProcessor.registerApplicationMaster"""
+    app = rm.submit()
+    rm.beat()
+    rm.launch(app)
+    request = RegisterApplicationMasterRequest(has_placement_constraints=True)
+    with pytest.raises(YarnException) as refusal:
+        rm.send(RegisterApplicationMaster(rm.call(), rm.attempt_id(app), request))
+    assert refusal.value.message.startswith(
+        "Found non empty placement constraints map in RegisterApplicationMasterRequest for application="
+    )
+    assert refusal.value.message.endswith("Rejecting this registerApplicationMaster operation")
+    rm.register(app)

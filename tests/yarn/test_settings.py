@@ -107,6 +107,18 @@ def test_special_values_may_be_out_of_bounds() -> None:
     assert check_settings(conf) == []
 
 
+@pytest.mark.parametrize("protection", ["privacy", "integrity, privacy"])
+def test_rpc_that_must_be_protected_is_a_warning_and_refused_by_strict(protection: str) -> None:
+    """SaslRpcClient: "No common protection layer between client and server"."""
+    conf = Configuration.of({"hadoop.rpc.protection": protection}, "core-site.xml")
+    (warning,) = check_settings(conf)
+    assert warning.severity is Severity.WARNING
+    assert "neither signed nor encrypted" in warning.problem
+    (error,) = check_settings(conf.overridden({"yarn.yarnling.strict": "true"}))
+    assert error.severity is Severity.ERROR
+    assert check_settings(Configuration.of({"hadoop.rpc.protection": "privacy,authentication"})) == []
+
+
 def test_all_faults_are_reported_at_once() -> None:
     conf = conf_of(
         yarn__scheduler__minimum_allocation_mb="x",

@@ -29,6 +29,7 @@ def test_settings_override_sizes_and_sizes_override_files(tmp_path: Path) -> Non
     assert composed(tmp_path, {}, {}).get(MEMORY) == "1111"
     assert composed(tmp_path, {}, node_sizes(2222, None)).get(MEMORY) == "2222"
     assert composed(tmp_path, {MEMORY: "3333"}, node_sizes(2222, None)).get(MEMORY) == "3333"
+    assert composed(None, {}, node_sizes(-1, -1)).get(MEMORY) == "-1", "8192, as in Hadoop's default file"
 
 
 def test_files_and_settings_override_the_clusters_defaults(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from yarnling.cluster.hadoop_clients import (
     log4j_properties,
     node_environment,
     settings_for,
+    site_of_clients,
 )
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.running_cluster import RunningCluster
@@ -132,6 +133,46 @@ def test_the_users_files_and_settings_win_key_by_key(directory: ClusterDirectory
         "mapreduce.jobhistory.address": "",
         "mapreduce.job.maps": "7",
     }
+
+
+def test_what_the_cluster_does_not_have_is_switched_off_for_clients() -> None:
+    """With HA, ConfiguredRMFailoverProxyProvider asks the address of each rm-id for ever."""
+    running = {"yarn.resourcemanager.address": "127.0.0.1:4711", "yarn.resourcemanager.ha.rm-ids": "rm1,rm2"}
+    production = {
+        "yarn.resourcemanager.ha.enabled": "true",
+        "yarn.timeline-service.enabled": "true",
+        "yarn.federation.enabled": "true",
+        "yarn.http.policy": "HTTPS_ONLY",
+        "hadoop.security.authentication": "kerberos",
+        "yarn.log.server.url": "https://history.example.org/logs",
+        "yarn.web-proxy.address": "proxy.example.org:9046",
+    }
+    assert site_of_clients({**running, **production}, {}) == {
+        **running,
+        "yarn.resourcemanager.ha.enabled": "false",
+        "yarn.timeline-service.enabled": "false",
+        "yarn.federation.enabled": "false",
+        "yarn.http.policy": "HTTP_ONLY",
+        "hadoop.security.authentication": "simple",
+    }
+    own = {"yarn.timeline-service.enabled": "true"}
+    assert site_of_clients({**running, **own}, own) == {**running, **own}, "the user says so with -D"
+
+
+def test_the_files_say_how_the_cluster_is_reached(directory: ClusterDirectory) -> None:
+    core = {
+        "hadoop.security.authentication": "kerberos",
+        "hadoop.rpc.protection": "privacy",
+        "hadoop.socks.server": "s:1",
+    }
+    mapred = {"mapreduce.jobhistory.address": "history.example.org:10020"}
+    written = files({"core-site.xml": core, "mapred-site.xml": mapred}, {}, directory, {})
+    assert written["core-site.xml"] == {
+        "fs.defaultFS": "file:///",
+        "hadoop.security.authentication": "simple",
+        "hadoop.rpc.protection": "authentication",
+    }
+    assert written["mapred-site.xml"]["mapreduce.jobhistory.address"] == ""
 
 
 def test_one_file_of_the_user_may_be_named(tmp_path: Path) -> None:

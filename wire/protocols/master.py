@@ -64,10 +64,14 @@ def _write_register(request: RegisterApplicationMasterRequest, out: pb.RegisterA
     out.host = request.host
     out.rpc_port = request.rpc_port
     out.tracking_url = request.tracking_url
+    if request.has_placement_constraints:
+        out.placement_constraints.add()
 
 
 def _read_register(proto: pb.RegisterApplicationMasterRequestProto) -> RegisterApplicationMasterRequest:
-    return RegisterApplicationMasterRequest(text(proto, "host"), proto.rpc_port, text(proto, "tracking_url"))
+    return RegisterApplicationMasterRequest(
+        text(proto, "host"), proto.rpc_port, text(proto, "tracking_url"), len(proto.placement_constraints) > 0
+    )
 
 
 def _write_registered(reply: RegisterApplicationMasterResponse, out: pb.RegisterApplicationMasterResponseProto) -> None:
@@ -119,6 +123,8 @@ def _write_allocate(request: AllocateRequest, out: pb.AllocateRequestProto) -> N
         write_update(update, out.update_requests.add())
     if request.tracking_url:
         out.tracking_url = request.tracking_url
+    if request.has_scheduling_requests:
+        out.scheduling_requests.add()
 
 
 def _read_allocate(proto: pb.AllocateRequestProto) -> AllocateRequest:
@@ -136,6 +142,7 @@ def _read_allocate(proto: pb.AllocateRequestProto) -> AllocateRequest:
         texts(blacklist, "blacklist_removals"),
         tuple(read_update(update) for update in proto.update_requests),
         text(proto, "tracking_url"),
+        len(proto.scheduling_requests) > 0,
     )
 
 

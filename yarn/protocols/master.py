@@ -42,11 +42,12 @@ class NMToken(Struct, frozen=True):
 
 
 class RegisterApplicationMasterRequest(Struct, frozen=True):
-    """The AM's address; `rpc_port` -1 = none."""
+    """The AM's address; `rpc_port` -1 = none. `has_placement_constraints`: then it is refused."""
 
     host: str = ""
     rpc_port: int = -1
     tracking_url: str = ""
+    has_placement_constraints: bool = False
 
 
 class RegisterApplicationMasterResponse(Struct, frozen=True):
@@ -65,7 +66,10 @@ class RegisterApplicationMasterResponse(Struct, frozen=True):
 
 
 class AllocateRequest(Struct, frozen=True):
-    """An AM's heartbeat. `response_id`: the id of the last reply that it received. `progress`: 0..1."""
+    """An AM's heartbeat. `response_id`: the id of the last reply that it received. `progress`: 0..1.
+
+    `has_scheduling_requests`: it has requests with placement constraints, and is refused.
+    """
 
     response_id: int
     progress: float = 0.0
@@ -75,6 +79,7 @@ class AllocateRequest(Struct, frozen=True):
     blacklist_removals: tuple[str, ...] = ()
     updates: tuple[UpdateContainerRequest, ...] = ()
     tracking_url: str = ""
+    has_scheduling_requests: bool = False
 
 
 class UpdatedContainer(Struct, frozen=True):

@@ -69,6 +69,7 @@ def check_unsupported(conf: Configuration) -> list[Fault]:
         *_check_store(conf),
         *_check_auxiliary_services(conf),
         *_check_log_format(conf),
+        *_check_protection(conf),
     ]
 
 
@@ -271,3 +272,14 @@ def _check_log_format(conf: Configuration) -> list[Fault]:
         return []
     problem = f"yarnling writes {logs.TFILE} only, the format of Hadoop's default"
     return [unsupported(conf, formats.key, problem, NO_EFFECT, f"write {logs.TFILE} first")]
+
+
+def _check_protection(conf: Configuration) -> list[Fault]:
+    """A fault for RPCs that must be signed or encrypted: Java clients would find no common protection layer."""
+    key, plain = "hadoop.rpc.protection", "authentication"
+    accepted = [word.strip().lower() for word in text_of(conf, key).split(",") if word.strip()]
+    if not accepted or plain in accepted:
+        return []
+    problem = "Hadoop's RPC is neither signed nor encrypted here"
+    effect = f"the files for Hadoop's clients say {plain}, and a client with files of its own cannot connect"
+    return [unsupported(conf, key, problem, effect, f"write {plain}, or remove it", concern=Concern.OPERATION)]

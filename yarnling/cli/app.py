@@ -111,9 +111,11 @@ def _strictness(*, strict: bool) -> dict[str, str]:
 def up(
     nodes: Annotated[int, typer.Option(metavar="N", help="Number of NodeManagers.", min=0)] = 1,
     memory: Annotated[
-        int | None, typer.Option(metavar="MB", help="Memory of each node (default: 8192).", min=1)
+        int | None, typer.Option(metavar="MB", help="Memory of each node (-1 and default: 8192).", min=-1)
     ] = None,
-    vcores: Annotated[int | None, typer.Option(metavar="N", help="Vcores of each node (default: 8).", min=1)] = None,
+    vcores: Annotated[
+        int | None, typer.Option(metavar="N", help="Vcores of each node (-1 and default: 8).", min=-1)
+    ] = None,
     conf: Conf = None,
     define: Define = [],  # noqa: B006  typer copies it
     fast: Annotated[bool, typer.Option("--fast", help="Run all timers 20 times as fast.")] = False,

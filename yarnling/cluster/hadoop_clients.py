@@ -35,6 +35,34 @@ log4j.appender.console.layout=org.apache.log4j.PatternLayout
 log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 """
 
+_ABSENT_IN_SITE = {
+    "yarn.resourcemanager.ha.enabled": "false",
+    "yarn.client.failover-no-ha-proxy-provider": None,
+    "yarn.federation.enabled": "false",
+    "yarn.http.policy": "HTTP_ONLY",
+    "yarn.log.server.url": None,
+    "yarn.log.server.web-service.url": None,
+    "yarn.nodemanager.amrmproxy.enabled": "false",
+    "yarn.sharedcache.enabled": "false",
+    "yarn.timeline-service.enabled": "false",
+    "yarn.timeline-service.generic-application-history.enabled": "false",
+    "yarn.web-proxy.address": None,
+}
+_ABSENT_IN_CORE = {
+    "hadoop.rpc.protection": "authentication",
+    "hadoop.rpc.socket.factory.class.default": None,
+    "hadoop.security.authentication": "simple",
+    "hadoop.socks.server": None,
+}
+_ABSENT_IN_MAPRED = {
+    "mapreduce.job.sharedcache.mode": "disabled",
+    "mapreduce.jobhistory.address": "",
+    "mapreduce.jobhistory.webapp.address": None,
+}
+"""{key: value for clients, None = left out} of keys that make a client look for what the cluster does not have: another
+ResourceManager (ConfiguredRMFailoverProxyProvider asks each rm-id, also one without an address, for ever), a timeline
+service (YarnClientImpl), a history server, a proxy, TLS, Kerberos."""
+
 Files = Mapping[str, Mapping[str, str]]
 """{file name: {key: value}}."""
 
@@ -112,18 +140,35 @@ def log4j_properties(conf: Path | None) -> str:
     return path.read_text(errors="surrogateescape") if path is not None and path.is_file() else _LOG4J
 
 
+def site_of_clients(values: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """What yarn-site.xml sets, without what this cluster does not have; the cluster's own settings (-D) stay.
+
+    Keys of core-site.xml are in it, too, and Hadoop reads it later.
+    """
+    return _without_absent(_without_absent(values, settings, _ABSENT_IN_SITE), {}, _ABSENT_IN_CORE)
+
+
+def _without_absent(
+    values: Mapping[str, str], settings: Mapping[str, str], absent: Mapping[str, str | None]
+) -> dict[str, str]:
+    kept = {key: absent.get(key, value) if key not in settings else value for key, value in values.items()}
+    return {key: value for key, value in kept.items() if value is not None}
+
+
 def files(
     of_user: Files, settings: Mapping[str, str], directory: ClusterDirectory, environ: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
     """The content of core-site.xml and mapred-site.xml: the cluster's defaults, the user's files, the settings.
 
-    Each overrides those before it, key by key. `environ`: the environment of the NodeManagers.
+    Each overrides those before it, key by key, except that the user's files cannot name what the cluster does not have.
+    `environ`: the environment of the NodeManagers.
     """
     core = {**_CORE_DEFAULTS, **of_user.get(CORE_SITE, {})}
     core |= {key: settings[key] for key in core if key in settings}
+    core = _without_absent(core, {}, _ABSENT_IN_CORE)
     of_mapreduce = {key: value for key, value in settings.items() if key.startswith(MAPREDUCE_PREFIXES)}
     mapred = {**_mapred_defaults(directory, environ), **of_user.get(MAPRED_SITE, {}), **of_mapreduce}
-    return {CORE_SITE: core, MAPRED_SITE: mapred}
+    return {CORE_SITE: core, MAPRED_SITE: _without_absent(mapred, settings, _ABSENT_IN_MAPRED)}
 
 
 def _mapred_defaults(directory: ClusterDirectory, environ: Mapping[str, str]) -> dict[str, str]:
