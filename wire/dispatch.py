@@ -1,8 +1,8 @@
 """What a server does with each call, whichever protocol brought it: authenticate the caller, decode the request, call
 the service, encode the reply, and report call and outcome to the observers.
 
-A caller is authenticated before a byte of its message is parsed. An unexpected exception of a service is logged with
-its traceback and raised as RemoteError; the daemon goes on.
+A caller is authenticated before its message is received, so that one without a token cannot fill the daemon's memory.
+An unexpected exception of a service is logged with its traceback and raised as RemoteError; the daemon goes on.
 """
 
 from __future__ import annotations
@@ -92,6 +92,10 @@ class IncomingCall(Protocol):
         """Who the caller claims to be, not yet verified. Raises InvalidToken for a malformed token."""
         ...
 
+    async def receive(self) -> bytes:
+        """The request's bytes. Raises CancelledError if the caller takes the call back instead."""
+        ...
+
     async def deliver(self, data: bytes) -> None:
         """Send a bulky reply; returns when the caller has read all but the last part of it."""
         ...
@@ -104,7 +108,7 @@ class Dispatcher:
         self._observers: tuple[RpcObserver, ...] = (WireLog(), *observers)
         self._bulky = BulkyReplies()
 
-    async def answer(self, served: ServedRpc, call: IncomingCall, request: bytes) -> bytes | None:
+    async def answer(self, served: ServedRpc, call: IncomingCall) -> bytes | None:
         """The reply's bytes; None if it is bulky and has been delivered. Raises YarnException for a refused call."""
         started = time.perf_counter()
         rpc = served.rpc
@@ -114,7 +118,7 @@ class Dispatcher:
         try:
             known = call.identify()
             caller = Caller(known.user, known.token, known.peer, served.authenticate(known))
-            record = rpc.request.decode(request)
+            record = rpc.request.decode(await call.receive())
             for observer in self._observers:
                 observer.received(caller, rpc, record)
             if not rpc.bulky:

@@ -70,7 +70,8 @@ class Listener(Protocol):
 class RpcServer:
     """Serves one or more protocols on one address. No gRPC object is created before `start`.
 
-    `further_hosts`: more loopback addresses on which it listens on the same port.
+    `further_hosts`: more loopback addresses on which it listens on the same port. `admits_all_users`: the listener for
+    Hadoop's clients does not close the connections of other users of this machine.
     """
 
     def __init__(
@@ -81,12 +82,14 @@ class RpcServer:
         observers: Sequence[RpcObserver] = (),
         beyond_loopback: bool = False,
         limits: ConnectionLimits | None = None,
+        admits_all_users: bool = False,
     ) -> None:
         self.address = address
         self.port = 0
         self._further_hosts = further_hosts
         self._beyond_loopback = beyond_loopback
         self._limits = limits or ConnectionLimits()
+        self._admits_all_users = admits_all_users
         self._dispatcher = Dispatcher(observers)
         self._protocols: list[ServedProtocol] = []
         self._server: grpc.aio.Server | None = None
@@ -129,7 +132,13 @@ class RpcServer:
         from wire.hadoop_rpc.listener import HadoopListener
 
         hosts = (ip, *self._further_hosts)
-        listener = HadoopListener(self._dispatcher, self._protocols, authentication, self._limits)
+        listener = HadoopListener(
+            self._dispatcher,
+            self._protocols,
+            authentication,
+            self._limits,
+            admits_all_users=self._admits_all_users,
+        )
         if not listener.bind(hosts, self.address.port, tries=TRIES):
             raise self._not_available()
         server = self._made(replace(self._limits, count=self._limits.count * len(hosts)), listener.peer_of)
@@ -186,18 +195,19 @@ class RpcServer:
         methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {}
         for served in protocol.served():
             rpc = served.rpc
-            # Callers see no difference, but only a method with a stream learns when its reply has been read.
-            kind = grpc.unary_stream_rpc_method_handler if rpc.bulky else grpc.unary_unary_rpc_method_handler
+            # Callers see no difference. But only a method with a stream of requests decides when its request is
+            # received, and only one with a stream of replies learns when its reply has been read.
+            kind = grpc.stream_stream_rpc_method_handler if rpc.bulky else grpc.stream_unary_rpc_method_handler
             methods[rpc.name] = kind(self._serve(served, peer_of))
         return grpc.method_handlers_generic_handler(protocol.rpcs[0].service, methods)
 
     def _serve(self, served: ServedRpc, peer_of: Callable[[str], str] | None) -> Any:
         answer = self._dispatcher.answer
 
-        async def serve(request: bytes, context: Context) -> bytes | None:
+        async def serve(requests: object, context: Context) -> bytes | None:
             peer = context.peer()
             try:
-                return await answer(served, _GrpcCall(peer if peer_of is None else peer_of(peer), context), request)
+                return await answer(served, _GrpcCall(peer if peer_of is None else peer_of(peer), context))
             except YarnException as refusal:
                 return await _refuse(context, refusal)
 
@@ -215,6 +225,13 @@ class _GrpcCall:
 
     def identify(self) -> Caller[None]:
         return read_caller(self._context.invocation_metadata() or (), self.peer)
+
+    async def receive(self) -> bytes:
+        request: Any = await self._context.read()
+        if not isinstance(request, bytes):
+            # EOF: the call ended without a request.
+            raise asyncio.CancelledError
+        return request
 
     async def deliver(self, data: bytes) -> None:
         """Send the only message of a stream; returns when all but the last 64 KB of it have been read.

@@ -13,6 +13,8 @@ from nm.launcher.directories import NodeDirectories
 from nm.shuffle.map_outputs import MapOutputMissing, Reply, find_outputs
 from nm.shuffle.requests import Refusal, read_request
 from wire.address import Address, resolve
+from wire.local_peer import is_foreign
+from wire.rare_warning import RareWarning
 from wire.shuffle import REPLY_HASH, URL_HASH, is_url_hash, job_id, port_bytes, reply_hash, token_in
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException, YarnException
@@ -71,6 +73,7 @@ class ShuffleHandler:
         self._jobs: dict[str, ShuffleJob] = {}
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
+        self._foreign = RareWarning(_logger, "closed a shuffle connection of another user of this machine peer=%s")
 
     @property
     def metadata(self) -> bytes:
@@ -114,6 +117,10 @@ class ShuffleHandler:
         await self._server.wait_closed()
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if is_foreign(writer.get_extra_info("socket")):
+            self._foreign.log(writer.get_extra_info("peername"))
+            writer.transport.abort()
+            return
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)

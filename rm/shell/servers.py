@@ -65,6 +65,7 @@ class Servers:
             observers=self._observers,
             beyond_loopback=self._beyond_loopback,
             limits=self._limits,
+            admits_all_users=OPEN_TO_LOCAL_USERS.of(self._conf),
         )
         server.add(rpcs, handler, authenticate)
         if hadoop is not None and self._answers_hadoop:

@@ -205,12 +205,17 @@ if uid != os.getuid():
     os.setgid(uid)
     os.setuid(uid)
 async def main():
-    async with connected(target, protocol, user="root") as client:
-        try:
-            await client.send(method, b"")
-            return ["OK", ""]
-        except HadoopError as error:
-            return list(error.args)
+    said = ["closed", ""]
+    try:
+        async with connected(target, protocol, user="root") as client:
+            try:
+                await client.send(method, b"")
+                said = ["OK", ""]
+            except HadoopError as error:
+                said = list(error.args)
+    except* (ConnectionError, asyncio.IncompleteReadError):
+        pass
+    return said
 print(json.dumps([os.getuid(), *asyncio.run(main())]))
 """
 USERS = pytest.mark.parametrize(
@@ -248,11 +253,7 @@ async def test_only_the_owner_may_call_without_a_token(
     """The name `root` is all that another user has: the kernel says whose process calls."""
     async with asyncio.timeout(HANGS_S), serving(with_hadoop(tmp_path)) as cluster:
         java_class, text = await _called(cluster.addresses[address], protocol, method, uid)
-    if uid == os.getuid():
-        assert (java_class, text) == ("OK", "")
-    else:
-        assert java_class == INVALID_TOKEN
-        assert text.startswith("the call has no YarnlingClientToken: only ")
+    assert (java_class, text) == ("OK" if uid == os.getuid() else "closed", "")
 
 
 @USERS

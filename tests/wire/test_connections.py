@@ -8,19 +8,23 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import grpc
 import pytest
 
 from tests.wire.serving import Recorder, serving
+from wire.caller import Caller
 from wire.channel import Channels
 from wire.daemon import grpc_environment
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
+from yarn.errors import InvalidToken
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 EMPTY_SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 PING = 6
 CALLS = 10
+MESSAGE_BYTES = 16 << 20
 
 
 def frame_types(sent: bytes) -> list[int]:
@@ -37,6 +41,7 @@ async def listening_between(port: int) -> AsyncIterator[tuple[int, tuple[bytearr
     """A port that leads to `port`, and what went there and back."""
     sent = bytearray(), bytearray()
     ended: list[asyncio.Event] = []
+    open_ones: list[asyncio.StreamWriter] = []
 
     async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kept: bytearray) -> None:
         while data := await reader.read(1 << 16):
@@ -47,7 +52,8 @@ async def listening_between(port: int) -> AsyncIterator[tuple[int, tuple[bytearr
     async def lead(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         ended.append(asyncio.Event())
         there, back = await asyncio.open_connection("127.0.0.1", port)
-        await asyncio.gather(copy(reader, back, sent[0]), copy(there, writer, sent[1]))
+        open_ones.extend((writer, back))
+        await asyncio.gather(copy(reader, back, sent[0]), copy(there, writer, sent[1]), return_exceptions=True)
         ended[-1].set()
 
     server = await asyncio.start_server(lead, "127.0.0.1", 0)
@@ -55,6 +61,8 @@ async def listening_between(port: int) -> AsyncIterator[tuple[int, tuple[bytearr
         yield server.sockets[0].getsockname()[1], sent
     finally:
         server.close()
+        for writer in open_ones:
+            writer.transport.abort()
         for event in ended:
             await event.wait()
 
@@ -71,6 +79,25 @@ async def test_calls_bring_no_pings() -> None:
         for types in map(frame_types, map(bytes, sent)):
             assert types
             assert PING not in types
+
+
+async def test_a_message_without_a_token_is_not_received() -> None:
+    """Ten such calls of 60 MB took a ResourceManager a gigabyte, most of which it kept."""
+    rpc = ResourceManagerAdministrationProtocol.refresh_queues
+
+    def refuse(caller: Caller[None]) -> None:
+        raise InvalidToken("no token")
+
+    async with (
+        serving((rpc,), Recorder({}), refuse) as server,
+        listening_between(server.port) as (port, (sent, _)),
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        call: Any = channel.unary_unary(rpc.path)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await call(bytes(MESSAGE_BYTES), timeout=60)
+        assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+        assert len(sent) < MESSAGE_BYTES / 4
 
 
 async def test_a_server_that_is_slow_to_begin_is_waited_for() -> None:

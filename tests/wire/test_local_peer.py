@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from wire import local_peer
-from wire.local_peer import peer_user_id, user_id_in, user_id_of_peer
+from wire.local_peer import is_foreign, peer_user_id, user_id_in, user_id_of_peer
 
 HEADER = (
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
@@ -149,3 +149,25 @@ def test_a_caller_that_has_closed_its_socket_is_not_found() -> None:
         peer, server = ends(served)
         client.close()
         assert peer_user_id(peer, server) is None
+
+
+@pytest.mark.parametrize(
+    ("user_id", "expected"), [(54321, True), (0, False), (os.geteuid(), False), (None, False)], ids=str
+)
+def test_another_users_process_is_foreign(
+    monkeypatch: pytest.MonkeyPatch, user_id: int | None, *, expected: bool
+) -> None:
+    """A caller without a user has gone, or is on another machine."""
+    monkeypatch.setattr(local_peer, "peer_user_id", lambda peer, server: user_id)
+    with connected(socket.AF_INET, "127.0.0.1", dial="127.0.0.1") as (_, served):
+        assert is_foreign(served) is expected
+
+
+def test_without_sock_diag_the_tables_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsupported(peer: object, server: object) -> int:
+        raise OSError("not in this kernel")
+
+    with connected(socket.AF_INET, "127.0.0.1", dial="127.0.0.1") as (_, served):
+        asked = peer_user_id(*ends(served))
+        monkeypatch.setattr(local_peer, "_asked_user_id", unsupported)
+        assert peer_user_id(*ends(served)) == asked == os.getuid()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from protos.hadoop_rpc_pb2 import RpcRequestHeaderProto, RpcResponseHeaderProto
+from protos.hadoop_rpc_pb2 import RpcResponseHeaderProto
 from wire.caller import Caller
 from wire.connection_limits import ConnectionLimits
 from wire.dispatch import Dispatcher, ServedRpc
@@ -43,6 +43,17 @@ _PROTOCOL = RpcResponseHeaderProto.ERROR_NO_SUCH_PROTOCOL
 _logger = logging.getLogger(__name__)
 
 
+UNREAD_BYTES_MAX = 128 * 1024 * 1024
+"""Bytes of frames that are not complete, of all connections to one server. What would exceed it is refused."""
+
+
+class UnreadBytes:
+    """The bytes that the connections to one server hold for frames that are not complete."""
+
+    def __init__(self) -> None:
+        self.total = 0
+
+
 class Service(Struct, frozen=True):
     """What the connections to one server share. `protocols` {Java's name: {method: the RPC}}."""
 
@@ -51,6 +62,7 @@ class Service(Struct, frozen=True):
     authentication: HadoopAuthentication
     limits: ConnectionLimits
     calls: RunningCalls
+    unread: UnreadBytes
 
 
 class HadoopConnection(asyncio.Protocol):
@@ -67,6 +79,7 @@ class HadoopConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._process = Peer(transport.get_extra_info("socket"))
         self._unanswered = 0
+        self._unread = 0
         self._is_over = False
         self._readers_turn: asyncio.Future[None] | None = None
         self._last_read_s = self._loop.time()
@@ -80,6 +93,9 @@ class HadoopConnection(asyncio.Protocol):
         self._last_read_s = self._loop.time()
         self._session.feed(data)
         self._go_on()
+        self._count_unread()
+        if self._service.unread.total > UNREAD_BYTES_MAX and not self._is_over:
+            self._refuse(Refused(f"all connections together have more than {UNREAD_BYTES_MAX} unread bytes"))
 
     def eof_received(self) -> bool:
         """The client has closed its side: close ours, too."""
@@ -96,6 +112,8 @@ class HadoopConnection(asyncio.Protocol):
         self._is_over = True
         self._timer.cancel()
         self._wake_writers()
+        self._service.unread.total -= self._unread
+        self._unread = 0
         self._left(self)
 
     # For the listener
@@ -134,6 +152,11 @@ class HadoopConnection(asyncio.Protocol):
         else:
             self._transport.resume_reading()
 
+    def _count_unread(self) -> None:
+        unread = self._session.unread_bytes
+        self._service.unread.total += unread - self._unread
+        self._unread = unread
+
     def _must_wait(self) -> bool:
         return self._readers_turn is not None or self._unanswered >= UNANSWERED_MAX
 
@@ -148,6 +171,7 @@ class HadoopConnection(asyncio.Protocol):
             self._transport.write(data)
         if not self._is_over:
             self._go_on()
+            self._count_unread()
 
     async def _reply(self, call: Call) -> bytes | None:
         """The frame of the reply; None if it has been sent. Raises YarnException for a refused call."""
@@ -161,7 +185,7 @@ class HadoopConnection(asyncio.Protocol):
             return failure(call.header, NO_SUCH_METHOD, text, _METHOD)
         caller = Caller(self._session.user, await self._token(), self.peer, None)
         await self._until_read()
-        reply = await self._service.dispatcher.answer(served, _HadoopCall(caller, call.header, self), call.request)
+        reply = await self._service.dispatcher.answer(served, _HadoopCall(caller, call, self))
         return None if reply is None else success(call.header, reply)
 
     async def _token(self) -> Token | None:
@@ -226,19 +250,22 @@ class HadoopConnection(asyncio.Protocol):
 class _HadoopCall:
     """A call that Hadoop's RPC brought (wire.dispatch.IncomingCall)."""
 
-    __slots__ = ("_caller", "_connection", "_header", "peer")
+    __slots__ = ("_call", "_caller", "_connection", "peer")
 
-    def __init__(self, caller: Caller[None], header: RpcRequestHeaderProto, connection: HadoopConnection) -> None:
+    def __init__(self, caller: Caller[None], call: Call, connection: HadoopConnection) -> None:
         self.peer = caller.peer
         self._caller = caller
-        self._header = header
+        self._call = call
         self._connection = connection
 
     def identify(self) -> Caller[None]:
         return self._caller
 
+    async def receive(self) -> bytes:
+        return self._call.request
+
     async def deliver(self, data: bytes) -> None:
-        await self._connection.deliver(success(self._header, data))
+        await self._connection.deliver(success(self._call.header, data))
 
 
 def java_class_of(error: YarnException) -> str:

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from google.protobuf.message import DecodeError, Message
 
 from protos.hadoop_rpc_pb2 import RpcRequestHeaderProto, RpcResponseHeaderProto
-from wire.channel import MESSAGE_BYTES_MAX
 
 MAGIC = b"hrpc"
 VERSION = 9
@@ -22,8 +21,8 @@ PREAMBLE_BYTES = 7
 AUTH_NONE, AUTH_SASL = 0, 0xDF
 """The last byte of the preamble: whether the client authenticates before it sends its context."""
 LENGTH_BYTES = 4
-FRAME_BYTES_MAX = MESSAGE_BYTES_MAX
-"""Hadoop's ipc.maximum.data.length has the same default."""
+FRAME_BYTES_MAX = 16 * 1024 * 1024
+"""Hadoop's ipc.maximum.data.length is 64 MiB, for NodeManagers that register; none registers over this protocol."""
 HANDSHAKE_FRAME_BYTES_MAX = 64 * 1024
 """Until a connection has sent its context: a token's identifier and its digest have less than a kilobyte."""
 VARINT_BYTES_MAX = 5
@@ -45,6 +44,10 @@ class FrameReader:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._unread = bytearray()
+
+    @property
+    def unread_bytes(self) -> int:
+        return len(self._unread)
 
     def feed(self, data: bytes) -> None:
         self._unread += data

@@ -22,11 +22,13 @@ from wire.address import short_name
 from wire.connection_limits import ConnectionLimits
 from wire.dispatch import Dispatcher, ServedProtocol
 from wire.hadoop_authentication import HadoopAuthentication
-from wire.hadoop_rpc.connection import HadoopConnection, Service
+from wire.hadoop_rpc.connection import HadoopConnection, Service, UnreadBytes
 from wire.hadoop_rpc.framing import MAGIC
 from wire.hadoop_rpc.protocols import JAVA_PROTOCOLS
 from wire.hadoop_rpc.running_calls import RunningCalls
 from wire.hadoop_rpc.splice import Splice
+from wire.local_peer import is_foreign
+from wire.rare_warning import RareWarning
 
 BACKLOG = 1024
 """Connections that wait to be accepted, per address."""
@@ -55,6 +57,8 @@ class HadoopListener:
         protocols: Sequence[ServedProtocol],
         authentication: HadoopAuthentication,
         limits: ConnectionLimits,
+        *,
+        admits_all_users: bool = False,
     ) -> None:
         by_method = {
             JAVA_PROTOCOLS[protocol.rpcs[0].service]: {served.rpc.name: served for served in protocol.served()}
@@ -63,10 +67,11 @@ class HadoopListener:
         }
         self.port = 0
         self._calls, self._connecting = RunningCalls(), RunningCalls()
-        self._service = Service(dispatcher, by_method, authentication, limits, self._calls)
+        self._service = Service(dispatcher, by_method, authentication, limits, self._calls, UnreadBytes())
         self._bound: list[socket.socket] = []
         self._servers: list[asyncio.Server] = []
         self._connections: set[Abortable] = set()
+        self._arrivals = _Arrivals(admits_all_users=admits_all_users)
         self._grpc_path = ""
         self._name = f"yarnling-{secrets.token_hex(8)}"
         self._names = itertools.count(1)
@@ -110,7 +115,7 @@ class HadoopListener:
         """Accept connections."""
         loop = asyncio.get_running_loop()
         for bound in self._bound:
-            make = partial(_Arrival, _Address(self._service.limits), self._connections, self._take_over)
+            make = partial(_Arrival, _Address(self._service.limits), self._connections, self._take_over, self._arrivals)
             self._servers.append(await loop.create_server(make, sock=bound, backlog=BACKLOG))
         self._bound = []
 
@@ -181,15 +186,44 @@ class _Address:
         self.connections = 0
 
 
+class _Arrivals:
+    """The connections that have not sent their first bytes, longest silent first, and what is done about too many."""
+
+    def __init__(self, *, admits_all_users: bool) -> None:
+        self.waiting: dict[_Arrival, None] = {}
+        self._admits_all_users = admits_all_users
+        self._foreign = RareWarning(_logger, "closed a connection of another user of this machine peer=%s")
+        self._too_many = RareWarning(_logger, "too many connections, closed one that is silent peer=%s")
+
+    def is_refused(self, transport: asyncio.Transport) -> bool:
+        """Whether the caller is another user, who may not call."""
+        if self._admits_all_users or not is_foreign(transport.get_extra_info("socket")):
+            return False
+        self._foreign.log(transport.get_extra_info("peername"))
+        return True
+
+    def make_room(self, address: _Address) -> bool:
+        """Close the connection to the address that has been silent for longest; False if there is none."""
+        silent = next((arrival for arrival in self.waiting if arrival.address is address), None)
+        self._too_many.log("none is silent" if silent is None else silent.peer)
+        if silent is None:
+            return False
+        silent.give_up()
+        return True
+
+
 TakeOver = Callable[[asyncio.Transport, bytes, _Address], None]
 
 
 class _Arrival(asyncio.Protocol):
     """A connection whose first bytes are not there yet."""
 
-    def __init__(self, address: _Address, waiting: set[Abortable], take_over: TakeOver) -> None:
-        self._address = address
-        self._waiting = waiting
+    def __init__(
+        self, address: _Address, connections: set[Abortable], take_over: TakeOver, arrivals: _Arrivals
+    ) -> None:
+        self.address = address
+        self._connections = connections
+        self._arrivals = arrivals
         self._take_over = take_over
         self._received = b""
         self._transport: asyncio.Transport | None = None
@@ -197,25 +231,38 @@ class _Arrival(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport), "stream sockets have this kind of transport"
-        limits = self._address.limits
-        if self._address.connections >= limits.count:
+        limits = self.address.limits
+        if self._arrivals.is_refused(transport) or (
+            self.address.connections >= limits.count and not self._arrivals.make_room(self.address)
+        ):
             transport.abort()
             return
-        self._address.connections += 1
+        self.address.connections += 1
         self._transport = transport
-        self._waiting.add(self)
+        self._connections.add(self)
+        self._arrivals.waiting[self] = None
         self._timer = asyncio.get_running_loop().call_later(limits.handshake_ms / 1000, transport.abort)
 
     def data_received(self, data: bytes) -> None:
         self._received += data
         if self._transport is not None and len(self._received) >= len(MAGIC):
             self._leave()
-            self._take_over(self._transport, self._received, self._address)
+            self._take_over(self._transport, self._received, self.address)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._transport is not None:
+        self.give_up()
+
+    @property
+    def peer(self) -> object:
+        return None if self._transport is None else self._transport.get_extra_info("peername")
+
+    def give_up(self) -> None:
+        """Close the connection, which does not count any more; calling it again is a no-op."""
+        transport, self._transport = self._transport, None
+        if transport is not None:
             self._leave()
-            self._address.connections -= 1
+            self.address.connections -= 1
+            transport.abort()
 
     def abort(self) -> None:
         if self._transport is not None:
@@ -224,7 +271,8 @@ class _Arrival(asyncio.Protocol):
     def _leave(self) -> None:
         assert self._timer is not None, "set with the transport"
         self._timer.cancel()
-        self._waiting.discard(self)
+        self._connections.discard(self)
+        self._arrivals.waiting.pop(self, None)
 
 
 def peer_text(name: tuple[str, int]) -> str:

@@ -99,6 +99,11 @@ class Session:
         """Whether the client is authenticated and has sent its context."""
         return self._stage is _Stage.CALLS
 
+    @property
+    def unread_bytes(self) -> int:
+        """Bytes of a frame that is not complete, or of frames that `next_event` has not returned yet."""
+        return self._frames.unread_bytes
+
     def feed(self, data: bytes) -> None:
         """Take bytes of the client; then use `next_event`."""
         self._frames.feed(data)

@@ -22,8 +22,8 @@ from wire.local_peer import Peer
 from yarn.configuration import Configuration
 from yarn.settings.yarnling import OPEN_TO_LOCAL_USERS
 
-BODY_BYTES_MAX = 4 * 1024 * 1024
-"""gRPC's own limit for messages."""
+BODY_BYTES_MAX = 1024 * 1024
+"""A body is parsed on the daemon's event loop: a MiB of JSON takes some 20 ms, and a change of 500 queues has less."""
 BODY_TIMEOUT_S = 20.0
 PEER = "peer"
 """The entry of a connection's ASGI state that contains its Peer."""

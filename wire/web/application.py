@@ -133,7 +133,7 @@ class WebApplication:
                 await self._check.check(scope)
                 await self._router(scope, receive, send)
         except AccessRefused as refusal:
-            await _text(refusal.text, TEXT_UTF8, refusal.status)(scope, receive, send)
+            await _text(refusal.text, TEXT_UTF8, refusal.status, more=(("connection", "close"),))(scope, receive, send)
         except TimeoutError:
             _logger.warning("an HTTP answer took more than %g s path=%s", ANSWER_TIMEOUT_S, path[:200])
 

@@ -14,6 +14,8 @@ from wire.web.errors import bad_request, web_application_exception
 
 DEPTH_MAX = 32
 """Nested objects of a body; a submission needs six."""
+ELEMENTS_MAX = 20_000
+"""Elements of an XML body, each of which takes about a microsecond and a half; a submission needs some 50."""
 FIELDS_MAX = 100
 """Parameters of a query."""
 
@@ -142,10 +144,14 @@ class _XmlReader:
     def __init__(self) -> None:
         self.root: Body = None
         self._open: list[tuple[dict[str, Body], list[str]]] = []
+        self._count = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if len(self._open) >= DEPTH_MAX:
             raise ValueError(f"more than {DEPTH_MAX} nested elements")
+        self._count += 1
+        if self._count > ELEMENTS_MAX:
+            raise ValueError(f"more than {ELEMENTS_MAX} elements")
         self._open.append(({}, []))
 
     def text(self, text: str) -> None:

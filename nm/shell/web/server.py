@@ -35,7 +35,7 @@ from yarn.configuration import Configuration
 from yarn.ids import ContainerId
 from yarn.machine import StateChanged
 from yarn.settings import nodemanager
-from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
+from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK, OPEN_TO_LOCAL_USERS
 
 BASE = "/ws/v1/node"
 PAGE = "/node"
@@ -70,7 +70,11 @@ class NodeManagerWeb:
         self._conf = conf
         self._address = Address.read(conf, nodemanager.WEBAPP_ADDRESS)
         self._started_ms = clock()
-        self._server = WebServer(self._address, beyond_loopback=LISTEN_BEYOND_LOOPBACK.of(conf))
+        self._server = WebServer(
+            self._address,
+            beyond_loopback=LISTEN_BEYOND_LOOPBACK.of(conf),
+            admits_all_users=OPEN_TO_LOCAL_USERS.of(conf),
+        )
 
     async def bind(self) -> int:
         """The port. Raises YarnException if it is taken."""

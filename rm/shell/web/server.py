@@ -25,7 +25,7 @@ from wire.web.site import ANYTHING, site_rows
 from yarn.configuration import Configuration
 from yarn.machine import StateChanged
 from yarn.settings import resourcemanager
-from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
+from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK, OPEN_TO_LOCAL_USERS
 
 TITLE = "ResourceManager"
 PAGE = "/cluster"
@@ -84,7 +84,9 @@ class ResourceManagerWeb:
         ]
         self._application = WebApplication(rows, AccessCheck(conf, [address.host]))
         self._address = address
-        self._server = WebServer(address, beyond_loopback=LISTEN_BEYOND_LOOPBACK.of(conf))
+        self._server = WebServer(
+            address, beyond_loopback=LISTEN_BEYOND_LOOPBACK.of(conf), admits_all_users=OPEN_TO_LOCAL_USERS.of(conf)
+        )
 
     def state_changed(self, change: StateChanged) -> None:
         """Count a transition."""

@@ -251,7 +251,7 @@ async def test_only_the_owners_processes_need_no_token(
     monkeypatch.setattr(local_peer, "user_id_of_peer", user_id_of_peer)
     recorder = Recorder({"get_cluster_metrics": COUNTS})
     async with (
-        serving_both(ApplicationClientProtocol.rpcs, recorder, tmp_path) as server,
+        serving_both(ApplicationClientProtocol.rpcs, recorder, tmp_path, admits_all_users=True) as server,
         connected(target(server)) as client,
     ):
         here = client.writer.get_extra_info("sockname")

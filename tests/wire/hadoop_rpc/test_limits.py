@@ -6,11 +6,14 @@ import asyncio
 import logging
 import socket
 import struct
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.wire.foreign_caller import answers_to_nobody, only_as_root
 from tests.wire.hadoop_rpc.hadoop_client import (
     ADMIN_PROTOCOL,
     CLIENT_PROTOCOL,
@@ -28,6 +31,7 @@ from tests.wire.serving import Recorder, target
 from wire.caller import Caller
 from wire.connection_limits import ConnectionLimits
 from wire.hadoop_rpc import connection
+from wire.hadoop_rpc.framing import LENGTH_BYTES
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.protocols.client import ApplicationClientProtocol
 from yarn.applications import ApplicationFilter, ApplicationReport
@@ -36,6 +40,7 @@ from yarn.nodes import ClusterMetrics
 from yarn.states import YarnApplicationState
 
 HANGS_S = 60
+HALF_BYTES = 80_000
 COUNTS = ClusterMetrics(3)
 METRICS = ApplicationClientProtocol.get_cluster_metrics
 
@@ -285,3 +290,61 @@ async def test_stop_cancels_calls_that_do_not_finish(tmp_path: Path) -> None:
             with pytest.raises(ConnectionError):
                 await call
         await until(lambda: not asyncio.all_tasks() - before)
+
+
+@only_as_root
+async def test_another_users_connections_are_closed_and_do_not_count(tmp_path: Path) -> None:
+    """Idle connections up to the limit kept the owner out."""
+    recorder = Recorder({"get_cluster_metrics": COUNTS})
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving_both((METRICS,), recorder, tmp_path, limits=ConnectionLimits(count=1)) as server,
+        connected(target(server)) as client,
+    ):
+        assert await answers_to_nobody(server.port, 3) == ["", "", ""]
+        assert await client.call(METRICS) == COUNTS
+
+
+async def test_the_connection_that_is_silent_for_longest_makes_room(tmp_path: Path) -> None:
+    recorder = Recorder({"get_cluster_metrics": COUNTS})
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving_both((METRICS,), recorder, tmp_path, limits=ConnectionLimits(count=2)) as server,
+    ):
+        silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
+        async with connected(target(server)) as client:
+            assert await client.call(METRICS) == COUNTS
+            with suppress(ConnectionError):
+                assert await silent[0][0].read() == b""
+            silent[1][1].write(PREAMBLE_SIMPLE)
+            await silent[1][1].drain()
+        for _, writer in silent:
+            writer.close()
+
+
+def _holds(listener: Any, unread_bytes: int) -> bool:
+    return bool(listener._service.unread.total == unread_bytes)
+
+
+async def test_unfinished_frames_have_one_limit_for_all_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "UNREAD_BYTES_MAX", 100_000)
+    recorder = Recorder({"get_cluster_metrics": COUNTS})
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving_both((METRICS,), recorder, tmp_path) as server,
+        connected(target(server)) as client,
+    ):
+        listener: Any = server._listener
+        held = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
+        for number, (_, writer) in enumerate(held):
+            await until(partial(_holds, listener, number * HALF_BYTES))
+            writer.write(PREAMBLE_SIMPLE + context_frame("ann") + (200_000).to_bytes(4, "big"))
+            writer.write(bytes(HALF_BYTES - LENGTH_BYTES))
+        with suppress(ConnectionError):
+            assert await held[1][0].read() == b""
+        await until(partial(_holds, listener, HALF_BYTES))
+        assert await client.call(METRICS) == COUNTS
+        for _, writer in held:
+            writer.close()

@@ -10,7 +10,8 @@ from tests.wire.web.asgi import NoCheck, ask
 from wire.web import pacing
 from wire.web.application import Answer, ListAnswer, Row, TextAnswer, WebApplication
 from wire.web.document import Document, Element
-from wire.web.request import WebRequest
+from wire.web.errors import WebException
+from wire.web.request import ELEMENTS_MAX, WebRequest
 from yarn.errors import AccessControlException, InvalidArgumentException, YarnException
 
 DOCUMENT = Document("info", Element({"id": 1}))
@@ -132,6 +133,14 @@ async def test_a_list_is_written_in_parts_between_which_others_are_served(monkey
     assert empty.text == '{"apps":{}}'
     xml = await ask(application(), "/items?count=2", headers={"accept": "application/xml"})
     assert xml.text.endswith("<apps><app><id>0</id></app><app><id>1</id></app></apps>")
+
+
+def test_an_xml_body_has_a_limit_of_elements() -> None:
+    """They are read on the daemon's event loop: two seconds for what four megabytes can contain."""
+    data = b"<app>" + b"<a/>" * ELEMENTS_MAX + b"</app>"
+    request = WebRequest("POST", "", {}, {}, "ann", ("", 0), content_type="application/xml", data=data)
+    with pytest.raises(WebException, match=f"more than {ELEMENTS_MAX} elements"):
+        request.body()
 
 
 @pytest.mark.parametrize(

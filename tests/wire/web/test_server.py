@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.rm.web.http import ask
+from tests.wire.foreign_caller import answers_to_nobody, only_as_root
+from tests.wire.hadoop_rpc.serving import until
 from tests.wire.web.asgi import NoCheck
 from wire.address import Address
 from wire.web import server as module
@@ -42,9 +44,8 @@ async def peer(request: WebRequest) -> TextAnswer:
 async def serving() -> AsyncIterator[WebServer]:
     server = WebServer(Address("127.0.0.1", 0, KEY), beyond_loopback=False)
     await server.bind()
-    await server.start(
-        WebApplication([Row("GET", "/slow", slow), Row("GET", "/quick", quick), Row("GET", "/peer", peer)], NoCheck())
-    )  # type: ignore[arg-type]
+    rows = [Row("GET", "/slow", slow), Row("GET", "/quick", quick), Row("GET", "/peer", peer)]
+    await server.start(WebApplication(rows, NoCheck()))  # type: ignore[arg-type]
     try:
         yield server
     finally:
@@ -92,14 +93,57 @@ async def test_connections_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None
     async with serving() as server:
         held = [await connect(server) for _ in range(2)]
         for _, writer in held:
-            writer.write(b"GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        for reader, _ in held:
-            await reader.readuntil(b"ok")
+            writer.write(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await until(lambda: len(server._state.tasks) == 2)
         reader, writer = await connect(server)
         async with asyncio.timeout(60):
             assert await rest_of(reader) == b""
         for _, one in [*held, (reader, writer)]:
             one.close()
+
+
+async def test_the_connection_that_is_silent_for_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CONNECTIONS_MAX", 2)
+    async with serving() as server, asyncio.timeout(60):
+        silent = [await connect(server) for _ in range(2)]
+        reader, writer = await connect(server)
+        writer.write(b"GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await reader.readuntil(b"ok")
+        assert await rest_of(silent[0][0]) == b""
+        for _, one in [*silent, (reader, writer)]:
+            one.close()
+
+
+@only_as_root
+async def test_another_users_connections_are_closed_and_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CONNECTIONS_MAX", 1)
+    async with serving() as server, asyncio.timeout(60):
+        reader, writer = await connect(server)
+        answers = await answers_to_nobody(server.port, 3)
+        assert all(answer.startswith("HTTP/1.1 403") for answer in answers)
+        writer.write(b"GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await reader.readuntil(b"ok")
+        writer.close()
+
+
+async def test_a_second_request_has_a_deadline_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEEP_ALIVE_S", 0.05)
+    async with serving() as server, asyncio.timeout(60):
+        reader, writer = await connect(server)
+        writer.write(b"GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await reader.readuntil(b"ok")
+        writer.write(b"GET /quick HTTP/1.1\r\nHost: lo")
+        assert await rest_of(reader) == b""
+        writer.close()
+
+
+async def test_a_head_that_is_too_long_is_refused_also_if_it_arrives_at_once() -> None:
+    async with serving() as server, asyncio.timeout(60):
+        reader, writer = await connect(server)
+        head = b"x" * (module.HEAD_BYTES_MAX + 2 * module.HEAD_SLICE_BYTES)
+        writer.write(b"GET /quick HTTP/1.1\r\nHost: localhost\r\nX: " + head + b"\r\n\r\n")
+        assert (await reader.read(100)).startswith(b"HTTP/1.1 400")
+        writer.close()
 
 
 async def test_a_head_that_is_too_long_is_refused() -> None:
