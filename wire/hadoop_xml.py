@@ -29,8 +29,11 @@ FILE_BYTES_MAX = 8 * 1024 * 1024
 DEPTH_MAX = 16
 """The maximum depth of nested elements; a configuration needs three."""
 
-FILES = ("core-site.xml", "yarn-site.xml", "capacity-scheduler.xml")
+FILES = ("core-site.xml", "yarn-site.xml", "capacity-scheduler.xml", "resource-types.xml", "node-resources.xml")
 """The files that are read from a configuration directory; each overrides those before it."""
+
+DYNAMIC_RESOURCES = "dynamic-resources.xml"
+"""The file with sizes of nodes that Hadoop's ResourceManager reads for `rmadmin -refreshNodesResources`."""
 
 # Like Hadoop's own capacity-scheduler.xml: one queue for everything.
 BUILT_IN = {
@@ -77,6 +80,8 @@ def read_configuration(
         except ConfigurationException as refusal:
             faults += refusal.faults
     refuse_if_faulty(faults)
+    if isinstance(source, Path) and (source / DYNAMIC_RESOURCES).exists():
+        conf = conf.overlaid(Configuration(notes=(_dynamic_resources(),)))
     has_tree = any(path.name == "capacity-scheduler.xml" for path in files)
     if not has_tree and not conf.keys("yarn.scheduler.capacity.root."):
         conf = conf.overlaid(Configuration.of(BUILT_IN, "built-in"))
@@ -261,9 +266,15 @@ def _files(source: Path | Iterable[Path] | None) -> list[Path]:
             raise ConfigurationException([Fault("", None, Origin(str(source)), problem, remedy)])
         return present
     if not source.exists():
-        remedy = f"name a directory with {' or '.join(FILES[1:])}"
+        remedy = f"name a directory with {' or '.join(FILES[1:3])}"
         raise ConfigurationException([Fault("", None, Origin(str(source)), "No such file or directory", remedy)])
     return [source]
+
+
+def _dynamic_resources() -> Fault:
+    problem = "is not read: nodes keep the sizes with which they register"
+    remedy = "change a node with `yarnling rmadmin -updateNodeResource`"
+    return Fault("", None, Origin(DYNAMIC_RESOURCES), problem, remedy, Severity.WARNING)
 
 
 def _system_properties() -> dict[str, str]:

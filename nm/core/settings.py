@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from nm.core.emulation import EmulationTable
 from yarn.configuration import Configuration
-from yarn.faults import ConfigurationException
+from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.java.versions import HADOOP_VERSION
-from yarn.resource import Resource
+from yarn.resource import MEMORY_MB, VCORES, Extra, Resource
 from yarn.settings import logs, nodemanager, resourcemanager, yarnling
 
 _BYTES_PER_MB = 1 << 20
@@ -107,7 +107,8 @@ class Hardware(Struct, frozen=True):
 def node_resource(conf: Configuration, hardware: Hardware) -> Resource:
     """The resources that the node registers with.
 
-    Raises ConfigurationException if detection leaves none for containers.
+    Raises ConfigurationException if detection leaves none for containers, or for an amount of a resource type that
+    cannot be read.
     """
     detect = nodemanager.DETECT_HARDWARE_CAPABILITIES.of(conf)
     memory_mb = nodemanager.RESOURCE_MEMORY_MB.of(conf)
@@ -116,7 +117,20 @@ def node_resource(conf: Configuration, hardware: Hardware) -> Resource:
         memory_mb = _detected_memory_mb(conf, hardware) if detect else DEFAULT_MEMORY_MB
     if vcores < 0:
         vcores = _detected_vcores(conf, hardware) if detect else DEFAULT_VCORES
-    return Resource(memory_mb, vcores)
+    return Resource(memory_mb, vcores, _amounts_of_types(conf))
+
+
+def _amounts_of_types(conf: Configuration) -> Extra:
+    """The amounts of resource types besides memory and vcores; of node-resources.xml in most clusters."""
+    prefix = nodemanager.RESOURCE_TYPE.key.partition("<")[0]
+    read = {key.removeprefix(prefix): conf.get_long(key, 0) for key in conf.keys(prefix)}
+    faults = [
+        Fault(prefix + name, str(amount), conf.origin(prefix + name), "is not an amount of a further type", "remove it")
+        for name, amount in read.items()
+        if amount < 0 or name in (MEMORY_MB, VCORES)
+    ]
+    refuse_if_faulty(faults)
+    return tuple(read.items())
 
 
 def physical_resource(hardware: Hardware) -> Resource:

@@ -64,6 +64,13 @@ RESOURCE_CPU_VCORES = IntSetting(
     minimum=1,
     special=(-1,),
 )
+RESOURCE_TYPE = IntSetting(
+    "yarn.nodemanager.resource-type.<type>",
+    None,
+    "amount of a resource type that the node has, without a unit",
+    long=True,
+    minimum=0,
+)
 DETECT_HARDWARE_CAPABILITIES = BoolSetting(
     "yarn.nodemanager.resource.detect-hardware-capabilities",
     "false",
