@@ -13,7 +13,6 @@ depth are bounded, and tags, anchors, aliases (a few of them can stand for gigab
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -35,6 +34,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from yarn.faults import ConfigurationException, Fault, Origin, refuse_if_faulty
+from yarn.suggestions import did_you_mean
 
 FILE_CHARACTERS_MAX = 1024 * 1024
 """The maximum of characters in a file; people write these files by hand."""
@@ -118,8 +118,7 @@ def refusal(problem: str, remedy: str) -> PydanticCustomError:
 def choose_from(choices: Iterable[str], written: str) -> str:
     """The remedy for a word that is not a valid choice: it names the nearest choice first."""
     known = list(choices)
-    near = difflib.get_close_matches(written, known, 1)
-    return (f"did you mean {near[0]}? " if near else "") + f"valid are {', '.join(known)}"
+    return f"{did_you_mean(written, known)}valid are {', '.join(known)}"
 
 
 def scalar(parse: Callable[[str], object], kind: str, remedy: str) -> PlainValidator:

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, fie
 from wire import yaml_file
 from wire.yaml_file import Probability, Section, choose_from, refusal, sections
 from yarn.errors import YarnException
+from yarn.suggestions import did_you_mean
 from yarnling.chaos.plan import (
     DRIFT_MAX,
     KINDS,
@@ -51,7 +52,10 @@ def find_plan(text: str) -> Plan:
     if text in plan_names() and not path.exists():
         return read_plan(PLANS_DIRECTORY / f"{text}.yaml")
     if not path.exists():
-        raise YarnException(f"{text}: neither a file nor a ready-made plan (yarnling chaos --list shows the plans)")
+        nearest = did_you_mean(text, plan_names())
+        raise YarnException(
+            f"{text}: neither a file nor a ready-made plan ({nearest}yarnling chaos --list shows the plans)"
+        )
     return read_plan(path)
 
 

@@ -65,6 +65,12 @@ class ArgumentFaults:
             raise UsageException("\n".join(dict.fromkeys(lines)))
 
 
+def check_format(path: Path | None, *suffixes: str) -> None:
+    """Raise UsageException if the name of a file to write promises another format; one without a suffix does not."""
+    if path is not None and path.suffix and path.suffix.lower() not in suffixes:
+        raise UsageException(f"{path}: cannot write {path.suffix} here (name a file with {' or '.join(suffixes)})")
+
+
 def plan_faults(plan: str, *, is_random: bool) -> list[str]:
     """What is wrong with the choice between a chaos plan, "" for none, and `--random`."""
     if plan and is_random:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
+from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import Listing, print_json, shown, terminal
 from yarnling.timeline.reading import read_run
 from yarnling.timeline.selection import Selection
@@ -22,8 +23,10 @@ UNKNOWN = "-"
 def show(run: Path, selection: Selection, *, containers: bool, as_json: bool) -> None:
     """Print the traffic of a run, or of a part of it. `containers`: also that of each container."""
     timeline = read_run(run)
-    application = selection.application_in(timeline)
-    traffic = traffic_of(replace(selection, application="").of(timeline))
+    with reading_arguments():
+        application = selection.application_in(timeline)
+        part = replace(selection, application="").of(timeline)
+    traffic = traffic_of(part)
     traffic = traffic.only(application) if application else traffic
     if as_json:
         print_json(_as_json(traffic))

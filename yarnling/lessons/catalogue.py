@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from yarn.errors import InvalidArgumentException
+from yarn.suggestions import did_you_mean
 from yarnling.lessons.chapters import (
     allocate,
     failure,
@@ -35,4 +36,5 @@ def find_lesson(which: str) -> Lesson:
         if which in {str(lesson.number), lesson.name}:
             return lesson
     known = ", ".join(f"{lesson.number} ({lesson.name})" for lesson in LESSONS)
-    raise InvalidArgumentException(f"there is no lesson {which!r}: choose one of {known}")
+    nearest = did_you_mean(which, [lesson.name for lesson in LESSONS])
+    raise InvalidArgumentException(f"there is no lesson {which!r}: {nearest}choose one of {known}")

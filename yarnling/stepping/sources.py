@@ -11,9 +11,10 @@ from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId
+from yarn.suggestions import did_you_mean
 from yarnling.chaos.history import InjectedFault
 from yarnling.chaos.plan import Plan
-from yarnling.chaos.plan_file import find_plan
+from yarnling.chaos.plan_file import find_plan, plan_names
 from yarnling.lessons.application import Wanted
 from yarnling.lessons.catalogue import LESSONS
 from yarnling.lessons.lesson import Lesson
@@ -160,5 +161,11 @@ def find_source(which: str, seed: int | None) -> Source:
             if seed is not None:
                 raise InvalidArgumentException(f"--seed {seed}: the scene {lesson.name} draws nothing; leave it out")
             return Scene(lesson)
+    names = [*(lesson.name for lesson in LESSONS), *plan_names()]
+    if which not in names and not Path(which).exists():
+        raise InvalidArgumentException(
+            f"{which}: neither a scene, a ready-made plan nor a file ({did_you_mean(name, names)}"
+            "yarnling lesson --list and yarnling chaos --list show them)"
+        )
     plan = find_plan(which)
     return PlanSource(plan, which, seed if seed is not None else plan.seed if plan.seed is not None else 1)

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yarn.errors import InvalidArgumentException
+from yarn.suggestions import did_you_mean
 from yarnling.timeline.model import Lifeline, Message, Role, Timeline
 
 
@@ -24,8 +25,10 @@ class Selection(Struct, frozen=True):
     until_ms: int | None = None
 
     def of(self, timeline: Timeline) -> Timeline:
-        """That part. Raises InvalidArgumentException if a host or an application does not occur in the timeline."""
+        """That part. Raises InvalidArgumentException if a name does not occur in the timeline, or nothing is left."""
         hosts = self._hosts(timeline)
+        self._check_span(timeline)
+        self._check_rpcs(timeline)
         application = self.application_in(timeline)
         start_ms = timeline.from_ms + self.from_ms
         until_ms = timeline.until_ms if self.until_ms is None else timeline.from_ms + self.until_ms
@@ -49,12 +52,35 @@ class Selection(Struct, frozen=True):
                 one for one in timeline.faults if one.from_ms <= until_ms and (one.until_ms or until_ms) >= start_ms
             ),
         )
-        return part if self == Selection() else replace(part, lifelines=_active(part))
+        if self == Selection():
+            return part
+        if not (part.messages or part.changes or part.decisions):
+            raise InvalidArgumentException("nothing in the run matches (give fewer options, or a longer span)")
+        return replace(part, lifelines=_active(part))
+
+    def _check_span(self, timeline: Timeline) -> None:
+        length_ms = timeline.until_ms - timeline.from_ms
+        if self.until_ms is not None and self.from_ms > self.until_ms:
+            raise InvalidArgumentException(
+                f"--from {self.from_ms / 1000:g} is after --to {self.until_ms / 1000:g} (swap the two)"
+            )
+        if self.from_ms > length_ms:
+            raise InvalidArgumentException(
+                f"--from {self.from_ms / 1000:g} is after the end of the run ({length_ms / 1000:g} s; begin earlier)"
+            )
+
+    def _check_rpcs(self, timeline: Timeline) -> None:
+        known = sorted({one.rpc for one in timeline.messages})
+        for pattern in self.rpcs:
+            if not any(_matches(rpc, pattern) for rpc in known):
+                raise InvalidArgumentException(
+                    f"no call is named {pattern!r}: {did_you_mean(pattern, known)}there are {_listed(known)}"
+                )
 
     def _has(self, message: Message, hosts: set[str], application: str) -> bool:
         if message.source not in hosts or message.target not in hosts:
             return False
-        if self.rpcs and not any(fnmatchcase(message.rpc.lower(), pattern.lower()) for pattern in self.rpcs):
+        if self.rpcs and not any(_matches(message.rpc, pattern) for pattern in self.rpcs):
             return False
         return not application or application in message.applications
 
@@ -64,13 +90,12 @@ class Selection(Struct, frozen=True):
             return set(names)
         found: set[str] = set()
         for pattern in self.hosts:
-            matching = {
-                name
-                for name, one in names.items()
-                if fnmatchcase(name.lower(), pattern.lower()) or fnmatchcase(one.title.lower(), pattern.lower())
-            }
+            matching = {name for name, one in names.items() if _matches(name, pattern) or _matches(one.title, pattern)}
             if not matching:
-                raise InvalidArgumentException(f"no host is called {pattern!r}: there are {_listed(sorted(names))}")
+                nearest = did_you_mean(pattern, names)
+                raise InvalidArgumentException(
+                    f"no host is called {pattern!r}: {nearest}there are {_listed(sorted(names))}"
+                )
             found |= matching
         return found
 
@@ -85,6 +110,10 @@ class Selection(Struct, frozen=True):
             what = "no application is" if not matching else "several applications are"
             raise InvalidArgumentException(f"{what} called {self.application!r}: there are {_listed(sorted(known))}")
         return matching[0]
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return fnmatchcase(name.lower(), pattern.lower())
 
 
 def _active(part: Timeline) -> tuple[Lifeline, ...]:

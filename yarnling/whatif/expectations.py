@@ -15,13 +15,13 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from statistics import median
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from yarn.settings.scheduler import ROOT
+from yarn.suggestions import did_you_mean
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.headlines import short_names
 from yarnling.whatif.measures import (
@@ -134,9 +134,7 @@ def _measure(written: str, scope: Scope) -> Measure:
     if written in known:
         return MEASURES[written]
     problem = f"users have no {written}" if written in MEASURES else f"{written!r} is not a measure"
-    near = get_close_matches(written, known, 1)
-    nearest = f"did you mean {near[0]}? " if near else ""
-    raise NotAnExpectation(problem, f"{nearest}write one of: {', '.join(known)}")
+    raise NotAnExpectation(problem, f"{did_you_mean(written, known)}write one of: {', '.join(known)}")
 
 
 def _bound(number: str, unit: str, units: Mapping[str, float]) -> float:
@@ -188,10 +186,9 @@ def _path(name: str, paths: Sequence[str]) -> str:
 
 
 def _no_such(kind: str, name: str, known: Sequence[str]) -> NotAnExpectation:
-    near = get_close_matches(name, known, 1)
     more = f" and {len(known) - NAMES_SHOWN_MAX} more" if len(known) > NAMES_SHOWN_MAX else ""
     listed = f"{', '.join(known[:NAMES_SHOWN_MAX])}{more}" if known else "none"
-    remedy = f"did you mean {near[0]}? " if near else ""
+    remedy = did_you_mean(name, known)
     return NotAnExpectation(f"there is no {kind} {name}", f"{remedy}write one of the {kind}s of the run: {listed}")
 
 

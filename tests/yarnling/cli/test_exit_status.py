@@ -53,6 +53,11 @@ def status_of(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ["chaos"],
         ["chaos", "nosuch"],
         ["chaos", "kill-node", "--random"],
+        ["simulate", "nosuch"],
+        ["simulate", "step", "nosuch"],
+        ["lesson", "nosuch"],
+        ["lesson", "1", "-o", "x.png"],
+        ["quiz", "nosuch"],
     ],
     ids=" ".join,
 )

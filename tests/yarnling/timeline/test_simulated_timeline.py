@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from yarnling.cli.app import app
+from yarnling.cli.arguments import UsageException
 from yarnling.timeline.model import Outcome, What
 from yarnling.timeline.reading import read_run
 from yarnling.timeline.spans import Kind, plot_of_timeline
@@ -115,6 +116,28 @@ def test_a_timeline_needs_somewhere_to_go(killed: Path) -> None:
     ran = CliRunner().invoke(app, ["timeline", str(killed)])
     assert ran.exit_code != 0
     assert "say where to write" in str(ran.exception)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["plot", "-o", "x.png"],
+        ["timeline", "--svg", "part.png"],
+        ["timeline", "-o", "page.pdf"],
+        ["timeline", "-o", "page.html", "--rpc", "nosuch"],
+        ["timeline", "-o", "page.html", "--from", "50", "--to", "3"],
+        ["traffic", "--from", "50", "--to", "3"],
+        ["traffic", "--app", "nosuch"],
+    ],
+    ids=" ".join,
+)
+def test_a_file_of_another_format_or_a_selection_of_nothing_is_a_wrong_command_line(
+    killed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = CliRunner().invoke(app, [arguments[0], str(killed), *arguments[1:]])
+    assert isinstance(ran.exception, UsageException)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_trace_is_of_one_run(tmp_path: Path) -> None:

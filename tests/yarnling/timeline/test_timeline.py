@@ -232,8 +232,15 @@ def test_a_selection_keeps_its_part() -> None:
     timeline = read_trace([HEADER, *answered(1, 0), *answered(2, 5000, rpc="unRegisterNodeManager")])
     assert len(Selection(rpcs=("*heartbeat",)).of(timeline).messages) == 1
     assert len(Selection(from_ms=4000).of(timeline).messages) == 1
-    assert not Selection(hosts=("rm",)).of(timeline).messages
-    with pytest.raises(InvalidArgumentException, match="no host is called 'nm-7': there are nm-1, rm"):
+    with pytest.raises(InvalidArgumentException, match="nothing in the run matches"):
+        Selection(hosts=("rm",)).of(timeline)
+    with pytest.raises(InvalidArgumentException, match="no call is named 'nodeHeartbeats': did you mean nodeHeartbeat"):
+        Selection(rpcs=("nodeHeartbeats",)).of(timeline)
+    with pytest.raises(InvalidArgumentException, match="--from 5 is after --to 3"):
+        Selection(from_ms=5000, until_ms=3000).of(timeline)
+    with pytest.raises(InvalidArgumentException, match="--from 50 is after the end of the run"):
+        Selection(from_ms=50_000).of(timeline)
+    with pytest.raises(InvalidArgumentException, match="no host is called 'nm-7': did you mean nm-1"):
         Selection(hosts=("nm-7",)).of(timeline)
     with pytest.raises(InvalidArgumentException, match="no application is called '0009'"):
         Selection(application="0009").of(timeline)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from yarn.errors import InvalidArgumentException
+from yarn.suggestions import did_you_mean
 from yarnling.lessons.quiz import limits, nodes, placement
 from yarnling.lessons.quiz.question import Topic
 
@@ -25,6 +26,7 @@ def find_topic(name: str) -> Topic:
     for topic in TOPICS:
         if topic.name == name:
             return topic
+    known = [topic.name for topic in TOPICS]
     raise InvalidArgumentException(
-        f"there is no topic {name!r}: choose one of {', '.join(topic.name for topic in TOPICS)}"
+        f"there is no topic {name!r}: {did_you_mean(name, known)}choose one of {', '.join(known)}"
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 
 from yarn.errors import YarnException
+from yarn.suggestions import did_you_mean
 from yarnling.simulation.planted.application_master import APPLICATION_MASTER_BUGS
 from yarnling.simulation.planted.bug import PlantedBug
 from yarnling.simulation.planted.node_manager import NODE_MANAGER_BUGS
@@ -27,8 +27,7 @@ BUGS: Mapping[str, PlantedBug] = {bug.name: bug for bugs in GROUPS.values() for 
 def find_bug(name: str) -> PlantedBug:
     """The bug of that name. Raises YarnException with the most similar names."""
     if name not in BUGS:
-        similar = get_close_matches(name, BUGS, SIMILAR_MAX)
-        nearest = f"did you mean {' or '.join(similar)}? " if similar else ""
+        nearest = did_you_mean(name, BUGS, SIMILAR_MAX)
         raise YarnException(
             f"there is no planted bug {name!r} ({nearest}yarnling simulate --planted-bug list prints all names)"
         )
