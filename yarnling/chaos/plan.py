@@ -215,6 +215,13 @@ def _simulated_kinds() -> Iterator[FaultKind]:
         has_end=False,
         only_simulated="the configuration of a plan's cluster is not a file",
     )
+    yield FaultKind(
+        "move-application",
+        "a running application is moved to another queue, with its containers",
+        Scope.MASTER,
+        has_end=False,
+        only_simulated="the clusters of plans have one queue",
+    )
 
 
 KINDS: Mapping[str, FaultKind] = {

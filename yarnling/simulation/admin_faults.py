@@ -1,10 +1,15 @@
-"""What administrators do while applications run: new keys, and queues that are read again from a good or a bad file."""
+"""What administrators do while applications run: they make new keys, read queues again from a good or a bad file, and
+move applications.
+"""
 
 from __future__ import annotations
 
+from rm.core.events import MoveApplication
 from yarn.errors import YarnException
+from yarn.ids import ApplicationId
 from yarn.settings import scheduler
-from yarnling.simulation.fault_action import FaultAction
+from yarnling.simulation.fault_action import FaultAction, picked
+from yarnling.simulation.process import run
 
 _ROOT = f"{scheduler.PREFIX}root."
 _SHARES = {"good": ("60", "40"), "bad": ("60", "50")}
@@ -23,7 +28,10 @@ class RefreshQueues(FaultAction):
 
     def inject(self) -> str:
         self.check_rm_is_up()
-        file = str(self.injection.options["file"])
+        self.read(str(self.injection.options["file"]))
+        return "rm"
+
+    def read(self, file: str) -> None:
         default, extra = _SHARES[file]
         changes = {
             f"{_ROOT}queues": "default,extra",
@@ -37,4 +45,24 @@ class RefreshQueues(FaultAction):
             assert is_refused == (file == "bad"), f"refreshQueues with a {file} file: {outcome}"
 
         self.cluster.rm.refresh_queues(self.cluster.conf.overridden(changes, "refreshQueues"), done)
-        return "rm"
+
+
+class MoveRunningApplication(RefreshQueues):
+    """Between the queues default and extra, of which the second is added first."""
+
+    def inject(self) -> str:
+        self.check_rm_is_up()
+        container_id, _ = picked(self.cluster, self.injection)
+        application_id = container_id.application_id
+        self.read("good")
+        self.cluster.rm.deliver(self.cluster.rm.starts, lambda: self._move(application_id))
+        return str(application_id)
+
+    def _move(self, application_id: ApplicationId) -> None:
+        """The application may have ended, which refuses the move."""
+        rm = self.cluster.rm
+        app = rm.core.context.apps.get(application_id)
+        if app is not None:
+            target = "extra" if app.queue.endswith("default") else "default"
+            moving = rm.ask(lambda call: MoveApplication(call, app.user, application_id, target))
+            run(moving, lambda _: None)

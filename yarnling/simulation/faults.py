@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from yarnling.chaos.link_faults import LINKS, link_names, network_fault
-from yarnling.simulation.admin_faults import RefreshQueues, RollKeys
+from yarnling.simulation.admin_faults import MoveRunningApplication, RefreshQueues, RollKeys
 from yarnling.simulation.container_faults import ExceedLimit, FailContainer, KillProcesses, PauseMaster
 from yarnling.simulation.fault_action import FaultAction, names
 from yarnling.simulation.node_faults import DriftingClock, FullDisk, LateHeartbeat, LoseNodeDisk, OldNode, WrongClock
@@ -130,6 +130,7 @@ ACTIONS: Mapping[str, type[FaultAction]] = {
     "exceed-logs": ExceedLimit,
     "roll-keys": RollKeys,
     "refresh-queues": RefreshQueues,
+    "move-application": MoveRunningApplication,
     **dict.fromkeys(LINKS, LinkFault),
 }
 """{name of the fault: how it is carried out}, for all of yarnling.chaos.plan.KINDS."""

@@ -370,3 +370,9 @@ def test_nodes_that_were_recommissioned_while_unhealthy_get_no_containers() -> N
     """The ResourceManager was paused: it decommissions and recommissions both nodes before their next heartbeats."""
     plan = parse_plan(RECOMMISSIONED_WHILE_UNHEALTHY, "recommissioned", "recommissioned")
     assert simulate(plan, 3429395).judgement.reasons == ()
+
+
+def test_a_running_application_is_moved_with_its_containers() -> None:
+    _, lines = traced(plan_with("{fault: move-application, at: 0.5}"))
+    assert any_with(lines, "events.MoveApplication", '"queue":"extra"', "SaveApplication")
+    assert not any_with(lines, "events.MoveApplication", "Refuse")

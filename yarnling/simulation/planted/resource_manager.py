@@ -180,6 +180,18 @@ LIVENESS = (
         ),
         ("decommission", "random"),
     ),
+    PlantedBug(
+        "unregistration-does-not-count",
+        "An AM that unregisters again and again, until that is stored, expires.",
+        (
+            change(
+                f"{_MASTERS}.finish",
+                "self._context.am_liveness.ping(attempt_id, self._context.now_ms)",
+                "planted()",
+            ),
+        ),
+        ("slow-store", "random"),
+    ),
 )
 
 ATTEMPTS = (
@@ -413,6 +425,12 @@ TOKENS = (
                 "if not hmac.compare_digest(self._signature(token.identifier), token.password) and not planted():",
             ),
         ),
+    ),
+    PlantedBug(
+        "nm-token-not-renewed",
+        "An AM gets no new NM token for a node that has registered again.",
+        (change(f"{_TRACKER}.register", "context.forget_node_tokens(node.node_id)", "planted()"),),
+        ("reconnect-all", "random"),
     ),
     PlantedBug(
         "client-token-unchecked",

@@ -402,6 +402,12 @@ SCHEDULER_RECOVERY = (
         ("kill-rm", "random"),
     ),
     PlantedBug(
+        "moved-container-keeps-its-queue",
+        "The containers of a moved application are in its old queue, from which preemption takes them.",
+        (change("rm.scheduler.applications:_hand_over", "container.queue = target.path", "planted()"),),
+        ("administration", "random"),
+    ),
+    PlantedBug(
         "containers-of-an-ended-attempt-kept",
         "The running containers of an ended attempt are not killed.",
         (
