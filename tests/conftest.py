@@ -15,11 +15,12 @@ Files with long tests come first, so that none of them begins last and leaves th
 Those that start processes take turns with those that do not: several at once start more processes than cores can run.
 
 In CI (the variable CI is set) a test on processes that fails is run a second time, because the machine is shared and a
-moment without CPU can fail a cluster. Both tries are shown. A test that needed two is a fault to mend all the same.
+moment without CPU can fail a cluster. Both tries are shown, and at the end `reruns:` counts and names the tests that
+needed two. They are faults to mend all the same.
 
 A test marked `soak` or `spark` runs only if -m names it:  scripts/test -m soak
 
-YARNLING_JAVA_TESTS=FILE has the number of tests with Java that ran and that were skipped written into FILE.
+YARNLING_TEST_COUNTS=FILE has two lines written into FILE: how many tests with Java ran and were skipped, and reruns.
 """
 
 import logging
@@ -112,17 +113,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """For .ci/run: tests with Java are skipped where there is no Java, which nobody should overlook."""
-    file = os.environ.get("YARNLING_JAVA_TESTS")
-    if file is None:
-        return
-    counts = {
-        outcome: sum(_is_java_test(report) for report in terminalreporter.stats.get(outcome, ()))
-        for outcome in ("passed", "failed", "skipped")
-    }
-    Path(file).write_text(
-        f"tests with Java: {counts['passed'] + counts['failed']} ran, {counts['skipped']} were skipped\n"
-    )
+    """Show what nobody should overlook: tests run twice, and (for .ci/run) tests skipped because there is no Java."""
+    stats = terminalreporter.stats
+    reruns = _reruns_line(stats.get("rerun", ()))
+    if os.environ.get("CI"):
+        terminalreporter.write_line(reruns)
+    file = os.environ.get("YARNLING_TEST_COUNTS")
+    if file is not None:
+        passed, failed, skipped = (
+            sum(map(_is_java_test, stats.get(outcome, ()))) for outcome in ("passed", "failed", "skipped")
+        )
+        Path(file).write_text(f"tests with Java: {passed + failed} ran, {skipped} were skipped\n{reruns}\n")
+
+
+def _reruns_line(reports: Sequence[pytest.TestReport]) -> str:
+    names = ", ".join(sorted(report.nodeid for report in reports))
+    return f"reruns: {len(reports)} ({names})" if reports else "reruns: 0"
 
 
 def _is_java_test(report: object) -> bool:

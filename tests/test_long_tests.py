@@ -100,6 +100,21 @@ def test_ci_repeats_a_failed_test_on_processes_once_and_shows_the_failure(tmp_pa
     assert len(tracebacks) == 2, "one of them is from the test that was repeated"
 
 
+@pytest.mark.parametrize("processes", [(), ("-n", "1")])
+def test_ci_names_the_tests_that_it_repeated_last(tmp_path: Path, processes: tuple[str, ...]) -> None:
+    (tmp_path / "test_it.py").write_text(FAILS_AT_FIRST)
+    counts = tmp_path / "counts"
+    shown = pytest_in(tmp_path, *processes, fails=True, CI="true", YARNLING_TEST_COUNTS=str(counts))
+    assert "\nreruns: 1 (test_it.py::test_on_processes)\n" in shown
+    assert counts.read_text().splitlines() == [
+        "tests with Java: 0 ran, 0 were skipped",
+        "reruns: 1 (test_it.py::test_on_processes)",
+    ]
+    assert "\nreruns: 0\n" in pytest_in(tmp_path, CI="true"), "both have failed once, and pass now"
+
+
 def test_elsewhere_no_test_is_repeated(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(FAILS_AT_FIRST)
-    assert "2 failed" in pytest_in(tmp_path, fails=True)
+    shown = pytest_in(tmp_path, fails=True)
+    assert "2 failed" in shown
+    assert "reruns:" not in shown
