@@ -172,7 +172,11 @@ class FairOrderingPolicy(FifoOrderingPolicy):
         app = attempt_id.application_id
         wanted_mb = application.ordered_used_mb + application.ordered_pending_mb
         magnitude = float(application.ordered_used_mb)
-        if self._by_size and magnitude != 0 and (weight := log1p(wanted_mb) / log(2)) != 0:
+        if self._by_size and wanted_mb < 0:
+            # Less than nothing in use (I-06). Java's logarithm is not a number then, and Hadoop's comparison takes it
+            # for equal to everything.
+            magnitude = 0.0
+        elif self._by_size and magnitude != 0 and (weight := log1p(wanted_mb) / log(2)) != 0:
             magnitude /= weight
         return (
             magnitude,

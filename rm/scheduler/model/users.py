@@ -72,7 +72,8 @@ class UsersManager:
 
     `limits` {(partition, respects exclusivity, active users only): (version, limit for weight 1)}. `consumed_ratios`
     {partition: sum of the users' shares of it, in 32 bits}. `active_weights`, `all_weights`: sums of weights;
-    `used_by_active`: usage of active users.
+    `used_by_active`: usage of active users. `dropped`: what entries had in use when they were dropped; that has been
+    missing from the users' sum since then, and only the invariants read it.
     """
 
     __slots__ = (
@@ -87,6 +88,7 @@ class UsersManager:
         "all_weights",
         "consumed_ratios",
         "context",
+        "dropped",
         "limits",
         "only_pending_count",
         "shape",
@@ -109,6 +111,7 @@ class UsersManager:
         self._idle: dict[str, None] = {}
         self.active_weights = 0.0
         self.all_weights = 0.0
+        self.dropped = ResourceUsage(context.none)
         self.used_by_active = ResourceUsage(context.none)
         self._used_by_idle = ResourceUsage(context.none)
         self.consumed_ratios: dict[str, float] = {}
@@ -149,7 +152,11 @@ class UsersManager:
 
     def remove(self, name: str) -> None:
         """Drop the entry. The user still counts in `active_count` while applications of the user have requests."""
-        self.users.pop(name, None)
+        user = self.users.pop(name, None)
+        if user is not None:
+            for partition in user.usage.partitions():
+                part = self.dropped.booked(partition)
+                part.used = part.used + user.usage.used(partition)
         self._active.pop(name, None)
         self._idle.pop(name, None)
         self.active_weights = self._active_weights_now()

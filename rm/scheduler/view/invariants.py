@@ -33,9 +33,11 @@ BROKEN_BY_HADOOP = {
     "I-02": "a node is resized below what it has allocated, a reservation is fulfilled after its request changed size, "
     "or a killable container has not completed when its resources were given to another",
     "I-04": "a reservation is fulfilled after its request changed size (the node has the old size, the queue the new), "
-    "or a node changes its label while it runs a container that its application has released: that is moved too",
+    "or a node changes its label while it runs a container that its application has released: that is moved too, or a "
+    "killable container is killed while its application moves: the source subtracts it, though the target has it",
     "I-05": "a moved application leaves its reserved amounts with the queues it came from",
-    "I-06": "a user's entry is dropped while containers of the user are still running, and with it their usage",
+    "I-06": "a user's entry is dropped while containers of the user are still running, or while its usage is below "
+    "zero (a killable container is killed while its application moves), and with it that usage",
     "I-08": "the cluster, a partition or the maximum of a queue shrinks below what is used",
     "I-10": "an application held back by max-parallel-apps gets another priority (it is activated then, and once more "
     "when it may run), or the node of an AM changes its label when the AM has completed or is not yet active",
@@ -150,22 +152,25 @@ def _reserved_amounts(state: _State) -> Iterator[str]:
 
 
 def _users(state: _State) -> Iterator[str]:
-    """I-06, where users have less than their leaf: Hadoop drops users who still have containers."""
-    return _differences_of_users(state, less=True)
+    for leaf, partition, total in _totals_of_users(state):
+        used = leaf.usage.used(partition)
+        if total != used:
+            yield f"{_on(leaf, partition)}: its users use {total}, the queue {used}"
 
 
-def _users_with_more(state: _State) -> Iterator[str]:
-    return _differences_of_users(state, less=False)
+def _users_and_dropped(state: _State) -> Iterator[str]:
+    """I-06, and this always holds: with what dropped entries had in use, users have as much as their leaf."""
+    for leaf, partition, total in _totals_of_users(state):
+        used, dropped = leaf.usage.used(partition), leaf.users.dropped.used(partition)
+        if total + dropped != used:
+            yield f"{_on(leaf, partition)}: its users use {total}, dropped ones used {dropped}, the queue {used}"
 
 
-def _differences_of_users(state: _State, *, less: bool) -> Iterator[str]:
+def _totals_of_users(state: _State) -> Iterator[tuple[LeafQueue, str, Resource]]:
     for leaf in state.leaves:
         usages = [user.usage for user in leaf.users.users.values()]
         for partition in state.partitions:
-            total = _total(state.none, [usage.used(partition) for usage in usages])
-            used = leaf.usage.used(partition)
-            if total != used and total.fits_in(used) is less:
-                yield f"{_on(leaf, partition)}: its users use {total}, the queue {leaf.usage.used(partition)}"
+            yield leaf, partition, _total(state.none, [usage.used(partition) for usage in usages])
 
 
 def _maximum(state: _State) -> Iterator[str]:
@@ -372,7 +377,7 @@ _CHECKS: dict[str, Callable[[_State], Iterator[str]]] = {
     "I-04": _leaf_containers,
     "I-05": _parents,
     "I-06": _users,
-    "I-06 (more)": _users_with_more,
+    "I-06 (with dropped entries)": _users_and_dropped,
     "I-08": _maximum,
     "I-10": _am_usage,
     "I-11": _counts,
