@@ -135,10 +135,13 @@ def acts(cluster: BlockingCluster, excluded: Path) -> Callable[[list[str]], str]
         kind = DecommissionType.NORMAL if seconds == "0" else DecommissionType.GRACEFUL
         cluster.client.refresh_nodes(kind, None if seconds == "0" else int(seconds))
 
-    def recommission(number: str) -> None:
-        cluster.until(lambda: not cluster.node(int(number)).alive)
+    def keep(_: str) -> None:
         excluded.write_text("")
         cluster.client.refresh_nodes()
+
+    def recommission(number: str) -> None:
+        cluster.until(lambda: not cluster.node(int(number)).alive)
+        keep(number)
 
     def number_of(node_id: str) -> int:
         return next((number for number, node in enumerate(cluster.nodes, 1) if str(node.id) == node_id), 0)
@@ -149,6 +152,7 @@ def acts(cluster: BlockingCluster, excluded: Path) -> Callable[[list[str]], str]
         "stop-node": lambda number: cluster.remove_node(int(number)),
         "start-node": lambda number: cluster.restart_node(int(number)),
         "decommission": decommission,
+        "keep": keep,
         "recommission": recommission,
         "number-of": number_of,
     }

@@ -162,7 +162,7 @@ def test_ams_are_notified_of_a_decommissioning_node(rm: RM) -> None:
     refresh(rm)
     (update,) = rm.allocate(app).updated_nodes
     assert (update.state, update.update_type) == (NodeState.RUNNING, NodeUpdateType.USABLE)
-    assert update.decommissioning_timeout_s is None
+    assert update.decommissioning_timeout_s == 8, "RecommissionNodeTransition keeps it"
 
 
 def test_a_node_is_decommissioned_when_the_last_application_that_ran_there_has_ended(rm: RM) -> None:

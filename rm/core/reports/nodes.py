@@ -60,8 +60,10 @@ def _node_report(context: RMContext, node: RMNode, update: NodeUpdateType | None
 
 
 def _decommissioning_timeout_s(node: RMNode) -> int | None:
-    """A node that was decommissioned gracefully keeps its timeout; one that was decommissioned at once has none."""
-    if node.state is NodeState.DECOMMISSIONING:
+    """The timeout of the last graceful decommissioning, also after the node was recommissioned; None without any.
+
+    Source: RMNodeImpl.RecommissionNodeTransition, which keeps it.
+    """
+    if node.state is NodeState.DECOMMISSIONING or node.decommissioning_timeout_s != NO_TIMEOUT:
         return node.decommissioning_timeout_s
-    was_graceful = node.state is NodeState.DECOMMISSIONED and node.decommissioning_timeout_s != NO_TIMEOUT
-    return node.decommissioning_timeout_s if was_graceful else None
+    return None

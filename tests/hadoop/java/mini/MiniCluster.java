@@ -114,10 +114,15 @@ final class MiniCluster implements Cluster {
     }
 
     @Override
-    public void recommission(int number) throws Exception {
-        nodes[number - 1].waitForServiceToStop(60_000);
+    public void keep(int number) throws Exception {
         exclude("");
         refreshNodes(0);
+    }
+
+    @Override
+    public void recommission(int number) throws Exception {
+        nodes[number - 1].waitForServiceToStop(60_000);
+        keep(number);
     }
 
     @Override

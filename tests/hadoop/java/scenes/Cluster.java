@@ -22,6 +22,9 @@ public interface Cluster extends AutoCloseable {
     /** The node is excluded, with so many seconds for its containers (0: none). */
     void decommission(int number, int seconds) throws Exception;
 
+    /** The running node's host is included again: the node stays. */
+    void keep(int number) throws Exception;
+
     /** Once the node has stopped, its host may have one again. */
     void recommission(int number) throws Exception;
 

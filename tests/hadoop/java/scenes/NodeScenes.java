@@ -3,6 +3,7 @@ package scenes;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.apache.hadoop.yarn.api.protocolrecords.GetClusterMetricsRequest;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.NodeId;
@@ -10,6 +11,7 @@ import org.apache.hadoop.yarn.api.records.NodeReport;
 import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceOption;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.api.records.YarnClusterMetrics;
 import org.apache.hadoop.yarn.client.ClientRMProxy;
 import org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocol;
@@ -106,6 +108,62 @@ public final class NodeScenes extends Scenes {
         cluster.recommission(number);
         cluster.startNode(number);
         waitForNodes(NODES);
+    }
+
+    /** Containers of 256 MB that are wanted on the node, or else on its rack, or anywhere. Are they there? */
+    private Object areObtainedThere(int priority, int count) throws Exception {
+        int before = am.allocated.size();
+        am.allocate(Contexts.ask(priority, node.getHost(), 256, count), Contexts.ask(priority, "/default-rack", 256, count),
+            Contexts.ask(priority, ResourceRequest.ANY, 256, count));
+        am.until("what is wanted", () -> am.allocated.size() >= before + count);
+        return am.allocated.subList(before, before + count).stream().map(each -> each.getNodeId().equals(node)).collect(Collectors.toList());
+    }
+
+    /** A node that was kept reports the timeout from then on; the next scenes are to find a new one. */
+    private void replaceNode() throws Exception {
+        cluster.stopNode(number);
+        inState(NodeState.SHUTDOWN);
+        cluster.startNode(number);
+        waitForNodes(NODES);
+    }
+
+    private static ResourceRequest strictly(String name, boolean isNode) {
+        ResourceRequest ask = Contexts.ask(2, name, 256, 1);
+        ask.setRelaxLocality(isNode);
+        return ask;
+    }
+
+    @Scene
+    public void moreIsRequestedOfADecommissioningNode() throws Exception {
+        runOnANode();
+        Thread.sleep(10 * HEARTBEAT_MS);
+        seen.value("before: there", areObtainedThere(2, 2));
+        cluster.decommission(number, 600);
+        await(node + " leaves", () -> !nodes(NodeState.DECOMMISSIONING).isEmpty());
+        seen.value("decommissioning: there", areObtainedThere(3, 3));
+        cluster.keep(number);
+        inState(NodeState.RUNNING);
+        seen.value("kept: there", areObtainedThere(4, 3));
+        see("kept");
+        am.finish(org.apache.hadoop.yarn.api.records.FinalApplicationStatus.SUCCEEDED, "");
+        replaceNode();
+    }
+
+    @Scene
+    public void whatMayRunOnlyOnADecommissioningNodeWaits() throws Exception {
+        runOnANode();
+        Thread.sleep(10 * HEARTBEAT_MS);
+        cluster.decommission(number, 600);
+        await(node + " leaves", () -> !nodes(NodeState.DECOMMISSIONING).isEmpty());
+        am.allocate(strictly(node.getHost(), true), strictly("/default-rack", false), strictly(ResourceRequest.ANY, false));
+        Thread.sleep(20 * HEARTBEAT_MS);
+        seen.value("after twenty heartbeats", am.allocate().getAllocatedContainers().size());
+        cluster.keep(number);
+        int before = am.allocated.size();
+        am.until("the container", () -> am.allocated.size() > before);
+        seen.value("kept: there", am.allocated.get(before).getNodeId().equals(node));
+        am.finish(org.apache.hadoop.yarn.api.records.FinalApplicationStatus.SUCCEEDED, "");
+        replaceNode();
     }
 
     @Scene

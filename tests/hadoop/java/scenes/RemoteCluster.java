@@ -49,6 +49,11 @@ final class RemoteCluster implements Cluster {
     }
 
     @Override
+    public void keep(int number) throws IOException {
+        act("keep " + number);
+    }
+
+    @Override
     public void recommission(int number) throws IOException {
         act("recommission " + number);
     }
