@@ -91,6 +91,9 @@ _COMPLETED = frozenset(
 )
 """States in which RMAppImpl.isAppInCompletedStates returns true."""
 
+_OF_AN_ADMINISTRATOR = UpdateNodeResource(0, ())
+"""A call of an administrator that changes nothing itself: what was sent before is handled in its step."""
+
 _NO_ROUNDS_OF_ITS_OWN = {"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": str(10**12)}
 """Preemption rounds are steps of their own; the monitor's first round finds an empty cluster."""
 
@@ -203,7 +206,7 @@ class RecordedCluster:
         node_id = self.nodes[action["node"]].node_id
         graceful = RMNodeGracefulDecommission(node_id, action.get("timeout", DECOMMISSIONING_TIMEOUT_S))
         self.core.context.send(graceful if action.get("graceful", True) else RMNodeDecommission(node_id))
-        self._send(Tick())
+        self._call(_OF_AN_ADMINISTRATOR)
 
     def _recommission(self, action: Json, _: Json) -> None:
         """What NodesListManager sends for each node that is being decommissioned when its host is included again."""
@@ -211,7 +214,7 @@ class RecordedCluster:
         known = self.core.context.nodes.get(node_id)
         if known is not None and known.state is NodeState.DECOMMISSIONING:
             self.core.context.send(RMNodeRecommission(node_id))
-            self._send(Tick())
+            self._call(_OF_AN_ADMINISTRATOR)
 
     def _add_labels(self, action: Json, _: Json) -> None:
         labels = tuple(NodeLabel(label["name"], label.get("exclusive", True)) for label in action["labels"])

@@ -38,6 +38,7 @@ _OF_NODES: dict[str, float] = {
     "partitions": 0.2,  # fifo-with-partitions order in leaves
     "faults": 0.5,  # masters fail; nodes are lost, come back, restart, change size
     "health": 0.25,
+    "decommissioning": 0.25,  # nodes leave gracefully or at once, and some stay after all
 }
 
 _OF_APPLICATIONS: dict[str, float] = {

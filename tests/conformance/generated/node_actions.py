@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.conformance.generated import app_actions
 from tests.conformance.generated.draft import Draft
 
 RACKS = 3
@@ -83,6 +84,34 @@ def be_unhealthy_for_a_while(draft: Draft) -> None:
             heartbeat(draft)
             draft.do("heartbeat", node=sick, healthy=draft.rng.random() < 0.3)
         draft.do("heartbeat", node=sick)
+
+
+def decommission(draft: Draft) -> None:
+    """A host is excluded, mostly gracefully. Some have to leave at their next heartbeat."""
+    if len(draft.up) > 1:
+        fields = draft.rng.choice([{}, {}, {}, {"timeout": -1}, {"timeout": 0}, {"graceful": False}])
+        draft.do("decommission", node=draft.rng.choice(draft.up), **fields)
+
+
+def drain(draft: Draft) -> None:
+    """A node is decommissioned gracefully while applications ask for more; then it may stay."""
+    if len(draft.up) > 1:
+        leaving = draft.rng.choice(draft.up)
+        draft.do("decommission", node=leaving)
+        for _ in range(draft.rng.choice([1, 3, 6])):
+            draft.rng.choice([app_actions.ask, app_actions.finish, app_actions.release, heartbeat])(draft)
+            draft.do("heartbeat", node=leaving)
+        draft.do(*draft.rng.choice([("recommission",), ("recommission",), ("heartbeat",)]), node=leaving)
+        draft.do("heartbeat", node=leaving)
+
+
+def recommission_or_rejoin(draft: Draft) -> None:
+    """A host is included again: its node stays, or its NodeManager is started again."""
+    if draft.up:
+        host = draft.rng.choice(draft.up)
+        draft.do("recommission", node=host)
+        if draft.rng.random() < 0.3:
+            draft.do("register_node", **draft.nodes[host])
 
 
 def label_nodes(draft: Draft) -> None:
