@@ -212,7 +212,7 @@ def test_a_decommissioning_node_waits_for_a_container_that_it_reports_as_new(rm:
 
 
 def test_a_decommissioning_node_does_not_wait_for_a_task_that_it_reports_for_the_first_time(rm: RM) -> None:
-    """As in Hadoop: a lost task can run again."""
+    """Only AMs count there (StatusUpdateWhenHealthyTransition.hasScheduledAMContainers): a lost task can run again."""
     app = rm.submit()
     rm.run_am(app, "n2")
     rm.allocate(app, [resource_request(1)])
@@ -420,7 +420,7 @@ def test_an_unhealthy_node_can_be_decommissioned(rm: RM) -> None:
 
 
 def test_a_signal_for_a_decommissioning_node_is_dropped(rm: RM) -> None:
-    """As in Hadoop, whose table has no row for it."""
+    """RMNodeImpl has no row for SIGNAL_CONTAINER in this state."""
     app = rm.submit()
     rm.run_am(app, "n2")
     (task,) = rm.get(app, 1, "n1")
