@@ -27,7 +27,7 @@ from yarnling.chaos.runner import run_plan
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.simulation.runner import Options, simulate
 from yarnling.whatif.run import RunOptions, run_what_if, what_if_configuration
-from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.model import Client, TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
 SIZE = Resource(128, 1)
 SETTINGS = {
@@ -140,7 +140,8 @@ def _command(number: int) -> str:
 
 def _work(name: str, queue: str, at_s: float, tasks: int, seconds: float) -> WorkloadApplication:
     group = TaskGroup(SIZE, (round(seconds * 1000),) * tasks)
-    return WorkloadApplication(name, round(at_s * 1000), queue, queue, (group,), SIZE)
+    # The processes are AMs of yarnling, which send no lowered request again.
+    return WorkloadApplication(name, round(at_s * 1000), queue, queue, (group,), SIZE, client=Client.EXACT)
 
 
 CASES = (
