@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from am.client.submission import ApplicationOptions
 from am.programs.distributed_shell.client import DistributedShell
@@ -81,7 +82,9 @@ def workload_case(name: str, about: str, applications: tuple[WorkloadApplication
     def simulated(seed: int) -> Observed:
         lines: list[str] = []
         conf = scaled(what_if_configuration(None, SETTINGS), FAST_TIME_FACTOR)
-        run_what_if(conf, Workload(applications), machines, RunOptions(seed, END_S * 1000, line=lines.append))
+        # The processes are AMs of yarnling, which send no lowered request again.
+        exact = tuple(replace(one, client=Client.EXACT) for one in applications)
+        run_what_if(conf, Workload(exact), machines, RunOptions(seed, END_S * 1000, line=lines.append))
         return Observed(steps_of_trace(lines))
 
     def processes(number: int) -> Observed:
@@ -140,8 +143,7 @@ def _command(number: int) -> str:
 
 def _work(name: str, queue: str, at_s: float, tasks: int, seconds: float) -> WorkloadApplication:
     group = TaskGroup(SIZE, (round(seconds * 1000),) * tasks)
-    # The processes are AMs of yarnling, which send no lowered request again.
-    return WorkloadApplication(name, round(at_s * 1000), queue, queue, (group,), SIZE, client=Client.EXACT)
+    return WorkloadApplication(name, round(at_s * 1000), queue, queue, (group,), SIZE)
 
 
 CASES = (
