@@ -173,6 +173,43 @@ def test_a_failure_shows_the_logs_of_daemons_and_of_containers_that_failed(teste
 
 @pytest.mark.cluster
 @pytest.mark.slow
+def test_a_timeout_shows_why_the_application_waits_and_no_frames_of_yarnling(tester: pytest.Pytester) -> None:
+    tester.makepyfile("""
+        import pytest
+        from yarnling import Job
+
+        def broken():
+            raise RuntimeError("of the user")
+
+        @pytest.mark.yarn_cluster(memory_mb=2048, loopback=True)
+        def test_that_waits(yarn_cluster):
+            started = yarn_cluster.submit(Job("sleep 600", containers=2, memory_mb=512))
+            yarn_cluster.wait_containers(started.application_id, 1)
+            yarn_cluster.wait_containers(started.application_id, 2, timeout_s=0.1)
+
+        @pytest.mark.yarn_cluster(nodes=0, loopback=True)
+        def test_of_a_condition(yarn_cluster):
+            yarn_cluster.until(broken)
+    """)
+    shown = tester.runpytest_subprocess(*PLUGIN).stdout
+    shown.re_match_lines(
+        [
+            r"E +yarnling.* 1 containers of application_\d+_0001 run, not 2: it is RUNNING",
+            r"E +it waits because .*",
+            r"test_.*\.py:\d+: WaitTimeout",
+            r"-+ yarnling explain -+",
+            r"application_\d+_0001 of .*: RUNNING",
+            r" +1 x 1024 MB anywhere, .*",
+            r"-+ Captured log call -+",
+            r"-+ yarnling rm\.log -+",
+            r"E +RuntimeError: of the user",
+        ]
+    )
+    assert "blocking.py" not in shown.str()
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
 def test_the_examples_of_the_documentation_run(tester: pytest.Pytester) -> None:
     """Each block of code is a test file; pytest runs all of them together."""
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "testing.md").read_text(), re.DOTALL | re.MULTILINE)

@@ -8,7 +8,9 @@ from typing import cast
 import pytest
 
 from yarn.applications import ApplicationAttemptReport, ApplicationReport, ContainerReport
+from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.protocols.inspection import Explanation, SettingInForce, VerdictReport
 from yarn.resource import NONE
 from yarn.states import ContainerState, YarnApplicationAttemptState, YarnApplicationState
 from yarnling.cluster.client import Client, WaitTimeout
@@ -70,6 +72,9 @@ class RunningContainers:
         ids = [ContainerId(attempt_id, number) for number in range(1, self._count + 2)]
         return tuple(ContainerReport(one, NONE, NodeId("h", 1), 0, ContainerState.RUNNING) for one in ids)
 
+    async def explain(self, app_id: ApplicationId) -> Explanation:
+        return Explanation(APP, "ann", "root.a", YarnApplicationState.RUNNING, 0)
+
 
 async def test_more_containers_are_enough_unless_the_number_is_exact() -> None:
     client = cast(Client, RunningContainers(15))
@@ -79,6 +84,37 @@ async def test_more_containers_are_enough_unless_the_number_is_exact() -> None:
         await wait_containers(client, APP, 16, 0)
     with pytest.raises(WaitTimeout, match="15 containers of application_1_0001 run, not exactly 12: it is RUNNING"):
         await wait_containers(client, APP, 12, 0, exactly=True)
+
+
+class WaitingApplication(RunningContainers):
+    """A client of an application that waits for its queue, until the ResourceManager refuses to explain it."""
+
+    def __init__(self, refused: str = "") -> None:
+        super().__init__(1)
+        self._refused = refused
+
+    async def explain(self, app_id: ApplicationId) -> Explanation:
+        if self._refused:
+            raise YarnException(self._refused)
+        settings = (SettingInForce("a.b", "50"),)
+        verdict = VerdictReport(1, 0, "QUEUE", "waits because the queue is full", 0, settings, ("a note",))
+        return Explanation(APP, "ann", "root.a", YarnApplicationState.RUNNING, 0, verdicts=(verdict,))
+
+
+async def test_a_timeout_says_why_the_application_waits() -> None:
+    with pytest.raises(WaitTimeout) as raised:
+        await wait_containers(cast(Client, WaitingApplication()), APP, 2, 0)
+    assert raised.value.message.splitlines() == [
+        "after 0 s 1 containers of application_1_0001 run, not 2: it is RUNNING",
+        "it waits because the queue is full",
+        "a.b = 50",
+        "a note",
+    ]
+
+
+async def test_a_timeout_is_reported_even_if_nothing_explains_it() -> None:
+    with pytest.raises(WaitTimeout, match=r"not 2: it is RUNNING$"):
+        await wait_containers(cast(Client, WaitingApplication("not yours")), APP, 2, 0)
 
 
 class StartingApplication(RunningContainers):

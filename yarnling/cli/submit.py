@@ -23,7 +23,7 @@ from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.connection import connect
 from yarnling.cli.output import in_line, notices, print_json, shown, without_page_hint
-from yarnling.cluster.client import Client, WaitTimeout
+from yarnling.cluster.client import Client, WaitTimeout, why_waiting
 from yarnling.cluster.state import name_option
 
 HELP = ("-h", "-help", "--help")
@@ -106,8 +106,9 @@ async def follow(
         async with asyncio.timeout(timeout_s):
             report = await _wait(client, app_id, console, print_new)
     except TimeoutError:
+        why = await why_waiting(client, app_id)
         await client.kill(app_id, f"Killed after {timeout_s:g} s by its client.")
-        raise WaitTimeout(f"{app_id} took longer than {timeout_s:g} s and was killed") from None
+        raise WaitTimeout(f"{app_id} took longer than {timeout_s:g} s and was killed{why}") from None
     except (asyncio.CancelledError, OSError):
         # The command was interrupted, or the reader of our output has exited (`| head`). Do not leave the application
         # running unnoticed.

@@ -61,6 +61,8 @@ NOT_YET_ACCEPTED = frozenset(
 )
 LEAF_QUEUES_LISTED_MAX = 20
 """How many leaf queues the error of a refused submission lists."""
+EXPLAIN_S = 5.0
+"""How long, in seconds, the error of a timeout waits for the ResourceManager to explain it."""
 _REFUSED = frozenset({YarnApplicationState.FAILED, YarnApplicationState.KILLED})
 
 
@@ -72,7 +74,10 @@ class SubmissionFailed(YarnException):
 
 
 class WaitTimeout(YarnException):
-    """A condition was not met in time. The message says what was seen last."""
+    """A condition was not met in time.
+
+    The message says what was seen last. If that concerns one application, the next lines say why the application waits.
+    """
 
 
 class Client:
@@ -194,7 +199,8 @@ class Client:
                     await asyncio.sleep(self._poll_s)
         except TimeoutError:
             seen = "not known yet" if report is None else f"{report.state.name}, {report.progress:.0%} done"
-            raise WaitTimeout(f"{app_id} after {timeout_s:g} s: {seen} {_diagnosed(report)}".rstrip()) from None
+            seen = f"{app_id} after {timeout_s:g} s: {seen} {_diagnosed(report)}".rstrip()
+            raise WaitTimeout(seen + await why_waiting(self, app_id)) from None
 
     async def kill(self, app_id: ApplicationId | str, diagnostics: str = "") -> None:
         """Kill an application and wait until it has ended."""
@@ -317,6 +323,28 @@ class Client:
         Files of running containers may grow.
         """
         return find_all_logs(self._log_dirs, self._configuration, as_id(ApplicationId, app_id))
+
+
+async def why_waiting(client: Client, app_id: ApplicationId | str) -> str:
+    """The verdicts on the application's unsatisfied requests, each line after a newline.
+
+    "" if there are none, or the ResourceManager does not explain it in time. So an error can always be reported.
+    """
+    try:
+        async with asyncio.timeout(EXPLAIN_S):
+            verdicts = (await client.explain(app_id)).verdicts
+    except (TimeoutError, YarnException):
+        return ""
+    lines = [
+        line
+        for verdict in verdicts
+        for line in (
+            f"it {verdict.sentence}",
+            *(f"{setting.key} = {setting.value}" for setting in verdict.settings),
+            *verdict.notes,
+        )
+    ]
+    return "".join(f"\n{line}" for line in dict.fromkeys(lines))
 
 
 def leaf_queue_names(root: QueueInfo) -> list[str]:

@@ -15,7 +15,7 @@ from yarn.errors import ContainerNotFoundException
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeReport
 from yarn.states import ContainerState, NodeState
-from yarnling.cluster.client import Client, WaitTimeout
+from yarnling.cluster.client import Client, WaitTimeout, why_waiting
 from yarnling.cluster.containers import processes_of
 
 T = TypeVar("T")
@@ -123,7 +123,7 @@ async def wait_containers(
         bound = "exactly " if exactly else ""
         raise WaitTimeout(
             f"after {timeout_s:g} s {len(running)} containers of {app_id} run, not {bound}{count}: "
-            f"it is {report.state.name}"
+            f"it is {report.state.name}{await why_waiting(client, app_id)}"
         ) from None
     return running
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from yarn.errors import YarnException
+from yarnling.cli.explain import explained, waiting
 from yarnling.cluster.blocking import BlockingCluster
+from yarnling.cluster.client import EXPLAIN_S
+from yarnling.cluster.running_cluster import RunningCluster
 from yarnling.testing import failure_logs
 from yarnling.testing.failure_logs import Section
 from yarnling.testing.spec import ClusterSpec
@@ -43,14 +48,23 @@ class Clusters:
         for cluster in self._up:
             self._marks |= failure_logs.mark(cluster)
 
+    def waiting(self) -> list[Section]:
+        """Why applications wait, in each cluster where some do."""
+        return [
+            (f"{self._prefix(cluster)}yarnling explain", text) for cluster in self._up if (text := _waiting(cluster))
+        ]
+
     def sections(self, lines_max: int) -> list[Section]:
-        """What all clusters have logged since the test began. If there are several, the directory of each is shown."""
+        """What all clusters have logged since the test began."""
         found: list[Section] = []
         for cluster in self._up:
-            prefix = f"{cluster.directory.path.name}: " if len(self._up) > 1 else ""
             logged = failure_logs.sections(cluster, self._marks, lines_max)
-            found += [(f"{prefix}{heading}", text) for heading, text in logged]
+            found += [(f"{self._prefix(cluster)}{heading}", text) for heading, text in logged]
         return found
+
+    def _prefix(self, cluster: BlockingCluster) -> str:
+        """The cluster's directory, if there are several clusters."""
+        return f"{cluster.directory.path.name}: " if len(self._up) > 1 else ""
 
     def _directory(self, name: str) -> Path | None:
         if self._keep_in is None:
@@ -79,6 +93,24 @@ class Pool:
         cluster = own.enter_context(self._clusters.start(spec, name))
         self._shared[spec] = cluster, own
         return cluster
+
+
+def _waiting(cluster: BlockingCluster) -> str:
+    """What `yarnling explain` prints; "" if no application waits, or the ResourceManager does not answer."""
+    if cluster.rm.exit_status is not None:
+        return ""
+    try:
+        return cluster.portal.call(_explained, cluster.original)
+    except (TimeoutError, YarnException):
+        return ""
+
+
+async def _explained(cluster: RunningCluster) -> str:
+    async with asyncio.timeout(EXPLAIN_S):
+        nodes = await cluster.client.nodes()
+        applications = sorted(await cluster.client.applications(), key=lambda report: report.application_id)
+        found = await waiting(cluster.client, applications)
+    return "\n".join(line.plain for explanation in found for line in explained(explanation, nodes))
 
 
 def _is_unchanged(cluster: BlockingCluster, spec: ClusterSpec) -> bool:

@@ -85,13 +85,26 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the logs of daemons, and of containers that did not succeed, to the report of a failure."""
-    report = yield
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add to the report of a failure why applications wait, and the logs of daemons and of containers that failed.
+
+    Frames of yarnling are left out, except those of its own faults, and with --full-trace.
+    """
     clusters = item.config.stash.get(_CLUSTERS, None)
+    error = call.excinfo
+    if clusters is not None and error is not None and not _option(item.config, "fulltrace"):
+        from yarnling.testing.tracebacks import without_own_frames
+
+        call.excinfo = without_own_frames(error)
+    report = yield
+    # Debuggers get every frame.
+    call.excinfo = error
     lines_max: int = _option(item.config, "--yarnling-log-lines")
-    if report.failed and clusters is not None and lines_max >= 0:
-        report.sections += clusters.sections(lines_max)
+    if report.failed and clusters is not None:
+        logs = clusters.sections(lines_max) if lines_max >= 0 else []
+        report.sections = [*clusters.waiting(), *report.sections, *logs]
     return report
 
 
