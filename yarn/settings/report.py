@@ -24,6 +24,8 @@ PREFIX_CUTOFF = 0.9
 NEAREST_CUTOFF = 0.8
 """The similarity (0..1, by difflib) from which on a known key is suggested. Less similar suggestions were mostly
 wrong."""
+_SECRET = re.compile(r"secret|password|passwd|credential|\.pass$|token", re.IGNORECASE)
+"""Keys whose values are not shown."""
 
 
 class KeyRead(Struct, frozen=True):
@@ -139,3 +141,8 @@ def _default_shown(setting: Setting[Any]) -> str:
     if setting.default is not None:
         return setting.default
     return f"as {setting.fallback.key}" if setting.fallback is not None else "not set"
+
+
+def shown_value(key: str, value: str) -> str:
+    """The value of a key, as pages and files for others have it: without secrets."""
+    return "(not shown)" if _SECRET.search(key) else value

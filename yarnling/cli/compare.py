@@ -28,9 +28,10 @@ from yarnling.cli.output import (
 )
 from yarnling.cli.simulate_workload import all_in_report, parse_duration
 from yarnling.cluster.configuration import definitions
+from yarnling.whatif.changes import changes_of
 from yarnling.whatif.checks import QueueMap, names_of_run, with_queues
 from yarnling.whatif.compare import Comparison, Difference, Verdict, compare
-from yarnling.whatif.compare_report import warnings_of, write_comparison
+from yarnling.whatif.compare_report import SIDES, warnings_of, write_comparison
 from yarnling.whatif.compare_words import findings, headline, names_of
 from yarnling.whatif.expectation_file import read_expectations, resolved
 from yarnling.whatif.expectations import Checked, Expectation, KnownNames, check, names_in
@@ -51,8 +52,6 @@ from yarnling.whatif.wording import HOUR_MS, clock, count, duration
 from yarnling.workload.formats import read_node_list, read_workload
 
 ROWS_MAX = 20
-_SIDES = ("before", "after")
-"""The directories of the reports of both sides, below that of the comparison."""
 _VERDICT_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 
 
@@ -110,7 +109,8 @@ def run(options: CompareOptions) -> int:
     report = _write(options.out, comparison, (before, after), checked) if options.out else None
     warnings = warnings_of((before.result, after.result))
     if options.as_json:
-        print_json({**_plain(comparison, checked, report), "warnings": warnings})
+        changes = changes_of(before.result, after.result)
+        print_json({"changes": changes, **_plain(comparison, checked, report), "warnings": warnings})
     else:
         _print(comparison, checked, warnings, report, terminal())
     return exit_status(checked)
@@ -134,7 +134,7 @@ def _read_and_run(options: CompareOptions) -> tuple[tuple[Expectation, ...], Sid
     faults.refuse()
     assert expectations is not None
     if options.out is not None:
-        for name in _SIDES:
+        for name in SIDES:
             make_directory(options.out / name)
     outcomes = _run_all([*of_before, *of_after])
     before = read[0] or side_of(outcomes[: len(of_before)])
@@ -236,7 +236,7 @@ def _progress(console: Console) -> Progress:
 
 
 def _write(out: Path, comparison: Comparison, sides: tuple[Side, Side], checked: Sequence[Checked]) -> Path:
-    for side, name in zip(sides, _SIDES, strict=True):
+    for side, name in zip(sides, SIDES, strict=True):
         write_report(side.result, out / name)
     return write_comparison(comparison, (sides[0].result, sides[1].result), checked, out)
 

@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from yarn.settings.scheduler import ROOT
+from yarnling.whatif.changes import about_changes, changes_of
 from yarnling.whatif.compare import Comparison, Difference, Verdict
 from yarnling.whatif.compare_words import findings, headline, names_of, tiles
 from yarnling.whatif.expectations import Checked, median_of
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.measures import MEASURES, Scope, value_of
 from yarnling.whatif.page import PICTURES_EXTRA, Notes, Page, Picture, PictureGroup, Table, html_of
-from yarnling.whatif.report import QUEUE_LEGEND, has_matplotlib, subject_of
+from yarnling.whatif.report import QUEUE_LEGEND, REPORT_HTML, has_matplotlib, subject_of
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.series import preemptions, span_ms, waits_over_time, whole_series
-from yarnling.whatif.wording import HOUR_MS, count, duration
+from yarnling.whatif.wording import HOUR_MS, count, counted, duration
 
 if TYPE_CHECKING:
     from yarnling.whatif.compare_pictures import Moved  # Needs matplotlib.
@@ -27,6 +28,10 @@ PAIRS_MAX = 12
 BROKEN_MAX = 3
 """The most expectations that are written above the pictures; the table has all."""
 ROWS_MAX = 200
+CHANGES_OPEN_MAX = 12
+"""With more changes their table is folded, so that the answer is seen at once."""
+SIDES = ("before", "after")
+"""The directories of the reports of both sides, below that of the comparison."""
 
 
 def write_comparison(
@@ -44,7 +49,7 @@ def write_comparison(
 def comparison_page(
     comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult], checked: Sequence[Checked]
 ) -> Page:
-    """The page of a comparison."""
+    """The page of a comparison, in the directory in which the reports of both sides are."""
     before, after = runs
     drawn = has_matplotlib()
     seeds = len(comparison.after)
@@ -60,6 +65,8 @@ def comparison_page(
         notes=_notes(runs),
         notice="" if drawn else PICTURES_EXTRA,
         footer=f"{count(seeds)} {'run' if seeds == 1 else 'runs with different seeds'} of each configuration.",
+        changes=_changes(before, after),
+        links=tuple((f"{side}/{REPORT_HTML}", f"Report {side} the change") for side in SIDES),
     )
 
 
@@ -84,6 +91,15 @@ def _measured(checked: Checked) -> str:
 
 
 # Tables
+
+
+def _changes(before: WhatIfResult, after: WhatIfResult) -> Table:
+    """What was changed."""
+    rows = tuple((each.what, each.before, each.after) for each in changes_of(before, after))
+    note = about_changes(before, after)
+    title = f"What was changed: {counted(len(rows), 'setting')}" if len(rows) > CHANGES_OPEN_MAX else "What was changed"
+    is_open = len(rows) <= CHANGES_OPEN_MAX
+    return Table(title, ("", "before", "after"), rows, note, text_columns=3, is_open=is_open)
 
 
 def _expectations(checked: Sequence[Checked]) -> Table:

@@ -42,13 +42,16 @@ class PictureGroup(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """`text_columns`: how many of the columns, from the left, are texts; the others are numbers."""
+    """`text_columns`: how many of the columns, from the left, are texts; the others are numbers. Without rows it is
+    only its note. `is_open`: its rows are seen at once, not only after a click.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     text_columns: int = 1
+    is_open: bool = True
 
 
 class Notes(Struct, frozen=True):
@@ -57,7 +60,9 @@ class Notes(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """`subject`: what was simulated; `headline`: the answer; `notice`: what to know before the pictures."""
+    """`subject`: what was simulated; `headline`: the answer; `notice`: what to know before the pictures. `changes`:
+    what was changed, before the answer. `links`: (address, text) of pages about the same.
+    """
 
     title: str
     subject: str
@@ -69,6 +74,8 @@ class Page(Struct, frozen=True):
     notes: tuple[Notes, ...] = ()
     notice: str = ""
     footer: str = ""
+    changes: Table | None = None
+    links: tuple[tuple[str, str], ...] = ()
 
 
 def html_of(page: Page) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from yarn.errors import YarnException
 from yarn.settings.scheduler import ROOT
+from yarnling.whatif.changes import machines
 from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.headlines import findings, headline, short_names, tiles
 from yarnling.whatif.page import PICTURES_EXTRA, Notes, Page, PictureGroup, html_of
@@ -22,7 +23,7 @@ from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.result_file import RESULT_JSON, encode_result
 from yarnling.whatif.series import Histogram, all_series, preemptions, waits_by_queue, waits_over_time, whole_series
 from yarnling.whatif.tables import write_tables
-from yarnling.whatif.wording import count, counted, duration
+from yarnling.whatif.wording import count, duration
 
 REPORT_HTML = "report.html"
 PANELS_MAX = 24
@@ -94,9 +95,8 @@ def has_matplotlib() -> bool:
 
 def subject_of(result: WhatIfResult) -> str:
     """What was simulated, in one line."""
-    memory = f"{result.cluster.memory_mb // 1024:,} GB, {result.cluster.vcores:,} vcores"
     return (
-        f"{result.title}: {result.workload} under {result.configuration}; {counted(result.nodes, 'node')} ({memory}), "
+        f"{result.title}: {result.workload} under {result.configuration}; {machines(result)}, "
         f"{duration(result.until_ms)} simulated"
     )
 

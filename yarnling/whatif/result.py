@@ -102,6 +102,7 @@ class WhatIfResult(Struct, frozen=True):
     partition that it may use. `containers` are in the order of their requests. `is_complete` is False if the
     simulation was interrupted before its end. `trace`: the SHA-256 of every step of all cores, "" if it was not wanted.
     `counted`: the resource types that the scheduler compares, memory alone with the DefaultResourceCalculator.
+    `settings` {key: value}: what the configuration sets, without secrets; empty in results of earlier versions.
     `events` and `wall_s` say what the run cost.
     """
 
@@ -125,3 +126,4 @@ class WhatIfResult(Struct, frozen=True):
     is_complete: bool = True
     trace: str = ""
     counted: tuple[str, ...] = (MEMORY_MB,)
+    settings: dict[str, str] = {}

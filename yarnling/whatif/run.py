@@ -25,6 +25,7 @@ from yarn.errors import InternalError, YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.resource import Resource
 from yarn.settings import logs, resourcemanager
+from yarn.settings.report import shown_value
 from yarnling.cluster.configuration import composed
 from yarnling.silent_logs import without_logs
 from yarnling.simulation.client import Submitter
@@ -107,6 +108,7 @@ class _Running:
     def __init__(
         self, conf: Configuration, workload: Workload, nodes: Sequence[WorkloadNode], options: RunOptions
     ) -> None:
+        self._conf = conf
         self._workload = workload
         self._nodes = nodes
         self._options = options
@@ -160,6 +162,7 @@ class _Running:
             is_complete,
             self._trace.hexdigest() if self._trace is not None else "",
             counted_types(self._context().scheduler.context),
+            {key: shown_value(key, value) for key, value in self._conf.values().items()},
         )
 
     # The cluster

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncIterator, Iterator
 from itertools import islice
 from typing import Any
@@ -42,7 +41,7 @@ from yarn.ids import ContainerId
 from yarn.machine import StateChanged
 from yarn.protocols.inspection import Explanation
 from yarn.settings import check_settings, with_further
-from yarn.settings.report import HadoopKeys, KeyIgnored, KeyRead, KeyUnknown, describe
+from yarn.settings.report import HadoopKeys, KeyIgnored, KeyRead, KeyUnknown, describe, shown_value
 from yarn.states import FINAL_APPLICATION_STATES
 
 BASE = "/ws/yarnling/v1"
@@ -51,9 +50,6 @@ STREAMS_MAX = 16
 CHANGES_INTERVAL_S = 1.0
 STREAM_S = 50.0
 """How long a stream of changes lasts; a browser then opens the next one by itself."""
-SENSITIVE = re.compile(r"secret|password|passwd|credential|\.pass$|token", re.IGNORECASE)
-"""Keys whose values are not shown."""
-REDACTED = "(not shown)"
 ENDED_SHOWN_MAX = 100
 """How many ended containers of an application are listed."""
 EXPLAINED_MAX = 20
@@ -225,8 +221,7 @@ def _configuration_text(conf: Configuration) -> str:
 
 
 def _setting(entry: KeyRead | KeyIgnored | KeyUnknown, **more: str | None) -> dict[str, str | None]:
-    value = REDACTED if SENSITIVE.search(entry.key) else entry.value
-    return {"key": entry.key, "value": value, "origin": str(entry.origin), **more}
+    return {"key": entry.key, "value": shown_value(entry.key, entry.value), "origin": str(entry.origin), **more}
 
 
 def _json(value: object) -> TextAnswer:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, result, sample
@@ -16,6 +17,7 @@ from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.cli.app import app
 from yarnling.cli.arguments import UsageException
 from yarnling.cli.compare import _run_all
+from yarnling.whatif.changes import Change, changes_of
 from yarnling.whatif.compare import Comparison, Verdict, compare
 from yarnling.whatif.compare_report import comparison_page
 from yarnling.whatif.compare_words import NO_DIFFERENCE, findings, headline, tiles
@@ -161,6 +163,44 @@ def test_the_page_shows_both_sides_and_quotes_names() -> None:
     assert "Holds, as far as it could be checked: none late: 2 of 3" in page
     assert "Who gains and who pays, by queue" in page
     assert "<script>" not in page
+
+
+def page_of(before: WhatIfResult, after: WhatIfResult) -> str:
+    return html_of(comparison_page(compare([figures_of(before)], [figures_of(after)]), (before, after), ()))
+
+
+def test_the_page_begins_with_what_was_changed() -> None:
+    etl, seen = "yarn.scheduler.capacity.root.etl.", {"yarn.nodemanager.vmem-check-enabled": "false"}
+    before = outcome(settings={**seen, f"{etl}capacity": "60", f"{etl}acl_submit_applications": "*"})
+    after = outcome(settings={**seen, f"{etl}capacity": "40", f"{etl}maximum-capacity": "80"}, nodes=5)
+    assert changes_of(before, after) == (
+        Change(f"{etl}acl_submit_applications", "*", "not set"),
+        Change(f"{etl}capacity", "60", "40"),
+        Change(f"{etl}maximum-capacity", "not set", "80"),
+        Change("nodes", "4 nodes (400 GB, 100 vcores)", "5 nodes (400 GB, 100 vcores)"),
+    )
+    page = page_of(before, after)
+    assert page.index("What was changed") < page.index(f"{etl}capacity</th><td>60</td><td>40</td>") < page.index("<h1>")
+    assert "vmem-check" not in page
+    for side in ("before", "after"):
+        assert f'<a href="{side}/report.html">' in page
+
+
+def test_the_page_says_that_both_sides_are_equal() -> None:
+    one = outcome(settings={"a": "1"})
+    assert "Both sides are equal" in page_of(one, one)
+    assert "Only the seed differs" in page_of(one, outcome(settings={"a": "1"}, seed=2))
+    assert "result without its configuration" in page_of(one, outcome())
+    moved = outcome(settings={"a": "1"})
+    moved = replace(moved, applications=(replace(moved.applications[0], queue="root.ml"), moved.applications[1]))
+    assert "queue of 1 application</th><td>root.etl</td><td>root.ml</td>" in page_of(one, moved)
+    assert "Both sides are equal" not in page_of(one, moved)
+
+
+def test_many_changes_are_folded() -> None:
+    one, other = (outcome(settings={f"key{number}": value for number in range(13)}) for value in "ab")
+    page = page_of(one, other)
+    assert re.search("<details>\\s*<summary><h2>What was changed: 13 settings</h2></summary>", page)
 
 
 def test_the_pictures_show_what_the_headline_says() -> None:
@@ -356,6 +396,8 @@ def test_two_configurations_are_run_with_several_seeds(experiment: list[str]) ->
     answer = json.loads(out)
     assert answer["headline"].startswith("Longer waits in default: ")
     assert {each["unit"] for each in answer["differences"]} >= {"ms", "fraction"}
+    maximum = "yarn.scheduler.capacity.root.default.maximum-capacity"
+    assert answer["changes"] == [{"what": maximum, "before": "100", "after": "40"}]
 
 
 @pytest.mark.slow

@@ -1,0 +1,61 @@
+"""What was changed between the two sides of a comparison: keys of the configuration, machines, workload, seed. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from msgspec import Struct
+
+from yarnling.whatif.result import WhatIfResult
+from yarnling.whatif.wording import counted
+
+NOT_SET = "not set"
+ALL_EQUAL = "Both sides are equal: the same configuration, machines, workload and seed, and so the same outcome."
+
+
+class Change(Struct, frozen=True):
+    """One thing that differs: a key or something else, what it was before, and what it is after."""
+
+    what: str
+    before: str
+    after: str
+
+
+def changes_of(before: WhatIfResult, after: WhatIfResult) -> tuple[Change, ...]:
+    """The keys with another value, in the order of the alphabet, then what else differs of what was simulated."""
+    keys = sorted({*before.settings, *after.settings}) if before.settings and after.settings else ()
+    found = [Change(key, before.settings.get(key, NOT_SET), after.settings.get(key, NOT_SET)) for key in keys]
+    found += [
+        Change("nodes", machines(before), machines(after)),
+        Change("workload", before.workload, after.workload),
+        *_other_queues(before, after),
+        Change("seed", str(before.seed), str(after.seed)),
+    ]
+    return tuple(each for each in found if each.before != each.after)
+
+
+def about_changes(before: WhatIfResult, after: WhatIfResult) -> str:
+    """What to know about the changes, for example that there are none; "" if there is nothing to say."""
+    if not (before.settings and after.settings):
+        return "An earlier version wrote a result without its configuration, so the keys are not known: simulate again."
+    changes = changes_of(before, after)
+    if not changes:
+        return ALL_EQUAL
+    if [each.what for each in changes] == ["seed"]:
+        return "Only the seed differs, so every difference is chance."
+    return ""
+
+
+def machines(result: WhatIfResult) -> str:
+    """The nodes of a side with their memory and vcores together."""
+    memory = f"{result.cluster.memory_mb // 1024:,} GB, {result.cluster.vcores:,} vcores"
+    return f"{counted(result.nodes, 'node')} ({memory})"
+
+
+def _other_queues(before: WhatIfResult, after: WhatIfResult) -> list[Change]:
+    """The queues of applications that ran in another queue, because of a mapping of queues or of the configuration."""
+    if before.workload != after.workload:
+        return []
+    pairs = zip(before.applications, after.applications, strict=False)
+    moved = Counter((one.queue, other.queue) for one, other in pairs if one.queue != other.queue)
+    return [Change(f"queue of {counted(number, 'application')}", *pair) for pair, number in moved.most_common()]
