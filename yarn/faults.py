@@ -103,3 +103,10 @@ def refuse_if_faulty(faults: Iterable[Fault]) -> None:
     ordered = sorted(faults, key=lambda fault: fault.severity is not Severity.ERROR)
     if ordered and ordered[0].severity is Severity.ERROR:
         raise ConfigurationException(ordered)
+
+
+def untrimmed(text: str, problem: str) -> str:
+    """The problem of a value that Hadoop does not trim; blanks around it may be all that is wrong."""
+    if text == text.strip():
+        return problem
+    return f"{problem} (Hadoop does not trim this value: remove the blanks and line breaks around it)"

@@ -22,7 +22,7 @@ from rm.core.placement_rules.rules import (
     Subject,
 )
 from yarn.configuration import Configuration
-from yarn.faults import Fault
+from yarn.faults import Fault, untrimmed
 from yarn.settings import scheduler
 from yarn.settings.unsupported import unsupported
 
@@ -75,13 +75,13 @@ def read_rules(configuration: Configuration, faults: list[Fault]) -> tuple[Mappi
             effect = "applications that it would place keep the queue of their submission, or that of the other rules"
             remedy = f"name {' and '.join(_KNOWN_RULES[:2])}"
             faults.append(unsupported(configuration, PLACEMENT_RULES, problem, effect, remedy))
-    # Hadoop does not trim this value.
-    kind = configuration.get(FORMAT, "legacy")
-    if kind == "legacy":
+    kind = configuration.get(FORMAT)
+    if kind is None or kind == "legacy":
         return _read_lists(configuration, note)
     if kind == "json":
         return _read_json(configuration, note)
-    note(FORMAT, f"Illegal queue mapping format {kind!r} please use 'legacy' or 'json'", "write legacy or json")
+    problem = untrimmed(kind, f"Illegal queue mapping format {kind!r} please use 'legacy' or 'json'")
+    note(FORMAT, problem, "write legacy or json")
     return ()
 
 

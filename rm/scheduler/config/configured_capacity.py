@@ -17,7 +17,8 @@ from enum import Enum
 
 from msgspec import Struct
 
-from rm.scheduler.config.reader import Reader, untrimmed
+from rm.scheduler.config.reader import Reader
+from yarn.faults import untrimmed
 from yarn.java.binary32 import f32, shortest
 from yarn.java.hash_order import hash_order, string_hash
 from yarn.java.values import parse_float

@@ -37,9 +37,10 @@ from rm.scheduler.config.queue_templates import (
     is_managed,
     queue_depth_max,
 )
-from rm.scheduler.config.reader import Reader, untrimmed
+from rm.scheduler.config.reader import Reader
 from rm.scheduler.model.usage import NO_LABEL
 from yarn.containers import ANY
+from yarn.faults import untrimmed
 from yarn.java.binary32 import f32, shortest
 from yarn.resource import Resource, ResourceTypes
 from yarn.settings import preemption, scheduler

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from yarn.configuration import Configuration
-from yarn.faults import Concern, ConfigurationException, Fault, Severity
+from yarn.faults import Concern, ConfigurationException, Fault, Severity, untrimmed
 from yarn.java.values import parse_int, split_at_commas
 from yarn.settings.kinds import Setting
 from yarn.settings.unsupported import unsupported
@@ -15,13 +15,6 @@ from yarn.settings.unsupported import unsupported
 _T = TypeVar("_T")
 
 _DECIMAL = re.compile(r"[+-]?[0-9]+")
-
-
-def untrimmed(text: str, problem: str) -> str:
-    """The problem of a value that Hadoop does not trim; blanks around it may be all that is wrong."""
-    if text == text.strip():
-        return problem
-    return f"{problem} (Hadoop does not trim this value: remove the blanks and line breaks around it)"
 
 
 class Reader:

@@ -46,7 +46,7 @@ def test_a_line_break_is_refused_where_hadoop_does_not_trim(name: str, value: st
 @pytest.mark.parametrize("text", [around("legacy"), "json "])
 def test_the_format_of_mapping_rules_is_not_trimmed(text: str) -> None:
     conf = Configuration.of({**TREE, PREFIX + "mapping-rule-format": text})
-    with pytest.raises(ConfigurationException, match="Illegal queue mapping format"):
+    with pytest.raises(ConfigurationException, match=r"Illegal queue mapping format .*Hadoop does not trim this value"):
         MappingPlacement(conf, ConfiguredQueues({}))
 
 
