@@ -8,8 +8,9 @@ from nm.core.settings import Hardware, node_resource
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from wire.hadoop_xml import hadoop_keys, read_configuration, to_xml
 from yarn.configuration import Configuration
-from yarn.faults import ConfigurationException
+from yarn.faults import ConfigurationException, Severity
 from yarn.resource import Resource
+from yarn.settings import check_settings
 from yarn.settings.report import HadoopKeys, describe
 
 GPU = "yarn.io/gpu"
@@ -52,8 +53,11 @@ def test_the_files_are_listed_by_config(directory: Path) -> None:
 @pytest.mark.parametrize(("name", "amount"), [(GPU, "four"), (GPU, "4G"), (GPU, "-1"), ("memory-mb", "1")])
 def test_a_faulty_amount_is_refused_by_its_key(name: str, amount: str) -> None:
     key = f"yarn.nodemanager.resource-type.{name}"
+    conf = Configuration.of({key: amount})
     with pytest.raises(ConfigurationException, match=key):
-        node_resource(Configuration.of({key: amount}), HARDWARE)
+        node_resource(conf, HARDWARE)
+    (fault,) = check_settings(conf)
+    assert (fault.key, fault.value, fault.severity) == (key, amount, Severity.ERROR)
 
 
 def test_dynamic_resources_are_warned_of(directory: Path) -> None:

@@ -101,6 +101,21 @@ def test_a_bad_value_is_a_fault_with_bound_and_remedy(key: str, value: str, prob
         BY_KEY[key].of(conf)
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        "yarn.nodemanager.resource-type.yarn.io/gpu",
+        "yarn.resource-types.yarn.io/gpu.minimum-allocation",
+        "yarn.resource-types.yarn.io/gpu.maximum-allocation",
+        "yarn.scheduler.capacity.user.ann.max-parallel-apps",
+    ],
+)
+def test_settings_with_a_name_in_their_key_are_checked(key: str) -> None:
+    assert check_settings(Configuration.of({key: "3"})) == []
+    (fault,) = check_settings(Configuration.of({key: "many"}))
+    assert (fault.key, fault.value, fault.severity) == (key, "many", Severity.ERROR)
+
+
 def test_special_values_may_be_out_of_bounds() -> None:
     conf = conf_of(yarn__nodemanager__resource__memory_mb="-1", yarn__resourcemanager__connect__max_wait__ms="-1")
     assert nodemanager.RESOURCE_MEMORY_MB.of(conf) == -1

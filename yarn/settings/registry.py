@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from yarn.configuration import Configuration, find_variable
 from yarn.faults import DEFAULT, Fault, Severity
+from yarn.resource import MEMORY_MB, VCORES
 from yarn.settings import logs, nodemanager, preemption, resourcemanager, scheduler, shuffle, yarnling
 from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting, key_pattern
 from yarn.settings.unsupported import check_unsupported
@@ -43,7 +45,7 @@ def check_settings(conf: Configuration) -> list[Fault]:
 
     The tree of queues is checked by rm.scheduler.config.
     """
-    faults = [fault for setting in BY_KEY.values() if setting.key in conf for fault in setting.faults(conf)]
+    faults = [fault for setting in _settings_in(conf) for fault in setting.faults(conf)]
     faulty = {fault.key for fault in faults if fault.severity is Severity.ERROR}
     sound = _Sound(conf, faulty)
     for check in (
@@ -52,12 +54,20 @@ def check_settings(conf: Configuration) -> list[Fault]:
         _check_attempts,
         _check_waits,
         _check_node,
+        _check_further_types,
         _check_recovery,
         _check_access,
         _check_log_aggregation,
     ):
         faults += check(sound)
     return [*faults, *check_unsupported(conf), *_unbound(conf)]
+
+
+def _settings_in(conf: Configuration) -> Iterator[Setting[Any]]:
+    """The settings with a value; one whose key contains a name (`<type>`), with the key of each name."""
+    yield from (setting for setting in BY_KEY.values() if setting.key in conf)
+    for pattern, setting in _PATTERNS:
+        yield from (replace(setting, key=key) for key in conf if pattern.fullmatch(key))
 
 
 def with_further(faults: list[Fault], further: Iterable[Fault]) -> list[Fault]:
@@ -178,6 +188,17 @@ def _check_node(sound: _Sound) -> list[Fault]:
     )
     remedy = "the RM will refuse the node; give it at least the minimum allocation"
     return [fault for low, high in pairs for fault in sound.ordered(low, high, remedy, Severity.WARNING)]
+
+
+def _check_further_types(sound: _Sound) -> list[Fault]:
+    """A fault for memory or vcores among the amounts of further resource types: they have settings of their own."""
+    keys = [nodemanager.RESOURCE_TYPE.key.replace("<type>", name) for name in (MEMORY_MB, VCORES)]
+    problem = "is not an amount of a further type"
+    return [
+        Fault(key, sound.conf.get(key), sound.conf.origin(key), problem, "remove it")
+        for key in keys
+        if key in sound.conf
+    ]
 
 
 def _check_access(sound: _Sound) -> list[Fault]:
