@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import psutil
@@ -15,9 +16,12 @@ from am.core.requests import ContainerRequest
 from am.programs.distributed_shell.client import parse
 from yarn.applications import ApplicationFilter
 from yarn.containers import ContainerLaunchContext
-from yarn.errors import InvalidArgumentException
+from yarn.errors import InvalidArgumentException, YarnException
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
+from yarnling.cluster import local_cluster
+from yarnling.cluster.daemons import RouteOverride
+from yarnling.cluster.directory import NodePlace
 from yarnling.cluster.launcher import DaemonFailed
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.unmanaged_am import UnmanagedAM
@@ -114,6 +118,43 @@ async def test_a_failed_start_reports_why(tmp_path: Path) -> None:
     ):
         async with LocalCluster(2, memory_mb=1, fast=True, options=ClusterOptions(loopback=True)):
             pass
+
+
+class SlowSecondNode:
+    """Routes that keep node 2 from starting for `slow_s`. While it waits, START_TIMEOUT_S becomes `patience_s`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, slow_s: float, patience_s: float) -> None:
+        self._monkeypatch = monkeypatch
+        self._slow_s = slow_s
+        self._patience_s = patience_s
+
+    async def of_node(self, place: NodePlace, values: Mapping[str, str]) -> RouteOverride:
+        if place.number == 2:
+            self._monkeypatch.setattr(local_cluster, "START_TIMEOUT_S", self._patience_s)
+            await asyncio.sleep(self._slow_s)
+        return RouteOverride({})
+
+
+async def test_a_start_that_is_given_up_says_who_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ClusterOptions(
+        loopback=True, directory=tmp_path, routes=SlowSecondNode(monkeypatch, slow_s=600, patience_s=0.2)
+    )
+    with pytest.raises(YarnException, match=r"no node has registered for 0\.2 s") as raised:
+        async with LocalCluster(2, fast=True, options=options):
+            pass
+    assert raised.value.message.splitlines() == [
+        "the cluster is not ready, and no node has registered for 0.2 s: 1 of 2 nodes have registered",
+        "nm-2 has logged nothing",
+        f"the logs are in {tmp_path / 'logs'}",
+    ]
+
+
+async def test_a_start_is_not_given_up_while_nodes_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Node 1 arrives before the first timeout, and node 2 after it."""
+    monkeypatch.setattr(local_cluster, "START_TIMEOUT_S", 3.0)
+    routes = SlowSecondNode(monkeypatch, slow_s=3.5, patience_s=100)
+    async with LocalCluster(2, fast=True, options=ClusterOptions(loopback=True, routes=routes)) as cluster:
+        await cluster.wait_nodes(2)
 
 
 def test_without_asyncio() -> None:

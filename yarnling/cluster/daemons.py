@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -29,7 +29,7 @@ from yarnling.cluster.configuration import (
 )
 from yarnling.cluster.directory import NODES_MAX, STATE_STORE, ClusterDirectory, NodePlace
 from yarnling.cluster.fork_messages import NM, RM, DaemonRequest
-from yarnling.cluster.launcher import Daemon, DaemonFailed, Launcher
+from yarnling.cluster.launcher import Daemon, DaemonFailed, Launcher, log_tail
 from yarnling.cluster.loop_launcher import LoopLauncher
 from yarnling.cluster.nodes import Node
 from yarnling.cluster.processes import end_orphans
@@ -41,6 +41,8 @@ PRIVATE_MODE = 0o700
 PORTS_TRIED_MAX = 100
 """Ports that are tried for the web services, each used by another cluster or program."""
 PORT_MAX = 65535
+LATE_SHOWN_MAX = 5
+"""Of how many daemons that are not ready the last log line is shown."""
 EXIT_TIMEOUT_S = 30.0
 """How long a NodeManager may take to end its containers and unregister; it needs a quarter of a second."""
 
@@ -267,8 +269,10 @@ class ClusterDaemons:
         """Where the logs of the node's containers are."""
         return log_dirs(node.place, self._settings)
 
-    async def start_nodes(self, count: int, sizes: Mapping[str, str] | None = None) -> list[Node]:
-        """Start so many more; they have registered when this returns.
+    async def start_nodes(
+        self, count: int, sizes: Mapping[str, str] | None = None, *, arrived: Callable[[], None] = lambda: None
+    ) -> list[Node]:
+        """Start so many more; they have registered when this returns. `arrived` is called after each process.
 
         Raises DaemonFailed for the first that cannot; then none of them is left.
         """
@@ -277,9 +281,15 @@ class ClusterDaemons:
         own_sizes = sizes or {}
         failed: DaemonFailed | None = None
         starting: list[asyncio.Task[Daemon]] = []
+
+        async def launched(places: list[NodePlace]) -> Daemon:
+            daemon = await self._launch_nodes(places, own_sizes)
+            arrived()
+            return daemon
+
         try:
             async with asyncio.TaskGroup() as tasks:
-                starting += [tasks.create_task(self._launch_nodes(places, own_sizes)) for places in packs]
+                starting += [tasks.create_task(launched(places)) for places in packs]
         except* DaemonFailed as failures:
             failed = next(error for error in failures.exceptions if isinstance(error, DaemonFailed))
         if failed is not None:
@@ -291,6 +301,23 @@ class ClusterDaemons:
         self.nodes += started
         self.log_dirs += [path for node in started for path in self.log_dirs_of(node)]
         return started
+
+    def progress(self, count: int) -> str:
+        """How many of the first `count` nodes have registered, what the others logged last, and where the logs are."""
+        packs = {places[0].process: len(places) for places in self._packs(1, count)}
+        known = self.launcher.daemons
+        ready = {name for name, daemon in known.items() if daemon.facts}
+        late = [name for name in ("rm", *packs) if name not in ready]
+        logged = {name: log_tail(self.directory.log_file(name), 1) for name in late[:LATE_SHOWN_MAX]}
+        lines = [f"{sum(packs.get(name, 0) for name in ready)} of {count} nodes have registered"]
+        lines += [
+            f"{name} logged last:{line}" if line else f"{name} has logged nothing" for name, line in logged.items()
+        ]
+        if len(late) > len(logged):
+            lines.append(f"and {len(late) - len(logged)} more that are not ready")
+        temporary = "the logs are deleted with the temporary directory (name one to keep them: --directory DIR)"
+        lines.append(temporary if self.directory.temporary else f"the logs are in {self.directory.logs}")
+        return "\n".join(lines)
 
     async def restart_node(self, number: int) -> Node:
         """Start a node that has ended, on the same host and directories, with the other nodes of its process."""

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -32,9 +33,7 @@ from yarnling.cluster.hadoop_clients import settings_for
 from yarnling.cluster.running_cluster import RunningCluster
 
 START_TIMEOUT_S = 120.0
-"""How long a cluster may take to start, in seconds: enough for hundreds of nodes on one slow core."""
-START_TIMEOUT_S_A_NODE = 0.05
-"""The seconds that each node adds to START_TIMEOUT_S."""
+"""How long a starting cluster may go without another daemon that is ready, in seconds, before it is given up."""
 
 _logger = logging.getLogger(__name__)
 
@@ -120,13 +119,14 @@ class LocalCluster(RunningCluster):
         return f"<LocalCluster in {self.directory.path}, {living} of {len(self.nodes)} nodes running>"
 
     async def __aenter__(self) -> LocalCluster:
-        timeout_s = START_TIMEOUT_S + START_TIMEOUT_S_A_NODE * self._node_count
         try:
-            async with asyncio.timeout(timeout_s):
-                await self._start()
+            async with asyncio.timeout(START_TIMEOUT_S) as patience:
+                await self._start(partial(_renew, patience))
         except TimeoutError:
+            progress = self._daemons.progress(self._node_count)
             await self.stop()
-            raise YarnException(f"the cluster was not ready in {timeout_s:g} s") from None
+            problem = f"the cluster is not ready, and no node has registered for {START_TIMEOUT_S:g} s"
+            raise YarnException(f"{problem}: {progress}") from None
         except BaseException:
             await self.stop()
             raise
@@ -170,7 +170,8 @@ class LocalCluster(RunningCluster):
             if self._network is not None:
                 await self._network.close()
 
-    async def _start(self) -> None:
+    async def _start(self, arrived: Callable[[], None]) -> None:
+        """Start all daemons. `arrived` is called whenever one is ready."""
         path = self._options.directory
         self._daemons.open(None if path is None else Path(path), discard_state=self._options.discard_state)
         if self._options.log_warnings:
@@ -179,7 +180,13 @@ class LocalCluster(RunningCluster):
         if self._options.network_faults:
             self._add_network()
         await self._daemons.start_rm()
-        await self._daemons.start_nodes(self._node_count)
+        arrived()
+        await self._daemons.start_nodes(self._node_count, arrived=arrived)
+
+
+def _renew(patience: asyncio.Timeout) -> None:
+    if not patience.expired():
+        patience.reschedule(asyncio.get_running_loop().time() + START_TIMEOUT_S)
 
 
 def _check(nodes: int, options: ClusterOptions) -> None:
