@@ -29,13 +29,16 @@ from yarnling.cluster.unmanaged_am import UnmanagedAM
 
 @contextlib.contextmanager
 def nothing_left() -> Iterator[None]:
-    """Check that no child process and no listening port is left."""
+    """Check that no child process and no listening port is left. pytest-rerunfailures may have a port of its own."""
     me = psutil.Process()
-    before = {child.pid for child in me.children()}
+    children, ports = {child.pid for child in me.children()}, listening_ports(me)
     yield
-    assert {child.pid for child in me.children()} <= before
-    listening = [socket for socket in me.net_connections() if socket.status == psutil.CONN_LISTEN]
-    assert not listening
+    assert {child.pid for child in me.children()} <= children
+    assert listening_ports(me) <= ports
+
+
+def listening_ports(process: psutil.Process) -> set[int]:
+    return {one.laddr.port for one in process.net_connections() if one.status == psutil.CONN_LISTEN}
 
 
 async def run_one(am: UnmanagedAM, command: str) -> int:
@@ -139,7 +142,7 @@ async def test_a_start_that_is_given_up_says_who_is_missing(tmp_path: Path, monk
     options = ClusterOptions(
         loopback=True, directory=tmp_path, routes=SlowSecondNode(monkeypatch, slow_s=600, patience_s=0.2)
     )
-    with pytest.raises(YarnException, match=r"no node has registered for 0\.2 s") as raised:
+    with nothing_left(), pytest.raises(YarnException, match=r"no node has registered for 0\.2 s") as raised:
         async with LocalCluster(2, fast=True, options=options):
             pass
     assert raised.value.message.splitlines() == [
