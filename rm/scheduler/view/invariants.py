@@ -219,10 +219,13 @@ def _counts(state: _State) -> Iterator[str]:
 
 
 def _of_other_queues(leaf: LeafQueue, attempts: list[FiCaSchedulerApp]) -> Iterator[str]:
-    """Preemption reads from a container whose it is, also after its application was moved."""
+    """Preemption reads from a container whose it is, also after its application was moved.
+
+    Containers of a queue whose name is ambiguous carry only that name (see `CSQueue.remembered_as`).
+    """
     for attempt in attempts:
         for container in (*attempt.live_containers.values(), *attempt.reserved_containers):
-            if container.queue != leaf.path:
+            if container.queue not in (leaf.path, leaf.name):
                 yield f"{leaf.path}: {container.id} of {attempt.attempt_id} is in {container.queue}"
 
 
