@@ -34,7 +34,6 @@ NO_DECISION = {
     r"yarn\.resourcemanager\.max-log-aggregation-diagnostics-in-memory": "length of a report",
     r"yarn\.resourcemanager\.container\.liveness-monitor\.interval-ms": "read by no class of Hadoop 3.4.1",
     r"yarn\.resourcemanager\.node-ip-cache\.expiry-interval-secs": "a cache of addresses",
-    r"yarn\.resourcemanager\.application-tag-based-placement\.force-lowercase": "read by clients, before they submit",
     r"yarn\.scheduler\.capacity\.<queue>\..*reservation.*": "reservations; reservation-system.enable is warned of",
     r"yarn\.scheduler\.capacity\.<queue>\.(average|instantaneous-max)-capacity": "sharing policy of reservations",
     r"yarn\.scheduler\.capacity\.(<queue>\.)?multi-node-sorting.*": "used with multi-node placement, warned of",

@@ -162,6 +162,11 @@ TAG_PLACEMENT_USERS = UntrimmedListSetting(
     "",
     "users whose tags count, with tag-based placement",
 )
+FORCE_LOWER_CASE_TAGS = BoolSetting(
+    "yarn.resourcemanager.application-tag-based-placement.force-lowercase",
+    "true",
+    "whether tags of submissions by REST are put in lower case; other clients do so themselves",
+)
 ATTEMPT_DIAGNOSTICS_LIMIT = IntSetting(
     "yarn.app.attempt.diagnostics.limit.kc",
     "64",

@@ -37,7 +37,9 @@ def within_limits(rpc: Rpc[Request, Any], request: Request) -> Request:
         raise bad_request(error.message, error.java_class) from None
 
 
-def read_submission(body: Mapping[str, Body], maximum: Resource) -> ApplicationSubmissionContext:
+def read_submission(
+    body: Mapping[str, Body], maximum: Resource, *, lower_case_tags: bool
+) -> ApplicationSubmissionContext:
     """The submission of a body. `maximum`: the configured largest container. Raises WebException."""
     text = text_of(body, "application-id") or ""
     try:
@@ -49,6 +51,7 @@ def read_submission(body: Mapping[str, Body], maximum: Resource) -> ApplicationS
         raise bad_request("Requested more cores than configured max")
     if resource.memory_mb > maximum.memory_mb:
         raise bad_request("Requested more memory than configured max")
+    tags = map(str, members(member(body, "application-tags"), "tag"))
     am_label = text_of(body, "am-container-node-label-expression")
     return ApplicationSubmissionContext(
         application_id,
@@ -62,7 +65,7 @@ def read_submission(body: Mapping[str, Body], maximum: Resource) -> ApplicationS
         max_app_attempts=whole_number(body, "max-app-attempts", 0),
         keep_containers_across_attempts=_flag(body, "keep-containers-across-application-attempts"),
         attempt_failures_validity_interval_ms=whole_number(body, "attempt-failures-validity-interval", -1),
-        tags=frozenset(map(str, members(member(body, "application-tags"), "tag"))),
+        tags=frozenset(tag.lower() if lower_case_tags else tag for tag in tags),
         node_label_expression=text_of(body, "app-node-label-expression") or None,
         am_requests=(ResourceRequest(0, ANY, resource, 1, label=am_label),) if am_label else (),
     )

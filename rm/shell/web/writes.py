@@ -72,6 +72,7 @@ class WriteService:
         self._clients = clients
         self._admins = admins
         self._takes_submissions = resourcemanager.REST_SUBMISSIONS_ENABLED.of(conf)
+        self._lower_case_tags = resourcemanager.FORCE_LOWER_CASE_TAGS.of(conf)
 
     def rows(self) -> Iterator[Row]:
         """The routes."""
@@ -112,7 +113,8 @@ class WriteService:
     async def _submit(self, request: WebRequest) -> Answer:
         self._check_submissions()
         maximum = self._context.scheduler.context.settings.maximum_allocation
-        submission = within_limits(Client.submit_application, read_submission(request.body(), maximum))
+        wanted = read_submission(request.body(), maximum, lower_case_tags=self._lower_case_tags)
+        submission = within_limits(Client.submit_application, wanted)
         try:
             await self._clients.submit_application(_caller(request), submission)
         except YarnException as error:

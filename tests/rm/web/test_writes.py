@@ -16,6 +16,7 @@ from yarn.configuration import Configuration
 
 RECORDED = json.loads((Path(__file__).parent / "golden" / "rm-writes.json").read_text())
 WEB = "yarn.resourcemanager.webapp.address"
+FORCE_LOWER_CASE = "yarn.resourcemanager.application-tag-based-placement.force-lowercase"
 QUEUES = {
     "yarn.scheduler.capacity.root.queues": "default,dev,stopped",
     "yarn.scheduler.capacity.root.default.capacity": "50",
@@ -115,3 +116,14 @@ def _compare(entry: dict[str, Any], reply: Reply, names: dict[str, str]) -> None
         return
     masked = MASKED | {"maximum-resource-capability", "value"}
     assert differences(pairs(theirs), parsed, masked=masked) == [], where
+
+
+@pytest.mark.parametrize(("overrides", "shown"), [({}, "blue,red"), ({FORCE_LOWER_CASE: "false"}, "Red,blue")])
+async def test_the_tags_of_a_submission_are_in_lower_case_unless_configured(
+    tmp_path: Path, overrides: dict[str, str], shown: str
+) -> None:
+    """ApplicationSubmissionContextPBImpl.setApplicationTags, which Hadoop's ResourceManager calls for REST alone."""
+    async with serving(served(tmp_path, **overrides)) as cluster:
+        app = await submit(cluster, **{"application-tags": {"tag": ["Red", "blue"]}})
+        reply = await send(cluster, "GET", f"/apps/{app}?user.name=alice")
+        assert reply.json["app"]["applicationTags"] == shown
