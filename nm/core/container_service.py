@@ -33,6 +33,7 @@ from yarn.protocols.container_management import (
     StopContainersResponse,
     UpdateContainersResponse,
 )
+from yarn.protocols.tracker import REFUSAL_CHARS_MAX, RefusedStart
 from yarn.states import ContainerExitStatus, SignalContainerCommand
 
 T = TypeVar("T")
@@ -77,6 +78,8 @@ class ContainerService:
         succeeded, failed = _each(
             (request.token.container_id, partial(self._start_one, event.caller, request)) for request in event.requests
         )
+        for container_id, error in failed.items():
+            self._report_refusal(event.caller, container_id, error)
         if event.forged is not None:
             raise event.forged
         return StartContainersResponse(succeeded, failed, self._auxiliary_services)
@@ -144,6 +147,12 @@ class ContainerService:
         context.dispatcher.send(ApplicationContainerInit(container_id))
         self._started.add(token)
         return container_id
+
+    def _report_refusal(self, caller: NMTokenIdentifier, container_id: ContainerId, error: YarnException) -> None:
+        """Report a refusal to the RM, unless the container is not the caller's or was started by an earlier call."""
+        is_own = caller.attempt_id.application_id == container_id.application_id
+        if is_own and not self._started.has(container_id, self._context.dispatcher.now_ms):
+            self._status.report_refused_start(RefusedStart(container_id, error.message.strip()[:REFUSAL_CHARS_MAX]))
 
     def _check_and_update(self, caller: NMTokenIdentifier, token: ContainerTokenIdentifier) -> ContainerId:
         now_ms, rm_identifier = self._context.dispatcher.now_ms, self._status.rm_identifier

@@ -28,12 +28,15 @@ from yarn.protocols.tracker import (
     LogAggregationReport,
     NodeHeartbeatRequest,
     NodeHeartbeatResponse,
+    RefusedStart,
     RegisterNodeManagerRequest,
     RegisterNodeManagerResponse,
 )
 from yarn.resource import INT32_MAX, Resource
 from yarn.states import NodeAction
 
+REFUSED_STARTS_MAX = 100
+"""Applications whose last refused start is kept for the next heartbeat."""
 RM_INVALID_IDENTIFIER = -1
 """The start time of no RM. A node that resyncs uses it to refuse all container tokens (ResourceManagerConstants)."""
 
@@ -96,6 +99,8 @@ class NodeStatusUpdater:
         self.increased: dict[ContainerId, Container] = {}
         self._log_reports: dict[ApplicationId, LogAggregationReport] = {}
         self._log_reports_sent: tuple[LogAggregationReport, ...] = ()
+        self._refused: dict[ApplicationId, RefusedStart] = {}
+        self._refused_sent: tuple[RefusedStart, ...] = ()
         self._open: dict[ContainerId, NMContainer] = {}
         self._reported: dict[ApplicationId, dict[ContainerId, None]] = {}
         self._recently_stopped = StoppedContainers(context.settings.stopped_containers_kept_ms)
@@ -202,6 +207,7 @@ class NodeStatusUpdater:
         else:
             self._pending_completed.clear()
             self._log_reports_received()
+            self._refused_starts_received()
         self._response_id = response.response_id
         self.resource = response.resource or self.resource
         return True
@@ -246,6 +252,14 @@ class NodeStatusUpdater:
         """Report the outcome of an application's log aggregation with the next heartbeats, until one is answered."""
         self._log_reports[report.application_id] = report
 
+    def report_refused_start(self, refused: RefusedStart) -> None:
+        """Report a refused start with the next heartbeats, until one is answered or the application has a newer one."""
+        application_id = refused.container_id.application_id
+        self._refused.pop(application_id, None)
+        self._refused[application_id] = refused
+        if len(self._refused) > REFUSED_STARTS_MAX:
+            del self._refused[next(iter(self._refused))]
+
     def add(self, container: NMContainer) -> None:
         """Keep a container that was started, and report its status with each heartbeat until it has ended."""
         self._containers[container.id] = self._open[container.id] = container
@@ -263,7 +277,12 @@ class NodeStatusUpdater:
         and waits until its AM has learnt of its end, is not reported again.
         """
         return self.state is Conversation.IDLE and not (
-            self.has_news or self._missed or self._pending_completed or self._to_forget or self._log_reports
+            self.has_news
+            or self._missed
+            or self._pending_completed
+            or self._to_forget
+            or self._log_reports
+            or self._refused
         )
 
     def pause(self) -> NodeHeartbeatRequest:
@@ -286,6 +305,7 @@ class NodeStatusUpdater:
         increased = tuple(self.increased.values())
         self.increased.clear()
         self._log_reports_sent = tuple(self._log_reports.values())
+        self._refused_sent = tuple(self._refused.values())
         self._context.dispatcher.emit(SendHeartbeat(self._next_request(increased), at_once))
 
     def _next_request(self, increased: tuple[Container, ...]) -> NodeHeartbeatRequest:
@@ -299,6 +319,7 @@ class NodeStatusUpdater:
             self.node_utilization,
             increased,
             log_aggregation_reports=self._log_reports_sent,
+            refused_starts=self._refused_sent,
         )
 
     def _log_reports_received(self) -> None:
@@ -306,6 +327,13 @@ class NodeStatusUpdater:
             if self._log_reports.get(report.application_id) is report:
                 del self._log_reports[report.application_id]
         self._log_reports_sent = ()
+
+    def _refused_starts_received(self) -> None:
+        for refused in self._refused_sent:
+            application_id = refused.container_id.application_id
+            if self._refused.get(application_id) is refused:
+                del self._refused[application_id]
+        self._refused_sent = ()
 
     def _container_statuses(self) -> tuple[ContainerStatus, ...]:
         """The status of every running container, and of each ended container until the RM has surely received it."""

@@ -257,6 +257,8 @@ def _is_unchanged(request: NodeHeartbeatRequest, answered: NodeHeartbeatRequest 
         and not answered.increased_containers
         and not request.log_aggregation_reports
         and not answered.log_aggregation_reports
+        and not request.refused_starts
+        and not answered.refused_starts
     )
 
 

@@ -22,6 +22,7 @@ from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ANY, Container, ContainerStatus, ResourceRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import Machine
+from yarn.protocols.inspection import RefusedStartReport
 from yarn.protocols.master import FinishApplicationMasterRequest
 from yarn.resource import Resource
 from yarn.states import ContainerExitStatus, FinalApplicationStatus, NodeUpdateType
@@ -61,7 +62,7 @@ class RMApp:
     within the queue's limits; 0 = unlimited. `lifetime_ends_ms`: None = never; kept after the application has ended.
     `am_blacklist`: hosts on which its AMs failed; None if such hosts are not avoided. `target` and `after_saving`: the
     state after FINAL_SAVING, and what to do then. `recovered_final_state`: its final state if it had ended before this
-    ResourceManager started.
+    ResourceManager started. `refused_start`: the last container that a node refused to start.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class RMApp:
         )
         self.updated_nodes: dict[NodeId, NodeUpdateType] = {}
         self.diagnostics = ""
+        self.refused_start: RefusedStartReport | None = None
         self.state_before_killing = RMAppState.NEW
         self.state_before_final_saving = RMAppState.NEW
         self.target = RMAppState.NEW

@@ -32,9 +32,12 @@ from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import YarnException
 from yarn.ids import NodeId
 from yarn.java.versions import HADOOP_VERSION, VERSION_CHARS_SHOWN, compare_versions
+from yarn.protocols.inspection import RefusedStartReport
 from yarn.protocols.tracker import (
+    REFUSAL_CHARS_MAX,
     LogAggregationReport,
     NodeHeartbeatResponse,
+    RefusedStart,
     RegisterNodeManagerRequest,
     RegisterNodeManagerResponse,
 )
@@ -116,6 +119,7 @@ class ResourceTrackerService:
         response = node.respond(context.settings.node_heartbeat_interval_ms)
         if request.log_aggregation_reports:
             self._note_log_aggregation(request.node_id, request.log_aggregation_reports)
+        self._note_refused_starts(request.node_id, request.refused_starts)
         context.send(RMNodeStatusUpdate(request.node_id, request))
         return response
 
@@ -164,6 +168,18 @@ class ResourceTrackerService:
             app = self._context.apps.get(report.application_id)
             if app is not None:
                 app.log_aggregation.report(node_id, report.status, is_over=app.state in FINAL_APP_STATES)
+
+    def _note_refused_starts(self, node_id: NodeId, refused_starts: tuple[RefusedStart, ...]) -> None:
+        """Keep the last refused start of each running application; an AM's own is in its launch's diagnostics."""
+        for refused in refused_starts:
+            container_id = refused.container_id
+            app = self._context.apps.get(container_id.application_id)
+            if app is None or app.state in FINAL_APP_STATES:
+                continue
+            if any(attempt.is_am_container(container_id) for attempt in app.attempts.values()):
+                continue
+            reason = refused.reason[:REFUSAL_CHARS_MAX]
+            app.refused_start = RefusedStartReport(container_id, node_id, reason, self._context.now_ms)
 
     def _is_allowed(self, node_id: NodeId) -> bool:
         """True if the lists admit the node's host, or the node is decommissioning."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from nm.core.effects import SendHeartbeat
 from nm.core.events import (
     ContainerExited,
     ContainerLaunched,
     GetContainerStatuses,
+    NodeHeartbeatFailed,
     SignalToContainer,
     StartContainers,
     StopContainers,
@@ -25,6 +27,7 @@ from yarn.protocols.container_management import (
     SignalContainerRequest,
     StopContainersResponse,
 )
+from yarn.protocols.tracker import REFUSAL_CHARS_MAX, RefusedStart
 from yarn.states import ContainerState, ContainerSubState, SignalContainerCommand
 
 
@@ -104,6 +107,42 @@ def test_an_expired_token_is_refused_with_both_times(node: Node) -> None:
         f"\nThis token is expired. current time is {NOW_MS} found {NOW_MS - 1}"
         "\nNote: System times on machines may be out of sync. Check system time and time zones."
     )
+
+
+UNKNOWN_SERVICE = ContainerLaunchContext(("true",), service_data={"spark_shuffle": ServiceData(b"")})
+REFUSED = RefusedStart(container_id(1), "The auxService:spark_shuffle does not exist")
+
+
+def reported(node: Node) -> tuple[RefusedStart, ...]:
+    """The refused starts in the next heartbeat."""
+    node.after(1000, Tick())
+    return node.one(SendHeartbeat).request.refused_starts
+
+
+def test_a_refused_start_is_reported_until_a_heartbeat_with_it_is_answered(node: Node) -> None:
+    node.start(1, launch=UNKNOWN_SERVICE)
+    assert reported(node) == (REFUSED,)
+    node.step(NodeHeartbeatFailed("lost", unreachable=False))
+    assert reported(node) == (REFUSED,)
+    node.answer()
+    assert reported(node) == (REFUSED,), "the answer may be the one to the heartbeat before"
+    node.answer()
+    assert reported(node) == ()
+
+
+def test_the_last_refused_start_of_an_application_is_reported_shortened(node: Node) -> None:
+    node.start(1, launch=UNKNOWN_SERVICE)
+    node.start(2, launch=ContainerLaunchContext(("true",), environment={f"1{'x' * 70}{n}": "" for n in range(20)}))
+    (refused,) = reported(node)
+    assert refused.container_id == container_id(2)
+    assert len(refused.reason) == REFUSAL_CHARS_MAX
+
+
+def test_a_repeated_start_and_one_for_another_application_are_not_reported(node: Node) -> None:
+    node.start(1)
+    assert refusal(node, tokens=(container_token(1),))
+    assert refusal(node, tokens=(container_token(1, attempt=OTHER_ATTEMPT),))
+    assert reported(node) == ()
 
 
 def test_a_container_of_an_earlier_rm_is_refused(node: Node) -> None:

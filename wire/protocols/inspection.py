@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from protos import yarnling_pb2 as pb
 from wire.codec.basic import (
     read_application_id,
+    read_container_id,
     read_node_id,
     read_resource,
     write_application_id,
+    write_container_id,
     write_node_id,
     write_resource,
     write_sum,
@@ -32,6 +34,7 @@ from yarn.protocols.inspection import (
     ObstacleReport,
     ObstacleScope,
     PendingAsk,
+    RefusedStartReport,
     Reservation,
     SettingInForce,
     VerdictReport,
@@ -58,6 +61,8 @@ def _write_explanation(explanation: Explanation, out: pb.ExplanationProto) -> No
     for verdict in explanation.verdicts:
         _write_verdict(verdict, out.verdicts.add())
     out.counted_types.extend(explanation.counted_types)
+    if explanation.refused_start is not None:
+        _write_refused_start(explanation.refused_start, out.refused_start)
 
 
 def _read_explanation(proto: pb.ExplanationProto) -> Explanation:
@@ -77,6 +82,22 @@ def _read_explanation(proto: pb.ExplanationProto) -> Explanation:
         tuple(_read_obstacle(obstacle) for obstacle in proto.obstacles),
         tuple(_read_verdict(verdict) for verdict in proto.verdicts),
         texts(proto, "counted_types"),
+        _read_refused_start(proto.refused_start) if proto.HasField("refused_start") else None,
+    )
+
+
+def _write_refused_start(refused: RefusedStartReport, out: pb.RefusedStartReportProto) -> None:
+    write_container_id(refused.container_id, out.container_id)
+    write_node_id(refused.node_id, out.node_id)
+    out.reason, out.at_ms = refused.reason, refused.at_ms
+
+
+def _read_refused_start(proto: pb.RefusedStartReportProto) -> RefusedStartReport:
+    return RefusedStartReport(
+        read_container_id(required(proto, "container_id")),
+        read_node_id(required(proto, "node_id")),
+        text(proto, "reason"),
+        proto.at_ms,
     )
 
 

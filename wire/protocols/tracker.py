@@ -8,6 +8,7 @@ from google.protobuf.message import Message
 
 from protos import yarn_server_common_protos_pb2 as common_pb
 from protos import yarn_server_common_service_protos_pb2 as pb
+from protos import yarnling_pb2 as own_pb
 from wire.codec.basic import (
     read_application_id,
     read_container_id,
@@ -43,6 +44,7 @@ from yarn.protocols.tracker import (
     MasterKey,
     NodeHeartbeatRequest,
     NodeHeartbeatResponse,
+    RefusedStart,
     RegisterNodeManagerRequest,
     RegisterNodeManagerResponse,
 )
@@ -51,6 +53,8 @@ from yarn.states import LogAggregationStatus, NodeAction
 STATUSES_MAX = 100_000
 """The maximum of containers, or of applications, in one report of a node: live ones, and ended ones not yet
 acknowledged."""
+REFUSED_STARTS_MAX = 1000
+"""The maximum of refused starts in one heartbeat."""
 DEFAULT_HEARTBEAT_MS = 1000
 """The heartbeat interval in ms if a reply has none."""
 _ACTIONS = members(NodeAction)
@@ -171,6 +175,20 @@ def write_heartbeat(request: NodeHeartbeatRequest, out: pb.NodeHeartbeatRequestP
     out.last_known_container_token_master_key.key_id = request.container_token_key_id
     out.last_known_nm_token_master_key.key_id = request.nm_token_key_id
     _write_log_reports(request.log_aggregation_reports, out)
+    for refused in request.refused_starts:
+        entry = out.Extensions[own_pb.refused_starts].starts.add(reason=refused.reason)
+        write_container_id(refused.container_id, entry.container_id)
+
+
+def _read_refused_starts(proto: pb.NodeHeartbeatRequestProto) -> tuple[RefusedStart, ...]:
+    if not proto.HasExtension(own_pb.refused_starts):
+        return ()
+    refused = proto.Extensions[own_pb.refused_starts]
+    refuse_too_many(refused, "starts", REFUSED_STARTS_MAX)
+    return tuple(
+        RefusedStart(read_container_id(required(entry, "container_id")), text(entry, "reason"))
+        for entry in refused.starts
+    )
 
 
 def read_heartbeat(proto: pb.NodeHeartbeatRequestProto) -> NodeHeartbeatRequest:
@@ -189,6 +207,7 @@ def read_heartbeat(proto: pb.NodeHeartbeatRequestProto) -> NodeHeartbeatRequest:
         proto.last_known_container_token_master_key.key_id,
         proto.last_known_nm_token_master_key.key_id,
         _read_log_reports(proto),
+        _read_refused_starts(proto),
     )
 
 

@@ -103,6 +103,15 @@ class ExplainRequest(Struct, frozen=True):
     what_if: bool = False
 
 
+class RefusedStartReport(Struct, frozen=True):
+    """The last container of an application that a node refused to start, with the error that the AM got."""
+
+    container_id: ContainerId
+    node_id: NodeId
+    reason: str
+    at_ms: int
+
+
 class Explanation(Struct, frozen=True):
     """What an application still requests, why it waits, what is reserved for it, and which checks refused it.
 
@@ -121,6 +130,7 @@ class Explanation(Struct, frozen=True):
     obstacles: tuple[ObstacleReport, ...] = ()
     verdicts: tuple[VerdictReport, ...] = ()
     counted_types: tuple[str, ...] = ()
+    refused_start: RefusedStartReport | None = None
 
 
 class ExplainContainerRequest(Struct, frozen=True):

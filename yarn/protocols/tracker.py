@@ -31,6 +31,17 @@ class LogAggregationReport(Struct, frozen=True):
     diagnostics: str = ""
 
 
+REFUSAL_CHARS_MAX = 500
+"""The maximum of characters of a refusal; what is longer is cut."""
+
+
+class RefusedStart(Struct, frozen=True):
+    """A container that the node refused to start for its AM, and the error that the AM got."""
+
+    container_id: ContainerId
+    reason: str
+
+
 class RegisterNodeManagerRequest(Struct, frozen=True):
     """An NM's registration: its resources, and the containers that still run there."""
 
@@ -61,6 +72,7 @@ class NodeHeartbeatRequest(Struct, frozen=True):
     """An NM's heartbeat. `response_id`: the id of the last reply that it received.
 
     `containers`: every live container, and each completed one until the RM lists it in `containers_to_forget`.
+    `refused_starts`: the last of each application since the last heartbeat; Hadoop does not report them.
     """
 
     node_id: NodeId
@@ -74,6 +86,7 @@ class NodeHeartbeatRequest(Struct, frozen=True):
     container_token_key_id: int = 0
     nm_token_key_id: int = 0
     log_aggregation_reports: tuple[LogAggregationReport, ...] = ()
+    refused_starts: tuple[RefusedStart, ...] = ()
 
 
 class NodeHeartbeatResponse(Struct, frozen=True):

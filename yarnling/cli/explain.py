@@ -104,6 +104,10 @@ def explained(found: Explanation, nodes: Sequence[NodeReport] = ()) -> Iterator[
         yield Text("It has ended." if ended else "It has no pending requests.")
         for verdict in found.verdicts:
             yield from _verdict(verdict, found.now_ms)
+    if (refused := found.refused_start) is not None:
+        age = _age(found.now_ms - refused.at_ms)
+        yield Text(in_line(f"{refused.node_id} refused to start {refused.container_id}, {age} ago:"), "bold yellow")
+        yield Text(in_line(f"    {refused.reason}"))
     yield from _requests(found)
     for reservation in found.reservations:
         age = _age(found.now_ms - reservation.since_ms)

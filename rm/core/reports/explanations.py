@@ -58,7 +58,13 @@ def explanation(
     state = application_state(app)
     if attempt is None or attempt.is_stopped:
         return Explanation(
-            application_id, app.user, app.queue, state, now_ms, verdicts=tuple(_why_it_ended(context, app))
+            application_id,
+            app.user,
+            app.queue,
+            state,
+            now_ms,
+            verdicts=tuple(_why_it_ended(context, app)),
+            refused_start=app.refused_start,
         )
     verdicts = worded(context, attempt, now_ms)
     return Explanation(
@@ -75,6 +81,7 @@ def explanation(
         _reports(context, attempt, context.scheduler.explain(application_id)),
         with_changes(context, attempt, verdicts) if what_if else tuple(report for _, report in verdicts),
         counted_types(context.scheduler.context),
+        app.refused_start,
     )
 
 

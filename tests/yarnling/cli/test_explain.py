@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from yarn.ids import ApplicationId, NodeId
+from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeHealth, NodeReport
 from yarn.protocols.inspection import (
     Explanation,
@@ -15,6 +15,7 @@ from yarn.protocols.inspection import (
     ObstacleReport,
     ObstacleScope,
     PendingAsk,
+    RefusedStartReport,
     Reservation,
     SettingInForce,
     VerdictReport,
@@ -131,6 +132,15 @@ def test_without_a_running_node_the_complaints_of_nodes_are_given() -> None:
     well = replace(ill, state=NodeState.RUNNING, health=NodeHealth())
     assert [line.plain for line in explained(unserved, (ill, well))][-1] == printed[-1]
     assert lines(unserved) == [line.plain for line in explained(unserved, (well,))]
+
+
+def test_a_refused_start_is_named_first() -> None:
+    container_id = ContainerId.parse("container_1_0001_01_000002")
+    refused = RefusedStartReport(container_id, N1, "The auxService:x\x1b does not exist", 4_000)
+    assert lines(replace(WAITING, refused_start=refused))[1:3] == [
+        f"127.0.0.2:1000 refused to start {container_id}, 6.0 s ago:",
+        "    The auxService:x\\x1b does not exist",
+    ]
 
 
 def test_an_accepted_application_waits_for_its_application_master() -> None:

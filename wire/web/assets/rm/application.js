@@ -3,7 +3,7 @@ import { html, nothing } from "/static/vendor/lit-html.js";
 import { get } from "/static/lib/api.js";
 import { amounts, duration, memory, moment, percent } from "/static/lib/format.js";
 import { stateOf } from "/static/rm/applications.js";
-import { explanation } from "/static/rm/waiting.js";
+import { explanation, refusedStart } from "/static/rm/waiting.js";
 
 let tried = null; // {id, found}: what would help, asked for by the reader
 
@@ -42,6 +42,7 @@ export function view({ app, attempts, explained, others }, params, draw) {
       <dt>used in all</dt><dd>${app.memorySeconds} MB-seconds, ${app.vcoreSeconds} vcore-seconds${app.preemptedResourceMB ? `, ${memory(app.preemptedResourceMB)} preempted` : ""}</dd>
       ${app.diagnostics ? html`<dt>diagnostics</dt><dd>${app.diagnostics}</dd>` : nothing}
     </dl>
+    ${refusedStart(explained)}
     ${explained.asks.length || explained.verdicts.length ? whyItWaits(app, explained, draw) : nothing}
     ${others.reserved.length ? html`<h2>Reserved for it</h2>${otherTable(others.reserved)}` : nothing}
     ${attempts.map(attemptOf)}

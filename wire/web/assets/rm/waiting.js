@@ -16,8 +16,16 @@ export function waitingList(waiting) {
   return waiting.map(
     (found) => html`<section aria-label=${found.application_id}>
       <h3><a href="/cluster/app/${found.application_id}">${found.application_id}</a> <span class="quiet">${found.user} in ${found.queue}, ${found.state}</span></h3>
-      ${explanation(found)}</section>`
+      ${refusedStart(found)}${explanation(found)}</section>`
   );
+}
+
+// The last container that a node refused to start.
+export function refusedStart({ refused_start: refused, now_ms }) {
+  if (!refused) return nothing;
+  return html`<div class="waiting">
+    <p class="sentence">${refused.node_id} refused to start ${refused.container_id}, ${duration(now_ms - refused.at_ms)} ago:</p>
+    <p>${refused.reason}</p></div>`;
 }
 
 export function explanation(found) {
