@@ -13,6 +13,11 @@ from yarnling.whatif.wording import duration
 NAMED_MAX = 3
 HEADLINE_DIFFERENCES = 3
 FINDINGS_MAX = 6
+SEEDS_ENOUGH = 3
+"""With fewer seeds of each side chance often passes for a difference: with two in a fifth of all figures, if these vary
+as a normal distribution does, with three in 6 of 100, and with five in less than 1.
+"""
+SEEDS_ADVISED = 5
 ARROW = "->"
 NO_DIFFERENCE = "No difference that matters."
 _SUBJECTS = {
@@ -66,7 +71,7 @@ def _who(comparison: Comparison, names: dict[str, str]) -> str:
 
 
 def findings(comparison: Comparison) -> tuple[str, ...]:
-    """Further differences that matter, most important first, and what exists on one side only."""
+    """How sure the answer is, further differences that matter, most important first, and what one side alone has."""
     names = names_of(comparison)
     shown = [] if _who_differs(comparison) == "user" else _for_headline(comparison)
     seen = {_values(each) for each in shown}
@@ -74,7 +79,8 @@ def findings(comparison: Comparison) -> tuple[str, ...]:
     for each in _one_a_subject(comparison.differences):
         if _values(each) not in seen:
             others.setdefault(_values(each), each)
-    found = [sentence(each, names) for each in others.values()][:FINDINGS_MAX]
+    found = _doubt(comparison)
+    found += [sentence(each, names) for each in others.values()][:FINDINGS_MAX]
     found += _not_submitted(comparison)
     for paths, when in ((comparison.only_before, "before"), (comparison.only_after, "after")):
         if paths:
@@ -84,6 +90,16 @@ def findings(comparison: Comparison) -> tuple[str, ...]:
         noun = "difference is" if number == 1 else "differences are"
         found.append(f"{number} more {noun} within the spread between seeds")
     return tuple(found)
+
+
+def _doubt(comparison: Comparison) -> list[str]:
+    """That there are too few seeds to tell chance from the effect of the change."""
+    seeds = min(len(comparison.before), len(comparison.after))
+    if seeds >= SEEDS_ENOUGH or not comparison.differences:
+        return []
+    few = "one seed" if seeds == 1 else f"{seeds} seeds"
+    remedy = f"--seeds {SEEDS_ADVISED} leaves out what differs as much from seed to seed"
+    return [f"{few} of each side: some of this may be chance ({remedy})"]
 
 
 def _not_submitted(comparison: Comparison) -> list[str]:

@@ -85,6 +85,14 @@ def test_nothing_is_said_below_the_threshold() -> None:
     assert found(compare(runs(0.01), runs(0.05)), ETL, "p95 wait") is None, "2.4 s: some heartbeats"
 
 
+def test_it_says_that_few_seeds_tell_little() -> None:
+    """With one seed there is no spread that would tell chance from effect."""
+    assert findings(compare(runs(12), runs(41)))[0].startswith("one seed of each side: some of this may be chance")
+    assert "--seeds 5" in findings(compare(runs(12, 13), runs(41, 42)))[0]
+    assert not any("chance" in each for each in findings(compare(runs(12, 13, 14), runs(41, 42, 43))))
+    assert not findings(compare(runs(12), runs(12))), "nothing differs"
+
+
 def test_a_difference_within_the_spread_of_seeds_is_noise() -> None:
     comparison = compare(runs(10, 12, 20), runs(15, 16, 17))
     assert found(comparison, ETL, "p95 wait") is Verdict.NOISE
