@@ -27,6 +27,8 @@ LARGE = {Kind.DURATION: 2 * MINUTE_MS, Kind.COUNT: 10, Kind.SHARE: 0.1}
 """Differences of values below this are less important, however large they are in relation."""
 SMALLEST_SHARE = 0.02
 """A group with few containers counts as if it had this share of all: else a small queue could not get a sentence."""
+QUEUES_FEW = 12
+"""If the waits of more queues changed, their parents say who gains and who pays."""
 USER_WEIGHT = 0.4
 """Differences of users usually repeat those of their queue."""
 
@@ -77,6 +79,17 @@ class Balance(Struct, frozen=True):
         return self.change_ms * self.containers
 
 
+class ParentBalance(Struct, frozen=True):
+    """What the leaf queues right below a parent pay, or gain (negative), together: how many do, and `total_ms`, the
+    change of the waits of all their containers.
+    """
+
+    parent: str
+    paying: int
+    gaining: int
+    total_ms: float
+
+
 class Comparison(Struct, frozen=True):
     """`differences`: those that matter, most important first; `noise`: those that may be chance. `balances`: queues and
     users whose mean wait changed, those who pay most first. `only_before`, `only_after`: leaf queues of one side.
@@ -97,6 +110,25 @@ class Comparison(Struct, frozen=True):
     def payers(self, kind: str) -> tuple[Balance, ...]:
         """The queues or users that wait longer than before, the largest loss first."""
         return tuple(each for each in self.balances if each.scope.kind == kind and each.change_ms > 0)
+
+    def parents(self) -> tuple[ParentBalance, ...]:
+        """The balances of queues by parent, those who pay most first; none if few queues, or of one parent, changed."""
+        below: dict[str, list[Balance]] = {}
+        queues = [each for each in self.balances if each.scope.kind == "queue"]
+        for each in queues:
+            below.setdefault(each.scope.name.rpartition(".")[0], []).append(each)
+        if len(queues) <= QUEUES_FEW or len(below) < 2:
+            return ()
+        found = [
+            ParentBalance(
+                parent,
+                sum(each.change_ms > 0 for each in balances),
+                sum(each.change_ms < 0 for each in balances),
+                sum(each.total_ms for each in balances),
+            )
+            for parent, balances in below.items()
+        ]
+        return tuple(sorted(found, key=lambda each: (-each.total_ms, each.parent)))
 
 
 def compare(before: Sequence[Figures], after: Sequence[Figures], threshold: float = THRESHOLD) -> Comparison:

@@ -20,6 +20,7 @@ from yarnling.whatif.wording import SECOND_MS, count, duration
 
 LEGEND = (("before", "before"), ("after", "after"))
 ROWS_MAX = 24
+NAME_MAX = 26
 _ROW_HEIGHT = 30
 _FRAME_HEIGHT = 66
 _VERDICTS = {Verdict.BETTER: ("guarantee", "shorter"), Verdict.WORSE: ("maximum", "longer")}
@@ -167,4 +168,5 @@ def _before_and_after(each: Moved) -> str:
 
 
 def _shortened(name: str) -> str:
-    return name if len(name) <= 22 else f"{name[:20]}\u2026"
+    """The name without its middle if it is long: names of queues often begin, or end, alike."""
+    return name if len(name) <= NAME_MAX else f"{name[: NAME_MAX // 2 - 1]}\u2026{name[-NAME_MAX // 2 :]}"

@@ -17,7 +17,7 @@ from yarnling.whatif.page import PICTURES_EXTRA, Notes, Page, Picture, PictureGr
 from yarnling.whatif.report import QUEUE_LEGEND, REPORT_HTML, has_matplotlib, subject_of
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.series import preemptions, span_ms, waits_over_time, whole_series
-from yarnling.whatif.wording import HOUR_MS, count, counted, duration
+from yarnling.whatif.wording import HOUR_MS, count, duration
 
 if TYPE_CHECKING:
     from yarnling.whatif.compare_pictures import Moved  # Needs matplotlib.
@@ -28,8 +28,6 @@ PAIRS_MAX = 12
 BROKEN_MAX = 3
 """The most expectations that are written above the pictures; the table has all."""
 ROWS_MAX = 200
-CHANGES_OPEN_MAX = 12
-"""With more changes their table is folded, so that the answer is seen at once."""
 SIDES = ("before", "after")
 """The directories of the reports of both sides, below that of the comparison."""
 
@@ -53,7 +51,13 @@ def comparison_page(
     before, after = runs
     drawn = has_matplotlib()
     seeds = len(comparison.after)
-    tables = (_expectations(checked), _differences(comparison), *_balances(comparison), _all(comparison))
+    tables = (
+        _expectations(checked),
+        _differences(comparison),
+        _parents(comparison),
+        *_balances(comparison),
+        _all(comparison),
+    )
     return Page(
         title=f"{after.title}: before and after",
         subject=f"{after.workload} under {before.configuration} (before) and {after.configuration} (after)",
@@ -97,9 +101,7 @@ def _changes(before: WhatIfResult, after: WhatIfResult) -> Table:
     """What was changed."""
     rows = tuple((each.what, each.before, each.after) for each in changes_of(before, after))
     note = about_changes(before, after)
-    title = f"What was changed: {counted(len(rows), 'setting')}" if len(rows) > CHANGES_OPEN_MAX else "What was changed"
-    is_open = len(rows) <= CHANGES_OPEN_MAX
-    return Table(title, ("", "before", "after"), rows, note, text_columns=3, is_open=is_open)
+    return Table("What was changed", ("", "before", "after"), rows, note, text_columns=3)
 
 
 def _expectations(checked: Sequence[Checked]) -> Table:
@@ -147,6 +149,17 @@ def _balances(comparison: Comparison) -> tuple[Table, ...]:
         note = "Those who wait longer than before come first."
         tables.append(Table(f"Who gains and who pays, by {kind}", columns, rows[:ROWS_MAX], note, text_columns=2))
     return tuple(tables)
+
+
+def _parents(comparison: Comparison) -> Table:
+    """Who pays and who gains among parent queues, each with one line, if many queues do."""
+    rows = tuple(
+        (each.parent, str(each.paying), str(each.gaining), f"{each.total_ms / HOUR_MS:+,.1f}")
+        for each in comparison.parents()
+    )
+    columns = ("parent", "queues that pay", "queues that gain", "container-hours of waiting")
+    note = "The sums of the queues below each parent whose waits changed; those that pay most come first."
+    return Table("Who gains and who pays, by parent queue", columns, rows[:ROWS_MAX], note)
 
 
 def _all(comparison: Comparison) -> Table:

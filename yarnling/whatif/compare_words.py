@@ -65,6 +65,10 @@ def _who(comparison: Comparison, names: dict[str, str]) -> str:
     sides = (comparison.gainers(kind), comparison.payers(kind))
     gain, pay = ([names.get(each.scope.name, each.scope.name) for each in side] for side in sides)
     preposition = "for" if kind == "user" else "in"
+    if kind == "queue" and (parents := comparison.parents()):
+        gain = [names.get(each.parent, each.parent) for each in reversed(parents) if each.total_ms < 0]
+        pay = [names.get(each.parent, each.parent) for each in parents if each.total_ms > 0]
+        preposition = "below"
     parts = [f"shorter waits {preposition} {_enumerated(gain)}"] if gain else []
     parts += [f"longer waits {preposition} {_enumerated(pay)}"] if pay else []
     return ", ".join(parts)

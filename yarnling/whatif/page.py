@@ -15,6 +15,8 @@ from yarnling.cli.output import shown
 from yarnling.whatif.headlines import Tile
 
 TEMPLATES = Path(__file__).with_name("templates")
+ROWS_OPEN_MAX = 12
+"""A table with more rows is folded, so that what follows it is found."""
 PICTURES_EXTRA = "Pictures need matplotlib: install yarnling[report] and write the report again."
 
 
@@ -43,7 +45,7 @@ class PictureGroup(Struct, frozen=True):
 
 class Table(Struct, frozen=True):
     """`text_columns`: how many of the columns, from the left, are texts; the others are numbers. Without rows it is
-    only its note. `is_open`: its rows are seen at once, not only after a click.
+    only its note.
     """
 
     title: str
@@ -51,7 +53,11 @@ class Table(Struct, frozen=True):
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     text_columns: int = 1
-    is_open: bool = True
+
+    @property
+    def is_folded(self) -> bool:
+        """True if its rows are seen only after a click, because there are many."""
+        return len(self.rows) > ROWS_OPEN_MAX
 
 
 class Notes(Struct, frozen=True):

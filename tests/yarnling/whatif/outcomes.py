@@ -5,6 +5,10 @@ from __future__ import annotations
 import random
 
 from yarn.resource import Resource
+from yarnling.whatif.compare import compare
+from yarnling.whatif.compare_report import comparison_page
+from yarnling.whatif.figures import figures_of
+from yarnling.whatif.page import html_of
 from yarnling.whatif.result import (
     ApplicationOutcome,
     ContainerOutcome,
@@ -133,3 +137,8 @@ def _samples(shares: dict[str, tuple[int, int]], chance: random.Random) -> list[
             pending = max(0.0, wanted[queue] * 1.1 - used[queue])
             found.append(sample(minute * MINUTE, queue, used[queue], guaranteed, maximum, pending=pending))
     return found
+
+
+def page_of(before: WhatIfResult, after: WhatIfResult) -> str:
+    """The page of a comparison of two results."""
+    return html_of(comparison_page(compare([figures_of(before)], [figures_of(after)]), (before, after), ()))

@@ -8,16 +8,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 from typer.testing import CliRunner
 
-from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, result, sample
+from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, page_of, result, sample
 from tests.yarnling.whatif.small_clusters import write_configuration, write_workload_of_a_queue
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.cli.app import app
 from yarnling.cli.arguments import UsageException
 from yarnling.cli.compare import _run_all
-from yarnling.whatif.changes import Change, changes_of
 from yarnling.whatif.compare import Comparison, Verdict, compare
 from yarnling.whatif.compare_report import comparison_page
 from yarnling.whatif.compare_words import NO_DIFFERENCE, findings, headline, tiles
@@ -173,42 +171,39 @@ def test_the_page_shows_both_sides_and_quotes_names() -> None:
     assert "<script>" not in page
 
 
-def page_of(before: WhatIfResult, after: WhatIfResult) -> str:
-    return html_of(comparison_page(compare([figures_of(before)], [figures_of(after)]), (before, after), ()))
+def test_many_queues_are_grouped_by_their_parents() -> None:
+    """Eight queues below root.sales pay, and seven below root.ops gain but for one: each parent is one line."""
+    names = [f"root.{parent}.q{number}" for parent in ("sales", "ops") for number in range(8)]
+
+    def side(waits: list[int]) -> WhatIfResult:
+        apps = [application(queue=name) for name in names]
+        containers = [container(0, wait * MINUTE, app=number) for number, wait in enumerate(waits)]
+        return result(apps, containers, leaf_queues=tuple(names))
+
+    sides = (side([10] * 16), side([40] * 8 + [2] * 7 + [12]))
+    comparison = compare([figures_of(sides[0])], [figures_of(sides[1])])
+    assert [(each.parent, each.paying, each.gaining) for each in comparison.parents()] == [
+        ("root.sales", 8, 0),
+        ("root.ops", 1, 7),
+    ]
+    assert headline(comparison).startswith("Shorter waits below root.ops, longer waits below root.sales: ")
+    row = '<th scope="row">root.ops</th><td class="number">1</td><td class="number">7</td><td class="number">-0.9</td>'
+    assert row in page_of(*sides)
+    few = compare(runs(12, adhoc_min=9), runs(41, adhoc_min=2))
+    assert few.parents() == ()
 
 
-def test_the_page_begins_with_what_was_changed() -> None:
-    etl, seen = "yarn.scheduler.capacity.root.etl.", {"yarn.nodemanager.vmem-check-enabled": "false"}
-    before = outcome(settings={**seen, f"{etl}capacity": "60", f"{etl}acl_submit_applications": "*"})
-    after = outcome(settings={**seen, f"{etl}capacity": "40", f"{etl}maximum-capacity": "80"}, nodes=5)
-    assert changes_of(before, after) == (
-        Change(f"{etl}acl_submit_applications", "*", "not set"),
-        Change(f"{etl}capacity", "60", "40"),
-        Change(f"{etl}maximum-capacity", "not set", "80"),
-        Change("nodes", "4 nodes (400 GB, 100 vcores)", "5 nodes (400 GB, 100 vcores)"),
-    )
-    page = page_of(before, after)
-    assert page.index("What was changed") < page.index(f"{etl}capacity</th><td>60</td><td>40</td>") < page.index("<h1>")
-    assert "vmem-check" not in page
-    for side in ("before", "after"):
-        assert f'<a href="{side}/report.html">' in page
+def test_a_long_name_is_shortened_in_the_middle() -> None:
+    names = [f"{'department_of_' * 3}{end}" for end in ("alpha", "beta")]
 
+    def side(wait: int) -> WhatIfResult:
+        apps = [application(queue=f"root.{name}") for name in names]
+        found = [container(0, wait * MINUTE, app=number) for number in range(2)]
+        return result(apps, found, leaf_queues=tuple(f"root.{name}" for name in names))
 
-def test_the_page_says_that_both_sides_are_equal() -> None:
-    one = outcome(settings={"a": "1"})
-    assert "Both sides are equal" in page_of(one, one)
-    assert "Only the seed differs" in page_of(one, outcome(settings={"a": "1"}, seed=2))
-    assert "result without its configuration" in page_of(one, outcome())
-    moved = outcome(settings={"a": "1"})
-    moved = replace(moved, applications=(replace(moved.applications[0], queue="root.ml"), moved.applications[1]))
-    assert "queue of 1 application</th><td>root.etl</td><td>root.ml</td>" in page_of(one, moved)
-    assert "Both sides are equal" not in page_of(one, moved)
-
-
-def test_many_changes_are_folded() -> None:
-    one, other = (outcome(settings={f"key{number}": value for number in range(13)}) for value in "ab")
-    page = page_of(one, other)
-    assert re.search("<details>\\s*<summary><h2>What was changed: 13 settings</h2></summary>", page)
+    page = page_of(side(2), side(40))
+    assert re.search(">department_o\u2026[a-z_]*_alpha<", page)
+    assert re.search(">department_o\u2026[a-z_]*_beta<", page)
 
 
 def test_the_pictures_show_what_the_headline_says() -> None:
