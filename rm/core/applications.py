@@ -132,6 +132,12 @@ class RMApp:
         """Details for the log of a state change: queue and user, or why the application ended."""
         return self.diagnostics or f"queue={self.queue} user={self.user}"
 
+    def with_refused_start(self, diagnostics: str) -> str:
+        """The diagnostics with the last refused start, which may be why the application did not succeed."""
+        if (refused := self.refused_start) is None:
+            return diagnostics
+        return f"{diagnostics}\nLast refused start: {refused.container_id} on {refused.node_id}: {refused.reason}"
+
     def add_attempt(self, attempt_id: ApplicationAttemptId) -> RMAppAttempt:
         """Create a new attempt; it becomes the current one."""
         attempt = RMAppAttempt(self.context, self, attempt_id)

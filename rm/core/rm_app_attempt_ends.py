@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from msgspec.structs import replace
+
 from rm.core.applications import UNAVAILABLE, BoundedText, RMAppAttempt
 from rm.core.effects import CleanUpAM
 from rm.core.lifecycle_events import (
@@ -29,7 +31,7 @@ from rm.core.lifecycle_events import (
 from rm.core.states import RMAppAttemptState, RMAppState
 from rm.core.stored_state import ApplicationAttemptStateData
 from yarn.protocols.master import FinishApplicationMasterRequest
-from yarn.states import ContainerExitStatus
+from yarn.states import ContainerExitStatus, FinalApplicationStatus
 
 S = RMAppAttemptState
 
@@ -108,6 +110,9 @@ def save_expired(attempt: RMAppAttempt, _: RMAppAttemptExpire) -> RMAppAttemptSt
 def save_unregistered(attempt: RMAppAttempt, event: RMAppAttemptUnregistered) -> RMAppAttemptState:
     """Save what the AM reported when it unregistered. The attempt of an unmanaged AM is then finished."""
     unregistration = event.request
+    if unregistration.final_status is not FinalApplicationStatus.SUCCEEDED:
+        diagnostics = attempt.app.with_refused_start(unregistration.diagnostics)
+        unregistration = replace(unregistration, diagnostics=diagnostics)
     if attempt.app.submission.unmanaged_am:
         next_state = _save(attempt, S.FINISHED, lambda: _finish(attempt, unregistration), unregistration=unregistration)
     else:

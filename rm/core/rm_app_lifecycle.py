@@ -204,8 +204,8 @@ def not_saved(app: RMApp, event: AppSaveFailed) -> None:
 
 
 def _save_final(app: RMApp, target: RMAppState, diagnostics: str) -> RMAppState:
-    if target is not RMAppState.FINISHED and (refused := app.refused_start) is not None:
-        diagnostics += f"\nLast refused start: {refused.container_id} on {refused.node_id}: {refused.reason}"
+    if target is not RMAppState.FINISHED:
+        diagnostics = app.with_refused_start(diagnostics)
     app.target = target
     app.after_saving = lambda: _end(app, target, diagnostics)
     return _save(app, target, diagnostics)

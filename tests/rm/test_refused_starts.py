@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from rm.core.events import NodeHeartbeat
+from rm.core.events import FinishApplicationMaster, NodeHeartbeat
 from rm.core.reports.explanations import explanation
-from tests.rm.builders import RM
+from tests.rm.builders import RM, done
 from yarn.containers import Container
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.protocols.inspection import RefusedStartReport
+from yarn.protocols.master import FinishApplicationMasterRequest
 from yarn.protocols.tracker import REFUSAL_CHARS_MAX, RefusedStart
+from yarn.states import FinalApplicationStatus
 
 REASON = "The auxService:spark_shuffle does not exist"
 
@@ -73,3 +75,20 @@ def test_what_is_not_the_reason_is_ignored(rm: RM) -> None:
     unknown = ContainerId(ApplicationAttemptId(ApplicationId(1, 7), 1), 2)
     refuse(rm, am, unknown)
     assert shown(rm, app) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "added"), [(FinalApplicationStatus.FAILED, True), (FinalApplicationStatus.SUCCEEDED, False)]
+)
+def test_the_diagnostics_of_an_am_that_gives_up_end_with_it(
+    rm: RM, status: FinalApplicationStatus, *, added: bool
+) -> None:
+    app, container = running(rm)
+    refuse(rm, container.id)
+    last = FinishApplicationMasterRequest(status, "Max number of executor failures (3) reached")
+    rm.send(FinishApplicationMaster(rm.call(), rm.attempt_id(app), last))
+    rm.beat(ended=[done(ContainerId(rm.attempt_id(app), 1))])
+    ended = rm.core.context.apps[app]
+    assert ended.state.name == "FINISHED"
+    more = f"\nLast refused start: {container.id} on n1:45454: {REASON}" if added else ""
+    assert ended.diagnostics == last.diagnostics + more
