@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.hadoop import toolchain
+from yarn.settings.logs import AGGREGATION_ENABLED
 from yarn.settings.nodemanager import AUX_SERVICES
 from yarn.settings.resourcemanager import NODES_EXCLUDE_PATH
 from yarn.states import DecommissionType
@@ -76,7 +77,9 @@ def play(work: Path, configuration: str, topics: Iterable[str]) -> dict[str, Ste
     settings = {
         "yarn.yarnling.hadoop-rpc.enabled": "true",
         NODES_EXCLUDE_PATH.key: str(excluded),
-        AUX_SERVICES.key: "",  # as on the recorded cluster
+        # as on the recorded cluster
+        AUX_SERVICES.key: "",
+        AGGREGATION_ENABLED.key: "false",
     }
     with LocalCluster(nodes=NODES, memory_mb=4096, vcores=4, conf=conf, settings=settings) as cluster:
         client_conf = client_configuration(
