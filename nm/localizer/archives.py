@@ -170,7 +170,7 @@ class _Tree:
         """Make a hard link to a file that has been unpacked."""
         existing = os.path.join(self._root, *parts_of(target))
         if not os.path.isfile(existing) or os.path.lexists(path):
-            raise BadArchive(f"{self._shown(path)!r} is a hard link to {target!r}, which is no file before it")
+            raise BadArchive(f"{self._shown(path)!r} is a hard link to {target!r}, which is not a file before it")
         os.link(existing, path)
 
     def make_links(self) -> None:

@@ -202,14 +202,14 @@ class RecordedCluster:
             self._call(UpdateNodeResource(0, ((node.node_id, node.resource),)))
 
     def _decommission(self, action: Json, _: Json) -> None:
-        """What NodesListManager sends when a host is excluded; a node that is out of use gets nothing."""
+        """Send what NodesListManager sends when a host is excluded; a node that is out of use gets nothing."""
         node_id = self.nodes[action["node"]].node_id
         graceful = RMNodeGracefulDecommission(node_id, action.get("timeout", DECOMMISSIONING_TIMEOUT_S))
         self.core.context.send(graceful if action.get("graceful", True) else RMNodeDecommission(node_id))
         self._call(_OF_AN_ADMINISTRATOR)
 
     def _recommission(self, action: Json, _: Json) -> None:
-        """What NodesListManager sends for each node that is being decommissioned when its host is included again."""
+        """Send what NodesListManager sends for a decommissioning node when its host is included again."""
         node_id = self.nodes[action["node"]].node_id
         known = self.core.context.nodes.get(node_id)
         if known is not None and known.state is NodeState.DECOMMISSIONING:

@@ -29,7 +29,7 @@ def jars() -> Path:
 
 
 def test_yarn_top_shows_the_cluster(jars: Path, tmp_path: Path) -> None:
-    """It begins each HTTP request with OPTIONS; without an answer with status 200 it never learns the start."""
+    """`yarn top` begins each request with OPTIONS; without status 200 it never learns the start."""
     classes = toolchain.compiled("top", tmp_path / "classes", jars / "*")
     with LocalCluster(nodes=2, hadoop=True, settings={WEB_ENABLED.key: "true"}) as cluster:
         application = cluster.client.new_application()

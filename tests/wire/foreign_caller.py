@@ -34,7 +34,7 @@ print(json.dumps([read(connection) for connection in held]))
 
 
 async def answers_to_nobody(port: int, count: int) -> list[str]:
-    """What the first bytes are that so many silent connections of another user get; "" if they are closed."""
+    """Return the first bytes that silent connections of another user get; "" if they are closed."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _CALLER, str(port), str(count), str(NOBODY), stdout=asyncio.subprocess.PIPE
     )

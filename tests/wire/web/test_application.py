@@ -136,7 +136,7 @@ async def test_a_list_is_written_in_parts_between_which_others_are_served(monkey
 
 
 def test_an_xml_body_has_a_limit_of_elements() -> None:
-    """They are read on the daemon's event loop: two seconds for what four megabytes can contain."""
+    """Bodies are parsed on the daemon's event loop: four megabytes can take two seconds."""
     data = b"<app>" + b"<a/>" * ELEMENTS_MAX + b"</app>"
     request = WebRequest("POST", "", {}, {}, "ann", ("", 0), content_type="application/xml", data=data)
     with pytest.raises(WebException, match=f"more than {ELEMENTS_MAX} elements"):

@@ -1,4 +1,4 @@
-"""What was changed between two sides, and how the page of their comparison says it."""
+"""Changes between the two sides of a comparison, and how its page shows them."""
 
 from __future__ import annotations
 
