@@ -9,7 +9,7 @@ INTERVAL_S = 60.0
 
 
 class RareWarning:
-    """One kind of warning of one server."""
+    """A kind of warning of one server, logged rarely."""
 
     def __init__(self, logger: logging.Logger, text: str) -> None:
         """`text` has one %s for what the warning is about."""

@@ -340,7 +340,7 @@ def test_a_request_before_any_heartbeat_waits_for_one() -> None:
 
 
 def test_a_node_that_was_recommissioned_while_it_was_unhealthy() -> None:
-    """It is RUNNING, but the scheduler has removed it and does not get it back (RecommissionNodeTransition)."""
+    """The scheduler has removed a RUNNING node and does not get it back (RecommissionNodeTransition)."""
     rm = RM()
     rm.node("n1")
     rm.beat("n1", healthy=False)

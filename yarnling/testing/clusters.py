@@ -55,7 +55,7 @@ class Clusters:
         ]
 
     def sections(self, lines_max: int) -> list[Section]:
-        """What all clusters have logged since the test began."""
+        """Return the lines that all clusters have logged since the test began."""
         found: list[Section] = []
         for cluster in self._up:
             logged = failure_logs.sections(cluster, self._marks, lines_max)
@@ -96,7 +96,7 @@ class Pool:
 
 
 def _waiting(cluster: BlockingCluster) -> str:
-    """What `yarnling explain` prints; "" if no application waits, or the ResourceManager does not answer."""
+    """Return what `yarnling explain` prints; "" if no application waits or the RM does not answer."""
     if cluster.rm.exit_status is not None:
         return ""
     try:

@@ -12,7 +12,7 @@ from yarn.errors import YarnException
 
 OURS = frozenset({"yarnling", "am", "nm", "rm", "wire", "yarn"})
 BELOW_OURS = OURS | sys.stdlib_module_names | {"grpc"}
-"""What yarnling calls: asyncio, for one."""
+"""Modules that yarnling calls, such as asyncio."""
 
 
 def without_own_frames(error: pytest.ExceptionInfo[BaseException]) -> pytest.ExceptionInfo[BaseException]:
