@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from yarnling.cluster.jobs import ContainerResult, Job, JobResult
     from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
+    __version__: str
+
 __all__ = [
     "ApplicationId",
     "BlockingClient",
@@ -58,10 +60,22 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return _version()
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})
+
+
+def _version() -> str:
+    """The version of the installed package; `0+unknown` if only its files are there."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("yarnling")
+    except metadata.PackageNotFoundError:
+        return "0+unknown"

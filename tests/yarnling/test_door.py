@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from importlib import metadata
 
 import pytest
 
@@ -28,6 +29,19 @@ def test_there_are_few_public_names_and_all_exist() -> None:
 def test_the_package_imports_nothing_until_a_name_is_used() -> None:
     program = "import sys, yarnling; print([name for name in sys.modules if name.partition('.')[0] in {packages}])"
     assert output(program.format(packages="('yarn', 'yarnling', 'grpc', 'am')")) == "['yarnling']\n"
+
+
+def test_the_version_is_that_of_the_installed_package() -> None:
+    assert yarnling.__version__ == metadata.version("yarnling")
+    assert "__version__" in dir(yarnling)
+
+
+def test_a_checkout_that_is_not_installed_has_an_unknown_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", fail)
+    assert yarnling.__version__ == "0+unknown"
 
 
 def test_a_cluster_has_seven_keywords_and_an_options_record() -> None:

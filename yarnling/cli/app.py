@@ -15,7 +15,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from yarn.errors import YarnException
-from yarnling.cli import cluster_parts, timeline_verbs, workload_verbs
+from yarnling.cli import cluster_parts, lesson_verbs, submit_verbs, timeline_verbs, workload_verbs
 from yarnling.cli.arguments import (
     DEFAULT_NAME,
     EXIT_CRASHED,
@@ -41,23 +41,28 @@ RECOVERY = "yarn.resourcemanager.recovery.enabled=true"
 
 app = typer.Typer(
     name="yarnling",
-    help="A YARN cluster on this machine.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-cluster_parts.add_to(app)
-workload_verbs.add_to(app)
-hadoop_verbs.add_to(app)
-submit_app = typer.Typer(
-    no_args_is_help=True,
-    epilog="Example: yarnling submit distributed-shell -shell_command date -num_containers 2",
-)
-app.add_typer(submit_app, name="submit")
-app.add_typer(simulate_app, name="simulate")
-timeline_verbs.add_to(app)
 
-User = Annotated[str, typer.Option(metavar="USER", help="Submit as this user (default: you).")]
+
+def _show_version(requested: bool) -> None:
+    if requested:
+        from yarnling.cli.version import show
+
+        show()
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_show_version),
+    ] = False,
+) -> None:
+    """A YARN cluster on this machine."""
 
 
 def main() -> NoReturn:
@@ -340,52 +345,6 @@ def chaos(
     raise typer.Exit(verb.run(options))
 
 
-@app.command(
-    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-    epilog="Example: yarnling lesson 6 --user-limit-factor 2 --answer",
-)
-def lesson(
-    context: typer.Context,
-    which: Annotated[str, typer.Argument(metavar="N", help="Number or name of a lesson (default: list them).")] = "",
-    answer: Annotated[bool, typer.Option("--answer", help="Print the answer to the question.")] = False,
-    page: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write the lesson with its diagram as a page (HTML)."),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Run a lesson on YARN in virtual time. Each has a number to change, as an option; the list names it."""
-    from yarnling.cli import lesson as verb
-
-    if which and page is not None:
-        verb.write_page(which, context.args, page)
-    elif which:
-        verb.show(which, context.args, answered=answer, as_json=as_json)
-    else:
-        verb.show_list(as_json=as_json)
-
-
-@app.command(epilog="Example: yarnling quiz placement --seed 7 (yarnling quiz --list shows the topics)")
-def quiz(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="A topic (default: list them).")] = "",
-    list_topics: Annotated[bool, typer.Option("--list", help="List the topics.")] = False,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Seed of the question (default: random).", min=0)
-    ] = None,
-    answer: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="Your answer (default: read from standard input).")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Answer a question about a cluster whose state is drawn from the seed. Exit status: 0 right, 1 wrong."""
-    from yarnling.cli import quiz as verb
-
-    if list_topics or not topic:
-        verb.show_topics(as_json=as_json)
-    else:
-        raise typer.Exit(verb.ask(topic, seed, answer, as_json=as_json))
-
-
 @app.command(epilog="Example: yarnling config --conf /etc/hadoop/conf --all")
 def config(
     conf: Conf = None,
@@ -429,65 +388,10 @@ def logs(
     show(application, LogsOptions(name, container, tuple(file), every, as_json))
 
 
-@submit_app.callback()
-def submit(
-    context: typer.Context,
-    user: User = "",
-    wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Wait until it ends; the exit status is 0 if it succeeded.")
-    ] = True,
-    name: Name = DEFAULT_NAME,
-    as_json: Json = False,
-) -> None:
-    """Submit an application.
-
-    The options of the application follow its name, spelled as in Hadoop; `-help` lists them.
-    """
-    from yarnling.cli.submit import SubmitOptions
-
-    context.obj = SubmitOptions(name, user, wait, as_json)
-
-
-def _add_program(program: str, meaning: str) -> None:
-    @submit_app.command(program, help=meaning, context_settings=hadoop_verbs.PASS_ON)
-    def submit_program(context: typer.Context, options: hadoop_verbs.Rest = []) -> None:  # noqa: B006  typer copies it
-        from yarnling.cli.submit import submit
-
-        raise typer.Exit(submit(program, options, context.obj))
-
-
-_add_program("distributed-shell", "Run a shell command in a number of containers.")
-_add_program("mapreduce", "Run a map command over files, and a reduce command over its output.")
-_add_program("elastic", "Run tasks on as many workers as the work needs, like Spark's dynamic allocation.")
-_add_program("gang", "Run a shell command in containers that start all together or not at all.")
-
-
-@app.command(
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    epilog="Example: yarnling run -n 3 'echo hello from $NM_HOST'",
-)
-def run(
-    command: Annotated[
-        list[str],
-        typer.Argument(help="A single argument is a shell command line; several are a command with its arguments."),
-    ],
-    containers: Annotated[
-        int, typer.Option("--containers", "-n", metavar="N", help="Number of containers.", min=1)
-    ] = 1,
-    memory: Annotated[int, typer.Option(metavar="MB", help="Memory of each container.", min=1)] = 128,
-    vcores: Annotated[int, typer.Option(metavar="N", help="Vcores of each container.", min=1)] = 1,
-    queue: Annotated[str, typer.Option(metavar="QUEUE", help="Name or full path of the queue.")] = "default",
-    user: User = "",
-    timeout: Annotated[float | None, typer.Option(metavar="S", help="Kill it after this many seconds.")] = None,
-    name: Name = DEFAULT_NAME,
-    as_json: Json = False,
-) -> None:
-    """Run a command in containers and print their output.
-
-    The exit status is the largest exit status of the containers.
-    """
-    from yarnling.cli.run import RunOptions
-    from yarnling.cli.run import run as run_command
-
-    options = RunOptions(tuple(command), containers, memory, vcores, queue, user, timeout, name, as_json)
-    raise typer.Exit(run_command(options))
+lesson_verbs.add_to(app)
+submit_verbs.add_to(app)
+workload_verbs.add_to(app)
+app.add_typer(simulate_app, name="simulate")
+timeline_verbs.add_to(app)
+cluster_parts.add_to(app)
+hadoop_verbs.add_to(app)

@@ -94,21 +94,9 @@ def rewritten(arguments: Sequence[str]) -> list[str]:
 
 
 def _version(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    from importlib.metadata import PackageNotFoundError, version
+    from yarnling.cli.version import show
 
-    from yarn.java.versions import HADOOP_VERSION
-    from yarnling.cli.output import print_json
-    from yarnling.compiled import scheduler_is_compiled
-
-    try:
-        own = version("yarnling")
-    except PackageNotFoundError:
-        own = "not installed"
-    scheduler = "compiled" if scheduler_is_compiled() else "interpreted"
-    if as_json:
-        print_json({"yarnling": own, "hadoop": HADOOP_VERSION, "scheduler": scheduler})
-    else:
-        typer.echo(f"yarnling {own}, compatible with Hadoop {HADOOP_VERSION}; the scheduler is {scheduler}")
+    show(as_json=as_json)
 
 
 def _rmadmin(options: Rest = []) -> None:  # noqa: B006  typer copies it

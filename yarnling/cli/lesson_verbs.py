@@ -1,0 +1,63 @@
+"""The options of `yarnling lesson` and `quiz`, which are implemented in `yarnling.cli.lesson` and
+`yarnling.cli.quiz`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from yarnling.cli.arguments import Json
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the verbs."""
+    app.command(
+        "lesson",
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+        epilog="Example: yarnling lesson 6 --user-limit-factor 2 --answer",
+    )(_lesson)
+    app.command("quiz", epilog="Example: yarnling quiz placement --seed 7 (topics: yarnling quiz --list)")(_quiz)
+
+
+def _lesson(
+    context: typer.Context,
+    which: Annotated[str, typer.Argument(metavar="N", help="Number or name of a lesson (default: list them).")] = "",
+    answer: Annotated[bool, typer.Option("--answer", help="Print the answer to the question.")] = False,
+    page: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write the lesson with its diagram as a page (HTML)."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a lesson on YARN in virtual time. Each has a number to change, as an option; the list names it."""
+    from yarnling.cli import lesson as verb
+
+    if which and page is not None:
+        verb.write_page(which, context.args, page)
+    elif which:
+        verb.show(which, context.args, answered=answer, as_json=as_json)
+    else:
+        verb.show_list(as_json=as_json)
+
+
+def _quiz(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="A topic (default: list them).")] = "",
+    list_topics: Annotated[bool, typer.Option("--list", help="List the topics.")] = False,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Seed of the question (default: random).", min=0)
+    ] = None,
+    answer: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="Your answer (default: read from standard input).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Answer a question about a cluster whose state is drawn from the seed. Exit status: 0 right, 1 wrong."""
+    from yarnling.cli import quiz as verb
+
+    if list_topics or not topic:
+        verb.show_topics(as_json=as_json)
+    else:
+        raise typer.Exit(verb.ask(topic, seed, answer, as_json=as_json))
