@@ -1,4 +1,4 @@
-"""How many connections a server accepts, and how long they may be silent."""
+"""How many connections a server accepts, how long they may be silent, and the file descriptors that they need."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ import resource
 from msgspec import Struct
 from msgspec.structs import replace
 
+from yarn.errors import YarnException
+
 DESCRIPTORS_KEPT = 256
 """File descriptors that connections leave to the process's own files, pipes and calls."""
 SPLICED_DESCRIPTORS = 3
 """File descriptors of a gRPC connection to a port that Hadoop's clients can call, too (wire.hadoop_rpc.splice): the
 connection itself, and the two ends of the one to the gRPC server."""
+CONNECTIONS_MIN = 16
+"""Connections to each address beside those of NodeManagers: a few AMs and commands. A ResourceManager that accepted
+only one a port would start, and nobody could use it."""
 
 
 class ConnectionLimits(Struct, frozen=True):
@@ -31,17 +36,15 @@ class ConnectionLimits(Struct, frozen=True):
         """The limits for a process with so many addresses: all connections together leave DESCRIPTORS_KEPT descriptors.
 
         Count an address as SPLICED_DESCRIPTORS if its connections are spliced. Raises the process's limit of open
-        files as far as needed and allowed.
+        files as far as needed and allowed. Raises YarnException if that leaves less than CONNECTIONS_MIN an address.
         """
         most = ConnectionLimits()
-        needed = count * most.count + DESCRIPTORS_KEPT
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if soft != resource.RLIM_INFINITY and soft < needed:
-            soft = needed if hard == resource.RLIM_INFINITY else min(hard, needed)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        if soft == resource.RLIM_INFINITY:
-            return most
-        return replace(most, count=max(1, min(most.count, (soft - DESCRIPTORS_KEPT) // count)))
+        allowed = allow_descriptors(
+            descriptors_needed(count, CONNECTIONS_MIN),
+            "the ResourceManager",
+            wanted=descriptors_needed(count, most.count),
+        )
+        return replace(most, count=min(most.count, (allowed - DESCRIPTORS_KEPT) // count))
 
     def options(self) -> tuple[tuple[str, int], ...]:
         """The limits as gRPC options."""
@@ -50,3 +53,38 @@ class ConnectionLimits(Struct, frozen=True):
             ("grpc.server_handshake_timeout_ms", self.handshake_ms),
             ("grpc.max_connection_idle_ms", self.idle_ms),
         )
+
+
+def descriptors_needed(addresses: int, connections: int) -> int:
+    """The file descriptors of a process that accepts so many connections at each of its addresses."""
+    return addresses * connections + DESCRIPTORS_KEPT
+
+
+def allow_descriptors(needed: int, user: str, remedy: str = "", *, wanted: int | None = None) -> int:
+    """Raise the process's limit of open files to `wanted`, if it is lower, as far as allowed. Returns the limit.
+
+    `wanted`: None for `needed`. Raises YarnException if the hard limit is below what `user` needs; `remedy` is another
+    one than a higher limit.
+    """
+    soft, hard = (_number(limit) for limit in resource.getrlimit(resource.RLIMIT_NOFILE))
+    if hard < needed:
+        raise YarnException(
+            f"{user} needs {needed} file descriptors, and the limit is {hard} "
+            f"(raise it: `ulimit -n {needed}` as root, or nofile in /etc/security/limits.conf{remedy})"
+        )
+    raised = min(hard, needed if wanted is None else wanted)
+    if soft < raised:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (raised, _limit(hard)))
+    return max(soft, raised)
+
+
+_UNLIMITED = 1 << 31
+"""More descriptors than any process can have."""
+
+
+def _number(limit: int) -> int:
+    return _UNLIMITED if limit == resource.RLIM_INFINITY else limit
+
+
+def _limit(number: int) -> int:
+    return resource.RLIM_INFINITY if number == _UNLIMITED else number

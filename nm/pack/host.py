@@ -9,19 +9,19 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import random
-import resource
 from collections.abc import Mapping
 
 from nm.launcher.directories import NodeDirectories
 from nm.pack.tracker import PackTracker
 from nm.shell.host_environment import HostEnvironment
-from nm.shell.node_host import NodeHost
+from nm.shell.node_host import DESCRIPTORS_OF_NODE, NodeHost
 from nm.shell.resource_tracker import TrackerAccess
 from nm.shell.server import ContainerManagerServer
 from nm.shell.services import ContainerManagementService
 from wire.address import Address
 from wire.caller import Caller
 from wire.channel import Channels
+from wire.connection_limits import DESCRIPTORS_KEPT, allow_descriptors
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.pack import PackTokenSecretManager, PackTrackerProtocol
 from wire.rpc import handles
@@ -42,9 +42,6 @@ from yarn.protocols.pack import Pack
 from yarn.settings import nodemanager
 from yarn.settings.yarnling import PACK
 
-_FURTHER_DESCRIPTORS = 256
-"""How many files a process may have open beside the listeners of its nodes: channels, logs, pipes of containers."""
-
 
 class NodePack:
     """A process with many nodes: they share one server and one connection to the RM.
@@ -60,7 +57,12 @@ class NodePack:
         router = NodesByToken(NMTokenSecretManager(self.server.nm_keys), services)
         self.server.serve(router, router.authenticate, router.token_of)
         listeners = 1 + len(nodemanager.AUX_SERVICES.of(conf))
-        _allow_descriptors(len(services) * listeners + _FURTHER_DESCRIPTORS)
+        allow_descriptors(
+            len(services) * listeners + DESCRIPTORS_KEPT,
+            f"a process with {len(services)} nodes",
+            f"; or make {PACK.key} smaller",
+            wanted=len(services) * DESCRIPTORS_OF_NODE + DESCRIPTORS_KEPT,
+        )
 
     def connect(self, host: NodeHost, rm: TrackerAccess, channels: Channels, tasks: asyncio.TaskGroup) -> PackTracker:
         """Connect all nodes to the RM; each call carries the requests of many nodes."""
@@ -117,21 +119,6 @@ def _hosts(address: Address, count: int) -> list[str]:
             f"for each node (set {nodemanager.HOSTNAME.key} to 127.0.0.2, for example)"
         )
     return [str(first + number) for number in range(count)]
-
-
-def _allow_descriptors(needed: int) -> None:
-    """Raise the process's limit of open files if it is too low.
-
-    Raises YarnException if the hard limit is also too low.
-    """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < needed:
-        raise YarnException(
-            f"{PACK.key}: the process needs {needed} file descriptors, the listeners of each node among them, and "
-            f"may open {hard} (use a smaller pack, or raise `ulimit -Hn`)"
-        )
-    if soft != resource.RLIM_INFINITY and soft < needed:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class NodesByToken:

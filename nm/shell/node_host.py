@@ -20,6 +20,7 @@ from nm.shell.node_manager import NodeManager, SharedServices
 from nm.shell.resource_tracker import ResourceTrackerCalls, TrackerAccess, TrackerConnection
 from nm.shell.server import ContainerManagerServer
 from wire.channel import Channels
+from wire.connection_limits import allow_descriptors
 from wire.core_shell import WallClock
 from wire.protocols.tracker import ResourceTracker
 from wire.tokens import NodeTokenSecretManager
@@ -29,6 +30,8 @@ from yarn.settings.yarnling import WEB_ENABLED
 _DELETIONS_WAIT_S = 5.0
 """How many seconds deletions may continue when the process ends. The next NodeManager with these directories deletes
 the rest."""
+DESCRIPTORS_OF_NODE = 128
+"""File descriptors that a node needs at least: 20 when it is idle, 4 for each container, 1 to 3 for each AM."""
 
 _logger = logging.getLogger(__name__)
 
@@ -50,6 +53,8 @@ class OneNode:
     """A process with one node, which handles all calls of AMs and makes its own calls to the RM."""
 
     def __init__(self, conf: Configuration) -> None:
+        """Raises YarnException if the limit of open files is too low."""
+        allow_descriptors(DESCRIPTORS_OF_NODE, "a NodeManager")
         self.environment = HostEnvironment.of_one_node(conf)
         self.server = ContainerManagerServer(self.environment)
         (self._service,) = self.server.services

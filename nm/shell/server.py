@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Callable
 
 from nm.shell.host_environment import HostEnvironment
@@ -22,7 +23,8 @@ from yarn.settings.yarnling import HADOOP_RPC_ENABLED, LISTEN_BEYOND_LOOPBACK
 
 CONNECTIONS_MAX = 512
 """Connections to a node: from the RM, and from each ApplicationMaster that has containers there. The usual limit of
-1,024 open files leaves the rest to containers' pipes and logs; it is not raised, since containers inherit it."""
+1,024 open files leaves the rest to containers' pipes and logs; it is not raised, since containers inherit it. A lower
+limit is halved as well."""
 
 
 class ContainerManagerServer:
@@ -86,5 +88,7 @@ class ContainerManagerServer:
 
 
 def connections_max(conf: Configuration) -> int:
-    """Connections to a node: fewer if a connection may take several descriptors."""
-    return CONNECTIONS_MAX // SPLICED_DESCRIPTORS if HADOOP_RPC_ENABLED.of(conf) else CONNECTIONS_MAX
+    """Connections to a node: fewer if the limit of open files is low, or a connection may take several descriptors."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = CONNECTIONS_MAX if soft == resource.RLIM_INFINITY else min(CONNECTIONS_MAX, soft // 2)
+    return most // SPLICED_DESCRIPTORS if HADOOP_RPC_ENABLED.of(conf) else most

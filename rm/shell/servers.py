@@ -40,12 +40,12 @@ class Servers:
     """The RM's servers, one per address."""
 
     def __init__(self, conf: Configuration, observers: tuple[RpcObserver, ...]) -> None:
+        """Raises YarnException if the limit of open files is too low."""
         self._conf = conf
         self._observers = observers
         self._beyond_loopback = LISTEN_BEYOND_LOOPBACK.of(conf)
         self._answers_hadoop = HADOOP_RPC_ENABLED.of(conf)
-        spliced = HADOOP_ADDRESSES if self._answers_hadoop else 0
-        self._limits = ConnectionLimits.for_addresses(ADDRESSES + spliced * (SPLICED_DESCRIPTORS - 1))
+        self._limits = ConnectionLimits.for_addresses(counted_addresses(conf))
         self._servers: list[RpcServer] = []
 
     def add(
@@ -81,6 +81,12 @@ class Servers:
 
     async def stop(self) -> None:
         await asyncio.gather(*(server.stop() for server in self._servers))
+
+
+def counted_addresses(conf: Configuration) -> int:
+    """The number of the RM's addresses; those whose connections are spliced count as SPLICED_DESCRIPTORS."""
+    spliced = HADOOP_ADDRESSES if HADOOP_RPC_ENABLED.of(conf) else 0
+    return ADDRESSES + spliced * (SPLICED_DESCRIPTORS - 1)
 
 
 def client_authentication(conf: Configuration, secret: bytes) -> Callable[[Caller[None]], None]:

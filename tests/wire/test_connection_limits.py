@@ -14,12 +14,12 @@ import pytest
 from tests.wire.serving import Recorder, serving, target
 from wire.caller import Caller
 from wire.channel import CALLS_MAX
-from wire.connection_limits import DESCRIPTORS_KEPT, ConnectionLimits
+from wire.connection_limits import CONNECTIONS_MIN, DESCRIPTORS_KEPT, ConnectionLimits
 from wire.daemon_process import _is_not_about_a_lost_caller
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.retry import RetryPolicy
 from wire.server import STREAMS_MAX
-from yarn.errors import ServerUnavailable
+from yarn.errors import ServerUnavailable, YarnException
 
 HANGS_S = 60
 EMPTY_SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
@@ -158,7 +158,7 @@ async def test_a_call_that_http2_refused_surely_had_no_effect() -> None:
         (1024, 1 << 20, 4000, 16_256),
         (1024, 4096, (4096 - DESCRIPTORS_KEPT) // 4, 4096),
         (100_000, 100_000, 4000, None),
-        (100, 100, 1, 100),
+        (100, 320, CONNECTIONS_MIN, 320),
         (resource.RLIM_INFINITY, resource.RLIM_INFINITY, 4000, None),
         (1024, resource.RLIM_INFINITY, 4000, 16_256),
     ],
@@ -171,6 +171,14 @@ def test_connections_leave_descriptors_to_the_process(
     monkeypatch.setattr(resource, "setrlimit", lambda _, limits: calls.append(limits))
     assert ConnectionLimits.for_addresses(4).count == count
     assert calls == ([] if raised_to is None else [(raised_to, hard)])
+
+
+def test_too_few_descriptors_are_refused_with_the_number_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (100, 319))
+    with pytest.raises(
+        YarnException, match=r"the ResourceManager needs 320 file descriptors, and the limit is 319 \(.*`ulimit -n 320`"
+    ):
+        ConnectionLimits.for_addresses(4)
 
 
 class ExecuteBatchError(Exception):

@@ -32,6 +32,7 @@ from yarnling.cluster.fork_messages import NM, RM, DaemonRequest
 from yarnling.cluster.launcher import Daemon, DaemonFailed, Launcher, log_tail
 from yarnling.cluster.loop_launcher import LoopLauncher
 from yarnling.cluster.nodes import Node
+from yarnling.cluster.open_files import check_open_files
 from yarnling.cluster.processes import end_orphans
 
 ADDED_MAX = 1000
@@ -153,6 +154,7 @@ class ClusterDaemons:
         self._loopback = loopback
         self._web_port = web_port
         self._name = name
+        self._node_count = nodes
         self.nodes_max = min(nodes + ADDED_MAX, NODES_MAX)
         self._launcher: Launcher | LoopLauncher | None = None
         self._opened: ClusterDirectory | None = None
@@ -167,9 +169,11 @@ class ClusterDaemons:
         """Make the cluster's directory, `path` or a temporary one, and start the launcher of its daemons.
 
         The state of an earlier cluster in `path` is kept to be resumed, unless `discard_state`. Raises YarnException,
-        with nothing changed, if another cluster uses the directory or recovery is off and there is such state.
+        with nothing changed, if another cluster uses the directory, recovery is off and there is such state, or this
+        process may open too few files.
         """
         self.configuration: Configuration = composed(self._conf_dir, self._settings, self._sizes)
+        self._check_open_files(self._node_count)
         if hadoop_clients.are_served(self.configuration):
             self._files_of_user = hadoop_clients.files_of_user(self._conf_dir)
             self._node_environment |= hadoop_clients.node_environment(os.environ)
@@ -274,8 +278,10 @@ class ClusterDaemons:
     ) -> list[Node]:
         """Start so many more; they have registered when this returns. `arrived` is called after each process.
 
-        Raises DaemonFailed for the first that cannot; then none of them is left.
+        Raises DaemonFailed for the first that cannot; then none of them is left. Raises YarnException, before any is
+        started, if this process may open too few files.
         """
+        self._check_open_files(len(self.nodes) + count)
         first = len(self.nodes) + 1
         packs = self._packs(first, first + count - 1)
         own_sizes = sizes or {}
@@ -379,9 +385,18 @@ class ClusterDaemons:
 
     # Starting
 
+    def _check_open_files(self, nodes: int) -> None:
+        processes = -(-nodes // self._pack_size())
+        check_open_files(
+            self.configuration, nodes, processes, in_process=self._loopback, proxies=self.routes is not None
+        )
+
+    def _pack_size(self) -> int:
+        return self._pack or yarnling.PACK.of(self.configuration)
+
     def _packs(self, first: int, last: int) -> list[list[NodePlace]]:
         """The nodes from `first` to `last`, grouped by process."""
-        size = self._pack or yarnling.PACK.of(self.configuration)
+        size = self._pack_size()
         return [
             self.directory.pack(number, min(number + size - 1, last), self._racks)
             for number in range(first, last + 1, size)
