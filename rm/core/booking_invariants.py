@@ -33,15 +33,16 @@ class BookingAudit:
                 yield f"I-46: a container was booked on {node_id} {self._placing_from_ms - context.now_ms} ms too early"
         yield from self._freed()
         started = [*self._activated(), *self._started()]
-        # As in Hadoop, an application may be moved to a queue that is at its limits.
+        # CapacityScheduler.moveApplication asks neither limit: the queue may be at both.
         if not isinstance(event, MoveApplication):
             yield from started
 
     def _freed(self) -> Iterator[str]:
         """I-07. Only nodes that stayed the same in this step are compared.
 
-        As in Hadoop a container counts as running from the heartbeat after its NM registered with it. A node that
-        reports a container as ended, and then as running, frees its resources itself.
+        A container counts as running from the heartbeat after its NM registered with it
+        (RMNodeImpl.ReconnectNodeTransition). A node that reports a container as ended, and then as running, frees its
+        resources itself.
         """
         nodes, scheduled = self._context.nodes, self._context.scheduler.nodes
         running: dict[NodeId, tuple[RMNode, SchedulerNode, set[ContainerId]]] = {}
@@ -59,7 +60,7 @@ class BookingAudit:
         self._running = running
 
     def _activated(self) -> Iterator[str]:
-        """I-10. As in Hadoop, the first application of a queue may always run."""
+        """I-10. The first application of a queue may always run (AbstractLeafQueue.activateApplications)."""
         fits_in = self._context.scheduler.context.calculator.fits_in
         for leaf in self._leaves():
             for partition in leaf.usage.partitions():

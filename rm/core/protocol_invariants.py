@@ -203,7 +203,7 @@ class AllocateAudit:
     def violations(self, event: Event, effects: list[Effect], booked_on: list[NodeId]) -> Iterator[str]:
         if isinstance(event, RegisterNode):
             self._note_registration(event, effects)
-            # Hadoop, too, recovers what a node that is new to the RM reports, even if it has ended before.
+            # AbstractYarnScheduler.recoverContainersOnNode takes up all that a new node reports, also what has ended.
             for reported in self._reported.values():
                 reported.difference_update(container.container_id for container in event.request.containers)
         for effect in effects:

@@ -188,7 +188,7 @@ def test_one_refusal_does_not_affect_the_others(node: Node) -> None:
 
 
 def test_a_forged_token_refuses_the_call_but_not_the_starts_before_it(node: Node) -> None:
-    """As in Hadoop, InvalidToken ends the call after the containers before the forged one were started."""
+    """ContainerManagerImpl.startContainers: InvalidToken ends the call after the containers before it were started."""
     forged = InvalidToken("the ContainerToken's seal is wrong")
     node.step(
         StartContainers(7, nm_token(), (VerifiedStart(ContainerLaunchContext(("true",)), container_token(1)),), forged)

@@ -204,7 +204,7 @@ def ran(directory: Path, *, commands: tuple[str, ...] = ("env",), **given: str) 
 @pytest.mark.parametrize(
     ("value", "seen"),
     [
-        # References, as in Hadoop.
+        # References: the value is expanded (ContainerLaunch.UnixShellScriptBuilder.env).
         ("$OF_NODE/x", "of the node/x"),
         ("a${OF_NODE}b", "aof the nodeb"),
         ("{{OF_NODE}}<CPS>{{OF_NM}}", "of the node:of the NM"),
@@ -212,7 +212,7 @@ def ran(directory: Path, *, commands: tuple[str, ...] = ("env",), **given: str) 
         ("${NONE:-a default}${OF_NM:+ given}", "a default given"),
         ("[$NONE]", "[]"),
         ("$1$#", "0"),
-        # Quotes and backslashes, as in Hadoop: the value is between double quotes.
+        # Quotes and backslashes: the value is between double quotes (ContainerLaunch.UnixShellScriptBuilder.env).
         ('it\'s "quoted" $OF_NM', "it's quoted of the NM"),
         ("\"'$OF_NM'\"", "$OF_NM"),
         (r"\$OF_NM \\ \" \x", r'$OF_NM \ " \x'),

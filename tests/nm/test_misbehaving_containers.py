@@ -94,7 +94,7 @@ async def test_the_children_of_a_container_that_exits_are_ended_with_it(node: Lo
 
 
 async def test_processes_in_sessions_of_their_own_are_ended_with_the_node(tmp_path: Path) -> None:
-    """As in Hadoop, a container's end misses them; the end of the NodeManager does not."""
+    """A container's end misses them (Shell.getSignalKillCommand: one process group); the NodeManager's end does not."""
     daemons = f"{LOOP}; do (setsid sh -c '(sleep 300 &)' &); done; exec sleep 300"
     async with lone_node(tmp_path) as node:
         container_id = await node.start(run(daemons))
@@ -200,7 +200,7 @@ async def test_output_that_is_not_utf_8_is_quoted_with_replacement_characters(no
 
 
 async def test_a_container_that_reads_its_standard_input_waits_until_it_is_stopped(node: LoneNode) -> None:
-    """As in Hadoop its standard input is a pipe that stays open, so it waits until it is stopped."""
+    """Its standard input is a pipe that stays open, as Shell.runCommand leaves it, so it waits until it is stopped."""
     container_id = await node.start(run("cat; exit 6"))
     await until(lambda: "cat" in [psutil.Process(pid).name() for pid in tagged(node, container_id)], "it reads")
     await beats(node)

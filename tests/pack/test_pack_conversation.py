@@ -92,7 +92,7 @@ async def test_emulating_nodes_each_report_their_own_usage() -> None:
 
 
 async def test_nodes_are_scheduled_in_the_order_of_the_call() -> None:
-    """Hadoop schedules a node when it sends a heartbeat: the order in a call is the order of the events."""
+    """CapacityScheduler.nodeUpdate follows each heartbeat: the order in a call is the order of the events."""
     manager = FakeManager()
     pack = Pack(FIRST, 40)
     caller = Caller("", None, "", pack)

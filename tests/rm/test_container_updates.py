@@ -180,7 +180,10 @@ def test_a_completed_containers_increase_no_longer_expires(grower: Grower) -> No
 
 
 def test_a_decrease_during_a_pending_increase_is_refused(grower: Grower) -> None:
-    """Hadoop accepts it, and then refuses every call of the AM."""
+    """ContainerUpdateContext.checkAndAddToOutstandingDecreases accepts it, and then every call of the AM fails.
+
+    docs/fidelity.md says why it is refused here.
+    """
     version = grower.seen.container.version
     grower.call(UpdateContainerRequest(grower.id, version, ContainerUpdateType.INCREASE_RESOURCE, Resource(4096, 1)))
     grower.beat()

@@ -68,7 +68,7 @@ NOT_REPEATABLE = {
     GetNewApplication: "each call draws an id; one that nobody uses costs nothing",
     MoveApplication: "a move into the queue where the application is drops its user's entry there, as in recordings of "
     "Hadoop (I-06); all else stays",
-    SignalContainer: "the signal is sent to the container once for each call, as in Hadoop",
+    SignalContainer: "the signal is sent to the container once for each call (ClientRMService.signalToContainer)",
 }
 
 

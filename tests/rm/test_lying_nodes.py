@@ -228,7 +228,7 @@ def test_a_container_that_is_reported_as_ended_and_as_running_frees_its_resource
 
 
 def test_a_container_whose_launch_the_scheduler_does_not_know_may_be_released(rm: RM) -> None:
-    """Its NM registered again with it; as in Hadoop its next heartbeat tells the scheduler that it runs."""
+    """Its NM registered again with it; RMNodeImpl.ReconnectNodeTransition queues the launch for the next beat."""
     app = rm.submit()
     rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
@@ -260,7 +260,11 @@ def test_another_nm_at_the_same_port_may_forget_the_ends_of_the_one_before(rm: R
 
 
 def test_a_node_that_is_told_to_shut_down_is_lost_in_time(rm: RM) -> None:
-    """I-61: a refused call is no sign of life. As in Hadoop the NM that replaces a leaving one does not leave."""
+    """I-61: a refused call is no sign of life.
+
+    The NM that replaces a leaving one does not leave: ResourceTrackerService.registerNodeManager looks at the state of
+    the new RMNode, which is NEW, and not at that of the old one.
+    """
     app = rm.submit()
     rm.run_am(app, "n2")
     rm.get(app, 1, "n1")

@@ -219,7 +219,8 @@ def test_an_application_whose_queue_was_removed_is_killed() -> None:
     rm.node("n1")
     app = rm.submit(queue="other")
     rm.run_am(app)
-    again = rm.restart(NO_SETTLING, strict=False)  # being killed, it hears of its launch: as in Hadoop, no row for it
+    # AttemptRecoveredTransition sends ATTEMPT_LAUNCHED after the KILL; RMAppImpl has no row for it in KILLING.
+    again = rm.restart(NO_SETTLING, strict=False)
     assert states(again, app) == ("KILLED", "KILLED")
     assert application_report(again.core.context, app).diagnostics == (
         "Application killed on recovery as it was submitted to queue other which no longer exists after restart."
@@ -251,7 +252,7 @@ def test_recovered_applications_are_exempt_from_submission_limits() -> None:
 
 
 def test_an_attempt_goes_on_under_a_maximum_that_was_lowered(rm: StoredRM) -> None:
-    """As in Hadoop, the maximum counts when an attempt fails, not when one is recovered (I-38)."""
+    """The maximum counts when an attempt fails (RMAppImpl.AttemptFailedTransition), not at its recovery (I-38)."""
     rm.node("n1")
     app = rm.submit()
     am = rm.run_am(app)

@@ -104,7 +104,7 @@ def test_stored_labels_survive_a_run_without_node_labels() -> None:
 
 
 def test_a_node_that_was_decommissioning_is_refused_after_the_restart() -> None:
-    """Its containers are killed with it: the remaining time is not stored, as in Hadoop."""
+    """Its containers are killed with it: RMStateStore has no record of a decommissioning node or its timeout."""
     rm = StoredRM()
     rm.node("n1")
     app = rm.submit()

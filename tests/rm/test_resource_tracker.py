@@ -240,7 +240,7 @@ def test_a_node_that_registers_again_with_its_applications_keeps_them(rm: RM, ap
 
 
 def test_only_its_own_node_can_report_at_registration_that_an_am_has_ended(rm: RM) -> None:
-    """Hadoop does not check this (handleNMContainerStatus)."""
+    """ResourceTrackerService.handleNMContainerStatus does not check this."""
     app = rm.submit(max_app_attempts=2)
     am = rm.run_am(app)
     ended = NMContainerStatus(am.id, ContainerState.COMPLETE, am.resource, exit_status=3)

@@ -207,7 +207,7 @@ def test_preemption_to_balance_queues_is_run_ahead_with_its_own_wait() -> None:
 
 
 def test_a_wait_for_balance_that_is_never_over_is_named() -> None:
-    """With Hadoop's defaults a victim is forgotten after 30 s, and would be killed after 300 s."""
+    """A victim is forgotten after twice 15 s (cleanupStaledPreemptionCandidates); balance waits 300 s by default."""
     rm, _, app = unbalanced({f"{BALANCE}enabled": "true"})
     assert what_if(rm, app).notes[-1].endswith(f"({BALANCE}max-wait-before-kill default)")
 

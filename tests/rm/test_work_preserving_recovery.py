@@ -188,7 +188,11 @@ def test_orphaned_containers_are_killed(job: Job) -> None:
 
 
 def test_a_node_that_returns_unhealthy_loses_its_containers(job: Job) -> None:
-    """As one that becomes unhealthy does. Hadoop forgets them: they would run, uncounted, beside a later attempt."""
+    """As one that becomes unhealthy does.
+
+    RMNodeImpl.AddNodeTransition gives the scheduler no such node and forgets its containers: they would run, uncounted,
+    beside a later attempt (docs/fidelity.md).
+    """
     rm = job.restart()
     rm.comes_back("n1")
     rm.comes_back("n2", healthy=False, ended={job.tasks[0].id: 3})

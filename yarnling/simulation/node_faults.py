@@ -49,7 +49,7 @@ class LateHeartbeat(FaultAction):
     """A heartbeat of a killed NodeManager must not harm the next one, which may have the same node id.
 
     Its response id is one that the next one does not reach. Nothing else in a heartbeat tells the two apart: a late one
-    whose response id happens to be the expected one is accepted, also by Hadoop.
+    whose response id happens to be the expected one is accepted, as by ResourceTrackerService.nodeHeartbeat.
     """
 
     def inject(self) -> str:

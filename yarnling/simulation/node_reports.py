@@ -29,7 +29,7 @@ class NodeReportAudit:
         self._registered: set[ContainerId] = set()
         """The containers that nodes reported when they registered."""
         self._ignored_ends: set[ContainerId] = set()
-        """The containers whose ends unhealthy nodes reported. As in Hadoop the report of such a node is ignored."""
+        """The containers whose ends unhealthy nodes reported, which StatusUpdateWhenUnHealthyTransition ignores."""
 
     def violations(self, event: Event, effects: Iterable[Effect]) -> Iterator[str]:
         """The violations that the step of `event` shows."""

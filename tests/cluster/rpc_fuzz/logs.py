@@ -10,7 +10,7 @@ BAD = re.compile(
     r"Traceback|an event failed|call failed|invariant broken|^\S+ \S+ (ERROR|CRITICAL) |never (retrieved|awaited)"
 )
 KNOWN = (
-    # A user's entry in a queue goes with its last application, as in Hadoop, before its containers are over.
+    # A user's entry in a queue goes with its last application, before its containers are over (UsersManager.removeUser)
     "invariant broken, as Hadoop breaks it",
 )
 """Lines that are allowed although `BAD` matches them, each with its reason."""

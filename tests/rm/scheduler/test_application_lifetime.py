@@ -29,7 +29,9 @@ MAXIMUM, DEFAULT = "maximum-application-lifetime", "default-application-lifetime
 def test_a_lifetime_comes_from_the_queue(
     start_cluster: StartCluster, conf: dict[str, str], without_request: int, with_100_requested: int
 ) -> None:
-    """Hadoop drops a parent's default if no queue sets a maximum: the smaller of the default and -1 counts."""
+    """A parent's default is dropped if no queue sets a maximum: the smaller of the default and -1 counts
+    (QueueAppLifetimeAndLimitSettings.setupInheritedDefaultAppLifetime).
+    """
     scheduler = start_cluster({**TREE, **conf}, alone=True).scheduler
     assert (scheduler.application_lifetime("x", 0), scheduler.application_lifetime("x", 100)) == (
         without_request,

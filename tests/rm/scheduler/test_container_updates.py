@@ -48,7 +48,11 @@ def test_an_increase_is_served_on_the_containers_own_node(cluster: Cluster) -> N
 
 
 def test_an_increase_lapses_if_its_temporary_container_was_released(cluster: Cluster) -> None:
-    """An AM can guess the id that it never received. Hadoop then reports the increase without its resources."""
+    """An AM can guess the id that it never received.
+
+    SchedulerApplicationAttempt.pullNewlyUpdatedContainers then reports the increase without its resources
+    (random seed 400671; docs/fidelity.md).
+    """
     cluster.resize_container("app1", 2, 5 * GB)
     cluster.heartbeat("n1")
     cluster.release("app1", 3)
@@ -67,7 +71,7 @@ def test_a_decrease_frees_the_difference_after_the_call_that_requests_it(cluster
 
 
 def test_a_decrease_leaves_the_count_of_containers_one_too_low(cluster: Cluster) -> None:
-    """Hadoop never counts the temporary container of a decrease, but decrements the count at its release."""
+    """AbstractYarnScheduler.createDecreasedRMContainer counts none, AbstractCSQueue.releaseResource one less."""
     before = cluster.leaf().container_count
     cluster.resize_container("app1", 2, GB)
     assert cluster.leaf().container_count == before - 1

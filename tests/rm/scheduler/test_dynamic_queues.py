@@ -120,7 +120,7 @@ def test_an_invalid_path_is_an_unknown_queue_for_every_submission(start_cluster:
 
 
 def test_a_template_cannot_give_a_percentage(start_cluster: StartCluster) -> None:
-    """Hadoop's ResourceManager exits at this mix."""
+    """Hadoop's scheduler thread throws at this mix and the ResourceManager exits (recorded; docs/fidelity.md)."""
     cluster = start(start_cluster, {f"root.a.{CREATION}template.capacity": "10"})
     assert "must have a weight, as its siblings have" in cluster.submit("app1", queue="here", placed="root.a.x")[0]
     assert "root.a.x" not in cluster.scheduler.queues
@@ -141,7 +141,7 @@ def test_a_queue_created_below_a_stopped_parent_is_stopped(start_cluster: StartC
 
 @pytest.mark.parametrize("queue", ["a.new", "a.x", "x.new"])
 def test_a_path_that_starts_with_a_short_name_is_an_unknown_queue(start_cluster: StartCluster, queue: str) -> None:
-    """Hadoop creates such queues, and all applications submitted to them fail."""
+    """Hadoop creates `a.new`, and the attempts of its application do not find it (recorded; docs/fidelity.md)."""
     cluster = start(start_cluster)
     cluster.submit("app1", queue="root.a.x")
     assert f"unknown queue: {queue}" in cluster.submit("app2", queue=queue)[0]
@@ -192,7 +192,7 @@ def test_dynamic_queues_are_removed_with_their_stopped_parent(start_cluster: Sta
 
 
 def test_a_parent_cannot_become_a_leaf_while_its_dynamic_queues_have_applications(start_cluster: StartCluster) -> None:
-    """In Hadoop it can, which leaves those queues outside the tree."""
+    """In Hadoop it can: CapacitySchedulerQueueManager.isDanglingDynamicQueue keeps those queues, outside the tree."""
     cluster = start(start_cluster)
     cluster.submit("app1", queue="root.a.x")
     leaf = {key: value for key, value in AUTO_CREATION.items() if CREATION not in key}

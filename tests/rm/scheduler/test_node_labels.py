@@ -173,7 +173,7 @@ def test_reports_list_labels_with_their_nodes(labels: NodeLabels) -> None:
 
 
 def test_a_node_that_registered_under_its_hosts_label_stays_listed_under_it(labels: NodeLabels) -> None:
-    """Hadoop removes a node only from its own old label, and it had none."""
+    """CommonNodeLabelsManager.replaceNodeForLabels removes a node only from its own old label, and it had none."""
     new = NodeId("n9", 1)
     labels.replace({NodeId("n9", 0): ("x",)})
     labels.activate(new, size(8))

@@ -102,7 +102,10 @@ def test_a_users_limit_applies_across_queues(start_cluster: StartCluster) -> Non
 
 
 def test_a_finished_application_starts_at_most_one_per_leaf(start_cluster: StartCluster) -> None:
-    """Hadoop collects one list per leaf; with two leaves below the full queue two may start, each checked again."""
+    """CSMaxRunningAppsEnforcer.updateRunnabilityOnAppRemoval has a list for each leaf below the queue that was full.
+
+    With two leaves two applications may start, and each is checked again.
+    """
     cluster = start(start_cluster, root="3")
     submit(cluster, "app1", "app2", "app3")
     submit(cluster, "app4", "app5", queue="b")

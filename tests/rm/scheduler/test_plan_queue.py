@@ -51,7 +51,10 @@ def test_one_am_runs_at_a_time(start_cluster: StartCluster) -> None:
 
 
 def test_a_submission_reaches_the_leaf_only_by_the_plan_queues_short_name(start_cluster: StartCluster) -> None:
-    """Hadoop appends to the name given, so with a full path it looks for a sibling that does not exist."""
+    """CapacityScheduler.resolveReservationQueueName and handleMoveToPlanQueue append to the name given.
+
+    So with a full path they look for a sibling that does not exist.
+    """
     cluster = start_cluster(PLAN, alone=True)
     cluster.node("n1", 16 * GB)
     assert cluster.submit("app1", queue="a") == []

@@ -133,7 +133,7 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     @rule(node=nodes, label=st.sampled_from(["x", "y", None]))
     def relabel(self, node: str, label: str | None) -> None:
-        """Hadoop keeps the node's containers, even those of finished applications and those above the new limits."""
+        """CapacityScheduler.updateLabelsOnNode keeps containers, also of finished applications and above new limits."""
         if self._is_registered(node):
             self.violated |= {"I-04", "I-06", "I-08", "I-10"}
             self.cluster.label(node, *[label] if label else [])

@@ -167,7 +167,7 @@ def test_each_partition_is_distributed_separately(start_cluster: StartCluster) -
 
 
 def test_an_empty_cluster_gives_nothing(start_cluster: StartCluster) -> None:
-    """With dominant shares, shares of an empty cluster are NaN, as in Hadoop."""
+    """With dominant shares, shares of an empty cluster are NaN (recording `vectors-of-nothing`)."""
     cluster = start_cluster({**VECTORS, **queues(a="50", b="1w", c="[memory=1024,vcores=1]")}, alone=True)
     assert [minimum(cluster, name).values() for name in "abc"] == [(0, 0)] * 3
     assert all(math.isnan(cluster.leaf(name).capacities.default.capacity) for name in "abc")
@@ -191,7 +191,10 @@ def test_amounts_below_a_parent_without_a_capacity_are_not_scaled(start_cluster:
 
 
 def test_a_refresh_out_of_legacy_mode_computes_shares_in_legacy_mode(start_cluster: StartCluster) -> None:
-    """Hadoop's handler keeps the mode of the start: shares of mixed vectors stay zero until a restart."""
+    """Shares of mixed vectors stay zero until a restart.
+
+    CapacitySchedulerQueueCapacityHandler keeps the mode of the start.
+    """
     cluster = start_cluster({**DOMINANT, **queues(a="60", b="40")}, alone=True)
     cluster.node("n1", 8 * GB, 8)
     mixed = {**VECTORS, **queues(a="[memory=50%,vcores=1w]", b="[memory=1w,vcores=20%]", c="[memory=1024,vcores=1]")}
@@ -231,7 +234,10 @@ def test_three_types_are_distributed(start_cluster: StartCluster) -> None:
 
 
 def test_a_weight_is_not_a_valid_maximum() -> None:
-    """Hadoop starts and exits at the first node; `5w` without brackets is not a number in the first place."""
+    """WeightQueueCapacityCalculator.calculateMaximumResource stops the start (recording `vectors-weight-as-maximum`).
+
+    `5w` without brackets is not a number in the first place.
+    """
     (problem,) = problems_of({**VECTORS, **queues(a="100", a_max="[memory=5w,vcores=5w]")})
     assert problem == "Resource memory-mb has WEIGHT maximum capacity type, which is not supported"
     assert problems_of({**VECTORS, **queues(a="100", a_max="5w")}) == ["not a number"]
@@ -270,7 +276,10 @@ def test_queues_of_amounts_are_recognised_by_their_vectors(start_cluster: StartC
 
 
 def test_equal_weights_in_brackets_are_a_weight_in_legacy_mode_too(start_cluster: StartCluster) -> None:
-    """But there the brackets make it a queue of amounts with none given: its guarantee is zero, as in Hadoop."""
+    """But there the brackets make it a queue of amounts with none given: its guarantee is zero.
+
+    The recording `vectors-of-equal-weights` has the same two queues.
+    """
     conf = {**DOMINANT, **queues(a="[memory=5w,vcores=5w]", b="5w")}
     cluster = start_cluster(conf, alone=True)
     cluster.node("n1", 8 * GB, 8)

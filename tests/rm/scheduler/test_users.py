@@ -49,7 +49,7 @@ def limit_gb(users: UsersManager, name: str) -> float:
 
 @pytest.mark.parametrize(("used", "expected"), [([2], 5), ([7], 8), ([11], 12), ([12, 10], 12), ([13, 10, 2], 9)])
 def test_active_users_share_what_they_hold_and_one_container_more(used: list[int], expected: int) -> None:
-    """Hadoop's rule: 25 % of 20 GB, or (held + 1) / users if that is more."""
+    """UsersManager.computeUserLimit: 25 % of 20 GB, or (held + 1) / users if that is more."""
     users = users_of(20, cluster_gb=40, user_limit=25, factor=1.5)
     for number, amount in enumerate(used):
         join(users, f"u{number}", amount)

@@ -60,7 +60,10 @@ def test_a_minimum_of_30_percent_shares_among_three(held: tuple[int, ...]) -> No
     [("0.5", "100", 11), ("1", "100", 21), ("2", "100", 41), ("2", "30", 30), ("100", "100", 100)],
 )
 def test_the_user_limit_factor_bounds_one_user(factor: str, maximum: str, holds_gb: int) -> None:
-    """A queue of 20 of 100 GB. Where the limit stops the user, it holds one container more, as in Hadoop."""
+    """A queue of 20 of 100 GB. Where the limit stops the user, it holds one container more.
+
+    AbstractLeafQueue.canAssignToUser compares what the user holds before the container.
+    """
     conf = {
         **ALL_AT_ONCE,
         "root.queues": "a,b",

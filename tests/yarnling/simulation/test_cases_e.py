@@ -278,7 +278,7 @@ def big_in_a_full_cluster(conf: dict[str, str]) -> CaseCluster:
 
 @pytest.mark.case("E5")
 def test_the_plain_selector_may_take_what_helps_nobody() -> None:
-    """Where Hadoop differs from the claim: containers are taken wherever they run."""
+    """FifoCandidatesSelector takes containers wherever they run, unlike the claim."""
     cluster = big_in_a_full_cluster({})
     assert sorted(cluster.steps("killed")) == numbers("app1", *range(14, 20))
     assert cluster.free_mb("n1", "n2") == (3 * GB, 3 * GB)

@@ -110,7 +110,7 @@ def test_the_timers_of_a_machine_follow_its_clock(drift: float, beats: tuple[int
 
 
 def test_after_a_late_heartbeat_of_a_killed_node_the_next_one_registers_again_once() -> None:
-    """As in Hadoop: the response id of the late one does not fit."""
+    """The response id of the late one does not fit (ResourceTrackerService.nodeHeartbeat)."""
     _, lines = traced(plan_with("{fault: late-heartbeat, node: 1, at: 1.5, for: 2}"))
     registrations = [line for line in lines if '"nm-1"' in line and "SendRegistration" in line]
     assert len(registrations) == 3

@@ -348,7 +348,7 @@ def test_without_the_rm_it_exits_and_removes_nothing(event: ShutdownOrdered | Al
 
 
 def test_the_job_is_not_committed_by_an_am_that_is_cut_off() -> None:
-    """Hadoop's commit window: the RM must have answered within the last ten seconds."""
+    """CommitterEventHandler.waitForValidCommitWindow: the RM must have answered within the last ten seconds."""
     model = started(maps=1, reduces=0)
     model.place()
     model.now_ms += 60_000
