@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from typing import cast
 
@@ -13,6 +14,7 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.protocols.inspection import Explanation, SettingInForce, VerdictReport
 from yarn.resource import NONE
 from yarn.states import ContainerState, YarnApplicationAttemptState, YarnApplicationState
+from yarnling.cluster import client as client_module
 from yarnling.cluster.client import Client, WaitTimeout
 from yarnling.cluster.conditions import until, until_blocking, wait_containers
 
@@ -115,6 +117,36 @@ async def test_a_timeout_says_why_the_application_waits() -> None:
 async def test_a_timeout_is_reported_even_if_nothing_explains_it() -> None:
     with pytest.raises(WaitTimeout, match=r"not 2: it is RUNNING$"):
         await wait_containers(cast(Client, WaitingApplication("not yours")), APP, 2, 0)
+
+
+class DeadResourceManager(RunningContainers):
+    """A client whose ResourceManager answers the first report and list, and is dead from then on."""
+
+    async def report(self, app_id: ApplicationId) -> ApplicationReport:
+        if self._is_dead:
+            await asyncio.Event().wait()
+        return await super().report(app_id)
+
+    async def attempts(self, app_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
+        self._is_dead = True
+        return await super().attempts(app_id)
+
+    async def explain(self, app_id: ApplicationId) -> Explanation:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    _is_dead = False
+
+
+async def test_a_timeout_is_reported_even_if_the_resource_manager_is_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "EXPLAIN_S", 0.0)
+    async with asyncio.timeout(60):
+        with pytest.raises(WaitTimeout, match=r"1 containers of application_1_0001 run, not 2: it is RUNNING$"):
+            await wait_containers(cast(Client, DeadResourceManager(1)), APP, 2, 0.1)
+        dead = DeadResourceManager(1)
+        dead._is_dead = True
+        with pytest.raises(WaitTimeout, match="0 containers of application_1_0001 run, not 2: it is in an unknown"):
+            await wait_containers(cast(Client, dead), APP, 2, 0)
 
 
 class StartingApplication(RunningContainers):

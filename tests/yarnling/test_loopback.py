@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -120,6 +121,20 @@ async def test_a_failed_start_reports_why(tmp_path: Path) -> None:
         pytest.raises(DaemonFailed, match=r"nm-\d did not start: exit status 2\n(.*\n)*.* minimum allocations"),
     ):
         async with LocalCluster(2, memory_mb=1, fast=True, options=ClusterOptions(loopback=True)):
+            pass
+
+
+async def test_a_failed_start_keeps_the_ends_of_its_logs(tmp_path: Path) -> None:
+    options = ClusterOptions(loopback=True, failure_log=tmp_path / "kept.log")
+    with pytest.raises(DaemonFailed, match=rf"\nthe ends of the logs are in {tmp_path}/kept\.log$"):
+        async with LocalCluster(1, memory_mb=1, fast=True, options=options):
+            pass
+    kept = (tmp_path / "kept.log").read_text()
+    assert re.findall(r"^==> (.*) <==$", kept, re.MULTILINE) == ["fork-server.log", "rm.log", "nm-1.log"]
+    assert "INFO rm.shell.daemon ready" in kept
+    assert "minimum allocations" in kept.partition("==> nm-1.log <==")[2]
+    with pytest.raises(DaemonFailed, match=r"minimum allocations.*\nthe logs are deleted with the temporary directory"):
+        async with LocalCluster(1, memory_mb=1, fast=True, options=ClusterOptions(loopback=True)):
             pass
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 
 import psutil
 
-from yarn.applications import ContainerReport
+from yarn.applications import ApplicationReport, ContainerReport
 from yarn.errors import ContainerNotFoundException
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeReport
@@ -110,20 +110,22 @@ async def wait_containers(
     neither more nor fewer.
     """
     running: tuple[ContainerReport, ...] = ()
+    state = "in an unknown state"
 
     async def has_count() -> bool:
-        nonlocal running
-        running = await _running_tasks(client, app_id)
+        nonlocal running, state
+        report = await client.report(app_id)
+        state = report.state.name
+        running = await _running_tasks(client, report)
         return len(running) == count or (len(running) > count and not exactly)
 
     try:
         await until(has_count, timeout_s)
     except WaitTimeout:
-        report = await client.report(app_id)
         bound = "exactly " if exactly else ""
         raise WaitTimeout(
             f"after {timeout_s:g} s {len(running)} containers of {app_id} run, not {bound}{count}: "
-            f"it is {report.state.name}{await why_waiting(client, app_id)}"
+            f"it is {state}{await why_waiting(client, app_id)}"
         ) from None
     return running
 
@@ -154,14 +156,13 @@ async def wait_am(client: Client, app_id: ApplicationId | str) -> ContainerId:
     return am
 
 
-async def _running_tasks(client: Client, app_id: ApplicationId | str) -> tuple[ContainerReport, ...]:
-    """The running containers of the current attempt, without the AM's.
+async def _running_tasks(client: Client, report: ApplicationReport) -> tuple[ContainerReport, ...]:
+    """The running containers of the application's current attempt, without the AM's.
 
     Containers are listed before attempts, because an attempt knows its AM's container before the container list has it.
     """
-    current = (await client.report(app_id)).current_attempt_id
-    containers = await client.containers(current)
-    ams = {attempt.am_container_id for attempt in await client.attempts(app_id)}
+    containers = await client.containers(report.current_attempt_id)
+    ams = {attempt.am_container_id for attempt in await client.attempts(report.application_id)}
     return tuple(
         container
         for container in containers

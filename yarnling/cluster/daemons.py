@@ -29,11 +29,12 @@ from yarnling.cluster.configuration import (
 )
 from yarnling.cluster.directory import NODES_MAX, STATE_STORE, ClusterDirectory, NodePlace
 from yarnling.cluster.fork_messages import NM, RM, DaemonRequest
-from yarnling.cluster.launcher import Daemon, DaemonFailed, Launcher, log_tail
+from yarnling.cluster.launcher import LOG_FILE, Daemon, DaemonFailed, Launcher, log_ends, log_tail
 from yarnling.cluster.loop_launcher import LoopLauncher
 from yarnling.cluster.nodes import Node
 from yarnling.cluster.open_files import check_open_files
 from yarnling.cluster.processes import end_orphans
+from yarnling.cluster.state import write_private
 
 ADDED_MAX = 1000
 """How many nodes can be added later. The ResourceManager reads the table of racks only once, so it must already list
@@ -44,6 +45,8 @@ PORTS_TRIED_MAX = 100
 PORT_MAX = 65535
 LATE_SHOWN_MAX = 5
 """Of how many daemons that are not ready the last log line is shown."""
+LATE_KEPT_MAX = 20
+"""Of how many of them the end of the log is kept."""
 EXIT_TIMEOUT_S = 30.0
 """How long a NodeManager may take to end its containers and unregister; it needs a quarter of a second."""
 
@@ -309,7 +312,7 @@ class ClusterDaemons:
         return started
 
     def progress(self, count: int) -> str:
-        """How many of the first `count` nodes have registered, what the others logged last, and where the logs are."""
+        """How many of the first `count` nodes have registered, and what the other daemons logged last."""
         packs = {places[0].process: len(places) for places in self._packs(1, count)}
         known = self.launcher.daemons
         ready = {name for name, daemon in known.items() if daemon.facts}
@@ -321,9 +324,23 @@ class ClusterDaemons:
         ]
         if len(late) > len(logged):
             lines.append(f"and {len(late) - len(logged)} more that are not ready")
-        temporary = "the logs are deleted with the temporary directory (name one to keep them: --directory DIR)"
-        lines.append(temporary if self.directory.temporary else f"the logs are in {self.directory.logs}")
         return "\n".join(lines)
+
+    def logs_of_failure(self, kept: Path | None) -> str:
+        """Where the logs are, after a start that failed. Those in a temporary directory are written to `kept`."""
+        if not self.directory.temporary:
+            return f"the logs are in {self.directory.logs}"
+        if kept is None:
+            return "the logs are deleted with the temporary directory (name one to keep them: --directory DIR)"
+        unready = [
+            daemon.log_file for name, daemon in self.launcher.daemons.items() if name != "rm" and not daemon.facts
+        ]
+        files = [self.directory.path / LOG_FILE, self.directory.log_file("rm"), *unready[:LATE_KEPT_MAX]]
+        try:
+            write_private(kept, log_ends(files))
+        except OSError as error:
+            return f"the logs are deleted with the temporary directory ({kept}: {error.strerror})"
+        return f"the ends of the logs are in {kept}"
 
     async def restart_node(self, number: int) -> Node:
         """Start a node that has ended, on the same host and directories, with the other nodes of its process."""

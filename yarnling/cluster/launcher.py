@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ LOG_TAIL_LINES = 15
 STOP_S = 2.0
 """How long, in seconds, the fork server may take to end all processes, before this process kills them."""
 KILL_TIMEOUT_S = 1.0
+LOG_END_BYTES_MAX = 64 * 1024
+"""How many bytes of each log are kept when a cluster with a temporary directory fails: a few hundred lines."""
 LOG_FILE = "fork-server.log"
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -242,6 +245,19 @@ def log_tail(log_file: Path, lines: int = LOG_TAIL_LINES) -> str:
     except OSError:
         return ""
     return "".join(f"\n  {line}" for line in text.splitlines()[-lines:])
+
+
+def log_ends(log_files: Iterable[Path]) -> bytes:
+    """The ends of logs, each after its name; only the name if a log cannot be read."""
+    return b"".join(_end_of(log_file) for log_file in log_files)
+
+
+def _end_of(log_file: Path) -> bytes:
+    title = f"==> {log_file.name} <==\n".encode()
+    with contextlib.suppress(OSError), log_file.open("rb") as log:
+        log.seek(max(0, log_file.stat().st_size - LOG_END_BYTES_MAX))
+        return title + log.read(LOG_END_BYTES_MAX) + b"\n"
+    return title
 
 
 def _exit_text(status: int) -> str:

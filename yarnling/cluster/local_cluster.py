@@ -30,6 +30,7 @@ from yarnling.cluster.configuration import emulation_setting, node_sizes, unknow
 from yarnling.cluster.daemons import ClusterDaemons, RouteOverrides
 from yarnling.cluster.directory import NODES_MAX
 from yarnling.cluster.hadoop_clients import settings_for
+from yarnling.cluster.launcher import DaemonFailed
 from yarnling.cluster.running_cluster import RunningCluster
 
 START_TIMEOUT_S = 120.0
@@ -51,7 +52,8 @@ class ClusterOptions(Struct, frozen=True):
     MapReduce and other programs find Hadoop's jars, for example "/opt/hadoop/*"; Spark and Flink bring their own.
     `web_port`: the first port tried for the web services (yarn.yarnling.web.enabled); 0: any free one. `name` is the
     cluster's name in the error that another cluster reports if the directory is in use. `log_warnings`: log the
-    configuration's warnings, which are also in the cluster's `warnings`.
+    configuration's warnings, which are also in the cluster's `warnings`. `failure_log`: the file that gets the ends of
+    the logs if the start fails and the directory is temporary.
     """
 
     racks: int = 1
@@ -66,6 +68,7 @@ class ClusterOptions(Struct, frozen=True):
     web_port: int = 0
     name: str = ""
     log_warnings: bool = True
+    failure_log: Path | None = None
 
 
 class LocalCluster(RunningCluster):
@@ -124,9 +127,10 @@ class LocalCluster(RunningCluster):
                 await self._start(partial(_renew, patience))
         except TimeoutError:
             progress = self._daemons.progress(self._node_count)
-            await self.stop()
-            problem = f"the cluster is not ready, and no node has registered for {START_TIMEOUT_S:g} s"
-            raise YarnException(f"{problem}: {progress}") from None
+            problem = f"the cluster is not ready, and no node has registered for {START_TIMEOUT_S:g} s: {progress}"
+            raise YarnException(await self._stop_failed(problem)) from None
+        except DaemonFailed as failure:
+            raise DaemonFailed(await self._stop_failed(failure.message)) from None
         except BaseException:
             await self.stop()
             raise
@@ -169,6 +173,12 @@ class LocalCluster(RunningCluster):
             await self._daemons.close()
             if self._network is not None:
                 await self._network.close()
+
+    async def _stop_failed(self, problem: str) -> str:
+        """End a cluster that could not start. Returns the problem, and where its logs are."""
+        logs = self._daemons.logs_of_failure(self._options.failure_log)
+        await self.stop()
+        return f"{problem}\n{logs}"
 
     async def _start(self, arrived: Callable[[], None]) -> None:
         """Start all daemons. `arrived` is called whenever one is ready."""

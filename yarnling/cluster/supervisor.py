@@ -19,7 +19,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field, to_builtins
@@ -30,7 +29,7 @@ from yarnling.cluster.commands import ClusterCommands
 from yarnling.cluster.control_socket import bound_socket, serving_commands
 from yarnling.cluster.directory import ClusterDirectory
 from yarnling.cluster.launcher import LOG_FILE as FORK_SERVER_LOG
-from yarnling.cluster.launcher import PROJECT
+from yarnling.cluster.launcher import PROJECT, log_ends
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.nodes import complaints
 from yarnling.cluster.processes import ProcessIdentity
@@ -52,9 +51,6 @@ from yarnling.cluster.state import (
 
 WEB_PORT = 8088
 """Hadoop's port of the ResourceManager's web services; the next free one is used if it is taken."""
-END_LOG_BYTES_MAX = 64 * 1024
-"""How many bytes of each log are kept when a cluster ends by itself: a few hundred lines, in a directory that may be in
-memory."""
 
 
 class UpOptions(Struct, frozen=True):
@@ -102,6 +98,7 @@ class UpOptions(Struct, frozen=True):
                 hadoop_classpath=self.hadoop_classpath,
                 log_warnings=False,
                 network_faults=self.network_faults,
+                failure_log=end_log_path(self.name),
             ),
         )
 
@@ -182,18 +179,9 @@ def _note_end(name: str, directory: ClusterDirectory, reason: str) -> str:
     with contextlib.suppress(OSError):
         if directory.temporary:
             logs = str(end_log_path(name))
-            write_private(end_log_path(name), b"".join(_tail_of(file) for file in files))
+            write_private(end_log_path(name), log_ends(files))
         write_end(name, reason, logs)
     return logs
-
-
-def _tail_of(file: Path) -> bytes:
-    """The end of a log after its name; only the name if the log cannot be read."""
-    title = f"==> {file.name} <==\n".encode()
-    with contextlib.suppress(OSError), file.open("rb") as log:
-        log.seek(max(0, file.stat().st_size - END_LOG_BYTES_MAX))
-        return title + log.read(END_LOG_BYTES_MAX) + b"\n"
-    return title
 
 
 async def wait_for_end(cluster: LocalCluster, stop: asyncio.Event) -> str | None:
