@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.message import Message
 
+from protos import yarn_protos_pb2 as yarn_pb
+from protos import yarn_service_protos_pb2 as pb
 from rm.core.states import RMAppState
 from rm.shell.daemon import ResourceManager
 from tests.rm.builders import done, resource_request
@@ -27,6 +30,7 @@ from tests.rm.served_cluster import (
     Node,
     configuration,
     serving,
+    submit,
     until,
 )
 from tests.wire.hadoop_rpc.hadoop_client import (
@@ -36,6 +40,7 @@ from tests.wire.hadoop_rpc.hadoop_client import (
     HadoopError,
     connected,
 )
+from wire.codec.message_codec import MessageCodec
 from wire.event_log import read_event_log
 from wire.json_records import to_json
 from wire.protocols.client import ApplicationClientProtocol
@@ -59,6 +64,7 @@ HANGS_S = 60
 NOBODY = 65534
 HADOOP = {"yarn.yarnling.hadoop-rpc.enabled": "true"}
 OPEN = {"yarn.yarnling.open-to-local-users": "true"}
+YARN_EXCEPTION = "org.apache.hadoop.yarn.exceptions.YarnException"
 INVALID_TOKEN = "org.apache.hadoop.security.token.SecretManager$InvalidToken"
 Call = Callable[..., Awaitable[Any]]
 """(rpc, request) -> reply."""
@@ -112,11 +118,8 @@ async def scene(way: OverGrpc | OverHadoop, node: Node) -> list[object]:
     async def see(call: Call, rpc: Rpc[Any, Any], request: object = None) -> Any:
         try:
             reply = await call(rpc, request)
-        except YarnException as error:
-            reply = (error.java_class, error.message)
-        except HadoopError as error:
-            _, java_class, message, _ = error.seen
-            reply = (java_class, message)
+        except (YarnException, HadoopError) as error:
+            reply = _named(error)
         seen.append((rpc.name, reply))
         return reply
 
@@ -192,6 +195,95 @@ async def test_the_same_scene_has_the_same_events_over_both(tmp_path: Path) -> N
     assert over_hadoop[1] == over_grpc[1]
     assert "FINISHED" in over_grpc[0]
     assert over_grpc[1].count("RegisterApplicationMaster") > 0
+
+
+# Placement constraints, in messages that have all fields which Hadoop's clients set
+
+NEXT_TO_HBASE = yarn_pb.PlacementConstraintProto(
+    simpleConstraint=yarn_pb.SimplePlacementConstraintProto(scope="node", minCardinality=1, maxCardinality=9)
+)
+CONSTRAINED_REGISTRATION = pb.RegisterApplicationMasterRequestProto(
+    host="here",
+    placement_constraints=[
+        yarn_pb.PlacementConstraintMapEntryProto(allocation_tags=["spark"], placement_constraint=NEXT_TO_HBASE)
+    ],
+)
+TWO_OF_A_GB = yarn_pb.ResourceSizingProto(numAllocations=2, resources=yarn_pb.ResourceProto(memory=1024))
+CONSTRAINED_ALLOCATE = pb.AllocateRequestProto(
+    response_id=0,
+    scheduling_requests=[
+        yarn_pb.SchedulingRequestProto(
+            priority=yarn_pb.PriorityProto(priority=1),
+            allocationTags=["spark"],
+            resourceSizing=TWO_OF_A_GB,
+            placementConstraint=NEXT_TO_HBASE,
+        )
+    ],
+)
+
+
+def sends(rpc: Rpc[Any, Any], message: Message) -> Rpc[Any, Any]:
+    """The RPC with this message as its request."""
+    codec = MessageCodec(type(message), lambda _, out: out.CopyFrom(message), lambda proto: proto)
+    changed = Rpc(rpc.name, codec, rpc.reply)
+    changed.service, changed.method = rpc.service, rpc.method
+    return changed
+
+
+@pytest.mark.parametrize("over_hadoop", [False, True], ids=["grpc", "hadoop"])
+async def test_placement_constraints_are_refused_and_change_nothing(tmp_path: Path, over_hadoop: bool) -> None:
+    """DisabledPlacementProcessor refuses them at registration and in allocate."""
+    master = ApplicationMasterProtocol
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving(with_hadoop(tmp_path)) as cluster,
+        AsyncExitStack() as stack,
+    ):
+        node = await cluster.node()
+        app = await submit(await cluster.client())
+        await node.beat()
+        await until(lambda: len(node.started) == 1)
+        attempt = ApplicationAttemptId(app, 1)
+        await until(lambda: "LAUNCHED" in str(cluster.rm.core.context.apps[app].attempts[attempt].state))
+        way = OverHadoop(cluster, stack) if over_hadoop else OverGrpc(cluster)
+        am = await way.am(node.amrm_token())
+        refused = [
+            await _refusal(am, sends(master.register_application_master, CONSTRAINED_REGISTRATION)),
+            await _refusal(am, master.allocate, AllocateRequest(0)),
+        ]
+        await am(master.register_application_master, RegisterApplicationMasterRequest("here", 1, ""))
+        refused.append(await _refusal(am, sends(master.allocate, CONSTRAINED_ALLOCATE)))
+        assert (await am(master.allocate, AllocateRequest(0))).response_id == 1
+    cannot = (
+        f"for application={attempt}, but the configured yarn.resourcemanager.placement-constraints.handler cannot "
+        "handle placement constraints. Rejecting this"
+    )
+    assert refused[0] == (
+        YARN_EXCEPTION,
+        "Found non empty placement constraints map in RegisterApplicationMasterRequest "
+        f"{cannot} registerApplicationMaster operation",
+    )
+    assert refused[1][0].endswith(".ApplicationMasterNotRegisteredException"), "the refusal has registered nothing"
+    assert refused[2] == (
+        YARN_EXCEPTION,
+        f"Found non empty SchedulingRequest in AllocateRequest {cannot} allocate operation",
+    )
+
+
+async def _refusal(call: Call, rpc: Rpc[Any, Any], request: object = None) -> tuple[str, str]:
+    """The refusal of a call: (Java class, message)."""
+    try:
+        await call(rpc, request)
+    except (YarnException, HadoopError) as error:
+        return _named(error)
+    pytest.fail(f"{rpc.name} is not refused")
+
+
+def _named(error: YarnException | HadoopError) -> tuple[str, str]:
+    if isinstance(error, YarnException):
+        return error.java_class, error.message
+    _, java_class, message, _ = error.seen
+    return java_class, message
 
 
 # Who may call
