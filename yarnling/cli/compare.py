@@ -30,7 +30,7 @@ from yarnling.cli.simulate_workload import all_in_report, parse_duration
 from yarnling.cluster.configuration import definitions
 from yarnling.whatif.changes import changes_of
 from yarnling.whatif.checks import QueueMap, names_of_run, with_queues
-from yarnling.whatif.compare import Comparison, Difference, Verdict, compare
+from yarnling.whatif.compare import Balance, Comparison, Difference, ParentBalance, Verdict, compare, ends_of
 from yarnling.whatif.compare_report import SIDES, warnings_of, write_comparison
 from yarnling.whatif.compare_words import findings, headline, names_of
 from yarnling.whatif.expectation_file import read_expectations, resolved
@@ -52,6 +52,8 @@ from yarnling.whatif.wording import HOUR_MS, clock, count, duration
 from yarnling.workload.formats import read_node_list, read_workload
 
 ROWS_MAX = 20
+WHY = "MAIN REASON"
+"""The column with the cause of most of the waiting time, on the side where that is longer."""
 _VERDICT_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 
 
@@ -253,10 +255,15 @@ def _print(
         print_indented(console, Text(f"  {shown(finding)}"))
     if comparison.differences:
         console.print()
-        console.print(_table(comparison.differences[:ROWS_MAX], names_of(comparison)), crop=False)
+        console.print(_table(comparison), crop=False)
+    if comparison.parents():
+        console.print()
+        console.print(_parents(comparison), crop=False)
     if comparison.balances:
         console.print()
         console.print(_balances(comparison), crop=False)
+        if (left_out := len(comparison.balances) - ROWS_MAX) > 0:
+            console.print(f"{left_out} between those who pay most and those who gain most are left out", style="dim")
     print_checked(checked, console)
     print_lines("Warnings", warnings, all_in_report(report), console)
     if report is not None:
@@ -264,9 +271,10 @@ def _print(
         console.print(Text(f"Report: {shown(str(report))}"), soft_wrap=True)
 
 
-def _table(differences: Sequence[Difference], names: dict[str, str]) -> Listing:
-    listing = Listing("OF", "MEASURE", "BEFORE", "AFTER", "")
-    for each in differences:
+def _table(comparison: Comparison) -> Listing:
+    listing = Listing("OF", "MEASURE", "BEFORE", "AFTER", "", WHY)
+    names = names_of(comparison)
+    for each in comparison.differences[:ROWS_MAX]:
         words = "" if each.verdict is Verdict.OTHER else each.verdict.value
         listing.add_row(
             _short(each.scope, names),
@@ -274,19 +282,36 @@ def _table(differences: Sequence[Difference], names: dict[str, str]) -> Listing:
             each.measure.written(each.before),
             each.measure.written(each.after),
             Text(words, _VERDICT_STYLES.get(each.verdict, "")),
+            _why(comparison, each),
         )
+    return listing
+
+
+def _why(comparison: Comparison, changed: Difference | Balance | ParentBalance) -> str:
+    reason = comparison.reason(changed)
+    return reason.short() if reason else ""
+
+
+def _parents(comparison: Comparison) -> Listing:
+    """Parent queues, those who pay most first; those who gain and those who pay most if there are many."""
+    listing = Listing("BELOW", "QUEUES THAT PAY", "THAT GAIN", "CONTAINER-HOURS OF WAITING", WHY)
+    names = names_of(comparison)
+    for each in ends_of(comparison.parents(), ROWS_MAX):
+        cells = (count(each.paying), count(each.gaining), f"{each.total_ms / HOUR_MS:+,.1f}")
+        listing.add_row(names.get(each.parent, each.parent), *cells, _why(comparison, each))
     return listing
 
 
 def _balances(comparison: Comparison) -> Listing:
     """Who pays, then who gains."""
-    listing = Listing("WHO", "", "MEAN WAIT BEFORE", "AFTER", "CONTAINERS", "CONTAINER-HOURS OF WAITING")
+    listing = Listing("WHO", "", "MEAN WAIT BEFORE", "AFTER", "CONTAINERS", "CONTAINER-HOURS OF WAITING", WHY)
     names = names_of(comparison)
-    for each in comparison.balances[:ROWS_MAX]:
+    for each in ends_of(comparison.balances, ROWS_MAX):
         verb = Text("pays", "red") if each.change_ms > 0 else Text("gains", "green")
         hours = f"{each.total_ms / HOUR_MS:+,.1f}"
         mean = (duration(each.before_ms), duration(each.after_ms))
-        listing.add_row(_short(each.scope, names), verb, *mean, count(each.containers), hours)
+        cells = (*mean, count(each.containers), hours, _why(comparison, each))
+        listing.add_row(_short(each.scope, names), verb, *cells)
     return listing
 
 
@@ -298,7 +323,10 @@ def _plain(comparison: Comparison, checked: Sequence[Checked], report: Path | No
     return {
         "headline": headline(comparison),
         "findings": findings(comparison),
-        "differences": [_plain_difference(each) for each in (*comparison.differences, *comparison.noise)],
+        "differences": [
+            {**_plain_difference(each), "reason": comparison.reason(each)}
+            for each in (*comparison.differences, *comparison.noise)
+        ],
         "balances": [
             {
                 "scope": str(each.scope),
@@ -306,6 +334,7 @@ def _plain(comparison: Comparison, checked: Sequence[Checked], report: Path | No
                 "mean_wait_after_ms": round(each.after_ms),
                 "containers": each.containers,
                 "change_ms": round(each.total_ms),
+                "reason": comparison.reason(each),
             }
             for each in comparison.balances
         ],

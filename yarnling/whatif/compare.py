@@ -11,12 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import Enum
+from typing import TypeVar
 
 from msgspec import Struct
 
 from yarnling.whatif.expectations import median_of
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.measures import MEASURES, Better, Kind, Measure, Scope, Value, group_of, scopes_of, value_of
+from yarnling.whatif.reasons import MainReason, main_reason, reason_of_measure
+from yarnling.whatif.result import WaitReason
 from yarnling.whatif.wording import MINUTE_MS, SECOND_MS
 
 THRESHOLD = 0.1
@@ -111,6 +114,20 @@ class Comparison(Struct, frozen=True):
         """The queues or users that wait longer than before, the largest loss first."""
         return tuple(each for each in self.balances if each.scope.kind == kind and each.change_ms > 0)
 
+    def reason(self, changed: Difference | Balance | ParentBalance) -> MainReason | None:
+        """The main reason of a wait that changed, on the side where it is longer; None for what is not a wait."""
+        if isinstance(changed, ParentBalance):
+            return main_reason(self._reasons(is_after=changed.total_ms > 0), Scope("queue", changed.parent))
+        if isinstance(changed, Balance):
+            return main_reason(self._reasons(is_after=changed.change_ms > 0), changed.scope)
+        if changed.before is None or changed.after is None or changed.before.number == changed.after.number:
+            return None
+        reasons = self._reasons(is_after=changed.after.number > changed.before.number)
+        return reason_of_measure(reasons, changed.scope, changed.measure)
+
+    def _reasons(self, *, is_after: bool) -> list[WaitReason]:
+        return [reason for run in (self.after if is_after else self.before) for reason in run.wait_reasons]
+
     def parents(self) -> tuple[ParentBalance, ...]:
         """The balances of queues by parent, those who pay most first; none if few queues, or of one parent, changed."""
         below: dict[str, list[Balance]] = {}
@@ -155,6 +172,15 @@ def compare(before: Sequence[Figures], after: Sequence[Figures], threshold: floa
         tuple(name for name in leaves[0] if name not in leaves[1]),
         tuple(name for name in leaves[1] if name not in leaves[0]),
     )
+
+
+_T = TypeVar("_T")
+
+
+def ends_of(balances: Sequence[_T], most: int) -> Sequence[_T]:
+    """Those who pay most and those who gain most, `most` together, if there are more than that."""
+    gaining = most - most // 2
+    return balances if len(balances) <= most else (*balances[: most // 2], *balances[-gaining:])
 
 
 Sides = tuple[Sequence[Figures], Sequence[Figures]]

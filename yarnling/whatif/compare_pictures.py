@@ -20,7 +20,6 @@ from yarnling.whatif.wording import SECOND_MS, count, duration
 
 LEGEND = (("before", "before"), ("after", "after"))
 ROWS_MAX = 24
-NAME_MAX = 26
 _ROW_HEIGHT = 30
 _FRAME_HEIGHT = 66
 _VERDICTS = {Verdict.BETTER: ("guarantee", "shorter"), Verdict.WORSE: ("maximum", "longer")}
@@ -47,8 +46,10 @@ class Moved(Struct, frozen=True):
 
 
 def p95_by_queue(waits: Sequence[Moved]) -> Picture:
-    """For each wait (of the containers, of the AMs of a queue) a line from its p95 before to that after."""
-    rows = _most_changed(waits)
+    """For each wait (of the containers, of the AMs of a queue) a line from its p95 before to that after, the first at
+    the top.
+    """
+    rows = waits[::-1]
 
     def draw(axes: Axes, width: int) -> None:
         is_wide = width > PANEL[0]
@@ -77,7 +78,7 @@ def p95_by_queue(waits: Sequence[Moved]) -> Picture:
 
 def missed_by_queue(missed: Sequence[Moved]) -> Picture:
     """For each queue with deadlines how many applications missed theirs, before and after."""
-    rows = _most_changed(missed)
+    rows = missed[::-1]
 
     def draw(axes: Axes, width: int) -> None:
         for row, each in enumerate(rows):
@@ -144,16 +145,19 @@ def _p95(waits: Waits) -> int:
     return waits.p95.ms if waits.p95 else 0
 
 
-def _most_changed(figures: Sequence[Moved]) -> list[Moved]:
-    """As many rows as a picture has, those that changed most, from the bottom to the top."""
-    chosen = sorted(figures, key=lambda each: -each.change)[:ROWS_MAX]
-    return [each for each in figures if each in chosen][::-1]
+def most_changed(figures: Sequence[Moved]) -> list[Moved]:
+    """The rows of a picture in their order: all if they fit, else those that changed, as many as fit."""
+    if len(figures) <= ROWS_MAX:
+        return list(figures)
+    changed = [each for each in figures if each.verdict is not Verdict.SMALL]
+    chosen = sorted(changed, key=lambda each: -each.change)[:ROWS_MAX]
+    return [each for each in figures if each in chosen]
 
 
 def _queues_up(axes: Axes, rows: Sequence[Moved]) -> None:
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.yaxis.set_major_locator(FixedLocator(range(len(rows))))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda row, _: _shortened(rows[int(row)].name)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda row, _: rows[int(row)].name))
 
 
 def _decades(rows: Sequence[Moved]) -> tuple[float, float]:
@@ -165,8 +169,3 @@ def _decades(rows: Sequence[Moved]) -> tuple[float, float]:
 def _before_and_after(each: Moved) -> str:
     written = MEASURES["p95 wait"].written
     return f"{written(each.before)} \u2192 {written(each.after)}"
-
-
-def _shortened(name: str) -> str:
-    """The name without its middle if it is long: names of queues often begin, or end, alike."""
-    return name if len(name) <= NAME_MAX else f"{name[: NAME_MAX // 2 - 1]}\u2026{name[-NAME_MAX // 2 :]}"

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from yarn.settings.scheduler import ROOT
 from yarnling.whatif.changes import about_changes, changes_of
-from yarnling.whatif.compare import Comparison, Difference, Verdict
-from yarnling.whatif.compare_words import findings, headline, names_of, tiles
+from yarnling.whatif.compare import Balance, Comparison, Difference, ParentBalance, Verdict, ends_of
+from yarnling.whatif.compare_words import findings, headline, labels_of, tiles
 from yarnling.whatif.expectations import Checked, median_of
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.measures import MEASURES, Scope, value_of
 from yarnling.whatif.page import PICTURES_EXTRA, Notes, Page, Picture, PictureGroup, Table, html_of
 from yarnling.whatif.report import QUEUE_LEGEND, REPORT_HTML, has_matplotlib, subject_of
+from yarnling.whatif.report_tables import ROWS_MAX, table_of
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.series import preemptions, span_ms, waits_over_time, whole_series
 from yarnling.whatif.wording import HOUR_MS, count, duration
@@ -24,12 +25,15 @@ if TYPE_CHECKING:
 
 COMPARE_HTML = "compare.html"
 PAIRS_MAX = 12
-"""The most queues that are drawn side by side: those with the greatest changes."""
+"""The most queues that are drawn side by side. If there are more, only queues that changed are."""
 BROKEN_MAX = 3
 """The most expectations that are written above the pictures; the table has all."""
-ROWS_MAX = 200
 SIDES = ("before", "after")
 """The directories of the reports of both sides, below that of the comparison."""
+WHY = "main reason of the longer wait"
+ABOUT_REASONS = (
+    "Main reason: the share of the waiting time, on the side where it is longer, and one wait as an example."
+)
 
 
 def write_comparison(
@@ -111,55 +115,60 @@ def _expectations(checked: Sequence[Checked]) -> Table:
 
 def _differences(comparison: Comparison) -> Table:
     note = "Most important first; medians over the seeds." if len(comparison.after) > 1 else "Most important first."
-    rows = (*comparison.differences, *comparison.noise)
-    return _table("What differs", rows, note)
-
-
-def _table(title: str, rows: Sequence[Difference], note: str) -> Table:
-    cells = tuple(
+    rows = (
         (
             str(each.scope),
             each.measure.name,
             "" if each.verdict is Verdict.OTHER else each.verdict.value,
+            _why(comparison, each),
             each.measure.written(each.before),
             each.measure.written(each.after),
         )
-        for each in rows[:ROWS_MAX]
+        for each in (*comparison.differences, *comparison.noise)
     )
-    return Table(title, ("of", "measure", "", "before", "after"), cells, note, text_columns=3)
+    columns = ("of", "measure", "", WHY, "before", "after")
+    return table_of("What differs", columns, rows, f"{note} {ABOUT_REASONS}", texts=4)
+
+
+def _why(comparison: Comparison, changed: Difference | Balance | ParentBalance) -> str:
+    reason = comparison.reason(changed)
+    return reason.long() if reason else ""
 
 
 def _balances(comparison: Comparison) -> tuple[Table, ...]:
     """Who pays and who gains."""
     tables = []
     for kind in ("queue", "user"):
-        rows = tuple(
+        balances = [each for each in comparison.balances if each.scope.kind == kind]
+        rows = (
             (
                 each.scope.name,
                 "pays" if each.change_ms > 0 else "gains",
+                _why(comparison, each),
                 duration(each.before_ms),
                 duration(each.after_ms),
                 count(each.containers),
                 f"{each.total_ms / HOUR_MS:+,.1f}",
             )
-            for each in comparison.balances
-            if each.scope.kind == kind
+            for each in ends_of(balances, ROWS_MAX)
         )
-        columns = (kind, "", "mean wait before", "after", "containers", "container-hours of waiting")
-        note = "Those who wait longer than before come first."
-        tables.append(Table(f"Who gains and who pays, by {kind}", columns, rows[:ROWS_MAX], note, text_columns=2))
+        columns = (kind, "", WHY, "mean wait before", "after", "containers", "container-hours of waiting")
+        note = f"Those who wait longer than before come first. {ABOUT_REASONS}"
+        if len(balances) > ROWS_MAX:
+            note += f" {len(balances) - ROWS_MAX} {kind}s between them are left out."
+        tables.append(table_of(f"Who gains and who pays, by {kind}", columns, rows, note, texts=3))
     return tuple(tables)
 
 
 def _parents(comparison: Comparison) -> Table:
     """Who pays and who gains among parent queues, each with one line, if many queues do."""
     rows = tuple(
-        (each.parent, str(each.paying), str(each.gaining), f"{each.total_ms / HOUR_MS:+,.1f}")
+        (each.parent, _why(comparison, each), str(each.paying), str(each.gaining), f"{each.total_ms / HOUR_MS:+,.1f}")
         for each in comparison.parents()
     )
-    columns = ("parent", "queues that pay", "queues that gain", "container-hours of waiting")
+    columns = ("parent", WHY, "queues that pay", "queues that gain", "container-hours of waiting")
     note = "The sums of the queues below each parent whose waits changed; those that pay most come first."
-    return Table("Who gains and who pays, by parent queue", columns, rows[:ROWS_MAX], note)
+    return table_of("Who gains and who pays, by parent queue", columns, rows, note, texts=2)
 
 
 def _all(comparison: Comparison) -> Table:
@@ -173,7 +182,7 @@ def _all(comparison: Comparison) -> Table:
             cells.append((str(queue.waits.p95 or "-"), count(queue.lost.containers)) if queue else ("-", "-"))
         rows.append((name, *(cell for pair in zip(*cells, strict=True) for cell in pair)))
     columns = ("queue", "p95 wait before", "after", "preempted before", "after")
-    return Table("All queues", columns, tuple(rows[:ROWS_MAX]), "Of the first seed.")
+    return table_of("All queues", columns, rows, "Of the first seed.")
 
 
 def warnings_of(runs: tuple[WhatIfResult, WhatIfResult]) -> tuple[str, ...]:
@@ -203,13 +212,13 @@ def _waits(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> P
 
     until_ms = max(run.until_ms for run in runs)
     drawn: list[Picture] = []
-    waits = _moved(comparison, {"p95 wait": "{}", "p95 AM wait": "{} AMs"})
-    missed = _moved(comparison, {"missed deadlines": "{}"})
+    waits = pictures.most_changed(_moved(comparison, {"p95 wait": "{}", "p95 AM wait": "{} AMs"}))
+    missed = pictures.most_changed(_moved(comparison, {"missed deadlines": "{}"}))
     if waits:
         drawn.append(pictures.p95_by_queue(waits))
     if missed:
         drawn.append(pictures.missed_by_queue(missed))
-    if waits:
+    if comparison.after[0].cluster.containers:
         (_, first), (_, second) = (waits_over_time(run, until_ms) for run in runs)
         drawn.append(pictures.p95_over_time(first, second, span_ms(until_ms), until_ms))
     lost = [preemptions(run, until_ms) for run in runs]
@@ -225,7 +234,7 @@ def _moved(comparison: Comparison, measures: dict[str, str]) -> list[Moved]:
     """
     from yarnling.whatif.compare_pictures import Moved
 
-    names, verdicts = names_of(comparison), {(each.scope, each.measure.name): each for each in comparison.differences}
+    names, verdicts = labels_of(comparison), {(each.scope, each.measure.name): each for each in comparison.differences}
     first, second = ([queue.name for queue in runs[0].queues] for runs in (comparison.before, comparison.after))
     found = []
     for scope in (Scope("queue", path) for path in first if path in second):
@@ -244,7 +253,7 @@ def _use(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> lis
     """Both sides side by side: the cluster, then the queues, each pair with the same height."""
     from yarnling.whatif import pictures
 
-    names = names_of(comparison)
+    names = labels_of(comparison)
     figures = (comparison.before[0], comparison.after[0])
     series = [whole_series(run, each) for run, each in zip(runs, figures, strict=True)]
     if not all(ROOT in each for each in series):
@@ -262,7 +271,7 @@ def _use(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> lis
         for curves, paths, when in zip(series, leaves, ("before", "after"), strict=True)
     )
     both = [path for path in leaves[0] if path in leaves[1]]
-    chosen = sorted(both, key=lambda path: -_changed(path, figures))[:PAIRS_MAX]
+    chosen = both if len(both) <= PAIRS_MAX else _most_changed(comparison, both)
     panels = []
     for number, path in enumerate(path for path in both if path in chosen):
         pair = [each[path] for each in series]
@@ -270,7 +279,7 @@ def _use(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> lis
         for index, (curves, when) in enumerate(zip(pair, ("before", "after"), strict=True)):
             panels.append(pictures.queue_use(f"{names[path]} {when}", curves, measured, 2 * number + index, top))
     left_out = len(both) - len(chosen)
-    note = f"{left_out} queues that changed less are left out." if left_out else ""
+    note = f"{left_out} queues that changed less, or not at all, are left out." if left_out else ""
     return [
         PictureGroup("The cluster over time", cluster, is_paired=True),
         PictureGroup("Queues over time", tuple(panels), note, QUEUE_LEGEND, is_paired=True),
@@ -282,7 +291,7 @@ def _weights(figures: tuple[Figures, Figures], names: dict[str, str]) -> dict[st
     return {names[use.queue]: use.average for use in uses if use.queue in names}
 
 
-def _changed(path: str, figures: tuple[Figures, Figures]) -> float:
-    """How much the use and the waits of a queue changed, roughly."""
-    before, after = (each.use_by_queue[path] for each in figures)
-    return abs(after.average - before.average) + abs(after.pending - before.pending)
+def _most_changed(comparison: Comparison, paths: Sequence[str]) -> list[str]:
+    """As many of the queues as are drawn: those with the most important differences."""
+    changed = dict.fromkeys(each.scope.name for each in comparison.differences if each.scope.kind == "queue")
+    return [path for path in changed if path in paths][:PAIRS_MAX]

@@ -8,7 +8,7 @@ from yarnling.whatif.compare import Balance, Comparison, Difference
 from yarnling.whatif.expectations import median_of
 from yarnling.whatif.headlines import Tile, not_submitted, short_names
 from yarnling.whatif.measures import CLUSTER, MEASURES, Kind, Scope, value_of
-from yarnling.whatif.wording import duration
+from yarnling.whatif.wording import duration, labels
 
 NAMED_MAX = 3
 HEADLINE_DIFFERENCES = 3
@@ -18,6 +18,8 @@ SEEDS_ENOUGH = 3
 as a normal distribution does, with three in 6 of 100, and with five in less than 1.
 """
 SEEDS_ADVISED = 5
+PARENTS_SHARE = 0.05
+"""A parent queue with less of all changes of waiting time is not named in the headline."""
 ARROW = "->"
 NO_DIFFERENCE = "No difference that matters."
 _SUBJECTS = {
@@ -66,8 +68,9 @@ def _who(comparison: Comparison, names: dict[str, str]) -> str:
     gain, pay = ([names.get(each.scope.name, each.scope.name) for each in side] for side in sides)
     preposition = "for" if kind == "user" else "in"
     if kind == "queue" and (parents := comparison.parents()):
-        gain = [names.get(each.parent, each.parent) for each in reversed(parents) if each.total_ms < 0]
-        pay = [names.get(each.parent, each.parent) for each in parents if each.total_ms > 0]
+        least_ms = PARENTS_SHARE * sum(abs(each.total_ms) for each in parents)
+        gain = [names.get(each.parent, each.parent) for each in reversed(parents) if each.total_ms <= -least_ms]
+        pay = [names.get(each.parent, each.parent) for each in parents if each.total_ms >= least_ms]
         preposition = "below"
     parts = [f"shorter waits {preposition} {_enumerated(gain)}"] if gain else []
     parts += [f"longer waits {preposition} {_enumerated(pay)}"] if pay else []
@@ -80,7 +83,7 @@ def findings(comparison: Comparison) -> tuple[str, ...]:
     shown = [] if _who_differs(comparison) == "user" else _for_headline(comparison)
     seen = {_values(each) for each in shown}
     others: dict[object, Difference] = {}
-    for each in _one_a_subject(comparison.differences):
+    for each in _one_a_subject(_spoken_of(comparison)):
         if _values(each) not in seen:
             others.setdefault(_values(each), each)
     found = _doubt(comparison)
@@ -158,6 +161,13 @@ def mean_sentence(balance: Balance, names: dict[str, str]) -> str:
     return f"{name} waits {duration(balance.before_ms)} {ARROW} {duration(balance.after_ms)} on average"
 
 
+def labels_of(comparison: Comparison) -> dict[str, str]:
+    """{path: label in pictures} of the queues of both sides."""
+    names = names_of(comparison)
+    short = labels(names.values())
+    return {path: short[name] for path, name in names.items()}
+
+
 def names_of(comparison: Comparison) -> dict[str, str]:
     """{path: short name} of the queues of both sides."""
     runs = (comparison.before[0], comparison.after[0])
@@ -169,7 +179,7 @@ def _for_headline(comparison: Comparison) -> list[Difference]:
     chosen: dict[object, Difference] = {}
     for each in _telling(comparison):
         chosen.setdefault(each.measure if each.scope == CLUSTER else each.scope, each)
-    return list(chosen.values())[:HEADLINE_DIFFERENCES] or list(comparison.differences[:1])
+    return list(chosen.values())[:HEADLINE_DIFFERENCES] or _spoken_of(comparison)[:1]
 
 
 def _values(difference: Difference) -> tuple[str, object, object]:
@@ -177,16 +187,29 @@ def _values(difference: Difference) -> tuple[str, object, object]:
     return difference.measure.name, difference.before, difference.after
 
 
+def _spoken_of(comparison: Comparison) -> list[Difference]:
+    """The differences that sentences are about: those of the cluster and of parents alone if many queues changed."""
+    parents = {each.parent for each in comparison.parents()}
+    return [
+        each
+        for each in comparison.differences
+        if not parents or each.scope == CLUSTER or (each.scope.kind == "queue" and each.scope.name in parents)
+    ]
+
+
 def _telling(comparison: Comparison) -> list[Difference]:
-    """The differences for a headline: waits of leaf queues, everything else of the cluster."""
+    """The differences for a headline: waits of leaf queues, or of parents if many queues changed, everything else of
+    the cluster.
+    """
+    parents = {each.parent for each in comparison.parents()}
     leaves = {queue.name for runs in (comparison.before, comparison.after) for queue in runs[0].queues}
 
     def is_telling(each: Difference) -> bool:
         if each.measure.name not in _PERCENTILES:
             return each.scope == CLUSTER
-        return each.scope.kind == "queue" and each.scope.name in leaves
+        return each.scope.kind == "queue" and each.scope.name in (parents or leaves)
 
-    return [each for each in _one_a_subject(comparison.differences) if is_telling(each)]
+    return [each for each in _one_a_subject(_spoken_of(comparison)) if is_telling(each)]
 
 
 def _one_a_subject(differences: Sequence[Difference]) -> list[Difference]:

@@ -14,7 +14,15 @@ from msgspec.structs import replace
 
 from yarn.settings.scheduler import ROOT
 from yarnling.whatif.queue_use import QueueUse, measured_type, queue_uses, samples_by_queue, whole_samples, whole_uses
-from yarnling.whatif.result import NOT_SUBMITTED, REFUSED, ApplicationOutcome, ContainerOutcome, End, WhatIfResult
+from yarnling.whatif.result import (
+    NOT_SUBMITTED,
+    REFUSED,
+    ApplicationOutcome,
+    ContainerOutcome,
+    End,
+    WaitReason,
+    WhatIfResult,
+)
 from yarnling.whatif.waits import Wait, Waits, summarize, wait_of
 from yarnling.whatif.wording import HOUR_MS
 
@@ -106,6 +114,7 @@ class Figures(Struct, frozen=True):
     whole_uses_of: dict[str, dict[str, QueueUse]]
     longest: tuple[LongestWait, ...]
     first_refusal: str
+    wait_reasons: tuple[WaitReason, ...] = ()
 
     def measured_in(self, measured: str) -> Figures:
         """The same with amounts of queue use of another resource type."""
@@ -154,6 +163,7 @@ def figures_of(result: WhatIfResult) -> Figures:
         whole_uses_of={name: whole_uses(whole, name, until_ms) for name in types},
         longest=outcomes.longest(),
         first_refusal=outcomes.first_refusal(),
+        wait_reasons=result.wait_reasons,
     )
 
 

@@ -23,7 +23,7 @@ from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.result_file import RESULT_JSON, encode_result
 from yarnling.whatif.series import Histogram, all_series, preemptions, waits_by_queue, waits_over_time, whole_series
 from yarnling.whatif.tables import write_tables
-from yarnling.whatif.wording import count, duration
+from yarnling.whatif.wording import count, duration, labels
 
 REPORT_HTML = "report.html"
 PANELS_MAX = 24
@@ -111,6 +111,8 @@ def _pictures(result: WhatIfResult, figures: Figures) -> tuple[PictureGroup, ...
     from yarnling.whatif.pictures import queue_roles
 
     names = short_names(queue.name for queue in figures.queues)
+    short = labels(names.values())
+    names = {path: short[name] for path, name in names.items()}
     uses = figures.use_by_queue
     weights = {name: uses[queue].average + uses[queue].pending for queue, name in names.items() if queue in uses}
     roles = queue_roles(tuple(names.values()), weights)

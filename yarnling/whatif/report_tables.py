@@ -34,9 +34,10 @@ def tables_of(figures: Figures) -> tuple[Table, ...]:
     return tuple(table for table in found if table.rows)
 
 
-def _table(
+def table_of(
     title: str, columns: tuple[str, ...], rows: Iterable[tuple[object, ...]], note: str = "", texts: int = 1
 ) -> Table:
+    """A table with as many of the rows as a page has, and a note if there are more. `texts`: see Table."""
     cells = [tuple(NONE if cell is None else str(cell) for cell in row) for row in rows]
     if len(cells) > ROWS_MAX:
         note = f"{note} The first {ROWS_MAX} of {len(cells)} rows.".strip()
@@ -53,7 +54,7 @@ def _waits(title: str, kind: str, groups: Iterable[GroupFigures], note: str = ""
         for each in groups
         if each.containers
     )  # fmt: skip
-    return _table(title, columns, rows, note)
+    return table_of(title, columns, rows, note)
 
 
 def _hours(figures: Figures) -> Table:
@@ -69,7 +70,7 @@ def _hours(figures: Figures) -> Table:
         )
         for each in figures.hours
     )
-    return _table("Waits by hour of the request", columns, rows, "Hours since the start of the workload.")
+    return table_of("Waits by hour of the request", columns, rows, "Hours since the start of the workload.")
 
 
 def _use(figures: Figures) -> Table:
@@ -94,7 +95,7 @@ def _use(figures: Figures) -> Table:
         for each in figures.uses
     )  # fmt: skip
     note = "Means over time, and shares of the time. At maximum: at least 95 % of it is used."
-    return _table("Use of queues", columns, rows, note)
+    return table_of("Use of queues", columns, rows, note)
 
 
 def _work(title: str, kind: str, groups: Iterable[GroupFigures]) -> Table:
@@ -110,7 +111,7 @@ def _work(title: str, kind: str, groups: Iterable[GroupFigures]) -> Table:
         if each.containers
     )  # fmt: skip
     note = "Lost: what preempted containers had run until then. Surplus: containers allocated and released unused."
-    return _table(title, columns, rows, note)
+    return table_of(title, columns, rows, note)
 
 
 def _applications(title: str, kind: str, groups: Iterable[GroupFigures]) -> Table:
@@ -131,7 +132,7 @@ def _applications(title: str, kind: str, groups: Iterable[GroupFigures]) -> Tabl
         for each in groups
         if each.applications
     )  # fmt: skip
-    return _table(title, columns, rows, "Waits for limits: the sum over applications, as far as samples show.")
+    return table_of(title, columns, rows, "Waits for limits: the sum over applications, as far as samples show.")
 
 
 def _locality(figures: Figures) -> Table:
@@ -141,7 +142,7 @@ def _locality(figures: Figures) -> Table:
         for each in (*figures.queues, figures.cluster)
         if each.locality
     )
-    return _table("Locality", ("queue", *names), rows, "Of containers that were wanted on certain hosts.")
+    return table_of("Locality", ("queue", *names), rows, "Of containers that were wanted on certain hosts.")
 
 
 def _longest(figures: Figures) -> Table:
@@ -153,4 +154,4 @@ def _longest(figures: Figures) -> Table:
         )
         for each in figures.longest
     )  # fmt: skip
-    return _table("The longest waits, and why", columns, rows, texts=4)
+    return table_of("The longest waits, and why", columns, rows, texts=4)

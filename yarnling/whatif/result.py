@@ -93,6 +93,19 @@ class LongWait(Struct, frozen=True):
     explanation: str
 
 
+class WaitReason(Struct, frozen=True):
+    """For how long containers of a user in a queue, or its AMs, waited for one cause, all together, as far as samples
+    show; `sentence`: what `explain` said of one of them.
+    """
+
+    queue: str
+    user: str
+    is_am: bool
+    cause: str
+    container_ms: int
+    sentence: str
+
+
 class WhatIfResult(Struct, frozen=True):
     """`until_ms`: when the simulation ended. `warnings`: what of the configuration and the workload is simulated
     in another way, and its effect.
@@ -102,7 +115,8 @@ class WhatIfResult(Struct, frozen=True):
     partition that it may use. `containers` are in the order of their requests. `is_complete` is False if the
     simulation was interrupted before its end. `trace`: the SHA-256 of every step of all cores, "" if it was not wanted.
     `counted`: the resource types that the scheduler compares, memory alone with the DefaultResourceCalculator.
-    `settings` {key: value}: what the configuration sets, without secrets; empty in results of earlier versions.
+    `settings` {key: value}: what the configuration sets, without secrets; empty in results of earlier versions, as are
+    `wait_reasons`.
     `events` and `wall_s` say what the run cost.
     """
 
@@ -127,3 +141,4 @@ class WhatIfResult(Struct, frozen=True):
     trace: str = ""
     counted: tuple[str, ...] = (MEMORY_MB,)
     settings: dict[str, str] = {}
+    wait_reasons: tuple[WaitReason, ...] = ()

@@ -163,6 +163,7 @@ class _Running:
             self._trace.hexdigest() if self._trace is not None else "",
             counted_types(self._context().scheduler.context),
             {key: shown_value(key, value) for key, value in self._conf.values().items()},
+            sampler.waiting_time.reasons(),
         )
 
     # The cluster

@@ -4,7 +4,8 @@ That is once a virtual second at first, and once a minute in runs of more than a
 samples, and a long one not too many.
 
 The explanation of a wait is taken while it lasts, and only for the longest waits: again when the wait has become half
-as long again. So an explanation of a long wait is from its second half, and few are made.
+as long again. So an explanation of a long wait is from its second half, and few are made. The waits of each queue and
+user are explained apart from that (yarnling.whatif.reasons).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.view.verdict import Cause, limit_of_attempt
 from yarn.protocols.inspection import VerdictReport
 from yarn.settings.scheduler import ROOT
+from yarnling.whatif.reasons import Group, WaitingTime
 from yarnling.whatif.recording import AM_KEY, ContainerRecord, Explained, RecordedApplication, Recording
 from yarnling.whatif.result import LongWait, QueueSample
 
@@ -57,6 +59,7 @@ class Sampler:
     def __init__(self, core: ResourceManagerCore, recording: Recording, labels: Sequence[str], until_ms: int) -> None:
         self.samples: list[QueueSample] = []
         self._core = core
+        self.waiting_time = WaitingTime()
         self._recording = recording
         self._labels = labels
         self._explained: dict[tuple[int, RequestKey], tuple[ContainerRecord, int]] = {}
@@ -74,6 +77,7 @@ class Sampler:
             self.samples += [self._sample(now_ms, queue, label, running, pending) for label in self._labels_of(queue)]
         self._note_limits()
         self._explain(now_ms)
+        self._note_reasons(now_ms)
         if now_ms >= TIMES_MAX * self.interval_ms:
             self._take_fewer()
 
@@ -161,6 +165,22 @@ class Sampler:
                 if report is not None:
                     explained = Explained(now_ms, report.cause, report.sentence)
                     one.application.waits[one.key].explained.append(explained)
+
+    def _note_reasons(self, now_ms: int) -> None:
+        """Add the interval to the waiting time of each group of containers, and explain some of them."""
+        oldest: dict[Group, _LongWait] = {}
+        for application in self._recording.unended.values():
+            for key, waits in application.waits.items():
+                if waits.waiting:
+                    group = Group(application.queue, application.work.user, key == AM_KEY)
+                    self.waiting_time.add(group, self.interval_ms * len(waits.waiting))
+                    record = waits.waiting[0]
+                    one = _LongWait(record.wait_ms(now_ms), application, key, record)
+                    oldest[group] = max(oldest.get(group, one), one, key=_length)
+        for group in self.waiting_time.due(oldest):
+            report = self._report(oldest[group])
+            if report is not None:
+                self.waiting_time.explain(group, report.cause, report.sentence)
 
     def _explained_again_ms(self, one: _LongWait) -> float:
         """How long the request must have waited for another explanation."""

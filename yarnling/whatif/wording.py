@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from yarn.resource import MEMORY_MB
 
 SECOND_MS = 1000
@@ -10,6 +13,8 @@ HOUR_MS = 60 * MINUTE_MS
 DURATION_UNITS = {"ms": 1, "s": SECOND_MS, "min": MINUTE_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": 24 * HOUR_MS}
 """{unit: milliseconds}, as durations are read."""
 _GB_MB = 1024
+LABEL_MAX = 26
+"""The most characters of a name in a picture."""
 
 
 def duration(ms: float) -> str:
@@ -54,6 +59,25 @@ def amount(value: float, resource_type: str) -> str:
     if abs(value) < _GB_MB:
         return f"{round(value)} MB"
     return f"{_short(value / _GB_MB)} GB"
+
+
+def labels(names: Iterable[str], most: int = LABEL_MAX) -> dict[str, str]:
+    """{name: the name without its middle if it is longer than `most`}. Different names have different labels, which are
+    longer where that takes it; the middle goes because names of queues often begin, or end, alike.
+    """
+    lengths = dict.fromkeys(names, most)
+    while True:
+        found = {name: _without_middle(name, length) for name, length in lengths.items()}
+        times = Counter(found.values())
+        alike = [name for name, label in found.items() if times[label] > 1]
+        if not alike:
+            return found
+        for name in alike:
+            lengths[name] += 2
+
+
+def _without_middle(name: str, length: int) -> str:
+    return name if len(name) <= length else f"{name[: length // 2 - 1]}\u2026{name[-(length // 2) :]}"
 
 
 def _short(number: float) -> str:

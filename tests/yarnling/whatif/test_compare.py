@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, page_of, result, sample
+from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, container, result, sample
 from tests.yarnling.whatif.small_clusters import write_configuration, write_workload_of_a_queue
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.cli.app import app
@@ -19,7 +19,6 @@ from yarnling.cli.compare import _run_all
 from yarnling.whatif.compare import Comparison, Verdict, compare
 from yarnling.whatif.compare_report import comparison_page
 from yarnling.whatif.compare_words import NO_DIFFERENCE, findings, headline, tiles
-from yarnling.whatif.expectations import Checked
 from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.measures import CLUSTER, Scope
 from yarnling.whatif.page import html_of
@@ -156,78 +155,6 @@ def test_tiles_have_the_figures_of_both_sides() -> None:
     assert found_tiles["p95 wait"] == ("41 min", "was 12 min", True)
     assert found_tiles["preempted containers"] == ("6", "was 0", True)
     assert found_tiles["missed deadlines"] == ("0", "was 0", False)
-
-
-@pytest.mark.slow
-def test_the_page_shows_both_sides_and_quotes_names() -> None:
-    sides = (busy_day(), busy_day(etl_wait_min=41, preempted=0.08, configuration="</svg><script>"))
-    comparison = compare([figures_of(sides[0])], [figures_of(sides[1])])
-    checked = [Checked("no <b>", holds=False, value="3"), Checked("none late", holds=True, value="0", warning="2 of 3")]
-    page = html_of(comparison_page(comparison, sides, checked))
-    assert page.count("<svg") == 13, "five of waits and deadlines, the cluster and three queues on both sides"
-    assert "Does not hold: no &lt;b&gt; (3)" in page
-    assert "Holds, as far as it could be checked: none late: 2 of 3" in page
-    assert "Who gains and who pays, by queue" in page
-    assert "<script>" not in page
-
-
-def test_many_queues_are_grouped_by_their_parents() -> None:
-    """Eight queues below root.sales pay, and seven below root.ops gain but for one: each parent is one line."""
-    names = [f"root.{parent}.q{number}" for parent in ("sales", "ops") for number in range(8)]
-
-    def side(waits: list[int]) -> WhatIfResult:
-        apps = [application(queue=name) for name in names]
-        containers = [container(0, wait * MINUTE, app=number) for number, wait in enumerate(waits)]
-        return result(apps, containers, leaf_queues=tuple(names))
-
-    sides = (side([10] * 16), side([40] * 8 + [2] * 7 + [12]))
-    comparison = compare([figures_of(sides[0])], [figures_of(sides[1])])
-    assert [(each.parent, each.paying, each.gaining) for each in comparison.parents()] == [
-        ("root.sales", 8, 0),
-        ("root.ops", 1, 7),
-    ]
-    assert headline(comparison).startswith("Shorter waits below root.ops, longer waits below root.sales: ")
-    row = '<th scope="row">root.ops</th><td class="number">1</td><td class="number">7</td><td class="number">-0.9</td>'
-    assert row in page_of(*sides)
-    few = compare(runs(12, adhoc_min=9), runs(41, adhoc_min=2))
-    assert few.parents() == ()
-
-
-def test_a_long_name_is_shortened_in_the_middle() -> None:
-    names = [f"{'department_of_' * 3}{end}" for end in ("alpha", "beta")]
-
-    def side(wait: int) -> WhatIfResult:
-        apps = [application(queue=f"root.{name}") for name in names]
-        found = [container(0, wait * MINUTE, app=number) for number in range(2)]
-        return result(apps, found, leaf_queues=tuple(f"root.{name}" for name in names))
-
-    page = page_of(side(2), side(40))
-    assert re.search(">department_o\u2026[a-z_]*_alpha<", page)
-    assert re.search(">department_o\u2026[a-z_]*_beta<", page)
-
-
-def test_the_pictures_show_what_the_headline_says() -> None:
-    def side(am_min: int, late: int) -> WhatIfResult:
-        """Containers of etl wait 2 minutes, its AMs `am_min`; `late` of its applications miss their deadline."""
-        apps = [application(deadline_ms=(HOUR if number < late else 2 * HOUR) - 1) for number in range(9)]
-        containers = [container(0, am_min * MINUTE, app=number, is_am=True) for number in range(9)]
-        containers += [container(0, 2 * MINUTE, app=number) for number in range(9) for _ in range(30)]
-        return result(apps, containers)
-
-    sides = (side(23, 3), side(49, 7))
-    comparison = compare([figures_of(sides[0])], [figures_of(sides[1])])
-    assert headline(comparison).endswith("7 deadlines missed, were 3; AMs of etl wait p95 23 min -> 49 min.")
-    page = html_of(comparison_page(comparison, sides, []))
-    labels = re.findall('<svg[^>]* aria-label="([^"]*)"', page)
-    assert "p95 waits by queue: etl 2 min \u2192 2 min, etl AMs 23 min \u2192 49 min" in labels
-    assert "Applications that missed their deadline: etl 3 to 7" in labels
-    waits, missed = (
-        next(svg for svg in re.findall("<svg.*?</svg>", page, re.DOTALL) if label in svg)
-        for label in ("p95 waits by queue", "missed their deadline")
-    )
-    assert "23 min \u2192 49 min, longer" in waits
-    assert "p95 wait, from request to allocation (logarithmic)" in waits
-    assert ">applications</text>" in missed
 
 
 # The command

@@ -156,6 +156,9 @@ def test_an_am_that_waits_for_the_am_limit_is_recorded() -> None:
     assert wait_ms(am) > 3 * MINUTE_MS
     explained = next(one for one in result.longest_waits if result.containers[one.container] == am)
     assert "at its limit for AMs" in explained.explanation
+    [reason] = [one for one in result.wait_reasons if one.is_am and one.cause == "AM_QUEUE_LIMIT"]
+    assert reason.container_ms >= 3 * MINUTE_MS
+    assert "at its limit for AMs" in reason.sentence
 
 
 def test_the_wait_for_a_user_limit_is_recorded() -> None:
