@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 import shutil
 import stat
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from nm.core.effects import FetchResource
 from nm.core.events import Event, ResourceFetched, ResourceFetchFailed
 from nm.launcher.directories import PLAIN_MODE, DisksFailed, NodeDirectories, cache_dir, make_dir, make_user_dirs
 from nm.localizer.archives import DEFAULT_LIMITS, TAR_SUFFIXES, ZIP_SUFFIXES, BadArchive, Limits, unpack
+from nm.localizer.sources import IO_EXCEPTION, NO_MOUNTS, DownloadFailed, Mounts, Source, shown
 from yarn.containers import LocalResource
 from yarn.ids import ContainerId
 from yarn.states import LocalResourceType, LocalResourceVisibility
@@ -32,13 +32,21 @@ _logger = logging.getLogger(__name__)
 class Localizer:
     """Carries out FetchResource effects, and sends one event for each.
 
-    `width` is how many resources are copied at once, `limits` are those of one archive.
+    `width` is how many resources are copied at once, `limits` are those of one archive, `mounts` the mount tables.
     """
 
-    def __init__(self, directories: NodeDirectories, send: Callable[[Event], None], width: int, limits: Limits) -> None:
+    def __init__(
+        self,
+        directories: NodeDirectories,
+        send: Callable[[Event], None],
+        width: int,
+        limits: Limits,
+        mounts: Mounts,
+    ) -> None:
         self._directories = directories
         self._send = send
         self._limits = limits
+        self._mounts = mounts
         self._slots = asyncio.Semaphore(width)
         self._tasks: asyncio.TaskGroup | None = None
 
@@ -54,7 +62,9 @@ class Localizer:
         event: Event
         try:
             async with self._slots:
-                path, size_bytes = await asyncio.to_thread(fetch, request, self._directories, self._limits)
+                path, size_bytes = await asyncio.to_thread(
+                    fetch, request, self._directories, self._limits, self._mounts
+                )
             event = ResourceFetched(request.fetch_id, path, size_bytes)
         except DownloadFailed as failed:
             event = ResourceFetchFailed(request.fetch_id, diagnostics(failed, request.resource, request.container_id))
@@ -64,27 +74,21 @@ class Localizer:
         self._send(event)
 
 
-_URL = re.compile(r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<host>[^/]*))?(?P<path>/.*)?")
-_IO_EXCEPTION = "java.io.IOException"
 _COPY_BYTES = 1 << 20
 
 
-class DownloadFailed(Exception):
-    """A resource could not be fetched. The container's AM gets `java_class` and `sentence`."""
-
-    def __init__(self, java_class: str, sentence: str) -> None:
-        super().__init__(sentence)
-        self.java_class = java_class
-        self.sentence = sentence
-
-
-def fetch(request: FetchResource, directories: NodeDirectories, limits: Limits = DEFAULT_LIMITS) -> tuple[str, int]:
+def fetch(
+    request: FetchResource,
+    directories: NodeDirectories,
+    limits: Limits = DEFAULT_LIMITS,
+    mounts: Mounts = NO_MOUNTS,
+) -> tuple[str, int]:
     """Copy a resource into its cache. Returns (path of the copy, its size in bytes).
 
     Raises DownloadFailed and removes any partial copy.
     """
     resource = request.resource
-    source = source_path(resource.url)
+    source = mounts.locate(resource.url)
     directories.make_first()
     try:
         if resource.visibility is not LocalResourceVisibility.PUBLIC:
@@ -99,11 +103,11 @@ def fetch(request: FetchResource, directories: NodeDirectories, limits: Limits =
     except DisksFailed as error:
         raise DownloadFailed("org.apache.hadoop.util.DiskChecker$DiskErrorException", str(error)) from None
     except (OSError, BadArchive, RecursionError) as error:
-        raise DownloadFailed(_IO_EXCEPTION, f"Download and unpack failed: {resource.url}: {error}") from None
-    return f"{home}/{request.number}/{os.path.basename(source)}", size_bytes
+        raise DownloadFailed(IO_EXCEPTION, f"Download and unpack failed: {resource.url}: {error}") from None
+    return f"{home}/{request.number}/{os.path.basename(source.path)}", size_bytes
 
 
-def _fetch_into(final: str, resource: LocalResource, source: str, limits: Limits) -> int:
+def _fetch_into(final: str, resource: LocalResource, source: Source, limits: Limits) -> int:
     """Copy a resource to the new directory `final`, which appears once the copy is complete.
 
     Returns its size in bytes.
@@ -111,9 +115,9 @@ def _fetch_into(final: str, resource: LocalResource, source: str, limits: Limits
     beside = f"{final}_tmp"
     try:
         make_dir(beside, 0o755)
-        copy = f"{beside}/{os.path.basename(source)}"
+        copy = f"{beside}/{os.path.basename(source.path)}"
         _check(resource, source)
-        _copy(resource, source, copy, limits)
+        _copy(resource, source.path, copy, limits)
         size_bytes = _restrict(copy, public=resource.visibility is LocalResourceVisibility.PUBLIC)
         os.rename(beside, final)
     except BaseException:
@@ -125,9 +129,7 @@ def _fetch_into(final: str, resource: LocalResource, source: str, limits: Limits
 def diagnostics(failed: DownloadFailed, resource: LocalResource, container_id: ContainerId) -> str:
     """The diagnostics for the container's AM. Those of a public resource, which Hadoop's NM fetches, are one line."""
     if resource.visibility is LocalResourceVisibility.PUBLIC:
-        request = (
-            f"{{ {hadoop_path(resource.url)}, {resource.timestamp_ms}, {resource.type.name}, {resource.pattern} }}"
-        )
+        request = f"{{ {shown(resource.url)}, {resource.timestamp_ms}, {resource.type.name}, {resource.pattern} }}"
         request = request.replace(", None }", ", null }")
         return (
             f"Failed to download resource {{ {request},pending,[({container_id})],0,DOWNLOADING}} "
@@ -136,54 +138,38 @@ def diagnostics(failed: DownloadFailed, resource: LocalResource, container_id: C
     return f"{failed.sentence}\n{failed.java_class}: {failed.sentence}\n"
 
 
-def source_path(url: str) -> str:
-    """The path in a `file:` URL. As in Hadoop's Path, %-escapes are not decoded. Raises DownloadFailed."""
-    match = _URL.fullmatch(url)
-    scheme = "" if match is None else (match["scheme"] or "file")
-    if scheme != "file":
-        name = scheme or url.partition(":")[0]
-        raise DownloadFailed(
-            "org.apache.hadoop.fs.UnsupportedFileSystemException", f'No FileSystem for scheme "{name}"'
-        )
-    path = os.path.normpath(match["path"] or "/") if match is not None else "/"
-    return "/" + path.lstrip("/")
-
-
-def hadoop_path(url: str) -> str:
-    """Format a `file:` URL as Hadoop prints it, with one slash."""
-    return f"file:{source_path(url)}"
-
-
-def _check(resource: LocalResource, source: str) -> None:
-    shown = hadoop_path(resource.url)
+def _check(resource: LocalResource, source: Source) -> None:
     try:
-        modified_ms = os.stat(source).st_mtime_ns // 1_000_000
+        modified_ms = os.stat(source.path).st_mtime_ns // 1_000_000
     except (FileNotFoundError, ValueError):
         # ValueError: the name contains a NUL character, so no such file can exist.
-        raise DownloadFailed("java.io.FileNotFoundException", f"File {shown} does not exist") from None
+        raise DownloadFailed("java.io.FileNotFoundException", f"File file:{source.path} does not exist") from None
     if modified_ms != resource.timestamp_ms:
         now_ms = int(datetime.now(UTC).timestamp() * 1000)
         raise DownloadFailed(
-            _IO_EXCEPTION,
-            f"Resource {shown} changed on src filesystem - expected: {_iso(resource.timestamp_ms)}, "
+            IO_EXCEPTION,
+            f"Resource {source.shown} changed on src filesystem - expected: {_iso(resource.timestamp_ms)}, "
             f"was: {_iso(modified_ms)}, current time: {_iso(now_ms)}",
         )
-    if resource.visibility is LocalResourceVisibility.PUBLIC and not is_public(source):
+    if resource.visibility is LocalResourceVisibility.PUBLIC and not is_public(source.path, source.root):
         raise DownloadFailed(
-            _IO_EXCEPTION,
-            f"Resource {shown} is not publicly accessible and as such cannot be part of the public cache.",
+            IO_EXCEPTION,
+            f"Resource {source.shown} is not publicly accessible and as such cannot be part of the public cache.",
         )
 
 
-def is_public(source: str) -> bool:
-    """True if all users may read the source with everything below it, and may enter every directory above it."""
+def is_public(source: str, root: str = "/") -> bool:
+    """True if all users may read the source with everything below it, and may enter every directory above it.
+
+    `root` is that of its file system, above which nothing is looked at.
+    """
     if not _is_readable_by_all(source):
         return False
     parent = os.path.dirname(source)
     while True:
         if not os.stat(parent).st_mode & stat.S_IXOTH:
             return False
-        if parent == "/":
+        if parent in (root, "/"):
             return True
         parent = os.path.dirname(parent)
 

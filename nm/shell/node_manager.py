@@ -26,6 +26,7 @@ from nm.launcher.deletion import DeletionService
 from nm.launcher.directories import NodeDirectories
 from nm.localizer.archives import Limits
 from nm.localizer.fetch import Localizer
+from nm.localizer.sources import Mounts
 from nm.shell.auxiliary_services import AuxiliaryServices
 from nm.shell.disks import DiskChecker, DiskSettings, SharedSamples
 from nm.shell.effects import LogAggregation, NodeParts, NodeShell
@@ -122,7 +123,7 @@ class NodeManager:
         )
         self.log_monitor = LogMonitor(self.launcher, directories, send, shared.log_monitor_settings)
         fetches = nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(shared.conf)
-        self._localizer = Localizer(directories, send, fetches, Limits.read(shared.conf))
+        self._localizer = Localizer(directories, send, fetches, Limits.read(shared.conf), Mounts.read(shared.conf))
         self._deletion = DeletionService(directories, environment.deleter)
         self._directories, self._conf = directories, shared.conf
         self._started_before = environment.started_before(node_id.host)

@@ -66,21 +66,22 @@ def cluster(jars: Path) -> Iterator[BlockingCluster]:
 
 @pytest.fixture(scope="module")
 def job(cluster: BlockingCluster, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """WordCount over three files, with two reduces."""
+    """WordCount over three files of the cluster's file system, with two reduces."""
     path = tmp_path_factory.mktemp("mapreduce")
-    (path / "in").mkdir()
+    files = cluster.directory.files
+    (files / "in").mkdir()
     expected: Counter[str] = Counter()
     for number in range(3):
         words = [f"w{(number + 1) * index % 499}" for index in range(30_000)]
         expected.update(words)
-        (path / "in" / f"{number}.txt").write_text("\n".join(words) + "\n")
+        (files / "in" / f"{number}.txt").write_text("\n".join(words) + "\n")
     classes = toolchain.compiled("mapreduce", path, *jars.glob("*.jar"))
     subprocess.run(["jar", "cf", path / "job.jar", "-C", classes, "."], check=True)
     class_path = f"{write_conf(cluster, path, jars)}:{path / 'job.jar'}:{jars}/*"
-    ran = run_java(class_path, "WordCount", path / "in", path / "out", 2)
+    ran = run_java(class_path, "WordCount", "/in", "/out", 2)
     assert ran.returncode == 0, ran.stderr
     counts: Counter[str] = Counter()
-    for part in (path / "out").glob("part-r-*"):
+    for part in (files / "out").glob("part-r-*"):
         counts.update({word: int(count) for word, count in map(str.split, part.read_text().splitlines())})
     (report,) = cluster.client.applications()
     return Job(report.application_id, ran.stdout, ran.stderr, counts, expected, class_path)
@@ -90,13 +91,12 @@ def write_conf(cluster: BlockingCluster, path: Path, jars: Path) -> Path:
     """The configuration of a client: the cluster's, and what MapReduce needs."""
     conf = path / "conf"
     conf.mkdir()
-    for name in ("yarn-site.xml", "log4j.properties"):
+    for name in ("core-site.xml", "yarn-site.xml", "log4j.properties"):
         (conf / name).write_bytes((cluster.directory.conf / name).read_bytes())
     mapred = {
         "mapreduce.framework.name": "yarn",
         "mapreduce.jobhistory.address": "",
         "mapreduce.application.classpath": f"{jars}/*",
-        "yarn.app.mapreduce.am.staging-dir": str(path / "staging"),
         "yarn.app.mapreduce.am.resource.mb": "512",
         "yarn.app.mapreduce.am.command-opts": JVM,
         "mapreduce.map.memory.mb": "512",
@@ -105,7 +105,6 @@ def write_conf(cluster: BlockingCluster, path: Path, jars: Path) -> Path:
         "mapreduce.reduce.java.opts": JVM,
     }
     (conf / "mapred-site.xml").write_text(to_xml(mapred))
-    (conf / "core-site.xml").write_text(to_xml({"fs.defaultFS": "file:///"}))
     return conf
 
 
@@ -118,6 +117,13 @@ def test_the_client_logs_the_jobs_id_and_its_progress(job: Job) -> None:
 
 def test_the_counts_are_right(job: Job) -> None:
     assert job.counts == job.expected
+
+
+def test_the_job_leaves_nothing_outside_of_the_clusters_directory(job: Job, cluster: BlockingCluster) -> None:
+    """Its staging directory is Hadoop's default, in the cluster's file system."""
+    staging = cluster.directory.files / "tmp" / "hadoop-yarn" / "staging"
+    assert [path.name for path in staging.glob("*/.staging")] == [".staging"]
+    assert not list(staging.glob("*/.staging/*")), job.log
 
 
 def test_each_reduce_fetched_every_map_at_the_first_try(job: Job) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-import random
 import stat
 import zipfile
 from pathlib import Path
@@ -12,8 +12,11 @@ import pytest
 
 from nm.core.disk_health import DirectoryHealth
 from nm.core.effects import FetchResource
+from nm.core.events import Event, ResourceFetchFailed
 from nm.launcher.directories import NodeDirectories
-from nm.localizer.fetch import DownloadFailed, diagnostics, fetch, hadoop_path, is_public, source_path
+from nm.localizer.archives import DEFAULT_LIMITS
+from nm.localizer.fetch import Localizer, diagnostics, fetch, is_public
+from nm.localizer.sources import NO_MOUNTS, DownloadFailed
 from tests.nm.nodes import APP, container_id
 from yarn.containers import LocalResource
 from yarn.resource import INT64_MAX
@@ -29,13 +32,6 @@ HOMES = {
     PRIVATE: "usercache/alice/filecache",
     APPLICATION: f"usercache/alice/appcache/{APP}/filecache",
 }
-
-
-@pytest.fixture
-def directories(tmp_path: Path) -> NodeDirectories:
-    (tmp_path / "local").mkdir()
-    (tmp_path / "logs").mkdir()
-    return NodeDirectories([str(tmp_path / "local")], [str(tmp_path / "logs")], random.Random(1))
 
 
 @pytest.fixture
@@ -74,7 +70,7 @@ def test_a_copy_is_in_the_cache_of_its_visibility(
     source: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("nm.localizer.fetch.is_public", lambda _: True)
+    monkeypatch.setattr("nm.localizer.fetch.is_public", lambda _, root: True)
     path, size_bytes = fetch(request(resource(source, visibility)), directories)
     assert path == f"{directories.local_dirs[0]}/{HOMES[visibility]}/10/words.txt"
     assert (Path(path).read_text(), size_bytes, mode(path)) == ("hello\n", 6, file_mode)
@@ -144,30 +140,6 @@ def test_a_public_file_must_be_readable_and_all_directories_above_it_too(
     assert is_public(str(file))
     inner.parent.chmod(0o750)
     assert not is_public(str(file))
-
-
-@pytest.mark.parametrize("url", ["nosuch://h/x", "hdfs://nn:8020/x", "http://h/x"])
-def test_only_files_can_be_fetched(url: str) -> None:
-    scheme = url.partition(":")[0]
-    with pytest.raises(DownloadFailed, match=f'No FileSystem for scheme "{scheme}"') as failed:
-        source_path(url)
-    assert failed.value.java_class == "org.apache.hadoop.fs.UnsupportedFileSystemException"
-
-
-@pytest.mark.parametrize(
-    ("url", "path"),
-    [
-        ("file:/a/b", "/a/b"),
-        ("file:///a/b", "/a/b"),
-        ("file://localhost/a/b", "/a/b"),
-        ("/a/b", "/a/b"),
-        ("file:/a/../b", "/b"),
-        ("file:/a%20b", "/a%20b"),
-    ],
-)
-def test_urls_of_files(url: str, path: str) -> None:
-    assert source_path(url) == path
-    assert hadoop_path(url) == f"file:{path}"
 
 
 def test_an_archive_is_unpacked_to_a_directory_of_its_name(directories: NodeDirectories, tmp_path: Path) -> None:
@@ -258,3 +230,16 @@ def test_a_pipe_is_refused_and_does_not_block_other_fetches(
     os.mkfifo(tmp_path / name)
     with pytest.raises(DownloadFailed, match="is not a regular file"):
         fetch(request(resource(tmp_path / name, kind=LocalResourceType.ARCHIVE)), directories)
+
+
+async def test_a_public_resource_of_another_file_system_fails_its_container_alone(directories: NodeDirectories) -> None:
+    """The NodeManager ended with the exception of the diagnostics, which name the resource."""
+    sent: list[Event] = []
+    local = LocalResource("hdfs://nn/x", 1, 1, LocalResourceType.FILE, PUBLIC)
+    async with asyncio.TaskGroup() as tasks:
+        localizer = Localizer(directories, sent.append, 1, DEFAULT_LIMITS, NO_MOUNTS)
+        localizer.use(tasks)
+        localizer.fetch(request(local))
+    (failed,) = sent
+    assert isinstance(failed, ResourceFetchFailed)
+    assert failed.diagnostics.endswith('No FileSystem for scheme "hdfs"')

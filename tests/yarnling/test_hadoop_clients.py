@@ -30,6 +30,8 @@ from yarnling.cluster.running_cluster import RunningCluster
 
 ON = {yarnling.HADOOP_RPC_ENABLED.key: "true"}
 
+MOUNT_TABLE = "fs.viewfs.mounttable.yarnling.linkFallback"
+
 
 @pytest.fixture
 def directory(tmp_path: Path) -> ClusterDirectory:
@@ -108,13 +110,33 @@ def test_a_class_path_is_refused_without_hadoop() -> None:
 
 def test_the_files_have_what_a_single_machine_needs(directory: ClusterDirectory) -> None:
     assert files({}, {}, directory, {}) == {
-        "core-site.xml": {"fs.defaultFS": "file:///", "hadoop.security.authentication": "simple"},
-        "mapred-site.xml": {
-            "mapreduce.framework.name": "yarn",
-            "yarn.app.mapreduce.am.staging-dir": str(directory.staging),
-            "mapreduce.jobhistory.address": "",
+        "core-site.xml": {
+            "fs.defaultFS": "viewfs://yarnling/",
+            MOUNT_TABLE: f"file://{directory.path}/files",
+            "hadoop.security.authentication": "simple",
         },
+        "mapred-site.xml": {"mapreduce.framework.name": "yarn", "mapreduce.jobhistory.address": ""},
     }
+
+
+def test_the_laptops_files_can_be_the_default_file_system(directory: ClusterDirectory) -> None:
+    """Then MapReduce needs a staging directory of its own: Hadoop's default would be the laptop's /tmp."""
+    written = files({}, {"fs.defaultFS": "file:///"}, directory, {})
+    assert written["core-site.xml"]["fs.defaultFS"] == "file:///"
+    assert written["mapred-site.xml"]["yarn.app.mapreduce.am.staging-dir"] == str(directory.staging)
+
+
+def test_the_file_system_has_the_directories_of_hdfs(directory: ClusterDirectory) -> None:
+    for _ in range(2):
+        directory.make_files("ann")
+    modes = {path.relative_to(directory.files): path.stat().st_mode & 0o7777 for path in directory.files.rglob("*")}
+    assert modes == {Path("tmp"): 0o1777, Path("user"): 0o755, Path("user/ann"): 0o755}
+
+
+def test_clients_find_aggregated_logs_whatever_their_file_system_is() -> None:
+    key = "yarn.nodemanager.remote-app-log-dir"
+    assert site_of_clients({key: "/c/remote logs"}, {}) == {key: "file:/c/remote logs"}
+    assert site_of_clients({key: "file:///mine"}, {}) == {key: "file:///mine"}
 
 
 def test_the_users_files_and_settings_win_key_by_key(directory: ClusterDirectory, tmp_path: Path) -> None:
@@ -124,6 +146,7 @@ def test_the_users_files_and_settings_win_key_by_key(directory: ClusterDirectory
     written = files(files_of_user(tmp_path), settings, directory, {})
     assert written["core-site.xml"] == {
         "fs.defaultFS": "viewfs://x",
+        MOUNT_TABLE: f"file://{directory.path}/files",
         "hadoop.security.authentication": "simple",
         "io.file.buffer.size": "7",
     }
@@ -168,7 +191,8 @@ def test_the_files_say_how_the_cluster_is_reached(directory: ClusterDirectory) -
     mapred = {"mapreduce.jobhistory.address": "history.example.org:10020"}
     written = files({"core-site.xml": core, "mapred-site.xml": mapred}, {}, directory, {})
     assert written["core-site.xml"] == {
-        "fs.defaultFS": "file:///",
+        "fs.defaultFS": "viewfs://yarnling/",
+        MOUNT_TABLE: f"file://{directory.path}/files",
         "hadoop.security.authentication": "simple",
         "hadoop.rpc.protection": "authentication",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import getpass
 import logging
 import os
 import socket
@@ -189,6 +190,8 @@ class ClusterDaemons:
         if not self.directory.temporary:
             end_orphans([self.directory.path])
         self.directory.prepare(store, discard=discard_state)
+        if self._files_of_user is not None:
+            self.directory.make_files(os.environ.get("HADOOP_USER_NAME") or getpass.getuser())
         secret_file = {yarnling.CLUSTER_SECRET_FILE.key: str(self.directory.secret_file)}
         self.configuration = with_remote_logs(
             self.configuration.overridden(secret_file, ORIGIN), self._settings, self.directory.path

@@ -10,6 +10,7 @@
     logs/rm.log, logs/nm-1.log    the daemons' logs
     staging                       files that clients ship with applications
     remote-logs                   aggregated logs, if aggregation is on
+    files                         the file system of Hadoop's own clients, if they are answered: its tmp, its user
     nm-1/local, nm-1/userlogs     work directories and logs of containers
     conf-nm-1                     configuration of one node's containers, with network faults
 
@@ -121,6 +122,7 @@ class ClusterDirectory:
         self.conf = path / "conf"
         self.logs = path / "logs"
         self.staging = path / "staging"
+        self.files = path / "files"
         self.watch = path / "watch"
         self.secret_file = path / "cluster-secret"
         self.topology_table = self.conf / "topology.table"
@@ -178,6 +180,14 @@ class ClusterDirectory:
             if not (_has_content(store) and self.secret_file.exists()):
                 self.secret_file.unlink(missing_ok=True)
                 write_cluster_secret(self.secret_file)
+
+    def make_files(self, user: str) -> None:
+        """Make the file system of Hadoop's own clients, with the directories that HDFS has, and that of `user`."""
+        with _refusing(self.path):
+            for part, mode in {"": 0o755, "tmp": 0o1777, "user": 0o755, f"user/{user}": 0o755}.items():
+                made = self.files / part
+                made.mkdir(exist_ok=True)
+                made.chmod(mode)
 
     def log_file(self, name: str) -> Path:
         """The log file of the daemon `name`."""

@@ -17,13 +17,22 @@ from wire.hadoop_xml import read_file
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
 from yarn.settings import yarnling
+from yarnling.cluster.configuration import REMOTE_LOG_KEYS
 from yarnling.cluster.directory import CLIENT_FILES, CORE_SITE, LOG4J, MAPRED_SITE, ClusterDirectory
 
 YARN_CLASS_PATH = "yarn.application.classpath"
 MAPREDUCE_CLASS_PATH = "mapreduce.application.classpath"
 MAPREDUCE_PREFIXES = ("mapreduce.", "mapred.", "yarn.app.mapreduce.")
 
-_CORE_DEFAULTS = {"fs.defaultFS": "file:///", "hadoop.security.authentication": "simple"}
+FILE_SYSTEM = "viewfs://yarnling/"
+"""The cluster's file system: Hadoop's clients find its folder in a mount table, which has no other link.
+
+With `linkMergeSlash`, which promises the same, Hadoop lists files under wrong paths, so MapReduce finds no input:
+InodeTree gives the name of the table as the resolved path.
+"""
+_DEFAULT_FS = "fs.defaultFS"
+_MOUNT_TABLE = "fs.viewfs.mounttable.yarnling.linkFallback"
+_STAGING_DIR = "yarn.app.mapreduce.am.staging-dir"
 _HADOOP_HOME = "HADOOP_HOME"
 _PARTS_OF_HADOOP = ("HADOOP_COMMON_HOME", "HADOOP_HDFS_HOME", "HADOOP_YARN_HOME")
 _MAPREDUCE_JARS = "$HADOOP_HOME/share/hadoop/mapreduce/*,$HADOOP_HOME/share/hadoop/mapreduce/lib/*"
@@ -145,7 +154,9 @@ def site_of_clients(values: Mapping[str, str], settings: Mapping[str, str]) -> d
 
     Keys of core-site.xml are in it, too, and Hadoop reads it later.
     """
-    return _without_absent(_without_absent(values, settings, _ABSENT_IN_SITE), {}, _ABSENT_IN_CORE)
+    site = _without_absent(_without_absent(values, settings, _ABSENT_IN_SITE), {}, _ABSENT_IN_CORE)
+    # A path alone would be one of the clients' default file system.
+    return site | {key: f"file:{site[key]}" for key in REMOTE_LOG_KEYS if site.get(key, "").startswith("/")}
 
 
 def _without_absent(
@@ -163,18 +174,26 @@ def files(
     Each overrides those before it, key by key, except that the user's files cannot name what the cluster does not have.
     `environ`: the environment of the NodeManagers.
     """
-    core = {**_CORE_DEFAULTS, **of_user.get(CORE_SITE, {})}
+    core = {**_core_defaults(directory), **of_user.get(CORE_SITE, {})}
     core |= {key: settings[key] for key in core if key in settings}
     core = _without_absent(core, {}, _ABSENT_IN_CORE)
     of_mapreduce = {key: value for key, value in settings.items() if key.startswith(MAPREDUCE_PREFIXES)}
-    mapred = {**_mapred_defaults(directory, environ), **of_user.get(MAPRED_SITE, {}), **of_mapreduce}
+    staging = {} if core[_DEFAULT_FS] == FILE_SYSTEM else {_STAGING_DIR: str(directory.staging)}
+    mapred = {**_mapred_defaults(environ), **staging, **of_user.get(MAPRED_SITE, {}), **of_mapreduce}
     return {CORE_SITE: core, MAPRED_SITE: _without_absent(mapred, settings, _ABSENT_IN_MAPRED)}
 
 
-def _mapred_defaults(directory: ClusterDirectory, environ: Mapping[str, str]) -> dict[str, str]:
+def _core_defaults(directory: ClusterDirectory) -> dict[str, str]:
+    return {
+        _DEFAULT_FS: FILE_SYSTEM,
+        _MOUNT_TABLE: directory.files.as_uri(),
+        "hadoop.security.authentication": "simple",
+    }
+
+
+def _mapred_defaults(environ: Mapping[str, str]) -> dict[str, str]:
     values = {
         "mapreduce.framework.name": "yarn",
-        "yarn.app.mapreduce.am.staging-dir": str(directory.staging),
         # With an address (Hadoop's default has one) a client asks the history server when a job has ended, and there is
         # none. Without one it believes the ResourceManager's report (ClientServiceDelegate).
         "mapreduce.jobhistory.address": "",
