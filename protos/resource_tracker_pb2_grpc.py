@@ -5,7 +5,7 @@ import warnings
 
 from protos import yarn_server_common_service_protos_pb2 as protos_dot_yarn__server__common__service__protos__pb2
 
-GRPC_GENERATED_VERSION = '1.85.1'
+GRPC_GENERATED_VERSION = '1.72.2'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 
@@ -18,14 +18,14 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/resource_tracker_pb2_grpc.py depends on'
+        + f' but the generated code in protos/resource_tracker_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
 
 
-class ResourceTrackerServiceStub:
+class ResourceTrackerServiceStub(object):
     """A NodeManager to the RM.
     """
 
@@ -52,7 +52,7 @@ class ResourceTrackerServiceStub:
                 _registered_method=True)
 
 
-class ResourceTrackerServiceServicer:
+class ResourceTrackerServiceServicer(object):
     """A NodeManager to the RM.
     """
 
@@ -100,7 +100,7 @@ def add_ResourceTrackerServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class ResourceTrackerService:
+class ResourceTrackerService(object):
     """A NodeManager to the RM.
     """
 

@@ -5,7 +5,7 @@ import warnings
 
 from protos import yarn_server_resourcemanager_service_protos_pb2 as protos_dot_yarn__server__resourcemanager__service__protos__pb2
 
-GRPC_GENERATED_VERSION = '1.85.1'
+GRPC_GENERATED_VERSION = '1.72.2'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 
@@ -18,14 +18,14 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/resourcemanager_administration_protocol_pb2_grpc.py depends on'
+        + f' but the generated code in protos/resourcemanager_administration_protocol_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
 
 
-class ResourceManagerAdministrationProtocolServiceStub:
+class ResourceManagerAdministrationProtocolServiceStub(object):
     """An operator to the RM: what `yarn rmadmin` does.
     """
 
@@ -102,7 +102,7 @@ class ResourceManagerAdministrationProtocolServiceStub:
                 _registered_method=True)
 
 
-class ResourceManagerAdministrationProtocolServiceServicer:
+class ResourceManagerAdministrationProtocolServiceServicer(object):
     """An operator to the RM: what `yarn rmadmin` does.
     """
 
@@ -260,7 +260,7 @@ def add_ResourceManagerAdministrationProtocolServiceServicer_to_server(servicer,
 
 
  # This class is part of an EXPERIMENTAL API.
-class ResourceManagerAdministrationProtocolService:
+class ResourceManagerAdministrationProtocolService(object):
     """An operator to the RM: what `yarn rmadmin` does.
     """
 

@@ -5,7 +5,7 @@ import warnings
 
 from protos import yarnling_pb2 as protos_dot_yarnling__pb2
 
-GRPC_GENERATED_VERSION = '1.85.1'
+GRPC_GENERATED_VERSION = '1.72.2'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 
@@ -18,14 +18,14 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/yarnling_pb2_grpc.py depends on'
+        + f' but the generated code in protos/yarnling_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
 
 
-class InspectionProtocolServiceStub:
+class InspectionProtocolServiceStub(object):
     """Queries of the RM's scheduler for which Hadoop has no call. They change nothing.
     """
 
@@ -47,7 +47,7 @@ class InspectionProtocolServiceStub:
                 _registered_method=True)
 
 
-class InspectionProtocolServiceServicer:
+class InspectionProtocolServiceServicer(object):
     """Queries of the RM's scheduler for which Hadoop has no call. They change nothing.
     """
 
@@ -84,7 +84,7 @@ def add_InspectionProtocolServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class InspectionProtocolService:
+class InspectionProtocolService(object):
     """Queries of the RM's scheduler for which Hadoop has no call. They change nothing.
     """
 
@@ -143,7 +143,7 @@ class InspectionProtocolService:
             _registered_method=True)
 
 
-class PackTrackerProtocolServiceStub:
+class PackTrackerProtocolServiceStub(object):
     """ResourceTracker for nodes that share a process: one call for many nodes. A node with news sends Hadoop's message, a node
     without only its number and its response id.
     """
@@ -171,7 +171,7 @@ class PackTrackerProtocolServiceStub:
                 _registered_method=True)
 
 
-class PackTrackerProtocolServiceServicer:
+class PackTrackerProtocolServiceServicer(object):
     """ResourceTracker for nodes that share a process: one call for many nodes. A node with news sends Hadoop's message, a node
     without only its number and its response id.
     """
@@ -220,7 +220,7 @@ def add_PackTrackerProtocolServiceServicer_to_server(servicer, server):
 
 
  # This class is part of an EXPERIMENTAL API.
-class PackTrackerProtocolService:
+class PackTrackerProtocolService(object):
     """ResourceTracker for nodes that share a process: one call for many nodes. A node with news sends Hadoop's message, a node
     without only its number and its response id.
     """

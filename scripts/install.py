@@ -3,6 +3,10 @@
 The script runs on a bare Python 3.11, before anything is installed. A stamp file in the environment records what was
 installed: the hash of pyproject.toml, the checkout and the mode. A development environment also serves for running.
 
+The generators of protos/ need an older protobuf than the tests, so they have an environment of their own,
+.venv-generators, which --dev makes as well. With --floors the oldest versions of all dependencies that pyproject.toml
+allows are installed into .venv-floors.
+
 With --compiled a wheel whose scheduler is compiled is installed into .venv-compiled, not editable; this environment
 uses the libraries of the other one. It is built again when a source has changed (docs/design/compiled-core.md).
 """
@@ -19,14 +23,23 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MODES = ("run", "dev")
+SERVED_BY = {
+    "run": ("run", "dev"),
+    "dev": ("dev",),
+    "generators": ("generators",),
+    "floors": ("floors",),
+}
+"""{mode: the modes whose environment has all that this one needs}."""
 STAMP = "yarnling-install.json"
 COMPILED = "compiled"
 COMPILED_VENV = ROOT / ".venv-compiled"
+GENERATORS_VENV = ROOT / ".venv-generators"
+FLOORS_VENV = ROOT / ".venv-floors"
 
 # pip ignores the caller's settings of where to install, and prints no advice on upgrading.
 PIP_SILENCED = {
@@ -53,8 +66,12 @@ def main() -> int:
             elif arguments.mode == COMPILED:
                 install(venv, "dev")
                 install_compiled(COMPILED_VENV, venv)
+            elif arguments.mode == "floors":
+                install(FLOORS_VENV, "floors")
             else:
                 install(venv, arguments.mode)
+                if arguments.mode == "dev":
+                    install(GENERATORS_VENV, "generators")
     except (InstallFailed, OSError) as failure:
         print(f"install: {failure}", file=sys.stderr)
         return 1
@@ -74,6 +91,13 @@ def parse_arguments() -> argparse.Namespace:
         const=COMPILED,
         help=f"compile into {COMPILED_VENV.name} as well",
     )
+    parser.add_argument(
+        "--floors",
+        dest="mode",
+        action="store_const",
+        const="floors",
+        help=f"the oldest versions that are allowed, into {FLOORS_VENV.name}",
+    )
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv", help=argparse.SUPPRESS)
     parser.set_defaults(mode="dev")
     return parser.parse_args()
@@ -82,23 +106,44 @@ def parse_arguments() -> argparse.Namespace:
 def install(venv: Path, mode: str) -> None:
     """Install for the mode, unless the stamp says that this was already done."""
     stamp = venv / STAMP
-    wanted = {"project": project_hash(), "checkout": str(ROOT)}
+    requested = requirements(mode)
+    project = project_hash() if str(ROOT) in " ".join(requested) else " ".join(requested)
+    wanted = {"project": project, "checkout": str(ROOT)}
     present = read_stamp(stamp)
     python = venv / "bin" / "python"
     # pip is installed last. An environment without pip comes from an interrupted installation.
     usable = python.exists() and (venv / "bin" / "pip").exists()
     current = usable and all(present.get(key) == value for key, value in wanted.items())
-    if current and MODES.index(present["mode"]) >= MODES.index(mode):
+    if current and present["mode"] in SERVED_BY[mode]:
         return
     started = time.monotonic()
     stamp.unlink(missing_ok=True)
     if not usable:
         make_environment(venv)
-    target = f"{ROOT}[dev]" if mode == "dev" else str(ROOT)
-    pip_install(python, target, venv / "yarnling-install.log")
+    pip_install(python, requested, venv / "yarnling-install.log")
     compile_sources(python)
     stamp.write_text(json.dumps({**wanted, "mode": mode}) + "\n")
     say(f"installed yarnling ({mode}) into {venv} in {time.monotonic() - started:.1f} s\n")
+
+
+def requirements(mode: str) -> list[str]:
+    """The arguments of `pip install` for a mode."""
+    if mode == "dev":
+        return ["--editable", f"{ROOT}[dev]"]
+    if mode == "run":
+        return ["--editable", str(ROOT)]
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    group: list[str] = pyproject["dependency-groups"][mode]
+    if mode == "floors":
+        oldest = [floor(requirement) for requirement in pyproject["project"]["dependencies"]]
+        return ["--editable", str(ROOT), *oldest, *group]
+    return group
+
+
+def floor(requirement: str) -> str:
+    """The oldest version that a requirement allows: `protobuf==6.30.0` for `protobuf>=6.30.0,<8`."""
+    name, _, versions = requirement.partition(">=")
+    return f"{name}=={versions.partition(',')[0]}"
 
 
 def install_compiled(venv: Path, tools: Path) -> None:
@@ -166,7 +211,7 @@ def read_stamp(stamp: Path) -> dict[str, str]:
         content = json.loads(stamp.read_text())
     except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) and content.get("mode") in (*MODES, COMPILED) else {}
+    return content if isinstance(content, dict) and content.get("mode") in (*SERVED_BY, COMPILED) else {}
 
 
 def make_environment(venv: Path) -> None:
@@ -185,12 +230,12 @@ def make_environment(venv: Path) -> None:
         )
 
 
-def pip_install(python: Path, target: str, log: Path) -> None:
+def pip_install(python: Path, requested: list[str], log: Path) -> None:
     """Run pip with its output in a log file.
 
     A terminal shows the last line of the log; a failure prints the whole log.
     """
-    command = [str(python), "-m", "pip", "install", "--progress-bar", "off", "--editable", target]
+    command = [str(python), "-m", "pip", "install", "--progress-bar", "off", *requested]
     environment = {key: value for key, value in os.environ.items() if key not in PIP_DISTURBING}
     say("installing the dependencies ...\n")
     with log.open("wb") as output:

@@ -47,3 +47,20 @@ def test_an_edited_source_is_compiled_again(checkout: Path, name: str) -> None:
 
 def test_an_environment_that_is_not_compiled_has_no_tools(tmp_path: Path) -> None:
     assert install.tools_of(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("requirement", "oldest"),
+    [("protobuf>=6.30.0,<8", "protobuf==6.30.0"), ("h11>=0.16", "h11==0.16"), ("rich>=14", "rich==14")],
+)
+def test_the_oldest_version_of_a_requirement(requirement: str, oldest: str) -> None:
+    assert install.floor(requirement) == oldest
+
+
+def test_floors_are_what_protos_was_generated_for() -> None:
+    """The generated code refuses older releases of gRPC and protobuf, and needs no newer ones."""
+    generated = (install.ROOT / "protos/yarnling_pb2.py").read_text()
+    stubs = (install.ROOT / "protos/yarnling_pb2_grpc.py").read_text()
+    oldest = dict(each.split("==") for each in install.requirements("floors") if "==" in each)
+    assert f"# Protobuf Python Version: {oldest['protobuf']}\n" in generated
+    assert f"GRPC_GENERATED_VERSION = '{oldest['grpcio']}'\n" in stubs

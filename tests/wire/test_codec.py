@@ -118,18 +118,18 @@ def _example(codec: MessageCodec[Any]) -> bytes:
 
 def _fill(proto: Any, depth: int) -> None:
     for field in proto.DESCRIPTOR.fields:
+        present = getattr(proto, field.name)
+        is_repeated = hasattr(present, "append")  # protobuf 6.30 has no field.is_repeated.
         if field.message_type is not None:
             if depth == 0:
                 continue
-            _fill(getattr(proto, field.name).add() if field.is_repeated else getattr(proto, field.name), depth - 1)
-            if not field.is_repeated:
-                getattr(proto, field.name).SetInParent()
-            continue
-        value = _scalar(field)
-        if field.is_repeated:
-            getattr(proto, field.name).append(value)
+            _fill(present.add() if is_repeated else present, depth - 1)
+            if not is_repeated:
+                present.SetInParent()
+        elif is_repeated:
+            present.append(_scalar(field))
         else:
-            setattr(proto, field.name, value)
+            setattr(proto, field.name, _scalar(field))
 
 
 def _scalar(field: Any) -> Any:
