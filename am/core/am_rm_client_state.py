@@ -142,6 +142,11 @@ class AMRMClientState:
                 del self._blacklist[name]
                 self._blacklist_changes[name] = False
 
+    @property
+    def blacklist(self) -> tuple[str, ...]:
+        """The hosts and racks on which the AM wants no containers."""
+        return tuple(self._blacklist)
+
     # The exchange with the RM
 
     def handle_registered(self, response: RegisterApplicationMasterResponse) -> list[Event]:

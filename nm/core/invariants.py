@@ -12,6 +12,7 @@ I-33  a container is started only with a token of its own application, of the pr
 N-08  every call of an AM is answered exactly once, in its own step
 N-10  a container whose process failed or was killed is not reported with exit status 0
 N-09  the launches of a container are numbered 1, 2, 3..., each ordered once
+N-11  a container whose update was accepted has the new size; the next heartbeat reports it if the container has grown
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ from nm.core.events import (
     NodeRegistered,
     RegistrationFailed,
     StartContainers,
+    UpdateContainers,
 )
 from nm.core.resource_cache import ResourceCaches
 from yarn.ids import ApplicationId, ContainerId
 from yarn.machine import Refuse, Reply
-from yarn.protocols.container_management import StartContainersResponse
+from yarn.protocols.container_management import StartContainersResponse, UpdateContainersResponse
+from yarn.resource import Resource
 from yarn.states import ContainerExitStatus
 
 _S = NMContainerState
@@ -60,6 +63,10 @@ class NodeAudit:
         self._resources = resources
         self._outstanding = 0
         self._launches: dict[ContainerId, int] = {}
+        self._sizes: dict[ContainerId, Resource] = {}
+        """The size of each container after the last step."""
+        self._grown: set[ContainerId] = set()
+        """The containers that have grown since the last heartbeat."""
 
     def violations(self, event: Event, effects: Iterable[Effect], now_ms: int) -> list[str]:
         """The invariants that do not hold after a step, each with its number; empty if all hold."""
@@ -73,6 +80,7 @@ class NodeAudit:
             *self._of_launches(effects),
             *self._of_starts(event, effects, now_ms),
             *self._of_exits(event),
+            *self._of_updates(event, effects),
         ]
 
     def _of_containers(self) -> Iterator[str]:
@@ -130,6 +138,33 @@ class NodeAudit:
                 yield f"I-33: {token.container_id} was started, and an earlier ResourceManager allocated it"
             if token.container_id.application_id != event.caller.attempt_id.application_id:
                 yield f"I-33: {token.container_id} was started by {event.caller.attempt_id}"
+
+    def _of_updates(self, event: Event, effects: list[Effect]) -> Iterator[str]:
+        """A container that is being killed keeps its size."""
+        tokens = event.tokens if isinstance(event, UpdateContainers) else ()
+        replies = [effect.value for effect in effects if isinstance(effect, Reply)]
+        accepted = {one for reply in replies if isinstance(reply, UpdateContainersResponse) for one in reply.succeeded}
+        for token in tokens:
+            container = self._containers.get(token.container_id)
+            if token.container_id not in accepted or container is None or container.machine.state not in _NOT_KILLED:
+                continue
+            if container.token.version < token.version:
+                yield f"N-11: an update of {container} to {token.resource} was accepted, and it has another size"
+        yield from self._unreported(effects)
+        sizes = {container.id: container.token.resource for container in self._containers.values()}
+        self._grown |= {
+            one for one, size in sizes.items() if (old := self._sizes.get(one, size)) != size and old.fits_in(size)
+        }
+        self._sizes = sizes
+
+    def _unreported(self, effects: list[Effect]) -> Iterator[str]:
+        """Containers that grew before a heartbeat, which does not report them."""
+        for effect in effects:
+            if isinstance(effect, SendHeartbeat) and self._grown:
+                reported = {container.id for container in effect.request.increased_containers}
+                for container_id in sorted(self._grown - reported):
+                    yield f"N-11: {container_id} has grown, and the heartbeat does not report it"
+                self._grown.clear()
 
     def _of_launches(self, effects: list[Effect]) -> Iterator[str]:
         for effect in effects:

@@ -1,4 +1,4 @@
-"""Invariants of what a step books, compared with the step before: I-07, I-10, I-46 and I-64."""
+"""Invariants of what a step books, compared with the step before: I-07, I-10, I-46, I-64; and of sizes, I-68."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ from collections.abc import Iterator
 
 from rm.core.context import RMContext
 from rm.core.effects import Effect
-from rm.core.events import Event, MoveApplication, StateLoaded
+from rm.core.events import Allocate, Event, MoveApplication, NodeHeartbeat, StateLoaded
 from rm.core.rm_node import RMNode
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.rm_container import RMContainerState
 from yarn.ids import ContainerId, NodeId
+from yarn.machine import Reply
+from yarn.protocols.master import AllocateResponse
 from yarn.resource import Resource
+from yarn.states import ContainerUpdateType, NodeState
+
+_TAKES_REPORTS = (NodeState.RUNNING, NodeState.DECOMMISSIONING)
+_TAKES_UPDATES = (NodeState.RUNNING, NodeState.UNHEALTHY)
 
 
 class BookingAudit:
@@ -79,3 +86,44 @@ class BookingAudit:
 
     def _leaves(self) -> Iterator[LeafQueue]:
         return (queue for queue in self._context.scheduler.queues.values() if isinstance(queue, LeafQueue))
+
+
+class SizeAudit:
+    """I-68: an increase that a node has reported stays, and a decrease is sent to the node."""
+
+    def __init__(self, context: RMContext) -> None:
+        self._context = context
+
+    def violations(self, event: Event, effects: list[Effect], booked_on: list[NodeId]) -> Iterator[str]:
+        if isinstance(event, NodeHeartbeat):
+            yield from self._of_report(event)
+        elif isinstance(event, Allocate):
+            for effect in effects:
+                if isinstance(effect, Reply) and isinstance(effect.value, AllocateResponse):
+                    yield from self._of_reply(effect.value)
+
+    def _of_report(self, event: NodeHeartbeat) -> Iterator[str]:
+        """A heartbeat that is refused takes the node, or an unhealthy one does not reach the scheduler."""
+        node = self._context.nodes.get(event.request.node_id)
+        if node is None or node.state not in _TAKES_REPORTS or not event.request.health.healthy:
+            return
+        for reported in event.request.increased_containers:
+            container = self._context.scheduler.container(reported.id)
+            if container is None or container.state is not RMContainerState.RUNNING:
+                continue
+            if container.resource == reported.resource and reported.id in self._context.increase_expiry:
+                yield f"I-68: {reported.id} has {reported.resource} on its node, and that still expires"
+
+    def _of_reply(self, reply: AllocateResponse) -> Iterator[str]:
+        """A reply that is sent again may be older than what the node has been sent since.
+
+        As in Hadoop a node that is being decommissioned is sent no updates.
+        """
+        for updated in reply.updated_containers:
+            container = self._context.scheduler.container(updated.container.id)
+            node = self._context.nodes.get(updated.container.node_id)
+            is_current = container is not None and container.container.version == updated.container.version
+            if updated.type is not ContainerUpdateType.DECREASE_RESOURCE or not is_current:
+                continue
+            if node is not None and node.state in _TAKES_UPDATES and updated.container.id not in node.to_update:
+                yield f"I-68: {updated.container.id} shrinks to {updated.container.resource}, and its node is not told"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rm.core.applications import RMApp
-from rm.core.booking_invariants import BookingAudit
+from rm.core.booking_invariants import BookingAudit, SizeAudit
 from rm.core.context import RMContext
 from rm.core.effects import Effect, LaunchAM
 from rm.core.events import (
@@ -67,6 +67,7 @@ class ProtocolAudit:
             LivenessAudit(context),
             DecommissioningAudit(context),
             BookingAudit(context),
+            SizeAudit(context),
         )
 
     def violations(self, event: Event, effects: Iterable[Effect], booked_on: Iterable[NodeId]) -> Iterator[str]:

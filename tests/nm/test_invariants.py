@@ -118,6 +118,10 @@ async def test_a_daemon_logs_a_broken_invariant_and_stops(caplog: pytest.LogCapt
     shell.close()
 
 
+class _Token:
+    resource = Resource(1, 1)
+
+
 class _Misplaced:
     """A running container whose application is not on the node."""
 
@@ -128,6 +132,7 @@ class _Misplaced:
 
     def __init__(self) -> None:
         self.machine = Machine(NMContainerState.RUNNING)
+        self.token = _Token()
 
     def __str__(self) -> str:
         return "container 1"

@@ -222,6 +222,19 @@ def _simulated_kinds() -> Iterator[FaultKind]:
         has_end=False,
         only_simulated="the clusters of plans have one queue",
     )
+    requests = "the ApplicationMasters of plans make no such requests"
+    yield FaultKind(
+        "resize-container",
+        "an ApplicationMaster asks for twice the memory of a running container; at the end for its first size again",
+        Scope.CONTAINER,
+        only_simulated=requests,
+    )
+    yield FaultKind(
+        "avoid-node",
+        "an ApplicationMaster puts the node that it runs on on its blacklist; at the end it takes it off again",
+        Scope.MASTER,
+        only_simulated=requests,
+    )
 
 
 KINDS: Mapping[str, FaultKind] = {

@@ -96,6 +96,7 @@ from yarn.settings.resourcemanager import (
 )
 from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarnling.simulation.engine import Engine, Rank
+from yarnling.simulation.master_requests import MasterRequests
 from yarnling.simulation.network import Endpoint, Network, UnderWay
 from yarnling.simulation.process import Alarm, Process
 from yarnling.simulation.trace import Trace
@@ -176,6 +177,7 @@ class ApplicationMasterProcess(Process):
         self._trace = trace
         self._asks_again = conduct.asks_again
         self.token: Token | None = None
+        self._requests: MasterRequests | None = None
         self._exit_code = EXIT_CRASH
         self._client_events: deque[ClientEvent] = deque()
         self._is_in_client = False
@@ -190,6 +192,12 @@ class ApplicationMasterProcess(Process):
     def kill(self) -> None:
         """The container has ended."""
         self.exit()
+
+    @property
+    def requests(self) -> MasterRequests | None:
+        """The requests that faults have it make with its next heartbeat; None before its first call."""
+        self._resume()
+        return self._requests
 
     # Heartbeats that are left out (yarnling.simulation.quiet_am_heartbeats)
 
@@ -235,6 +243,7 @@ class ApplicationMasterProcess(Process):
         is_checked = self._settings.check_invariants
         make_state = CheckedAMRMClientState if is_checked else AMRMClientState
         self._state = make_state(self._topology.rack_of, asks_again=self._asks_again)
+        self._requests = MasterRequests(self._state, self._to_node)
         self._client = (CheckedAMRMClientCore if is_checked else AMRMClientCore)(
             self._state,
             heartbeat_interval_ms=self._settings.heartbeat_interval_ms,
@@ -261,6 +270,8 @@ class ApplicationMasterProcess(Process):
         self._alarm.set()
         for effect in effects:
             self._carry_out(effect)
+        if self._requests is not None:
+            self._requests.handle(event)
         self._handle_client_events()
 
     def wake(self) -> None:

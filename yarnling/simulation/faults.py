@@ -6,7 +6,14 @@ from collections.abc import Mapping
 
 from yarnling.chaos.link_faults import LINKS, link_names, network_fault
 from yarnling.simulation.admin_faults import MoveRunningApplication, RefreshQueues, RollKeys
-from yarnling.simulation.container_faults import ExceedLimit, FailContainer, KillProcesses, PauseMaster
+from yarnling.simulation.container_faults import (
+    AvoidNode,
+    ExceedLimit,
+    FailContainer,
+    KillProcesses,
+    PauseMaster,
+    ResizeContainer,
+)
 from yarnling.simulation.fault_action import FaultAction, names
 from yarnling.simulation.node_faults import DriftingClock, FullDisk, LateHeartbeat, LoseNodeDisk, OldNode, WrongClock
 from yarnling.simulation.store_faults import FullStore, KillAtWrite, LoseStore, SlowStore
@@ -128,6 +135,8 @@ ACTIONS: Mapping[str, type[FaultAction]] = {
     "fail-container": FailContainer,
     "exceed-memory": ExceedLimit,
     "exceed-logs": ExceedLimit,
+    "resize-container": ResizeContainer,
+    "avoid-node": AvoidNode,
     "roll-keys": RollKeys,
     "refresh-queues": RefreshQueues,
     "move-application": MoveRunningApplication,

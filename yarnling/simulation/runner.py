@@ -187,8 +187,9 @@ class PlanRun:
         raise InvariantBroken(violation)
 
     def _compare_hosts(self) -> None:
-        for violation in (*cross_checks.over_committed(self.cluster), *cross_checks.running_twice(self.cluster)):
-            raise InvariantBroken(violation)
+        for check in cross_checks.OF_EACH_STEP:
+            for violation in check(self.cluster):
+                raise InvariantBroken(violation)
 
     # Phases
 

@@ -102,7 +102,8 @@ class SchedulerContext:
     `placing_from_ms` is set, nothing is placed until that time has passed: see `may_place`.
 
     `pending_miscounted`: an AM requested a negative number of containers, or more vcores than 32 bits hold. From then
-    on the pending amounts are wrong, as in Hadoop.
+    on the pending amounts are wrong, as in Hadoop. `containers_miscounted`: a container was made smaller. From then on
+    queues count too few containers, as in Hadoop.
 
     `health`: None unless reports need it. `ended`: the last containers that ended, for explanations.
     """
@@ -112,6 +113,7 @@ class SchedulerContext:
         "change_count",
         "cluster_resource",
         "confined_count",
+        "containers_miscounted",
         "ended",
         "epoch",
         "health",
@@ -159,6 +161,7 @@ class SchedulerContext:
         self.repeated_count = 0
         self.stored_limit_count = 0
         self.pending_miscounted = False
+        self.containers_miscounted = False
         self.root_usage = ResourceUsage(self.none)
         self.killables = KillableContainers(self.none)
         self.temporaries: dict[ContainerId, RMContainer] = {}

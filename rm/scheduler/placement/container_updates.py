@@ -197,6 +197,7 @@ def _decrease(application: FiCaSchedulerApp, container: RMContainer, target: Res
     _cancel(application, _key_of(container), node)
     updates.decreases[container.id] = target
     temporary = _temporary(application, container)
+    application.leaf.context.containers_miscounted = True
     # As in Hadoop, the attempt holds the shrinking container under the temporary container's id.
     application.hold(temporary.id, container)
     node.allocate_container(temporary)

@@ -41,7 +41,7 @@ BROKEN_BY_HADOOP = {
     "I-08": "the cluster, a partition or the maximum of a queue shrinks below what is used",
     "I-10": "an application held back by max-parallel-apps gets another priority (it is activated then, and once more "
     "when it may run), or the node of an AM changes its label when the AM has completed or is not yet active",
-    "I-11": "decreasing a container's size lowers the queues' container count by one for good",
+    "I-11 (miscounted)": "decreasing a container's size lowers the queues' container count by one for good",
     "I-14 (miscounted)": "an AM requests a negative number of containers, which stay subtracted from what is pending, "
     "or more vcores than 32 bits hold, which are truncated",
 }
@@ -199,14 +199,10 @@ def _am_usage(state: _State) -> Iterator[str]:
 
 
 def _counts(state: _State) -> Iterator[str]:
+    if not state.context.containers_miscounted:
+        yield from _differences_of_containers(state)
     for leaf in state.leaves:
-        attempts = state.attempts_of[leaf]
-        live = [container for attempt in attempts for container in attempt.live_containers.values()]
-        guaranteed = sum([not container.is_opportunistic for container in live])
-        held = guaranteed + sum([len(by_node) for attempt in attempts for by_node in attempt.reserved.values()])
-        if held != leaf.container_count:
-            yield f"{leaf.path}: {held} containers and reservations, but the queue counts {leaf.container_count}"
-        yield from _of_other_queues(leaf, attempts)
+        yield from _of_other_queues(leaf, state.attempts_of[leaf])
     applications: Counter[CSQueue] = Counter()
     for queue, count in Counter([app.leaf for app in state.scheduler.applications.values()]).items():
         applications.update(dict.fromkeys(queue.parents(), count))
@@ -216,6 +212,20 @@ def _counts(state: _State) -> Iterator[str]:
             yield f"{parent.path}: counts {parent.container_count} containers, but {below} for its children together"
         if applications[parent] != parent.application_count:
             yield f"{parent.path}: {applications[parent]} applications, but the queue counts {parent.application_count}"
+
+
+def _miscounted_containers(state: _State) -> Iterator[str]:
+    return _differences_of_containers(state) if state.context.containers_miscounted else iter(())
+
+
+def _differences_of_containers(state: _State) -> Iterator[str]:
+    for leaf in state.leaves:
+        attempts = state.attempts_of[leaf]
+        live = [container for attempt in attempts for container in attempt.live_containers.values()]
+        guaranteed = sum([not container.is_opportunistic for container in live])
+        held = guaranteed + sum([len(by_node) for attempt in attempts for by_node in attempt.reserved.values()])
+        if held != leaf.container_count:
+            yield f"{leaf.path}: {held} containers and reservations, but the queue counts {leaf.container_count}"
 
 
 def _of_other_queues(leaf: LeafQueue, attempts: list[FiCaSchedulerApp]) -> Iterator[str]:
@@ -384,6 +394,7 @@ _CHECKS: dict[str, Callable[[_State], Iterator[str]]] = {
     "I-08": _maximum,
     "I-10": _am_usage,
     "I-11": _counts,
+    "I-11 (miscounted)": _miscounted_containers,
     "I-14": _pending,
     "I-14 (miscounted)": _miscounted_pending,
     "I-15": _places,

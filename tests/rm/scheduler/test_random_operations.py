@@ -233,7 +233,7 @@ class SchedulerMachine(RuleBasedStateMachine):
             return
         container = data.draw(st.sampled_from(held))
         if how in ("grow", "shrink"):
-            self.violated |= {"I-11"}
+            self.violated |= {"I-11 (miscounted)"}
             memory_mb = container.resource.memory_mb + (GB if how == "grow" else -GB)
             if GB <= memory_mb <= 8 * GB:
                 self._try(lambda: self.cluster.resize_container(app, container.id.number, memory_mb))

@@ -12,6 +12,8 @@ from yarnling.chaos.plan_file import find_plan, parse_plan, plan_names
 from yarnling.chaos.verdict import Verdict
 from yarnling.simulation.engine import START_MS
 from yarnling.simulation.node_faults import OLD_VERSION
+from yarnling.simulation.planted.bug import planted
+from yarnling.simulation.planted.catalogue import find_bug
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
 
 ONLY_SIMULATED = [name for name in plan_names() if find_plan(name).only_simulated]
@@ -376,3 +378,48 @@ def test_a_running_application_is_moved_with_its_containers() -> None:
     _, lines = traced(plan_with("{fault: move-application, at: 0.5}"))
     assert any_with(lines, "events.MoveApplication", '"queue":"extra"', "SaveApplication")
     assert not any_with(lines, "events.MoveApplication", "Refuse")
+
+
+REQUESTS = """
+cluster: {nodes: 2, same_ports: true}
+work:
+  - {program: service, tasks: 2, users: dan, may_fail: true}
+lasts: 4
+faults:
+"""
+
+
+def test_a_container_grows_and_shrinks_again() -> None:
+    """The AM requests it, the ResourceManager grants it, and the node reports it or gets the order."""
+    plan = parse_plan(f"{REQUESTS}  - {{fault: resize-container, at: 0.5, for: 2}}", "one", "one")
+    _, lines = traced(plan)
+    assert any_with(lines, '"nm-', "events.UpdateContainers", '"succeeded":[{"$id":"container_')
+    assert any_with(lines, '"rm"', "events.NodeHeartbeat", '"increased_containers":[{')
+    assert any_with(lines, '"rm"', '"containers_to_update":[{')
+    assert any_with(lines, "as Hadoop breaks it where decreasing a container's size")
+
+
+def test_an_am_avoids_a_node_for_a_while() -> None:
+    plan = parse_plan(f"{REQUESTS}  - {{fault: avoid-node, at: 0.5, for: 2}}", "one", "one")
+    _, lines = traced(plan)
+    assert any_with(lines, '"rm"', "events.Allocate", '"blacklist_additions":["n0')
+    assert any_with(lines, '"rm"', "events.Allocate", '"blacklist_removals":["n0')
+
+
+@pytest.mark.parametrize(
+    ("bug", "plan", "violation"),
+    [
+        ("reported-increase-ignored", "unusual-requests", "I-68: container_"),
+        ("decrease-not-sent-to-the-node", "unusual-requests", "I-68: container_"),
+        ("new-size-without-a-new-version", "unusual-requests", "I-68: container_"),
+        ("increase-not-reported", "unusual-requests", "N-11: container_"),
+        ("new-size-not-applied", "unusual-requests", "N-11: an update of "),
+        ("blacklist-removal-ignored", "unusual-requests", "I-69: appattempt_"),
+        ("first-heartbeat-handled-twice", "lost-first-replies", "heartbeat 0 got reply 2"),
+        ("repeated-unregistration-does-not-count", "lost-last-replies", "I-61: appattempt_"),
+    ],
+)
+def test_rare_requests_and_repetitions_are_reached_and_checked(bug: str, plan: str, violation: str) -> None:
+    with planted(find_bug(bug)):
+        run = simulate(find_plan(plan), 1, Options(encode=False))
+    assert any(violation in crash for crash in run.history.crashed), run.history.crashed

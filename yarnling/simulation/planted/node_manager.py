@@ -241,4 +241,22 @@ NODE_MANAGER_BUGS = (
             ),
         ),
     ),
+    PlantedBug(
+        "increase-not-reported",
+        "A NodeManager does not report that a container has grown.",
+        (
+            change(
+                f"{_STATUS}._send",
+                "increased = tuple(self.increased.values())",
+                "increased = tuple(one for one in self.increased.values() if not planted())",
+            ),
+        ),
+        ("unusual-requests", "random"),
+    ),
+    PlantedBug(
+        "new-size-not-applied",
+        "A container keeps its size although its NodeManager has accepted another one.",
+        (change(f"{_LIFECYCLE}:_update_while_watched", "container.token = event.token", "planted()"),),
+        ("unusual-requests", "random"),
+    ),
 )

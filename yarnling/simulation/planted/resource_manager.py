@@ -48,6 +48,24 @@ PROTOCOL = (
         ("lost-replies", "random"),
     ),
     PlantedBug(
+        "first-heartbeat-handled-twice",
+        "The first heartbeat after a registration is handled again if it is sent again after a lost reply.",
+        (
+            change(
+                f"{_TRACKER}.heartbeat",
+                "if next_response_id(request.response_id) == last.response_id:",
+                "if next_response_id(request.response_id) == last.response_id and not (last.response_id == 1 and "
+                "planted()):",
+            ),
+            change(
+                f"{_TRACKER}.heartbeat",
+                "if request.response_id != last.response_id:",
+                "if request.response_id != last.response_id and last.response_id > 1:",
+            ),
+        ),
+        ("lost-first-replies", "random"),
+    ),
+    PlantedBug(
         "any-heartbeat-accepted",
         "A heartbeat is handled whatever response id it has, such as one of the node's earlier NodeManager.",
         (
@@ -179,6 +197,37 @@ LIVENESS = (
             ),
         ),
         ("decommission", "random"),
+    ),
+    PlantedBug(
+        "node-leaves-with-a-new-am",
+        "A node that is being decommissioned leaves when it reports its first container, an AM.",
+        (
+            change(
+                f"{_NODE}:_update_decommissioning",
+                "and not node.context.scheduler.has_master_on(node.node_id)",
+                "and (not node.context.scheduler.has_master_on(node.node_id) or planted())",
+            ),
+        ),
+        ("decommission-at-the-start-of-masters",),
+    ),
+    PlantedBug(
+        "repeated-unregistration-does-not-count",
+        "An AM expires although it unregisters again, while its outcome is being stored.",
+        (
+            change(
+                f"{_MASTERS}.finish",
+                "self._context.am_liveness.ping(attempt_id, self._context.now_ms)",
+                "if not (app.attempts[attempt_id].state.name == 'FINAL_SAVING' and planted()):\n"
+                "        self._context.am_liveness.ping(attempt_id, self._context.now_ms)",
+            ),
+        ),
+        ("lost-last-replies", "random"),
+    ),
+    PlantedBug(
+        "decrease-not-sent-to-the-node",
+        "A node does not learn that a container is to have less.",
+        (change(f"{_NODE}:_update_container", "node.to_update[event.container.id] = event.container", "planted()"),),
+        ("unusual-requests", "random"),
     ),
     PlantedBug(
         "unregistration-does-not-count",

@@ -402,6 +402,42 @@ SCHEDULER_RECOVERY = (
         ("kill-rm", "random"),
     ),
     PlantedBug(
+        "reported-increase-ignored",
+        "An increase that a node has reported is taken back as if its AM had never passed it on.",
+        (
+            change(
+                "rm.scheduler.cluster_nodes:ClusterNodes._container_increased",
+                "container.handle(NMDoneChangeResource(reported.resource), self._context.now_ms)",
+                "planted()",
+            ),
+        ),
+        ("unusual-requests", "random"),
+    ),
+    PlantedBug(
+        "new-size-without-a-new-version",
+        "A container that has grown keeps its version, so its node takes its new token for an old one.",
+        (
+            change(
+                "rm.scheduler.placement.container_updates:_swap",
+                "version=existing.container.version + 1",
+                "version=existing.container.version + (not planted())",
+            ),
+        ),
+        ("unusual-requests", "random"),
+    ),
+    PlantedBug(
+        "blacklist-removal-ignored",
+        "A host that an AM has taken off its blacklist gets none of its containers.",
+        (
+            change(
+                "rm.scheduler.model.application:FiCaSchedulerApp.update_blacklist",
+                "places.difference_update(removals)",
+                "removals and planted()",
+            ),
+        ),
+        ("unusual-requests", "random"),
+    ),
+    PlantedBug(
         "moved-container-keeps-its-queue",
         "The containers of a moved application are in its old queue, from which preemption takes them.",
         (change("rm.scheduler.applications:_hand_over", "container.queue = target.path", "planted()"),),
