@@ -48,6 +48,11 @@ class Submission(Protocol):
     @property
     def options(self) -> ApplicationOptions: ...
 
+    @property
+    def vcores(self) -> int:
+        """The most vcores that it requests for one container, its AM's included."""
+        ...
+
     def check_sizes(self, maximum: Resource) -> list[str]:
         """Warnings for the user about container sizes; `maximum` is the largest container that the cluster can
         allocate.

@@ -53,6 +53,10 @@ class ShellSubmission(Struct, Generic[Plan], frozen=True):
     plan: Plan
     options: ApplicationOptions
 
+    @property
+    def vcores(self) -> int:
+        return max(self.work.capability.vcores, self.options.am_resource.vcores)
+
     def check_sizes(self, maximum: Resource) -> list[str]:
         """Return no warnings.
 

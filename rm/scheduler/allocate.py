@@ -77,6 +77,9 @@ class AllocateCalls:
             elif context.now_ms < context.releases_remembered_until_ms:
                 attempt.pending_release[container_id] = None
         normalized = [self._sizes.normalized(request) for request in requests]
+        for request, size in zip(requests, normalized, strict=True):
+            if request.capability.vcores > max(size.capability.vcores, attempt.vcores_cut):
+                attempt.vcores_cut = request.capability.vcores
         if attempt.is_stopped:
             return Allocation(headroom=context.none)
         demand_changed = update_requests(attempt, normalized)

@@ -17,6 +17,7 @@ from rm.scheduler.config.queue_templates import QueueTemplate, configuration_of_
 from rm.scheduler.config.reader import Reader
 from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.queue_tree import QueueTree
+from yarn.faults import Severity
 from yarn.java.values import trim
 from yarn.states import QueueState
 
@@ -155,9 +156,15 @@ def _make(name: str, parent: ParentQueue, tree: QueueTree, *, is_leaf: bool) -> 
     queue_reader = QueueReader(reader, settings.resource_types, settings.maximum_allocation)
     labels = template.labels_of(path)
     configuration = queue_reader.read_dynamic(path, parent.configuration, labels=labels, is_leaf=is_leaf)
-    if reader.faults:
-        raise CreationRefused("; ".join(str(fault) for fault in reader.faults))
+    _refuse_if_faulty(reader)
     return tree.add(_with_state_of(parent, configuration), parent)
+
+
+def _refuse_if_faulty(reader: Reader) -> None:
+    """Raise CreationRefused with all errors of the new queue's configuration; warnings prevent nothing."""
+    errors = [str(fault) for fault in reader.faults if fault.severity is Severity.ERROR]
+    if errors:
+        raise CreationRefused("; ".join(errors))
 
 
 def _make_in(parent: ManagedParentQueue, name: str, tree: QueueTree) -> CSQueue:
@@ -166,8 +173,7 @@ def _make_in(parent: ManagedParentQueue, name: str, tree: QueueTree) -> CSQueue:
     reader = Reader(configuration_of_leaf(settings.source, path))
     queue_reader = QueueReader(reader, settings.resource_types, settings.maximum_allocation)
     configuration = queue_reader.read_auto_created(path, parent.configuration)
-    if reader.faults:
-        raise CreationRefused("; ".join(str(fault) for fault in reader.faults))
+    _refuse_if_faulty(reader)
     if len(parent.children) >= most:
         raise CreationRefused(
             f"Cannot auto create leaf queue {path}.Max Child Queue limit exceeded which is configured as : {most} and "

@@ -11,7 +11,7 @@ from rm.scheduler.view.verdict import Cause
 from tests.rm.builders import RM, resource_request
 from yarn.containers import ANY, ResourceRequest
 from yarn.ids import ApplicationId
-from yarn.protocols.inspection import Explanation, SettingInForce, VerdictReport
+from yarn.protocols.inspection import Explanation, SettingInForce, VerdictReport, about_vcores
 from yarn.resource import Resource
 
 CAPACITY = "yarn.scheduler.capacity."
@@ -49,6 +49,24 @@ def running(rm: RM, queue: str = "default", user: str = "ann", host: str = "n1",
     app = rm.submit(user, queue=queue, **context)
     rm.run_am(app, host)
     return app
+
+
+# Vcores that do not count
+
+
+def test_a_request_whose_vcores_are_cut_says_so() -> None:
+    """DefaultResourceCalculator.normalize: 1 vcore, whatever was requested."""
+    rm = start(None, 2048)
+    app = running(rm)
+    rm.allocate(app, asks=[ResourceRequest(1, ANY, Resource(2048, 4), 1)])
+    found = verdict(rm, app)
+    assert found.notes[0] == about_vcores(4)
+    waiting = rm.submit(resource=Resource(2048, 3))
+    assert verdict(rm, waiting).notes[0] == about_vcores(3)
+    both = start({**AMS, **DOMINANT}, 2048)
+    app = running(both)
+    both.allocate(app, asks=[ResourceRequest(1, ANY, Resource(2048, 4), 1)])
+    assert not verdict(both, app).notes
 
 
 # Limits

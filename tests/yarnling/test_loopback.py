@@ -18,6 +18,7 @@ from am.programs.distributed_shell.client import parse
 from yarn.applications import ApplicationFilter
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import InvalidArgumentException, YarnException
+from yarn.protocols.inspection import about_vcores
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.cluster import local_cluster
@@ -78,6 +79,17 @@ async def test_a_cluster_without_a_process_runs_applications() -> None:
             assert " nm." in cluster.directory.log_file("nm-1").read_text()
             directory = cluster.directory.path
         assert not directory.exists()
+
+
+async def test_a_submission_whose_vcores_do_not_count_is_told_so() -> None:
+    """The default calculator counts memory only, and each container gets 1 vcore."""
+    async with LocalCluster(1, fast=True, options=ClusterOptions(loopback=True)) as cluster:
+        for option, vcores in (("-container_vcores", 4), ("-master_vcores", 3), ("-container_vcores", 1)):
+            notices: list[str] = []
+            shell = parse(["-shell_command", "true", option, str(vcores)])
+            started = await cluster.client.start(shell, notices.append)
+            assert notices == ([about_vcores(vcores)] if vcores > 1 else [])
+            await cluster.client.kill(started.application_id)
 
 
 async def test_an_am_in_the_process_of_its_test() -> None:

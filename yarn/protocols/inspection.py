@@ -19,6 +19,15 @@ class ObstacleScope(Enum):
     QUEUE = 3
 
 
+def about_vcores(requested: int) -> str:
+    """That the scheduler has cut a request with more than 1 vcore (DefaultResourceCalculator.normalize)."""
+    return (
+        f"{requested} vcores are requested for a container, and it gets 1: the DefaultResourceCalculator counts memory "
+        "only (set yarn.scheduler.capacity.resource-calculator to "
+        "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator)"
+    )
+
+
 class PendingAsk(Struct, frozen=True):
     """A resource request that is not satisfied yet: `count` more containers at a host, a rack or `*`."""
 

@@ -91,9 +91,10 @@ def main() -> NoReturn:
 
 
 def _fail(error: YarnException, status: int) -> NoReturn:
+    from yarn.faults import ConfigurationException
     from yarnling.cli.output import print_error
 
-    print_error(error)
+    print_error(error, are_faults=status == EXIT_USAGE or isinstance(error, ConfigurationException))
     sys.exit(status)
 
 

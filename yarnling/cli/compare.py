@@ -48,7 +48,7 @@ from yarnling.whatif.sides import (
     runs_of,
     side_of,
 )
-from yarnling.whatif.wording import HOUR_MS, clock, count, duration
+from yarnling.whatif.wording import HOUR_MS, clock, count, counted, duration
 from yarnling.workload.formats import read_node_list, read_workload
 
 ROWS_MAX = 20
@@ -253,6 +253,8 @@ def _print(
     print_indented(console, Text(shown(headline(comparison)), "bold"))
     for finding in findings(comparison):
         print_indented(console, Text(f"  {shown(finding)}"))
+    if warnings:
+        print_indented(console, Text(f"  {counted(len(warnings), 'warning')}, listed below"))
     if comparison.differences:
         console.print()
         console.print(_table(comparison), crop=False)

@@ -25,7 +25,7 @@ from yarn.faults import ConfigurationException, Severity, refuse_if_faulty
 from yarn.settings.folding import folded, general_key
 from yarn.settings.report import ConfigurationReport, HadoopKeys, KeyUnknown, describe
 from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.output import in_line, notices, print_indented, print_json, terminal
+from yarnling.cli.output import FAULTS_COUNTED, in_line, notices, print_indented, print_json, terminal
 from yarnling.cluster.configuration import definitions, replaced, with_defaults, with_remote_logs
 from yarnling.cluster.state import find_cluster
 from yarnling.cluster.warnings import configuration_faults
@@ -109,8 +109,11 @@ def print_key_notices(conf: str | None, settings: Mapping[str, str]) -> None:
         more = f" (and {count - 1} more of this kind)" if count > 1 else ""
         console.print(in_line(f"unknown: {key.origin}: {key.key} = {key.value!r}{nearest}{more}"))
     unknown = {key.key for key in found.unknown}
-    for kind in folded(fault for fault in found.faults if fault.key not in unknown):
-        console.print(in_line(f"warning: {kind}"))
+    warnings = [str(kind) for kind in folded(fault for fault in found.faults if fault.key not in unknown)]
+    for warning in warnings:
+        console.print(in_line(f"warning: {warning}"))
+    if len(warnings) > FAULTS_COUNTED:
+        console.print(in_line(f"{len(warnings)} kinds of warnings, {counts}"))
 
 
 def _described(configuration: Configuration, settings: Mapping[str, str]) -> ConfigurationReport:

@@ -28,6 +28,8 @@ INDENT = 2
 GAP = 2
 """The number of spaces between two cells of a list."""
 LINES_MAX = 5
+FAULTS_COUNTED = 10
+"""A list with more faults than this has their number before and after it: one of the two is on the screen."""
 """The most lines of one kind, such as warnings, that a summary shows."""
 PROGRESS_LINE_S = 60.0
 """How often a long run says how far it is."""
@@ -226,6 +228,16 @@ def print_json(value: object) -> None:
 # Errors
 
 
-def print_error(error: YarnException) -> None:
-    """Print an error message, which may contain text of other users, to standard error."""
-    sys.stderr.write(f"yarnling: {shown(error.message)}\n")
+def print_error(error: YarnException, *, are_faults: bool = False) -> None:
+    """Print an error message, which may contain text of other users, to standard error.
+
+    `are_faults`: each line is a fault; a long list has their number before and after it.
+    """
+    text = shown(error.message)
+    lines = text.split("\n")
+    if not are_faults or len(lines) <= FAULTS_COUNTED:
+        sys.stderr.write(f"yarnling: {text}\n")
+        return
+    warnings = sum(line.startswith("warning: ") for line in lines)
+    counts = f"{len(lines) - warnings} errors" + (f" and {warnings} warnings" if warnings else "")
+    sys.stderr.write(f"yarnling: {counts}\n{text}\nyarnling: {counts}, listed above\n")

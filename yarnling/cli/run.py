@@ -67,7 +67,8 @@ async def _run(options: RunOptions) -> tuple[ApplicationReport, Sequence[Contain
     job = Job(shell_line(options.command), options.containers, options.memory_mb, options.vcores, options.queue)
     state, client = connect(options.name, options.user)
     async with client:
-        app_id = (await client.start(job.submission())).application_id
+        started = await client.start(job.submission(), lambda notice: sys.stderr.write(f"run: {notice}\n"))
+        app_id = started.application_id
         if options.as_json:
             report = await follow(client, app_id, options.timeout_s, web=state.web)
         else:

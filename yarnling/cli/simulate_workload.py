@@ -45,7 +45,7 @@ from yarnling.whatif.headlines import findings, headline
 from yarnling.whatif.report import REPORT_HTML, make_directory, subject_of, write_report
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import Names, RunOptions, run_what_if, what_if_configuration
-from yarnling.whatif.wording import DURATION_UNITS, clock, count, duration, share
+from yarnling.whatif.wording import DURATION_UNITS, clock, count, counted, duration, share
 from yarnling.workload.formats import read_node_list, read_workload
 from yarnling.workload.model import Workload, WorkloadNode
 
@@ -216,6 +216,8 @@ def print_summary(
     lines = [subject_of(result), headline(figures), *findings(figures)]
     if not result.is_complete:
         lines.insert(1, f"INCOMPLETE: interrupted after {duration(result.until_ms)} of virtual time.")
+    if result.warnings:
+        lines.append(f"{counted(len(result.warnings), 'warning')}, listed below.")
     for number, line in enumerate(lines):
         print_indented(console, Text(in_line(line), "bold" if number == 0 else ""))
     console.print()

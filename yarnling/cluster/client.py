@@ -12,6 +12,7 @@ import getpass
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from am.client.launching import default_staging_root
@@ -43,8 +44,15 @@ from yarn.protocols.client import (
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest
-from yarn.protocols.inspection import ContainerExplanation, ExplainContainerRequest, ExplainRequest, Explanation
+from yarn.protocols.inspection import (
+    ContainerExplanation,
+    ExplainContainerRequest,
+    ExplainRequest,
+    Explanation,
+    about_vcores,
+)
 from yarn.queues import QueueInfo
+from yarn.resource import VCORES
 from yarn.settings import resourcemanager
 from yarn.states import (
     FINAL_APPLICATION_STATES,
@@ -164,7 +172,18 @@ class Client:
         new = await self.new_application()
         for notice in submission.check_sizes(new.maximum_capability):
             warn(notice)
-        return await self.submit(submission.build(new.application_id, self.staging_root))
+        report = await self.submit(submission.build(new.application_id, self.staging_root))
+        if submission.vcores > 1 and not await self._counts_vcores(new.application_id):
+            warn(about_vcores(submission.vcores))
+        return report
+
+    async def _counts_vcores(self, app_id: ApplicationId) -> bool:
+        """True if the scheduler counts vcores, or does not say."""
+        with suppress(TimeoutError, YarnException):
+            async with asyncio.timeout(EXPLAIN_S):
+                counted = (await self.explain(app_id)).counted_types
+            return not counted or VCORES in counted
+        return True
 
     async def report(self, app_id: ApplicationId | str) -> ApplicationReport:
         return await self._rm.get_application_report(as_id(ApplicationId, app_id))

@@ -19,7 +19,6 @@ from yarn.settings.scheduler import NODE_LABELS_ENABLED, RESOURCE_TYPES
 from yarnling.whatif.expectations import KnownNames
 from yarnling.workload.model import Client, TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
-FAULTS_SHOWN_MAX = 20
 NODES_MAX = 20_000
 SIMILAR_MAX = 3
 
@@ -59,9 +58,7 @@ def refuse_if_unfit(
         *_queue_faults(core, workload, queue_map),
     ]
     if faults:
-        shown = faults[:FAULTS_SHOWN_MAX]
-        more = [f"and {len(faults) - len(shown)} more"] if len(faults) > len(shown) else []
-        raise YarnException("\n".join([*shown, *more]))
+        raise YarnException("\n".join(faults))
 
 
 def names_of_run(conf: Configuration, workload: Workload) -> KnownNames:

@@ -77,6 +77,10 @@ class DistributedShell(Struct, frozen=True):
     retry: ContainerRetryContext = ContainerRetryContext()
     texts: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def vcores(self) -> int:
+        return max(self.width.capability.vcores, self.options.am_resource.vcores)
+
     def check_sizes(self, maximum: Resource) -> list[str]:
         """Return a warning if the containers are larger than `maximum`: Hadoop's distributed shell cuts their size.
 

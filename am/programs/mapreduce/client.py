@@ -58,6 +58,10 @@ class MapReduceSubmission(Struct, frozen=True):
     split_bytes: int = DEFAULT_SPLIT_BYTES
     conf: JobConf = JobConf()
 
+    @property
+    def vcores(self) -> int:
+        return max(size.vcores for size in (self.map_resource, self.reduce_resource, self.options.am_resource))
+
     def check_sizes(self, maximum: Resource) -> list[str]:
         """Return no warnings: if a task is too large, the AM fails the job with Hadoop's message (JobImpl)."""
         return []

@@ -64,6 +64,7 @@ def explanation(
             state,
             now_ms,
             verdicts=tuple(_why_it_ended(context, app)),
+            counted_types=counted_types(context.scheduler.context),
             refused_start=app.refused_start,
         )
     verdicts = worded(context, attempt, now_ms)

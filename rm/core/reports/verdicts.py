@@ -16,7 +16,7 @@ from rm.scheduler.view.explanation import Remedies, counted_types
 from rm.scheduler.view.verdict import Cause, Finding, Verdict, verdicts_of
 from yarn.containers import ANY
 from yarn.ids import NodeId
-from yarn.protocols.inspection import NodesAlike, SettingInForce, VerdictReport
+from yarn.protocols.inspection import NodesAlike, SettingInForce, VerdictReport, about_vcores
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarn.states import NodeState
 
@@ -307,10 +307,21 @@ class _Words:
                 return _ON_NODE.get(finding.cause, finding.cause.name)
 
     def _notes(self, verdict: Verdict) -> Iterable[str]:
+        if self._counted == (MEMORY_MB,) and (requested := self._vcores_requested()) > 1:
+            yield about_vcores(requested)
         if verdict.cause in _ABOUT_NODES:
             yield from map(_why_down, self._down[:NAMED_NODES_MAX])
             if len(self._down) > NAMED_NODES_MAX:
                 yield f"{len(self._down) - NAMED_NODES_MAX} more nodes are out of service"
+
+    def _vcores_requested(self) -> int:
+        """The most vcores that were requested for a container of the application, as far as it is known."""
+        attempt = self._attempt
+        if not attempt.is_waiting_for_master:
+            return attempt.vcores_cut
+        submission = self._context.apps[attempt.attempt_id.application_id].submission
+        sizes = [request.capability for request in submission.am_requests] or [submission.resource]
+        return max(size.vcores for size in sizes)
 
     def _compared(self, finding: Finding) -> str:
         assert finding.needed is not None

@@ -7,12 +7,12 @@ means, or refused by name if the configuration is strict.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
 from rm.scheduler.config.checks import CapacityComparator, check_tree
-from rm.scheduler.config.mistakes import warn_of_mistakes
+from rm.scheduler.config.mistakes import Mistake, ReadQueues, mistakes_of
 from rm.scheduler.config.monitors import (
     IDLE_QUEUE_POLICY,
     QUEUE_MANAGEMENT_POLICY,
@@ -25,6 +25,7 @@ from rm.scheduler.config.queue_reader import QueueReader
 from rm.scheduler.config.queue_templates import QueueTemplate, configuration_of_leaf
 from rm.scheduler.config.reader import Reader
 from rm.scheduler.config.resource_types import extra_types, maximum_allocation, minimum_allocation
+from rm.scheduler.config.template_mistakes import TemplateMistakes
 from rm.scheduler.config.unsupported import check_unsupported
 from rm.scheduler.model.resource_calculator import (
     DefaultResourceCalculator,
@@ -139,7 +140,8 @@ class CapacitySchedulerConfiguration(Struct, frozen=True):
         _read_dynamic_queues(reader, dynamic_queues, types, maximum, queues)
         calculator = _calculator(reader, types)
         check_tree(reader, queues, comparator or _before_the_first_node(calculator, types))
-        warn_of_mistakes(reader, queues, minimum, counts_memory_only=calculator != DOMINANT_CALCULATOR)
+        read = ReadQueues(reader, queues, minimum, calculator != DOMINANT_CALCULATOR)
+        _warn_of_mistakes(reader, (*mistakes_of(read), *TemplateMistakes(read, types, maximum).found()))
         check_unsupported(reader)
         settings = CapacitySchedulerConfiguration(
             calculator=calculator,
@@ -188,6 +190,14 @@ def check_scheduler(configuration: Configuration) -> list[Fault]:
         return list(CapacitySchedulerConfiguration.read(configuration).warnings)
     except ConfigurationException as refusal:
         return list(refusal.faults)
+
+
+def _warn_of_mistakes(reader: Reader, mistakes: Iterable[Mistake]) -> None:
+    """Add a warning for each mistake, none for a key that has a fault already."""
+    faulty = {fault.key for fault in reader.faults}
+    for mistake in dict.fromkeys(mistakes):
+        if mistake.key not in faulty:
+            reader.warn(mistake.key, mistake.problem, mistake.remedy)
 
 
 def _calculator(reader: Reader, types: ResourceTypes) -> str:

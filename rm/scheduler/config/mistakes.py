@@ -31,8 +31,10 @@ _OF_LEAVES = (
 """Properties that only leaves read, each its own (AbstractLeafQueue.setupQueueConfigs); parents do not pass them on."""
 
 
-class _Tree(Struct, frozen=True):
-    """The queues {path: queue}, and the settings of the scheduler that rules need."""
+class ReadQueues(Struct, frozen=True):
+    """The queues {path: queue}, and the settings of the scheduler that rules need. `counts_memory_only`: the scheduler
+    has the DefaultResourceCalculator.
+    """
 
     reader: Reader
     queues: Mapping[str, QueueConfiguration]
@@ -40,38 +42,31 @@ class _Tree(Struct, frozen=True):
     counts_memory_only: bool
 
 
-class _Mistake(Struct, frozen=True):
-    """One warning: the key, what Hadoop does with its value, and the remedy."""
+class Mistake(Struct, frozen=True):
+    """A key of which Hadoop does something unexpected, what that is, and the remedy."""
 
     key: str
     problem: str
     remedy: str
 
 
-def warn_of_mistakes(
-    reader: Reader,
-    queues: Mapping[str, QueueConfiguration],
-    minimum_allocation: Resource,
-    *,
-    counts_memory_only: bool,
-) -> None:
-    """Add a warning for each value that stops a queue or has no effect; none for a key that has a fault already.
-
-    `counts_memory_only`: the scheduler has the DefaultResourceCalculator.
-    """
-    tree = _Tree(reader, queues, minimum_allocation, counts_memory_only)
-    found = [mistake for rule in _TREE_RULES for mistake in rule(tree)]
-    for queue in queues.values():
-        parent = queues.get(queue.parent_path)
+def mistakes_of(tree: ReadQueues) -> Iterator[Mistake]:
+    """The values that stop a queue or have no effect; template_mistakes has those of queues created on demand."""
+    for rule in _TREE_RULES:
+        yield from rule(tree)
+    for queue in tree.queues.values():
+        parent = tree.queues.get(queue.parent_path)
         if not (queue.is_on_demand or queue.is_plan or (parent is not None and parent.is_plan)):
-            found += [mistake for rule in _QUEUE_RULES for mistake in rule(tree, queue)]
-    faulty = {fault.key for fault in reader.faults}
-    for mistake in dict.fromkeys(found):
-        if mistake.key not in faulty:
-            reader.warn(mistake.key, mistake.problem, mistake.remedy)
+            yield from mistakes_of_queue(tree, queue)
 
 
-def _source(tree: _Tree, queue: QueueConfiguration, name: str) -> str:
+def mistakes_of_queue(tree: ReadQueues, queue: QueueConfiguration) -> Iterator[Mistake]:
+    """The values of one queue that stop it or have no effect."""
+    for rule in _QUEUE_RULES:
+        yield from rule(tree, queue)
+
+
+def _source(tree: ReadQueues, queue: QueueConfiguration, name: str) -> str:
     """The key that the value of a queue's property comes from: its own, or the one for all queues."""
     own = queue_key(queue.path, name)
     return own if own in tree.reader.configuration else PREFIX + name
@@ -80,55 +75,55 @@ def _source(tree: _Tree, queue: QueueConfiguration, name: str) -> str:
 # Queues that accept or run nothing
 
 
-def _accepts_nothing(tree: _Tree, queue: QueueConfiguration) -> Iterator[_Mistake]:
+def _accepts_nothing(tree: ReadQueues, queue: QueueConfiguration) -> Iterator[Mistake]:
     """No application is accepted (AbstractLeafQueue.validateSubmitApplication: 0 applications are 0 or more)."""
     most, factor, percent = _applications_max(tree, queue), queue.user_limit_factor, queue.user_limit
     if not queue.is_leaf:
         return
     if most == 0:
         problem = "the queue refuses every application, because it already has 0 of 0"
-        yield _Mistake(_source(tree, queue, "maximum-applications"), problem, "raise it, or remove it")
+        yield Mistake(_source(tree, queue, "maximum-applications"), problem, "raise it, or remove it")
     elif factor != -1 and factor <= 0:
         problem = "no user may use anything, and the queue refuses every application: a user may have 0 of them"
         remedy = "write a factor above 0, or -1 for no limit"
-        yield _Mistake(_source(tree, queue, "user-limit-factor"), problem, remedy)
+        yield Mistake(_source(tree, queue, "user-limit-factor"), problem, remedy)
     elif factor != -1 and percent <= 0:
         problem = (
             "the queue refuses every application: a user may have maximum-applications times this percentage of them, 0"
         )
-        yield _Mistake(_source(tree, queue, "minimum-user-limit-percent"), problem, "write a percentage above 0")
+        yield Mistake(_source(tree, queue, "minimum-user-limit-percent"), problem, "write a percentage above 0")
     elif factor != -1 and most is not None and most * percent / 100 * factor < 1:
         problem = (
             f"the queue refuses every application: a user may have {most} x {percent:g} % x user-limit-factor "
             f"{factor:g} of them, rounded down to 0"
         )
-        yield _Mistake(_source(tree, queue, "maximum-applications"), problem, "raise it")
+        yield Mistake(_source(tree, queue, "maximum-applications"), problem, "raise it")
 
 
-def _applications_max(tree: _Tree, queue: QueueConfiguration) -> int | None:
+def _applications_max(tree: ReadQueues, queue: QueueConfiguration) -> int | None:
     """The most applications of a queue if that is known without its capacity (updateMaximumApplications)."""
     if queue.maximum_applications >= 0:
         return queue.maximum_applications
     return 0 if tree.reader.value(scheduler.MAXIMUM_APPLICATIONS) <= 0 else None
 
 
-def _runs_nothing(tree: _Tree, queue: QueueConfiguration) -> Iterator[_Mistake]:
+def _runs_nothing(tree: ReadQueues, queue: QueueConfiguration) -> Iterator[Mistake]:
     """Applications stay pending for ever (CSMaxRunningAppsEnforcer: 0 that run are as many as allowed)."""
     if queue.max_parallel_apps <= 0:
         problem = "applications are accepted and never run: Hadoop takes the number as it is, also a negative one"
-        yield _Mistake(_source(tree, queue, "max-parallel-apps"), problem, "remove it for no limit, or raise it")
+        yield Mistake(_source(tree, queue, "max-parallel-apps"), problem, "remove it for no limit, or raise it")
 
 
-def _users_run_nothing(tree: _Tree) -> Iterator[_Mistake]:
+def _users_run_nothing(tree: ReadQueues) -> Iterator[Mistake]:
     """The limit of one user, or of each user (CSMaxRunningAppsEnforcer.exceedUserMaxParallelApps)."""
     reader = tree.reader
     for key in reader.configuration.keys(PREFIX + "user."):
         if _USER_PARALLEL.fullmatch(key) and reader.integer(key, 1) <= 0:
             problem = "applications are accepted and never run: Hadoop takes the number as it is, also a negative one"
-            yield _Mistake(key, problem, "remove it for no limit, or raise it")
+            yield Mistake(key, problem, "remove it for no limit, or raise it")
 
 
-def _masters(tree: _Tree, queue: QueueConfiguration) -> Iterator[_Mistake]:
+def _masters(tree: ReadQueues, queue: QueueConfiguration) -> Iterator[Mistake]:
     """The share of AMs is a fraction that is not bounded (calculateAndGetAMResourceLimitPerPartition)."""
     percent = queue.capacities[""].maximum_am_percent
     key = _source(tree, queue, "maximum-am-resource-percent")
@@ -138,13 +133,13 @@ def _masters(tree: _Tree, queue: QueueConfiguration) -> Iterator[_Mistake]:
         problem = (
             f"a fraction: AMs may use {percent:g} times the queue, so that nothing may be left for other containers"
         )
-        yield _Mistake(key, problem, "write a fraction from 0 to 1")
+        yield Mistake(key, problem, "write a fraction from 0 to 1")
     elif percent <= 0:
         problem = "one application runs at a time: the first is let in although no AM fits its limit, no second one is"
-        yield _Mistake(key, problem, "write a fraction above 0")
+        yield Mistake(key, problem, "write a fraction above 0")
 
 
-def _default_label(tree: _Tree, queue: QueueConfiguration) -> Iterator[_Mistake]:
+def _default_label(tree: ReadQueues, queue: QueueConfiguration) -> Iterator[Mistake]:
     """The queue's default label names nodes of which it gets nothing (SchedulerUtils.normalizeAndValidateRequest)."""
     label = queue.default_label
     if not (queue.is_leaf and label):
@@ -152,7 +147,7 @@ def _default_label(tree: _Tree, queue: QueueConfiguration) -> Iterator[_Mistake]
     key = queue_key(_owner_of_label(tree, queue), "default-node-label-expression")
     if not tree.reader.value(scheduler.NODE_LABELS_ENABLED):
         problem = f"without {scheduler.NODE_LABELS_ENABLED.key} there are no labels: every application is refused"
-        yield _Mistake(key, problem, "set that key to true, or remove this one")
+        yield Mistake(key, problem, "set that key to true, or remove this one")
         return
     lacking = next((each for each in _upwards(tree, queue) if label not in each.capacities), None)
     if lacking is not None:
@@ -161,33 +156,33 @@ def _default_label(tree: _Tree, queue: QueueConfiguration) -> Iterator[_Mistake]
             f"{lacking.path} has no capacity on the label {label}: requests without a label wait for ever, or are "
             "refused if the cluster does not know the label"
         )
-        yield _Mistake(key, problem, f"set {queue_key(lacking.path, name)}, or remove this key")
+        yield Mistake(key, problem, f"set {queue_key(lacking.path, name)}, or remove this key")
 
 
-def _owner_of_label(tree: _Tree, queue: QueueConfiguration) -> str:
+def _owner_of_label(tree: ReadQueues, queue: QueueConfiguration) -> str:
     """The path of the queue, this one or one above, that sets the default label."""
     keys = tree.reader.configuration
     name = "default-node-label-expression"
     return next((each.path for each in _upwards(tree, queue) if queue_key(each.path, name) in keys), queue.path)
 
 
-def _upwards(tree: _Tree, queue: QueueConfiguration | None) -> Iterator[QueueConfiguration]:
+def _upwards(tree: ReadQueues, queue: QueueConfiguration | None) -> Iterator[QueueConfiguration]:
     while queue is not None:
         yield queue
         queue = tree.queues.get(queue.parent_path)
 
 
-def _label_without_access(tree: _Tree, queue: QueueConfiguration) -> Iterator[_Mistake]:
+def _label_without_access(tree: ReadQueues, queue: QueueConfiguration) -> Iterator[Mistake]:
     """A share of a label that the queue may not use (QueueNodeLabelsSettings.isAccessibleToPartition)."""
     for label in queue.capacities:
         key = queue_key(queue.path, f"accessible-node-labels.{label}.capacity")
         if label and not queue.may_use(label) and key in tree.reader.configuration:
             problem = f"the queue may not use the label {label}: its share of these nodes is lost to it"
             remedy = f"add {label} to {queue_key(queue.path, 'accessible-node-labels')}, or remove this key"
-            yield _Mistake(key, problem, remedy)
+            yield Mistake(key, problem, remedy)
 
 
-def _small_maximum(tree: _Tree, queue: QueueConfiguration) -> Iterator[_Mistake]:
+def _small_maximum(tree: ReadQueues, queue: QueueConfiguration) -> Iterator[Mistake]:
     """A queue's largest container is below the smallest of the scheduler (DefaultResourceCalculator.normalize)."""
     least, most = tree.minimum_allocation, queue.maximum_allocation
     pairs = (("-mb", "MB", most.memory_mb, least.memory_mb), ("-vcores", "vcores", most.vcores, least.vcores))
@@ -199,13 +194,13 @@ def _small_maximum(tree: _Tree, queue: QueueConfiguration) -> Iterator[_Mistake]
                 f"below the minimum allocation of {low} {unit}: larger requests are refused, and smaller ones get "
                 f"{high} {unit} instead of the minimum"
             )
-            yield _Mistake(key, problem, f"raise it to at least {low}")
+            yield Mistake(key, problem, f"raise it to at least {low}")
 
 
 # Keys without an effect
 
 
-def _not_inherited(tree: _Tree, queue: QueueConfiguration) -> Iterator[_Mistake]:
+def _not_inherited(tree: ReadQueues, queue: QueueConfiguration) -> Iterator[Mistake]:
     if queue.is_leaf:
         return
     for name in _OF_LEAVES:
@@ -215,10 +210,10 @@ def _not_inherited(tree: _Tree, queue: QueueConfiguration) -> Iterator[_Mistake]
             remedy = "write it for each leaf"
             if setting_of_queue(name) and name not in ("default-application-priority", "acl_application_max_priority"):
                 remedy += f", or {PREFIX}{name} for all of them"
-            yield _Mistake(key, problem, remedy)
+            yield Mistake(key, problem, remedy)
 
 
-def _unlisted_queues(tree: _Tree) -> Iterator[_Mistake]:
+def _unlisted_queues(tree: ReadQueues) -> Iterator[Mistake]:
     """Queues that have keys but that no parent lists. Hadoop ignores their keys.
 
     Left out: queues below a parent that creates queues on demand, children of an unlisted queue, and the state STOPPED,
@@ -244,7 +239,7 @@ def _unlisted_queues(tree: _Tree) -> Iterator[_Mistake]:
             names = ", ".join(key[len(queue_key(path, "")) :] for key in others)
             problem += f"; nor has any effect what is set for its {names}"
         listed = path[len(above) + 1 :]
-        yield _Mistake(first, problem, f"add {listed} to that list, or remove the keys of the queue")
+        yield Mistake(first, problem, f"add {listed} to that list, or remove the keys of the queue")
 
 
 def _is_of_tree(key: str, queues: Mapping[str, QueueConfiguration]) -> bool:
@@ -257,7 +252,7 @@ def _is_of_tree(key: str, queues: Mapping[str, QueueConfiguration]) -> bool:
     return False
 
 
-def _not_below_root(tree: _Tree) -> Iterator[_Mistake]:
+def _not_below_root(tree: ReadQueues) -> Iterator[Mistake]:
     """Keys of queues without the path, for example of `default`, which HDP's default file has."""
     for key in tree.reader.configuration.keys(PREFIX):
         if key.startswith(f"{PREFIX}{ROOT}.") or scheduler.is_of_scheduler(key):
@@ -267,10 +262,10 @@ def _not_below_root(tree: _Tree) -> Iterator[_Mistake]:
             continue
         name = key[len(PREFIX) + len(path) + 1 :]
         problem = f"has no effect: keys of a queue have its whole path, which starts with {ROOT}; Hadoop never reads it"
-        yield _Mistake(key, problem, f"write {queue_key(f'{ROOT}.{path}', name)}, or remove it")
+        yield Mistake(key, problem, f"write {queue_key(f'{ROOT}.{path}', name)}, or remove it")
 
 
-def _vcores_do_not_count(tree: _Tree) -> Iterator[_Mistake]:
+def _vcores_do_not_count(tree: ReadQueues) -> Iterator[Mistake]:
     """Each container gets 1 vcore (DefaultResourceCalculator.normalize)."""
     if not tree.counts_memory_only or tree.minimum_allocation.vcores <= 1:
         return
@@ -279,10 +274,10 @@ def _vcores_do_not_count(tree: _Tree) -> Iterator[_Mistake]:
         "whatever this minimum is"
     )
     remedy = f"set {scheduler.RESOURCE_CALCULATOR.key} to the DominantResourceCalculator, or remove this key"
-    yield _Mistake(scheduler.MINIMUM_ALLOCATION_VCORES.key, problem, remedy)
+    yield Mistake(scheduler.MINIMUM_ALLOCATION_VCORES.key, problem, remedy)
 
 
-_QUEUE_RULES: tuple[Callable[[_Tree, QueueConfiguration], Iterator[_Mistake]], ...] = (
+_QUEUE_RULES: tuple[Callable[[ReadQueues, QueueConfiguration], Iterator[Mistake]], ...] = (
     _accepts_nothing,
     _runs_nothing,
     _masters,
@@ -291,7 +286,7 @@ _QUEUE_RULES: tuple[Callable[[_Tree, QueueConfiguration], Iterator[_Mistake]], .
     _small_maximum,
     _not_inherited,
 )
-_TREE_RULES: tuple[Callable[[_Tree], Iterator[_Mistake]], ...] = (
+_TREE_RULES: tuple[Callable[[ReadQueues], Iterator[Mistake]], ...] = (
     _users_run_nothing,
     _unlisted_queues,
     _not_below_root,

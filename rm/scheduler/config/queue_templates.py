@@ -30,6 +30,8 @@ _COMMON = QUEUE_CREATION + "template."
 _LEAF = QUEUE_CREATION + "leaf-template."
 _PARENT = QUEUE_CREATION + "parent-template."
 
+TEMPLATES = (_LEAF, _PARENT, _COMMON)
+
 MANAGED_CREATION = "auto-create-child-queue."
 LEAF_TEMPLATE = "leaf-queue-template."
 
@@ -45,7 +47,7 @@ _LABELS = "accessible-node-labels."
 class QueueTemplate:
     """The templates of the parent at `path`, with auto-queue-creation-v2."""
 
-    __slots__ = ("_common", "_configuration", "_leaf", "_parent", "_path")
+    __slots__ = ("_common", "_configuration", "_found_at", "_leaf", "_parent", "_path")
 
     def __init__(self, configuration: Configuration, path: str) -> None:
         self._configuration = configuration
@@ -53,7 +55,8 @@ class QueueTemplate:
         self._common: dict[str, Entry] = {}
         self._leaf: dict[str, Entry] = {}
         self._parent: dict[str, Entry] = {}
-        for pattern in _patterns(path, queue_depth_max(Reader(configuration), path)):
+        self._found_at = _patterns(path, queue_depth_max(Reader(configuration), path))
+        for pattern in self._found_at:
             for prefix, found in ((_COMMON, self._common), (_LEAF, self._leaf), (_PARENT, self._parent)):
                 for name, entry in _entries_below(configuration, queue_key(pattern, prefix)).items():
                     found.setdefault(name, entry)
@@ -66,6 +69,12 @@ class QueueTemplate:
     def properties(self, *, is_leaf: bool) -> dict[str, Entry]:
         """{key without a path: entry} for a leaf, or for a parent."""
         return {**self._common, **(self._leaf if is_leaf else self._parent)}
+
+    def source(self, name: str, *, is_leaf: bool) -> str:
+        """The key of the template that sets this property of a leaf, or of a parent; "" if none does."""
+        own, entry = _LEAF if is_leaf else _PARENT, self.properties(is_leaf=is_leaf).get(name)
+        keys = (queue_key(pattern, prefix + name) for prefix in (own, _COMMON) for pattern in self._found_at)
+        return next((key for key in keys if entry is not None and self._configuration.entry(key) is entry), "")
 
     def configuration_of(self, path: str, *, is_leaf: bool) -> Configuration:
         """The configuration from which the child at `path` is read."""

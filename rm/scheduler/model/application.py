@@ -77,7 +77,8 @@ class FiCaSchedulerApp:
     has not been notified of. `label`: the label with which the application was submitted. `am_partition`: at first that
     of the AM's request, then that of the AM's node. `pending_release`: containers released by the AM but unknown to the
     scheduler, as long as they may still be recovered. `recovered`: containers of earlier attempts, recovered after a
-    restart and not yet reported to its AM.
+    restart and not yet reported to its AM. `vcores_cut`: the most vcores of a request that were cut to fewer, 0 if none
+    were.
     """
 
     __slots__ = (
@@ -117,6 +118,7 @@ class FiCaSchedulerApp:
         "updates",
         "usage",
         "user",
+        "vcores_cut",
     )
 
     def __init__(
@@ -168,6 +170,7 @@ class FiCaSchedulerApp:
         self.ordered_used_mb = 0
         self.ordered_pending_mb = 0
         self.refusals = Refusals()
+        self.vcores_cut = 0
 
     def __str__(self) -> str:
         return str(self.attempt_id)

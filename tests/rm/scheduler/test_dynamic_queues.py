@@ -126,6 +126,13 @@ def test_a_template_cannot_give_a_percentage(start_cluster: StartCluster) -> Non
     assert "root.a.x" not in cluster.scheduler.queues
 
 
+def test_a_value_that_is_only_warned_of_does_not_prevent_a_queue(start_cluster: StartCluster) -> None:
+    """Hadoop takes a minimum-user-limit-percent above 100 as it is (UsersManager.setUserLimit)."""
+    cluster = start(start_cluster, {f"root.a.{CREATION}template.minimum-user-limit-percent": "150"})
+    cluster.submit("app1", queue="root.a.x")
+    assert "root.a.x" in cluster.scheduler.queues
+
+
 def test_a_queue_is_created_even_if_the_submission_is_then_refused(start_cluster: StartCluster) -> None:
     cluster = start(start_cluster, {f"root.a.{CREATION}template.maximum-applications": "0"})
     assert "Queue root.a.x already has 0 applications" in cluster.submit("app1", queue="root.a.x")[0]

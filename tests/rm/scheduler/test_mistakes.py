@@ -80,6 +80,60 @@ STOPS: dict[str, tuple[dict[str, str], str, str]] = {
         "each container gets 1 vcore",
     ),
 }
+CREATING = {
+    "root.queues": "a,b,users",
+    **{f"root.{name}.capacity": "1w" for name in ("a", "b", "users")},
+    "root.users.auto-queue-creation-v2.enabled": "true",
+}
+MANAGED = {
+    "root.queues": "a,b,users",
+    **{f"root.{name}.capacity": capacity for name, capacity in (("a", "50"), ("b", "25"), ("users", "25"))},
+    "root.users.auto-create-child-queue.enabled": "true",
+    "root.users.leaf-queue-template.capacity": "25",
+}
+V2 = "root.users.auto-queue-creation-v2."
+TEMPLATES: dict[str, tuple[dict[str, str], str, str]] = {
+    "for leaves": (
+        {**CREATING, f"{V2}leaf-template.user-limit-factor": "0"},
+        f"{V2}leaf-template.user-limit-factor",
+        "a queue created with it refuses every application",
+    ),
+    "for all": (
+        {**CREATING, f"{V2}template.max-parallel-apps": "0"},
+        f"{V2}template.max-parallel-apps",
+        "applications are accepted and never run",
+    ),
+    "with a wildcard": (
+        {**CREATING, "root.*.auto-queue-creation-v2.template.maximum-applications": "0"},
+        "root.*.auto-queue-creation-v2.template.maximum-applications",
+        "a queue created with it refuses every application",
+    ),
+    "for parents": (
+        {**CREATING, f"{V2}parent-template.user-limit-factor": "2"},
+        f"{V2}parent-template.user-limit-factor",
+        "each queue created by root.users.auto-queue-creation-v2.parent-template is a parent",
+    ),
+    "for leaves of a managed parent": (
+        {**MANAGED, "root.users.leaf-queue-template.maximum-am-resource-percent": "10"},
+        "root.users.leaf-queue-template.maximum-am-resource-percent",
+        "10 times the queue",
+    ),
+    "a label without capacity": (
+        {**LABELS, **MANAGED, "root.users.leaf-queue-template.default-node-label-expression": "gpu"},
+        "root.users.leaf-queue-template.default-node-label-expression",
+        "each queue created by root.users.leaf-queue-template has no capacity on the label gpu",
+    ),
+    "of a queue that creates none": (
+        {"root.a.leaf-queue-template.capacity": "25", "root.a.leaf-queue-template.user-limit-factor": "2"},
+        "root.a.leaf-queue-template.capacity",
+        "has no effect, nor have the 1 other keys of its templates: root.a creates no queues in this way",
+    ),
+    "of the other way": (
+        {**MANAGED, f"{V2}template.capacity": "1w"},
+        f"{V2}template.capacity",
+        "root.users creates no queues in this way",
+    ),
+}
 SOUND: dict[str, dict[str, str]] = {
     "plain": {},
     "no limit for a user": {"root.a.user-limit-factor": "-1", "root.a.minimum-user-limit-percent": "1"},
@@ -88,10 +142,9 @@ SOUND: dict[str, dict[str, str]] = {
     "all of the queue for AMs": {"root.a.maximum-am-resource-percent": "1"},
     "keys that queues inherit": {"root.maximum-allocation-mb": "4096", "root.maximum-application-lifetime": "60"},
     "limits for users": {"user.max-parallel-apps": "5", "user.ann.max-parallel-apps": "1"},
+    "templates of a managed parent": {**MANAGED, "root.users.leaf-queue-template.user-limit-factor": "2"},
     "templates": {
-        "root.queues": "a,b,users",
-        **{f"root.{name}.capacity": "1w" for name in ("a", "b", "users")},
-        "root.users.auto-queue-creation-v2.enabled": "true",
+        **CREATING,
         "root.users.auto-queue-creation-v2.template.user-limit-factor": "2",
         "root.users.ann.user-limit-factor": "3",
     },
@@ -108,6 +161,14 @@ def warnings(keys: dict[str, str]) -> dict[str, str]:
 def test_a_value_that_stops_a_queue_or_does_nothing_is_a_warning(name: str) -> None:
     keys, key, reason = STOPS[name]
     assert reason in warnings(keys)[key]
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_templates_have_the_same_warnings(name: str) -> None:
+    keys, key, reason = TEMPLATES[name]
+    found = warnings(keys)
+    assert list(found) == [key], found
+    assert reason in found[key]
 
 
 @pytest.mark.parametrize("name", SOUND)

@@ -66,6 +66,16 @@ def test_faults_and_counts_come_first_and_last_around_a_long_list(
     assert lines[1].endswith("0 ignored, 0 unknown; 0 errors, 1 warnings")
 
 
+def test_many_warnings_have_their_number_and_the_counts_last(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yarnling.cli.config.FAULTS_COUNTED", 1)
+    print_key_notices(conf(tmp_path, {**TREE, f"{Q}.user-limit-factor": "2", f"{Q}.a.max-parallel-apps": "0"}), {})
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(": ")[0] for line in lines[:3]] == ["Configuration", "warning", "warning"]
+    assert lines[3:] == ["2 kinds of warnings, 5 keys read, 0 ignored, 0 unknown"]
+
+
 def test_a_file_without_queues_is_refused_as_hadoop_refuses_it(tmp_path: Path) -> None:
     """CapacitySchedulerQueueManager.validateParent: root would be a leaf without a parent."""
     with pytest.raises(ConfigurationException, match="Queue configuration missing child queue names for root"):

@@ -15,15 +15,17 @@ from rich.console import Console, RenderableType
 from wire.hadoop_xml import to_xml
 from wire.plain_json import plain
 from yarn.applications import ApplicationReport
-from yarn.errors import InvalidArgumentException
+from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yarn.nodes import NodeHealth, NodeReport
 from yarn.queues import QueueInfo, QueueStatistics
 from yarn.resource import NONE, Resource
 from yarn.states import FinalApplicationStatus, NodeState, QueueState, YarnApplicationState
 from yarnling.cli import config
+from yarnling.cli.arguments import UsageException
 from yarnling.cli.config import print_key_notices, report
 from yarnling.cli.output import (
+    FAULTS_COUNTED,
     ProgressLines,
     in_line,
     live,
@@ -99,6 +101,19 @@ def test_names_of_applications_queues_and_nodes_are_not_markup() -> None:
 def test_control_characters_in_an_error_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     print_error(InvalidArgumentException(f"queue {EVIL}:\nunknown"))
     assert capsys.readouterr().err == f"yarnling: queue {TAMED}:\nunknown\n"
+
+
+def test_a_long_list_of_faults_has_their_number_first_and_last(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"key{number}: no" for number in range(FAULTS_COUNTED)]
+    print_error(UsageException("\n".join(lines)), are_faults=True)
+    assert capsys.readouterr().err == "yarnling: key0: no\n" + "\n".join([*lines[1:], ""])
+    print_error(UsageException("\n".join([*lines, "warning: key: odd"])), are_faults=True)
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0] == f"yarnling: {FAULTS_COUNTED} errors and 1 warnings"
+    assert shown[1:-1] == [*lines, "warning: key: odd"]
+    assert shown[-1] == f"{shown[0]}, listed above"
+    print_error(YarnException("\n".join([*lines, "more"])))
+    assert "errors" not in capsys.readouterr().err, "an application's diagnostics are no list of faults"
 
 
 def test_the_health_report_of_an_unhealthy_node_is_shown() -> None:
