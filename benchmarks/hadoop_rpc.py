@@ -1,7 +1,6 @@
-"""What a call costs the ResourceManager: over gRPC, over gRPC where Hadoop's clients can call too, and over their RPC.
+"""What a call costs the ResourceManager: over gRPC, and over Hadoop's RPC.
 
-Two clusters without nodes run at the same time, one with yarn.yarnling.hadoop-rpc.enabled. The three ways take turns,
-so that a busy machine is busy for all; each figure is the median of its rounds.
+The two ways take turns, so that a busy machine is busy for both; each figure is the median of its rounds.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Call = Callable[[], Awaitable[object]]
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
-    """{"us_rm_WAY": CPU of the RM a call, "us_alone_WAY": wall time of a call}; a way: grpc, grpc_spliced, hadoop."""
+    """{"us_rm_WAY": CPU of the RM a call, "us_alone_WAY": wall time of a call}; a way: grpc, hadoop."""
     return asyncio.run(_measure(progress))
 
 
@@ -45,11 +44,9 @@ async def _measure(progress: Callable[[str], None]) -> dict[str, float]:
     cpu_us: dict[str, list[float]] = {}
     alone_us: dict[str, list[float]] = {}
     async with AsyncExitStack() as stack:
-        plain = await stack.enter_async_context(LocalCluster(nodes=0))
         both = await stack.enter_async_context(LocalCluster(nodes=0, settings={HADOOP_RPC_ENABLED.key: "true"}))
         ways: Mapping[str, tuple[Call, int]] = {
-            "grpc": (plain.client.metrics, plain.rm.pid),
-            "grpc_spliced": (both.client.metrics, both.rm.pid),
+            "grpc": (both.client.metrics, both.rm.pid),
             "hadoop": (await stack.enter_async_context(_hadoop_calls(both.addresses[ADDRESS.key])), both.rm.pid),
         }
         for number in range(ROUNDS + 1):

@@ -11,9 +11,8 @@ from yarn.errors import YarnException
 
 DESCRIPTORS_KEPT = 256
 """File descriptors that connections leave to the process's own files, pipes and calls."""
-SPLICED_DESCRIPTORS = 3
-"""File descriptors of a gRPC connection to a port that Hadoop's clients can call, too (wire.hadoop_rpc.splice): the
-connection itself, and the two ends of the one to the gRPC server."""
+DESCRIPTORS = 3
+"""File descriptors of a connection (wire.splice): its own, and the two ends of the one to the gRPC server."""
 CONNECTIONS_MIN = 16
 """Connections to each address beside those of NodeManagers: a few AMs and commands. A ResourceManager that accepted
 only one a port would start, and nobody could use it."""
@@ -35,8 +34,8 @@ class ConnectionLimits(Struct, frozen=True):
     def for_addresses(count: int) -> ConnectionLimits:
         """The limits for a process with so many addresses: all connections together leave DESCRIPTORS_KEPT descriptors.
 
-        Count an address as SPLICED_DESCRIPTORS if its connections are spliced. Raises the process's limit of open
-        files as far as needed and allowed. Raises YarnException if that leaves less than CONNECTIONS_MIN an address.
+        Raises the process's limit of open files as far as needed and allowed. Raises YarnException if that leaves less
+        than CONNECTIONS_MIN an address.
         """
         most = ConnectionLimits()
         allowed = allow_descriptors(
@@ -44,7 +43,7 @@ class ConnectionLimits(Struct, frozen=True):
             "the ResourceManager",
             wanted=descriptors_needed(count, most.count),
         )
-        return replace(most, count=min(most.count, (allowed - DESCRIPTORS_KEPT) // count))
+        return replace(most, count=min(most.count, (allowed - DESCRIPTORS_KEPT) // (count * DESCRIPTORS)))
 
     def options(self) -> tuple[tuple[str, int], ...]:
         """The limits as gRPC options."""
@@ -57,7 +56,7 @@ class ConnectionLimits(Struct, frozen=True):
 
 def descriptors_needed(addresses: int, connections: int) -> int:
     """The file descriptors of a process that accepts so many connections at each of its addresses."""
-    return addresses * connections + DESCRIPTORS_KEPT
+    return addresses * connections * DESCRIPTORS + DESCRIPTORS_KEPT
 
 
 def allow_descriptors(needed: int, user: str, remedy: str = "", *, wanted: int | None = None) -> int:

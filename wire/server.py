@@ -1,7 +1,7 @@
 """A gRPC server for services that work on records; wire.dispatch answers its calls.
 
-The same port can answer clients of Hadoop's own RPC (`answer_hadoop`). Then a listener of ours takes the connections,
-and gRPC listens behind it on a Unix socket (wire.hadoop_rpc).
+A listener of ours accepts the connections, and gRPC listens behind it on a Unix socket (wire.listener). The same port
+can answer clients of Hadoop's own RPC (`answer_hadoop`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import grpc.aio
@@ -22,11 +22,18 @@ from wire.connection_limits import ConnectionLimits
 from wire.dispatch import Authenticate, Dispatcher, RpcObserver, ServedProtocol, ServedRpc
 from wire.errors import error_metadata, status_of, status_text
 from wire.hadoop_authentication import HadoopAuthentication
+from wire.listener import Listener
 from wire.rpc import Rpc
 from yarn.errors import YarnException
 
-PENDING_MAX = 100_000
+if TYPE_CHECKING:
+    from wire.hadoop_rpc.server import HadoopServer
+
+PENDING_MAX = 20_000
 """The maximum of calls that wait to be accepted. With gRPC's default, 133 of a burst of 2,000 calls were refused."""
+UNREAD_BYTES_MAX = 16 * 1024
+"""Bytes of a request that are received before the caller is authenticated (gRPC's default is 64 KiB): all pending calls
+together can make a server buffer 320 MB. The rest of a longer request costs it another round trip."""
 CONCURRENT_MAX = 20_000
 """The maximum of concurrent calls. gRPC refuses further calls before this server sees them."""
 STREAMS_MAX = 256
@@ -44,10 +51,9 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_metadata_size", METADATA_BYTES_MAX),
     ("grpc.max_concurrent_streams", STREAMS_MAX),
+    ("grpc.http2.lookahead_bytes", UNREAD_BYTES_MAX),
     ("grpc.server.max_pending_requests", PENDING_MAX),
     ("grpc.server.max_pending_requests_hard_limit", PENDING_MAX),
-    # With SO_REUSEPORT a second server on the port would not fail: the two would share the calls.
-    ("grpc.so_reuseport", 0),
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     NO_PROBES,
@@ -57,26 +63,18 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
-class Listener(Protocol):
-    """Accepts the connections of clients in place of the gRPC server (wire.hadoop_rpc.listener)."""
-
-    def close(self) -> None:
-        """Accept no more connections and calls."""
-
-    async def stop(self, grace_s: float) -> None:
-        """Let running calls finish for `grace_s`, then cancel them and close all connections."""
-
-
 class RpcServer:
     """Serves one or more protocols on one address. No gRPC object is created before `start`.
 
-    `further_hosts`: more loopback addresses on which it listens on the same port. `admits_all_users`: the listener for
-    Hadoop's clients does not close the connections of other users of this machine.
+    `socket_dir`: a directory for the Unix socket of the gRPC server, created if needed with mode 0700. `further_hosts`:
+    more loopback addresses on which it listens on the same port. `admits_all_users`: connections of other users of
+    this machine are not closed.
     """
 
     def __init__(
         self,
         address: Address,
+        socket_dir: Path,
         *,
         further_hosts: Sequence[str] = (),
         observers: Sequence[RpcObserver] = (),
@@ -86,6 +84,7 @@ class RpcServer:
     ) -> None:
         self.address = address
         self.port = 0
+        self._socket_dir = socket_dir
         self._further_hosts = further_hosts
         self._beyond_loopback = beyond_loopback
         self._limits = limits or ConnectionLimits()
@@ -93,7 +92,7 @@ class RpcServer:
         self._dispatcher = Dispatcher(observers)
         self._protocols: list[ServedProtocol] = []
         self._server: grpc.aio.Server | None = None
-        self._hadoop: tuple[HadoopAuthentication, Path] | None = None
+        self._hadoop: HadoopAuthentication | None = None
         self._listener: Listener | None = None
 
     def add(self, rpcs: tuple[Rpc[Any, Any], ...], handler: object, authenticate: Authenticate[Any]) -> None:
@@ -105,45 +104,19 @@ class RpcServer:
         """
         self._protocols.append(ServedProtocol(rpcs, handler, authenticate))
 
-    def answer_hadoop(self, authentication: HadoopAuthentication, socket_dir: Path) -> None:
-        """Answer clients of Hadoop's RPC on the same port, too; call it before `start`.
-
-        `socket_dir`: a directory for the Unix socket of the gRPC server, created if needed with mode 0700.
-        """
-        self._hadoop = authentication, socket_dir
+    def answer_hadoop(self, authentication: HadoopAuthentication) -> None:
+        """Answer clients of Hadoop's RPC on the same port, too; call it before `start`."""
+        self._hadoop = authentication
 
     async def start(self) -> int:
         """Listen; returns the port. Raises YarnException if the address is not available."""
-        ip = await resolve(self.address, beyond_loopback=self._beyond_loopback)
-        if self._hadoop is not None:
-            return await self._start_behind_listener(ip, *self._hadoop)
-        for _ in range(TRIES if self._further_hosts and not self.address.port else 1):
-            server = self._made(self._limits)
-            port = self._listen(server, ip)
-            if port:
-                await server.start()
-                self._server, self.port = server, port
-                return port
-            await server.stop(None)
-        raise self._not_available()
-
-    async def _start_behind_listener(self, ip: str, authentication: HadoopAuthentication, socket_dir: Path) -> int:
-        # The one place that knows of wire.hadoop_rpc: a process without Hadoop's clients does not import it.
-        from wire.hadoop_rpc.listener import HadoopListener
-
-        hosts = (ip, *self._further_hosts)
-        listener = HadoopListener(
-            self._dispatcher,
-            self._protocols,
-            authentication,
-            self._limits,
-            admits_all_users=self._admits_all_users,
-        )
+        hosts = (await resolve(self.address, beyond_loopback=self._beyond_loopback), *self._further_hosts)
+        listener = Listener(self._limits, self._hadoop_server(), admits_all_users=self._admits_all_users)
         if not listener.bind(hosts, self.address.port, tries=TRIES):
             raise self._not_available()
         server = self._made(replace(self._limits, count=self._limits.count * len(hosts)), listener.peer_of)
         try:
-            with listener.grpc_socket(socket_dir) as target:
+            with listener.grpc_socket(self._socket_dir) as target:
                 server.add_insecure_port(target)
             await server.start()
             await listener.start()
@@ -151,27 +124,24 @@ class RpcServer:
             await listener.stop(0)
             await server.stop(None)
             raise YarnException(
-                f"cannot listen on a Unix socket in {socket_dir}: {error} (make it a directory of your own)"
+                f"cannot listen on a Unix socket in {self._socket_dir}: {error} (make it a directory of your own)"
             ) from None
         self._server, self._listener, self.port = server, listener, listener.port
         return self.port
 
-    def _made(self, limits: ConnectionLimits, peer_of: Callable[[str], str] | None = None) -> grpc.aio.Server:
+    def _hadoop_server(self) -> HadoopServer | None:
+        if self._hadoop is None:
+            return None
+        # The one place that knows of wire.hadoop_rpc: a process without Hadoop's clients does not import it.
+        from wire.hadoop_rpc.server import HadoopServer
+
+        return HadoopServer(self._dispatcher, self._protocols, self._hadoop, self._limits)
+
+    def _made(self, limits: ConnectionLimits, peer_of: Callable[[str], str]) -> grpc.aio.Server:
         server = grpc.aio.server(options=(*_OPTIONS, *limits.options()), maximum_concurrent_rpcs=CONCURRENT_MAX)
         for protocol in self._protocols:
             server.add_generic_rpc_handlers((self._bind(protocol, peer_of),))
         return server
-
-    def _listen(self, server: grpc.aio.Server, ip: str) -> int:
-        """Listen on the same port of every host. Returns the port; 0 if it is not free on one of the hosts."""
-        try:
-            port = server.add_insecure_port(f"[{ip}]:{self.address.port}" if ":" in ip else f"{ip}:{self.address.port}")
-            for host in self._further_hosts:
-                if port:
-                    port = server.add_insecure_port(f"{host}:{port}")
-        except RuntimeError:
-            return 0
-        return port
 
     def _not_available(self) -> YarnException:
         further = f" and {len(self._further_hosts)} more addresses" if self._further_hosts else ""
@@ -191,7 +161,7 @@ class RpcServer:
         if listener is not None:
             await listener.stop(grace_s)
 
-    def _bind(self, protocol: ServedProtocol, peer_of: Callable[[str], str] | None) -> grpc.GenericRpcHandler:
+    def _bind(self, protocol: ServedProtocol, peer_of: Callable[[str], str]) -> grpc.GenericRpcHandler:
         methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {}
         for served in protocol.served():
             rpc = served.rpc
@@ -201,13 +171,12 @@ class RpcServer:
             methods[rpc.name] = kind(self._serve(served, peer_of))
         return grpc.method_handlers_generic_handler(protocol.rpcs[0].service, methods)
 
-    def _serve(self, served: ServedRpc, peer_of: Callable[[str], str] | None) -> Any:
+    def _serve(self, served: ServedRpc, peer_of: Callable[[str], str]) -> Any:
         answer = self._dispatcher.answer
 
         async def serve(requests: object, context: Context) -> bytes | None:
-            peer = context.peer()
             try:
-                return await answer(served, _GrpcCall(peer if peer_of is None else peer_of(peer), context))
+                return await answer(served, _GrpcCall(peer_of(context.peer()), context))
             except YarnException as refusal:
                 return await _refuse(context, refusal)
 

@@ -8,23 +8,22 @@ from collections.abc import Callable
 from nm.shell.host_environment import HostEnvironment
 from nm.shell.services import ContainerManagementService
 from wire.cluster_secret import socket_dir
-from wire.connection_limits import SPLICED_DESCRIPTORS, ConnectionLimits
+from wire.connection_limits import DESCRIPTORS, ConnectionLimits
 from wire.dispatch import Authenticate
 from wire.hadoop_authentication import ByToken
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.server import RpcServer
 from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager
 from wire.watching import CallWatch
-from yarn.configuration import Configuration
 from yarn.containers import NMTokenIdentifier, Token
 from yarn.ids import NodeId
 from yarn.machine import StateChanged
-from yarn.settings.yarnling import HADOOP_RPC_ENABLED, LISTEN_BEYOND_LOOPBACK
+from yarn.settings.yarnling import HADOOP_RPC_ENABLED, LISTEN_BEYOND_LOOPBACK, OPEN_TO_LOCAL_USERS
 
-CONNECTIONS_MAX = 512
-"""Connections to a node: from the RM, and from each ApplicationMaster that has containers there. The usual limit of
-1,024 open files leaves the rest to containers' pipes and logs; it is not raised, since containers inherit it. A lower
-limit is halved as well."""
+CONNECTIONS_MAX = 170
+"""Connections to a node: from the RM, and from each ApplicationMaster that has containers there. With DESCRIPTORS each,
+they take half of the usual limit of 1,024 open files and leave the rest to containers' pipes and logs; it is not
+raised, since containers inherit it. A lower limit is halved as well."""
 
 
 class ContainerManagerServer:
@@ -47,10 +46,12 @@ class ContainerManagerServer:
         self._watch = CallWatch.read(conf)
         self._server = RpcServer(
             environment.listening,
+            socket_dir(conf),
             further_hosts=environment.hosts[1:],
             observers=() if self._watch is None else (self._watch,),
             beyond_loopback=LISTEN_BEYOND_LOOPBACK.of(conf),
-            limits=ConnectionLimits(connections_max(conf)),
+            limits=ConnectionLimits(connections_max()),
+            admits_all_users=OPEN_TO_LOCAL_USERS.of(conf),
         )
 
     def serve(
@@ -59,7 +60,7 @@ class ContainerManagerServer:
         """Have `handler` answer calls; call it before `listen`. `token_of`: see ByToken."""
         self._server.add(ContainerManagementProtocol.rpcs, handler, authenticate)
         if HADOOP_RPC_ENABLED.of(self._conf):
-            self._server.answer_hadoop(ByToken(token_of), socket_dir(self._conf))
+            self._server.answer_hadoop(ByToken(token_of))
 
     async def listen(self) -> list[NodeId]:
         """Listen on one port at every host; the ids of the nodes, of which the port is part."""
@@ -87,8 +88,7 @@ class ContainerManagerServer:
         await self._server.stop()
 
 
-def connections_max(conf: Configuration) -> int:
-    """Connections to a node: fewer if the limit of open files is low, or a connection may take several descriptors."""
+def connections_max() -> int:
+    """Connections to a node: fewer if the limit of open files is low."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = CONNECTIONS_MAX if soft == resource.RLIM_INFINITY else min(CONNECTIONS_MAX, soft // 2)
-    return most // SPLICED_DESCRIPTORS if HADOOP_RPC_ENABLED.of(conf) else most
+    return CONNECTIONS_MAX if soft == resource.RLIM_INFINITY else min(CONNECTIONS_MAX, soft // 2 // DESCRIPTORS)

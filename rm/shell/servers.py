@@ -11,7 +11,7 @@ from typing import Any
 from wire.address import Address
 from wire.caller import Caller
 from wire.cluster_secret import socket_dir
-from wire.connection_limits import SPLICED_DESCRIPTORS, ConnectionLimits
+from wire.connection_limits import ConnectionLimits
 from wire.dispatch import RpcObserver
 from wire.hadoop_authentication import HadoopAuthentication
 from wire.server import RpcServer
@@ -28,8 +28,6 @@ from yarn.settings.yarnling import (
 
 ADDRESSES = 4
 """Client, scheduler, resource tracker, admin."""
-HADOOP_ADDRESSES = 3
-"""The addresses that Hadoop's clients may call: all but the resource tracker's."""
 _LOOPBACK_PEERS = ("ipv4:127.", "ipv6:[::1]:", "ipv6:%5B::1%5D:")
 """The start of gRPC's names of callers on this machine."""
 
@@ -45,7 +43,7 @@ class Servers:
         self._observers = observers
         self._beyond_loopback = LISTEN_BEYOND_LOOPBACK.of(conf)
         self._answers_hadoop = HADOOP_RPC_ENABLED.of(conf)
-        self._limits = ConnectionLimits.for_addresses(counted_addresses(conf))
+        self._limits = ConnectionLimits.for_addresses(ADDRESSES)
         self._servers: list[RpcServer] = []
 
     def add(
@@ -62,6 +60,7 @@ class Servers:
         """
         server = RpcServer(
             Address.read(self._conf, setting),
+            socket_dir(self._conf),
             observers=self._observers,
             beyond_loopback=self._beyond_loopback,
             limits=self._limits,
@@ -69,7 +68,7 @@ class Servers:
         )
         server.add(rpcs, handler, authenticate)
         if hadoop is not None and self._answers_hadoop:
-            server.answer_hadoop(hadoop, socket_dir(self._conf))
+            server.answer_hadoop(hadoop)
         self._servers.append(server)
         return server
 
@@ -81,12 +80,6 @@ class Servers:
 
     async def stop(self) -> None:
         await asyncio.gather(*(server.stop() for server in self._servers))
-
-
-def counted_addresses(conf: Configuration) -> int:
-    """The number of the RM's addresses; those whose connections are spliced count as SPLICED_DESCRIPTORS."""
-    spliced = HADOOP_ADDRESSES if HADOOP_RPC_ENABLED.of(conf) else 0
-    return ADDRESSES + spliced * (SPLICED_DESCRIPTORS - 1)
 
 
 def client_authentication(conf: Configuration, secret: bytes) -> Callable[[Caller[None]], None]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from tests.am.builders import GB, ended
+from tests.wire.serving import socket_dir
 from wire.address import Address
 from wire.caller import Caller
 from wire.protocols.container_management import ContainerManagementProtocol
@@ -180,7 +181,7 @@ class FakeNodeManager:
 @asynccontextmanager
 async def served(handler: FakeResourceManager | FakeNodeManager) -> AsyncIterator[NodeId]:
     """Serve a fake handler; yields its address."""
-    server = RpcServer(Address("127.0.0.1", 0))
+    server = RpcServer(Address("127.0.0.1", 0), socket_dir())
     rpcs = (
         ApplicationMasterProtocol.rpcs if isinstance(handler, FakeResourceManager) else ContainerManagementProtocol.rpcs
     )

@@ -15,7 +15,7 @@ from nm.shell.node_host import NodeHost
 from nm.shell.node_manager import NodeManager
 from wire.address import Address
 from wire.caller import Caller
-from wire.cluster_secret import read_cluster_secret, write_cluster_secret
+from wire.cluster_secret import read_cluster_secret, socket_dir, write_cluster_secret
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.pack import PackTokenSecretManager, PackTrackerProtocol
 from wire.protocols.tracker import ResourceTracker
@@ -270,7 +270,7 @@ async def fake_resource_manager(directory: Path) -> AsyncIterator[tuple[FakeReso
 async def _tracker(rm: FakeResourceManager, secret: Path) -> AsyncIterator[int]:
     conf = Configuration.of({"yarn.yarnling.cluster-secret-file": str(secret)})
     tokens = NodeTokenSecretManager(read_cluster_secret(conf))
-    server = RpcServer(Address("127.0.0.1", 0))
+    server = RpcServer(Address("127.0.0.1", 0), socket_dir(conf))
     server.add(ResourceTracker.rpcs, rm, lambda caller: tokens.check(caller.token))
     packs = PackTokenSecretManager(read_cluster_secret(conf))
     server.add(PackTrackerProtocol.rpcs, FakePackTracker(rm), lambda caller: packs.check(caller.token))

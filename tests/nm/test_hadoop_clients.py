@@ -105,4 +105,3 @@ async def test_off_a_node_answers_grpc_alone(tmp_path: Path) -> None:
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
             async with connected(str(node.node.node_id), NM_PROTOCOL, token=nm_token(node)):
                 pass
-        assert not (tmp_path / "sockets").exists()

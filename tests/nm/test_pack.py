@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ import pytest
 from nm.shell.daemon import hosting
 from nm.shell.node_host import NodeHost
 from tests.nm.lone_node import WAIT_S, fake_resource_manager, lone_nodes, node_configuration
+from wire import listener
 from wire.protocols.container_management import ContainerManagementProtocol
-from wire.server import RpcServer
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import InvalidToken, YarnException
 from yarn.states import NodeAction
@@ -77,20 +78,23 @@ async def test_a_pack_uses_another_port_if_one_of_its_nodes_cannot_have_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The port is free on the first address but used on another. All nodes get a port that is free on all addresses."""
-    listen, asked = RpcServer._listen, []
+    bind, asked = listener._bound, []
 
-    def refused_once(server: RpcServer, *arguments: object) -> int:
-        asked.append(arguments)
-        return 0 if len(asked) == 1 and server._further_hosts else listen(server, *arguments)  # type: ignore[arg-type]
+    def refused_once(host: str, port: int) -> socket.socket:
+        asked.append((host, port))
+        if len(asked) == 2:
+            raise OSError("in use")
+        return bind(host, port)
 
     async with fake_resource_manager(tmp_path) as (_, port):
-        monkeypatch.setattr(RpcServer, "_listen", refused_once)
+        monkeypatch.setattr(listener, "_bound", refused_once)
         stopping = asyncio.Event()
         async with NodeHost.start(hosting(node_configuration(tmp_path, port, PACK_OF_3)), {}, stopping) as host:
             assert await host.wait_registered()
             stopping.set()
             assert await host.stopped == ""
-    assert len(asked) == 2
+    assert len(asked) == 2 + 3
+    assert len({port for _, port in asked if port}) == 2
 
 
 @pytest.mark.parametrize("host", ["127.255.255.254", "nm.example.com", "10.0.0.1"])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rm.shell.daemon import ResourceManager
+from tests.wire.serving import socket_dir
 from wire.address import Address
 from wire.caller import Caller
 from wire.cluster_secret import read_cluster_secret, write_cluster_secret
@@ -141,7 +142,7 @@ class Node:
     )
 
     async def open(self, memory_mb: int) -> None:
-        self._server = RpcServer(Address(self.host, 0))
+        self._server = RpcServer(Address(self.host, 0), socket_dir())
         self._server.add(
             ContainerManagementProtocol.rpcs, self, lambda caller: self.nm_tokens.check_for(caller.token, self.node_id)
         )

@@ -414,8 +414,6 @@ async def test_the_resource_trackers_port_stays_as_it_is(tmp_path: Path) -> None
 
 async def test_off_only_grpc_is_there(tmp_path: Path) -> None:
     async with asyncio.timeout(HANGS_S), serving(configuration(tmp_path)) as cluster:
-        assert [server._listener for server in cluster.rm._servers._servers] == [None] * 4
-        assert not (tmp_path / "sockets").exists()
         with pytest.raises(BaseExceptionGroup):
             async with connected(cluster.addresses[CLIENT]) as client:
                 await client.call(ApplicationClientProtocol.get_cluster_metrics)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from wire.address import Address
@@ -38,11 +41,21 @@ class Recorder:
         return method
 
 
+@cache
+def _directory() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="sockets-")
+
+
+def socket_dir() -> Path:
+    """A directory for the Unix sockets of the servers of this process, removed at its end."""
+    return Path(_directory().name)
+
+
 @asynccontextmanager
 async def serving(
     rpcs: tuple[Rpc[Any, Any], ...], handler: object, authenticate: Any = anybody, **options: Any
 ) -> AsyncIterator[RpcServer]:
-    server = RpcServer(LOOPBACK, **options)
+    server = RpcServer(LOOPBACK, socket_dir(), **options)
     server.add(rpcs, handler, authenticate)
     await server.start()
     try:

@@ -11,6 +11,7 @@ from typing import Any
 import grpc
 import pytest
 
+from tests.wire.foreign_caller import held_by_nobody, only_as_root
 from tests.wire.serving import Recorder, serving, target
 from wire.caller import Caller
 from wire.channel import CALLS_MAX
@@ -52,6 +53,31 @@ async def test_connections_beyond_the_limit_are_closed() -> None:
             target(server), timeout_s=HANGS_S, retry=RetryPolicy(60_000, 10)
         ) as proxy:
             await proxy.refresh_queues()
+
+
+@only_as_root
+async def test_another_users_connections_do_not_lock_the_owner_out() -> None:
+    """They were greeted and counted, so that a few thousand, which any user may open, kept everybody out."""
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving(
+            (ResourceManagerAdministrationProtocol.refresh_queues,), Recorder({}), limits=ConnectionLimits(count=2)
+        ) as server,
+        held_by_nobody(server.port, 3, PREFACE) as answers,
+        ResourceManagerAdministrationProtocol(target(server)) as proxy,
+    ):
+        await proxy.refresh_queues()
+        assert answers == ["", "", ""]
+
+
+@only_as_root
+async def test_an_open_server_accepts_other_users() -> None:
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving((ResourceManagerAdministrationProtocol.refresh_queues,), Recorder({}), admits_all_users=True) as server,
+        held_by_nobody(server.port, 1, PREFACE) as answers,
+    ):
+        assert answers != [""]
 
 
 @pytest.mark.parametrize(
@@ -155,12 +181,12 @@ async def test_a_call_that_http2_refused_surely_had_no_effect() -> None:
 @pytest.mark.parametrize(
     ("soft", "hard", "count", "raised_to"),
     [
-        (1024, 1 << 20, 4000, 16_256),
-        (1024, 4096, (4096 - DESCRIPTORS_KEPT) // 4, 4096),
+        (1024, 1 << 20, 4000, 48_256),
+        (1024, 4096, (4096 - DESCRIPTORS_KEPT) // 12, 4096),
         (100_000, 100_000, 4000, None),
-        (100, 320, CONNECTIONS_MIN, 320),
+        (100, 448, CONNECTIONS_MIN, 448),
         (resource.RLIM_INFINITY, resource.RLIM_INFINITY, 4000, None),
-        (1024, resource.RLIM_INFINITY, 4000, 16_256),
+        (1024, resource.RLIM_INFINITY, 4000, 48_256),
     ],
 )
 def test_connections_leave_descriptors_to_the_process(
@@ -174,9 +200,9 @@ def test_connections_leave_descriptors_to_the_process(
 
 
 def test_too_few_descriptors_are_refused_with_the_number_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (100, 319))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (100, 447))
     with pytest.raises(
-        YarnException, match=r"the ResourceManager needs 320 file descriptors, and the limit is 319 \(.*`ulimit -n 320`"
+        YarnException, match=r"the ResourceManager needs 448 file descriptors, and the limit is 447 \(.*`ulimit -n 448`"
     ):
         ConnectionLimits.for_addresses(4)
 

@@ -8,7 +8,7 @@ from typing import Any
 import grpc.aio
 import pytest
 
-from tests.wire.serving import LOOPBACK, NODE, Recorder, anybody, serving, target
+from tests.wire.serving import LOOPBACK, NODE, Recorder, anybody, serving, socket_dir, target
 from wire.address import Address
 from wire.caller import Caller
 from wire.channel import MESSAGE_BYTES_MAX, Channels
@@ -181,7 +181,7 @@ async def test_an_unreachable_server_fails_at_once_and_definitely(unused_tcp_por
 @pytest.fixture
 async def unused_tcp_port() -> int:
     """A port without a listener: a server has just released it."""
-    server = RpcServer(LOOPBACK)
+    server = RpcServer(LOOPBACK, socket_dir())
     port = await server.start()
     await server.stop(0)
     return port
@@ -192,18 +192,19 @@ async def test_a_call_waits_for_its_server_within_its_policy(
 ) -> None:
     """The server starts while the caller waits between two tries."""
     recorder = Recorder({})
-    server = RpcServer(Address("127.0.0.1", unused_tcp_port))
+    server = RpcServer(Address("127.0.0.1", unused_tcp_port), socket_dir())
     server.add(ResourceManagerAdministrationProtocol.rpcs, recorder, anybody)
 
     async def start_meanwhile(seconds: float) -> None:
         assert 0.01 <= seconds <= 0.02, "half to one interval"
         await server.start()
 
-    monkeypatch.setattr("wire.retry.asyncio.sleep", start_meanwhile)
     async with ResourceManagerAdministrationProtocol(
         f"127.0.0.1:{unused_tcp_port}", retry=RetryPolicy(10_000, 20)
     ) as proxy:
-        await proxy.refresh_queues()
+        with monkeypatch.context() as patch:
+            patch.setattr("wire.retry.asyncio.sleep", start_meanwhile)
+            await proxy.refresh_queues()
     await server.stop(0)
     assert len(recorder.calls) == 1
 

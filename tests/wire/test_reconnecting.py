@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from tests.wire.serving import socket_dir
 from wire import channel
 from wire.address import Address
 from wire.channel import Channels
@@ -38,7 +39,7 @@ async def test_a_restarted_server_is_reached_again() -> None:
         target = channels.get(f"127.0.0.1:{port}")
         with pytest.raises(ServerUnavailable):
             await target.send("/a/b", b"", metadata=(), timeout_s=5)
-        server = RpcServer(Address("127.0.0.1", port))
+        server = RpcServer(Address("127.0.0.1", port), socket_dir())
         await server.start()
         try:
             with pytest.raises(Exception, match="UNIMPLEMENTED"):

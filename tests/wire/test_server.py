@@ -15,7 +15,7 @@ import grpc.aio
 import pytest
 
 from tests.wire.random_records import PROTOCOLS, random_value, record_types
-from tests.wire.serving import NODE, Recorder, anybody, serving, target
+from tests.wire.serving import NODE, Recorder, anybody, serving, socket_dir, target
 from wire.address import Address
 from wire.caller import Caller, caller_metadata
 from wire.errors import ERROR_KEY
@@ -187,7 +187,7 @@ async def test_malformed_messages_are_refused_and_nothing_is_applied() -> None:
 
 async def test_a_port_in_use_names_key_and_remedy() -> None:
     async with serving(ResourceManagerAdministrationProtocol.rpcs, Recorder({})) as server:
-        second = RpcServer(Address("127.0.0.1", server.port, "yarn.resourcemanager.address"))
+        second = RpcServer(Address("127.0.0.1", server.port, "yarn.resourcemanager.address"), socket_dir())
         with pytest.raises(YarnException) as caught:
             await second.start()
     assert f"yarn.resourcemanager.address = 127.0.0.1:{server.port}" in caught.value.message
@@ -196,26 +196,26 @@ async def test_a_port_in_use_names_key_and_remedy() -> None:
 
 async def test_a_server_listens_on_loopback_only_unless_configured_otherwise() -> None:
     with pytest.raises(YarnException, match="can be reached from other machines"):
-        await RpcServer(Address("0.0.0.0", 0, "k")).start()
-    server = RpcServer(Address("0.0.0.0", 0, "k"), beyond_loopback=True)
+        await RpcServer(Address("0.0.0.0", 0, "k"), socket_dir()).start()
+    server = RpcServer(Address("0.0.0.0", 0, "k"), socket_dir(), beyond_loopback=True)
     assert await server.start() > 0
     await server.stop(0)
 
 
 async def test_an_unknown_host_is_reported() -> None:
     with pytest.raises(YarnException, match=r"cannot listen on k = no[.]such[.]host[.]invalid:0: unknown host"):
-        await RpcServer(Address("no.such.host.invalid", 0, "k")).start()
+        await RpcServer(Address("no.such.host.invalid", 0, "k"), socket_dir()).start()
 
 
 async def test_localhost_is_a_host_as_well() -> None:
-    server = RpcServer(Address("localhost", 0))
+    server = RpcServer(Address("localhost", 0), socket_dir())
     assert await server.start() > 0
     await server.stop(0)
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="there is no IPv6 here")
 async def test_ipv6_is_written_in_brackets() -> None:
-    server = RpcServer(Address("[::1]", 0))
+    server = RpcServer(Address("[::1]", 0), socket_dir())
     server.add(ResourceManagerAdministrationProtocol.rpcs, Recorder({}), anybody)
     try:
         port = await server.start()
@@ -290,6 +290,7 @@ async def test_no_secret_gets_into_the_log(caplog: pytest.LogCaptureFixture) -> 
 
 FORK = """
 import asyncio, os, pkgutil, sys
+from pathlib import Path
 import wire, rm, wire.codec, wire.protocols
 for package in (wire, wire.codec, wire.protocols):
     for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
@@ -305,7 +306,7 @@ class Handler:
     async def refresh_queues(self, caller, request): return None
 
 async def talk():
-    server = RpcServer(Address("127.0.0.1", 0))
+    server = RpcServer(Address("127.0.0.1", 0), Path(sys.argv[1]))
     server.add((ResourceManagerAdministrationProtocol.refresh_queues,), Handler(), lambda caller: None)
     port = await server.start()
     async with ResourceManagerAdministrationProtocol(f"127.0.0.1:{port}") as proxy:
@@ -326,7 +327,7 @@ def test_a_process_that_imported_everything_can_fork() -> None:
     """The fork server's condition: nothing of gRPC exists before the fork."""
     root = Path(__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, "-c", FORK],
+        [sys.executable, "-c", FORK, str(socket_dir())],
         capture_output=True,
         text=True,
         timeout=60,

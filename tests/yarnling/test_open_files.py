@@ -17,7 +17,7 @@ from tests.processes import output_at_end, running
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.settings import nodemanager
-from yarn.settings.yarnling import HADOOP_RPC_ENABLED, PACK
+from yarn.settings.yarnling import CLUSTER_SECRET_FILE, PACK
 from yarnling.cluster import open_files
 from yarnling.cluster.open_files import check_open_files
 
@@ -51,8 +51,8 @@ def test_a_cluster_that_may_open_too_few_files_is_refused_at_once(tmp_path: Path
     status, _, err = start_with_limits((300, 300), 2, "processes", directory)
     assert status == 1
     assert err.splitlines()[-1].endswith(
-        "YarnException: a cluster with 2 nodes needs 328 file descriptors, and the limit is 300 (raise it: `ulimit -n "
-        "328` as root, or nofile in /etc/security/limits.conf; or start fewer nodes, or more of them in a process: "
+        "YarnException: a cluster with 2 nodes needs 472 file descriptors, and the limit is 300 (raise it: `ulimit -n "
+        "472` as root, or nofile in /etc/security/limits.conf; or start fewer nodes, or more of them in a process: "
         "--pack)"
     )
     assert not directory.exists()
@@ -64,41 +64,40 @@ def test_a_cluster_raises_the_soft_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "processes", "values", "in_process", "needed"),
+    ("nodes", "processes", "in_process", "needed"),
     [
-        (1, 1, {}, False, 256 + 4 * 17),
-        (200, 200, {}, False, 256 + 4 * 216),
-        (200, 200, {HADOOP_RPC_ENABLED.key: "true"}, False, 256 + 10 * 216),
-        (5000, 25, {}, False, 256 + 4 * 41),
-        (12, 12, {}, True, 256 + 4 * 28 + 64 + 12 * 12),
+        (1, 1, False, 256 + 12 * 17),
+        (200, 200, False, 256 + 12 * 216),
+        (5000, 25, False, 256 + 12 * 41),
+        (12, 12, True, 256 + 12 * 28 + 64 + 12 * 12),
     ],
 )
 def test_the_number_needed(
     monkeypatch: pytest.MonkeyPatch,
     nodes: int,
     processes: int,
-    values: dict[str, str],
     in_process: bool,
     needed: int,
 ) -> None:
     asked: list[int] = []
     monkeypatch.setattr(open_files, "allow_descriptors", lambda number, *_, **__: asked.append(number))
-    check_open_files(Configuration.of(values), nodes, processes, in_process=in_process, proxies=False)
+    check_open_files(nodes, processes, in_process=in_process, proxies=False)
     assert asked == [needed]
 
 
-def test_a_node_manager_needs_some_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_manager_needs_some_descriptors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (100, 127))
     with pytest.raises(YarnException, match="a NodeManager needs 128 file descriptors, and the limit is 127"):
         OneNode(Configuration.of({}))
-    pack = Configuration.of({PACK.key: "200", nodemanager.HOSTNAME.key: "127.0.0.2"})
+    values = {PACK.key: "200", nodemanager.HOSTNAME.key: "127.0.0.2", CLUSTER_SECRET_FILE.key: str(tmp_path / "s")}
+    pack = Configuration.of(values)
     with pytest.raises(YarnException, match=r"with 200 nodes needs 456 file descriptors, .*; or make .*pack smaller\)"):
         NodePack(pack)
 
 
-@pytest.mark.parametrize(("soft", "most"), [(128, 64), (1024, 512), (20_000, 512), (resource.RLIM_INFINITY, 512)])
+@pytest.mark.parametrize(("soft", "most"), [(128, 21), (1024, 170), (20_000, 170), (resource.RLIM_INFINITY, 170)])
 def test_the_connections_to_a_node_leave_half_of_the_descriptors(
     monkeypatch: pytest.MonkeyPatch, soft: int, most: int
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, soft))
-    assert connections_max(Configuration.of({})) == most
+    assert connections_max() == most

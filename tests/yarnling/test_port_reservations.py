@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.wire.serving import socket_dir
 from wire.address import Address
 from wire.server import RpcServer
 from yarn.errors import InvalidArgumentException, YarnException
@@ -59,12 +60,12 @@ def test_connections_to_it_are_refused(ports: PortReservations) -> None:
 async def test_one_server_at_a_time_can_listen_there(ports: PortReservations) -> None:
     address = Address("127.0.0.1", port_of(ports.reserve("127.0.0.1:0")))
     for _ in range(2):
-        server = RpcServer(address)
+        server = RpcServer(address, socket_dir())
         await server.start()
         try:
             assert server.port == address.port
             with pytest.raises(YarnException, match="in use"):
-                await RpcServer(address).start()
+                await RpcServer(address, socket_dir()).start()
         finally:
             await server.stop(0)
 

@@ -1,5 +1,5 @@
 """Hadoop's own RPC, so that Hadoop's clients can call daemons unchanged (docs/design/hadoop-rpc.md).
 
 framing and sasl are the byte formats, session is one connection as a state machine; none of them does I/O. connection
-and splice carry connections out, listener decides between the two by a connection's first bytes.
+carries a session out, server has all connections, which wire.listener accepts and knows by their first bytes.
 """

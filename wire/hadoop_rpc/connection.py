@@ -19,9 +19,9 @@ from wire.dispatch import Dispatcher, ServedRpc
 from wire.errors import shortened
 from wire.hadoop_authentication import ByUser, HadoopAuthentication
 from wire.hadoop_rpc.framing import failure, success
-from wire.hadoop_rpc.running_calls import RunningCalls
 from wire.hadoop_rpc.session import Call, Closed, Refused, Send, Session
 from wire.local_peer import Peer
+from wire.running_calls import RunningCalls
 from yarn.containers import Token
 from yarn.errors import RemoteError, YarnException
 

@@ -407,9 +407,7 @@ class ClusterDaemons:
 
     def _check_open_files(self, nodes: int) -> None:
         processes = -(-nodes // self._pack_size())
-        check_open_files(
-            self.configuration, nodes, processes, in_process=self._loopback, proxies=self.routes is not None
-        )
+        check_open_files(nodes, processes, in_process=self._loopback, proxies=self.routes is not None)
 
     def _pack_size(self) -> int:
         return self._pack or yarnling.PACK.of(self.configuration)

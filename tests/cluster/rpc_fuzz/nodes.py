@@ -12,6 +12,7 @@ from tests.cluster.rpc_fuzz.applications import DAMAGE
 from tests.cluster.rpc_fuzz.caller import FuzzCaller, forged
 from tests.cluster.rpc_fuzz.known import HOSTS, SIZES, TEXTS, Known
 from tests.rm.served_cluster import Cluster, Node
+from tests.wire.serving import socket_dir
 from wire.address import Address
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.pack import PackTokenSecretManager, PackTrackerProtocol
@@ -43,7 +44,7 @@ class PlayedNode(Node):
     """A fake node: it accepts starts, and the fuzzer makes its calls to the ResourceManager."""
 
     async def serve(self) -> None:
-        self._server = RpcServer(Address(self.host, 0))
+        self._server = RpcServer(Address(self.host, 0), socket_dir())
         self._server.add(ContainerManagementProtocol.rpcs, self, lambda caller: self.nm_tokens.check(caller.token))
         self.node_id = NodeId(self.host, await self._server.start())
 

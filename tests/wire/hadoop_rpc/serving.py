@@ -29,9 +29,9 @@ async def serving_both(
     **options: Any,
 ) -> AsyncIterator[RpcServer]:
     """A server that answers gRPC's and Hadoop's clients; its Unix socket is in `directory`."""
-    server = RpcServer(LOOPBACK, **options)
+    server = RpcServer(LOOPBACK, directory, **options)
     server.add(rpcs, handler, authenticate)
-    server.answer_hadoop(authentication, directory)
+    server.answer_hadoop(authentication)
     await server.start()
     try:
         yield server

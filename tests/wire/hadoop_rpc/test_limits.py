@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.wire.foreign_caller import answers_to_nobody, only_as_root
+from tests.wire.foreign_caller import held_by_nobody, only_as_root
 from tests.wire.hadoop_rpc.hadoop_client import (
     ADMIN_PROTOCOL,
     CLIENT_PROTOCOL,
@@ -294,15 +294,18 @@ async def test_stop_cancels_calls_that_do_not_finish(tmp_path: Path) -> None:
 
 @only_as_root
 async def test_another_users_connections_are_closed_and_do_not_count(tmp_path: Path) -> None:
-    """Idle connections up to the limit kept the owner out."""
+    """Connections that had begun to talk, so that they would not make room, kept the owner out up to the limit."""
     recorder = Recorder({"get_cluster_metrics": COUNTS})
+    limits = ConnectionLimits(count=2, handshake_ms=10 * HANGS_S * 1000)
     async with (
         asyncio.timeout(HANGS_S),
-        serving_both((METRICS,), recorder, tmp_path, limits=ConnectionLimits(count=1)) as server,
-        connected(target(server)) as client,
+        serving_both((METRICS,), recorder, tmp_path, limits=limits) as server,
+        held_by_nobody(server.port, 2, PREAMBLE_SIMPLE) as answers,
+        connected(target(server)) as one,
+        connected(target(server)) as other,
     ):
-        assert await answers_to_nobody(server.port, 3) == ["", "", ""]
-        assert await client.call(METRICS) == COUNTS
+        assert await one.call(METRICS) == await other.call(METRICS) == COUNTS
+        assert answers == ["", ""]
 
 
 async def test_the_connection_that_is_silent_for_longest_makes_room(tmp_path: Path) -> None:
@@ -323,7 +326,7 @@ async def test_the_connection_that_is_silent_for_longest_makes_room(tmp_path: Pa
 
 
 def _holds(listener: Any, unread_bytes: int) -> bool:
-    return bool(listener._service.unread.total == unread_bytes)
+    return bool(listener._hadoop.unread_bytes == unread_bytes)
 
 
 async def test_unfinished_frames_have_one_limit_for_all_connections(

@@ -1,4 +1,4 @@
-"""The calls of a server's Hadoop connections that run now."""
+"""The tasks of a server's connections that run now."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ _logger = logging.getLogger(__name__)
 
 
 class RunningCalls:
-    """Tasks that answer calls. Not a TaskGroup, which would live as long as one `async with`: a server has a start and
-    a stop.
+    """Tasks that answer calls or connect.
+
+    Not a TaskGroup, which would live as long as one `async with`: a server has a start and a stop.
     """
 
     def __init__(self) -> None:
@@ -35,4 +36,4 @@ class RunningCalls:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            _logger.error("a call of Hadoop's RPC was left without a reply", exc_info=error)
+            _logger.error("a call was left without a reply, or a connection", exc_info=error)

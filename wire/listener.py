@@ -1,6 +1,10 @@
-"""Listens on a server's port: answers connections of Hadoop's RPC, and splices all others to the gRPC server.
+"""Accepts the connections to a server's port, and splices them to the gRPC server, which listens on a Unix socket.
 
-One port, because a NodeId is the address that Java dials. Hadoop's clients send "hrpc" first, gRPC's "PRI ".
+gRPC for Python shows a connection to nobody before it has brought a call, so another user of the machine could hold all
+that it accepts. Here a stranger is closed at the accept (wire.local_peer).
+
+Hadoop's clients, where they may call, use the same port, because a NodeId is the address that Java dials. They send
+"hrpc" first, gRPC's "PRI ".
 """
 
 from __future__ import annotations
@@ -20,23 +24,32 @@ from typing import Protocol
 
 from wire.address import short_name
 from wire.connection_limits import ConnectionLimits
-from wire.dispatch import Dispatcher, ServedProtocol
-from wire.hadoop_authentication import HadoopAuthentication
-from wire.hadoop_rpc.connection import HadoopConnection, Service, UnreadBytes
-from wire.hadoop_rpc.framing import MAGIC
-from wire.hadoop_rpc.protocols import JAVA_PROTOCOLS
-from wire.hadoop_rpc.running_calls import RunningCalls
-from wire.hadoop_rpc.splice import Splice
 from wire.local_peer import is_foreign
 from wire.rare_warning import RareWarning
+from wire.running_calls import RunningCalls
+from wire.splice import Splice
 
 BACKLOG = 1024
 """Connections that wait to be accepted, per address."""
+FIRST_BYTES = 4
+"""The bytes by which a protocol is known. A connection that has not sent them makes room for others."""
 _MAPPED_PREFIX = "::ffff:"
 _GRPC_ABSTRACT = "unix-abstract:"
 """How gRPC begins its name of a caller at a Unix socket with an abstract name."""
 
 _logger = logging.getLogger(__name__)
+
+
+class HadoopAnswers(Protocol):
+    """Answers the connections of Hadoop's RPC (wire.hadoop_rpc.server)."""
+
+    def knows(self, received: bytes) -> bool: ...
+
+    def answer(self, transport: asyncio.Transport, peer: str, received: bytes, left: Callable[[], None]) -> None: ...
+
+    def close(self) -> None: ...
+
+    async def stop(self, grace_s: float) -> None: ...
 
 
 class Abortable(Protocol):
@@ -45,29 +58,20 @@ class Abortable(Protocol):
     def abort(self) -> None: ...
 
 
-class HadoopListener:
+class Listener:
     """The listener of one server. Call `bind`, `grpc_socket` and `start` in this order, at the end `close` and `stop`.
 
-    `port`: the port, once bound.
+    `hadoop`: answers Hadoop's clients; None: all connections go to the gRPC server. `admits_all_users`: connections of
+    other users of this machine are not closed. `port`: the port, once bound.
     """
 
     def __init__(
-        self,
-        dispatcher: Dispatcher,
-        protocols: Sequence[ServedProtocol],
-        authentication: HadoopAuthentication,
-        limits: ConnectionLimits,
-        *,
-        admits_all_users: bool = False,
+        self, limits: ConnectionLimits, hadoop: HadoopAnswers | None = None, *, admits_all_users: bool = False
     ) -> None:
-        by_method = {
-            JAVA_PROTOCOLS[protocol.rpcs[0].service]: {served.rpc.name: served for served in protocol.served()}
-            for protocol in protocols
-            if protocol.rpcs[0].service in JAVA_PROTOCOLS
-        }
         self.port = 0
-        self._calls, self._connecting = RunningCalls(), RunningCalls()
-        self._service = Service(dispatcher, by_method, authentication, limits, self._calls, UnreadBytes())
+        self._limits = limits
+        self._hadoop = hadoop
+        self._connecting = RunningCalls()
         self._bound: list[socket.socket] = []
         self._servers: list[asyncio.Server] = []
         self._connections: set[Abortable] = set()
@@ -115,7 +119,7 @@ class HadoopListener:
         """Accept connections."""
         loop = asyncio.get_running_loop()
         for bound in self._bound:
-            make = partial(_Arrival, _Address(self._service.limits), self._connections, self._take_over, self._arrivals)
+            make = partial(_Arrival, _Address(self._limits), self._connections, self._take_over, self._arrivals)
             self._servers.append(await loop.create_server(make, sock=bound, backlog=BACKLOG))
         self._bound = []
 
@@ -128,14 +132,14 @@ class HadoopListener:
         for server in self._servers:
             server.close()
         self._release()
-        for connection in self._connections:
-            if isinstance(connection, HadoopConnection):
-                connection.close()
+        if self._hadoop is not None:
+            self._hadoop.close()
 
     async def stop(self, grace_s: float) -> None:
         """Let running calls finish for `grace_s`, then cancel them and close all connections."""
         self.close()
-        await self._calls.stop(grace_s)
+        if self._hadoop is not None:
+            await self._hadoop.stop(grace_s)
         await self._connecting.stop(0)
         for connection in tuple(self._connections):
             connection.abort()
@@ -150,11 +154,8 @@ class HadoopListener:
     def _take_over(self, transport: asyncio.Transport, received: bytes, address: _Address) -> None:
         """Decide by a connection's first bytes who answers it."""
         peer = peer_text(transport.get_extra_info("peername"))
-        if received.startswith(MAGIC):
-            connection = HadoopConnection(self._service, transport, peer, partial(self._left, address))
-            self._connections.add(connection)
-            transport.set_protocol(connection)
-            connection.data_received(received)
+        if self._hadoop is not None and self._hadoop.knows(received):
+            self._hadoop.answer(transport, peer, received, address.left)
             return
         name = f"{self._name}-{next(self._names)}"
         splice = Splice(transport, partial(self._splice_left, address, name))
@@ -169,13 +170,10 @@ class HadoopListener:
             _logger.error("cannot pass a connection on to the gRPC server peer=%s: %s", self._peers.get(name), error)
             splice.abort()
 
-    def _left(self, address: _Address, connection: Abortable) -> None:
-        address.connections -= 1
-        self._connections.discard(connection)
-
     def _splice_left(self, address: _Address, name: str, splice: Splice) -> None:
         self._peers.pop(name, None)
-        self._left(address, splice)
+        self._connections.discard(splice)
+        address.left()
 
 
 class _Address:
@@ -184,6 +182,10 @@ class _Address:
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
         self.connections = 0
+
+    def left(self) -> None:
+        """Count one connection less."""
+        self.connections -= 1
 
 
 class _Arrivals:
@@ -245,7 +247,7 @@ class _Arrival(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._received += data
-        if self._transport is not None and len(self._received) >= len(MAGIC):
+        if self._transport is not None and len(self._received) >= FIRST_BYTES:
             self._leave()
             self._take_over(self._transport, self._received, self.address)
 
@@ -261,7 +263,7 @@ class _Arrival(asyncio.Protocol):
         transport, self._transport = self._transport, None
         if transport is not None:
             self._leave()
-            self.address.connections -= 1
+            self.address.left()
             transport.abort()
 
     def abort(self) -> None:

@@ -1,4 +1,4 @@
-"""gRPC through the listener that also answers Hadoop's clients; and nothing of the kind where that is off."""
+"""gRPC through the listener, and the Unix socket behind it; beside Hadoop's clients, and where those are off."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import pytest
 from tests.wire.hadoop_rpc.hadoop_client import ADMIN_PROTOCOL, CLIENT_PROTOCOL, connected
 from tests.wire.hadoop_rpc.serving import BY_USER, serving_both, until
 from tests.wire.serving import Recorder, anybody, serving, target
+from wire import splice
 from wire.address import Address
 from wire.caller import Caller
 from wire.connection_limits import ConnectionLimits
-from wire.hadoop_rpc import splice
 from wire.local_peer import peer_user_id
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.protocols.client import ApplicationClientProtocol
@@ -228,9 +228,9 @@ async def test_a_socket_left_by_a_killed_process_is_replaced_and_paths_may_be_lo
     async with serving_both((METRICS,), Recorder({}), directory) as server:
         port = server.port
     (directory / f"127.0.0.1_{port}.sock").write_bytes(b"stale")
-    again = RpcServer(Address("127.0.0.1", port))
+    again = RpcServer(Address("127.0.0.1", port), directory)
     again.add((METRICS,), Recorder({"get_cluster_metrics": COUNTS}), anybody)
-    again.answer_hadoop(BY_USER, directory)
+    again.answer_hadoop(BY_USER)
     assert await again.start() == port
     async with ApplicationClientProtocol(target(again)) as proxy:
         assert await proxy.get_cluster_metrics() == COUNTS
@@ -259,8 +259,8 @@ async def test_a_directory_that_others_may_write_to_is_refused(tmp_path: Path) -
 
 async def test_a_port_in_use_is_refused_as_without_it(tmp_path: Path) -> None:
     async with serving_both((METRICS,), Recorder({}), tmp_path) as server:
-        second = RpcServer(Address("127.0.0.1", server.port, "some.key"))
-        second.answer_hadoop(BY_USER, tmp_path)
+        second = RpcServer(Address("127.0.0.1", server.port, "some.key"), tmp_path)
+        second.answer_hadoop(BY_USER)
         with pytest.raises(
             YarnException, match=r"cannot listen on some[.]key = 127[.]0[.]0[.]1:\d+: the port is in use"
         ):
@@ -268,10 +268,10 @@ async def test_a_port_in_use_is_refused_as_without_it(tmp_path: Path) -> None:
 
 
 async def test_further_hosts_answer_both(tmp_path: Path) -> None:
-    server = RpcServer(Address("127.0.0.1", 0), further_hosts=("127.0.0.5", "127.0.0.6"))
+    server = RpcServer(Address("127.0.0.1", 0), tmp_path, further_hosts=("127.0.0.5", "127.0.0.6"))
     recorder = Recorder({"get_cluster_metrics": COUNTS})
     server.add(ApplicationClientProtocol.rpcs, recorder, anybody)
-    server.answer_hadoop(BY_USER, tmp_path)
+    server.answer_hadoop(BY_USER)
     port = await server.start()
     try:
         for host in ("127.0.0.1", "127.0.0.5", "127.0.0.6"):
@@ -306,24 +306,11 @@ def _is_open(descriptor: str) -> bool:
     return os.path.lexists(f"/proc/self/fd/{descriptor}")
 
 
-# Off
+# Without Hadoop's clients
 
 
-async def test_off_there_is_no_listener_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """gRPC has the port itself: asyncio creates no server, and callers are named by gRPC."""
-    loop = asyncio.get_running_loop()
-
-    async def no_server(*_: Any, **__: Any) -> None:
-        raise AssertionError("a server of asyncio")
-
-    monkeypatch.setattr(loop, "create_server", no_server)
-    recorder = Recorder({"get_cluster_metrics": COUNTS})
-    async with (
-        serving((METRICS,), recorder) as server,
-        ApplicationClientProtocol(target(server)) as proxy,
-    ):
-        assert server._listener is None
-        await proxy.get_cluster_metrics()
+async def test_a_caller_of_hadoops_rpc_is_not_answered_where_it_is_off() -> None:
+    async with serving((METRICS,), Recorder({"get_cluster_metrics": COUNTS})) as server:
         with pytest.raises(BaseExceptionGroup):
             async with connected(target(server)) as client:
                 await client.call(METRICS)
@@ -343,6 +330,4 @@ def test_off_nothing_of_it_is_imported() -> None:
     shown = subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE, text=True).stdout
     modules = set(shown.split())
     assert "wire.server" in modules
-    assert {
-        name for name in modules if name.startswith(("wire.hadoop_rpc", "protos.hadoop_rpc", "wire.local_peer"))
-    } == set()
+    assert {name for name in modules if name.startswith(("wire.hadoop_rpc", "protos.hadoop_rpc"))} == set()
