@@ -27,6 +27,7 @@ from yarnling.cluster.hadoop_clients import (
 )
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.running_cluster import RunningCluster
+from yarnling.cluster.warnings import configuration_warnings
 
 ON = {yarnling.HADOOP_RPC_ENABLED.key: "true"}
 
@@ -73,6 +74,13 @@ def test_the_class_path_is_that_of_yarn_and_of_mapreduce(jars: Path) -> None:
     settings = settings_for(True, f"{jars}/*:$HADOOP_HOME/more/*")
     assert settings["yarn.application.classpath"] == f"$HADOOP_CONF_DIR,{jars}/*,$HADOOP_HOME/more/*"
     assert settings["mapreduce.application.classpath"] == f"{jars}/*,$HADOOP_HOME/more/*"
+
+
+def test_keys_of_mapreduce_are_passed_on_without_a_warning(jars: Path) -> None:
+    """`--hadoop-classpath` sets one, and was answered with: is not a known key, and has no effect."""
+    own = {"yarn.app.mapreduce.am.resource.mb": "512"}
+    assert configuration_warnings(composed(None, {**settings_for(True, f"{jars}/*"), **own}, {})) == ()
+    assert len(configuration_warnings(composed(None, own, {}))) == 1
 
 
 def test_a_relative_class_path_is_made_absolute(jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:

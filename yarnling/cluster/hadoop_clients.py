@@ -19,10 +19,10 @@ from yarn.errors import InvalidArgumentException
 from yarn.settings import yarnling
 from yarnling.cluster.configuration import REMOTE_LOG_KEYS
 from yarnling.cluster.directory import CLIENT_FILES, CORE_SITE, LOG4J, MAPRED_SITE, ClusterDirectory
+from yarnling.cluster.warnings import MAPREDUCE_PREFIXES
 
 YARN_CLASS_PATH = "yarn.application.classpath"
 MAPREDUCE_CLASS_PATH = "mapreduce.application.classpath"
-MAPREDUCE_PREFIXES = ("mapreduce.", "mapred.", "yarn.app.mapreduce.")
 
 FILE_SYSTEM = "viewfs://yarnling/"
 """The cluster's file system: Hadoop's clients find its folder in a mount table, which has no other link.

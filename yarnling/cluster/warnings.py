@@ -18,7 +18,10 @@ from yarn.settings import check_settings, with_further
 from yarn.settings.folding import folded
 from yarn.settings.report import HadoopKeys, describe
 from yarn.settings.scheduler import PREFIX
-from yarn.settings.yarnling import STRICT
+from yarn.settings.yarnling import HADOOP_RPC_ENABLED, STRICT
+
+MAPREDUCE_PREFIXES = ("mapreduce.", "mapred.", "yarn.app.mapreduce.")
+"""Keys that a cluster passes on to Hadoop's own clients, in mapred-site.xml."""
 
 
 def configuration_faults(conf: Configuration) -> list[Fault]:
@@ -56,7 +59,10 @@ def _unknown(conf: Configuration) -> Iterator[Fault]:
     Other keys of files may be used in values, as `${...}`, and Hadoop has some that are not in its list of defaults.
     """
     severity = Severity.ERROR if STRICT.of(conf) else Severity.WARNING
+    of_others = MAPREDUCE_PREFIXES if HADOOP_RPC_ENABLED.of(conf) else ()
     for unknown in describe(conf, HadoopKeys(hadoop_keys()), ()).unknown:
+        if unknown.key.startswith(of_others):
+            continue
         nearest = unknown.nearest
         is_option = unknown.origin == OVERRIDE and (nearest is not None or unknown.key.startswith("yarn."))
         if is_option or (nearest or unknown.key).startswith(PREFIX):
