@@ -53,6 +53,8 @@ _SAVED = {
 _TAKES_REPORTS = (NodeState.RUNNING, NodeState.UNHEALTHY)
 """The states of a node that has just registered and may stay."""
 
+_HAS_AM = (RMAppAttemptState.LAUNCHED, RMAppAttemptState.RUNNING)
+
 _DECIDED_BY_RM = frozenset({ContainerExitStatus.ABORTED, ContainerExitStatus.PREEMPTED})
 
 
@@ -123,6 +125,7 @@ class HeartbeatAudit:
             self._last.pop(event.request.node_id, None)
             if event.request.node_id not in self._registered:
                 yield from self._ignored(event)
+            yield from self._ignored_masters(event)
             self._note_former_nm(event)
         if not isinstance(event, NodeHeartbeat):
             return
@@ -149,6 +152,18 @@ class HeartbeatAudit:
         for report in event.request.containers:
             if report.state is ContainerState.RUNNING and self._is_ignored(report.container_id, node):
                 yield f"I-45: {report.container_id} runs on {node} and was neither taken up nor ended"
+
+    def _ignored_masters(self, event: RegisterNode) -> Iterator[str]:
+        """I-45: without work-preserving recovery a node has ended its containers, and reports it for AMs."""
+        if self._context.settings.work_preserving or event.request.node_id not in self._context.nodes:
+            return
+        for report in event.request.containers:
+            attempt = self._context.attempt(report.container_id.attempt_id)
+            am = attempt.am_container if attempt is not None else None
+            if attempt is None or am is None or (am.id, am.node_id) != (report.container_id, event.request.node_id):
+                continue
+            if report.state is ContainerState.COMPLETE and attempt.state in _HAS_AM:
+                yield f"I-45: {am.id}, an AM, has ended on {am.node_id}, and its attempt is {attempt.state.name}"
 
     def _is_ignored(self, container_id: ContainerId, node: RMNode) -> bool:
         app = self._context.apps.get(container_id.application_id)

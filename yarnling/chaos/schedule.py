@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from yarn.settings import resourcemanager
+from yarn.settings import resourcemanager, scheduler
 from yarnling.chaos.plan import KINDS, ClusterPlan, FaultKind, FaultPlan, Plan, Scope, WorkPlan, WorkProgram
 
 RANDOM_LASTS_S = (8.0, 8.0, 14.0)
@@ -161,7 +161,8 @@ def random_plan(seed: int, *, all_faults: bool = False) -> Plan:
     """The random plan of a seed. `schedule` must then be called with the same seed.
 
     With `all_faults` it also has faults that processes do not have, or only with privileges. In some of these plans
-    gangs run, too, distributed shells and gangs ignore SIGTERM, and users kill batches and gangs.
+    gangs run, too, distributed shells and gangs ignore SIGTERM, and users kill batches and gangs. In some the
+    ResourceManager's recovery is not work-preserving, or it passes increases on to nodes itself.
     """
     plan = _random_plan(seed)
     if not all_faults:
@@ -170,7 +171,20 @@ def random_plan(seed: int, *, all_faults: bool = False) -> Plan:
     kinds = [name for name in SIMULATED_KINDS if draw.random() < 0.25] or [draw.choice(SIMULATED_KINDS)]
     more = tuple(_random_fault(name, plan.lasts, draw) for name in kinds)
     work = tuple(_harder_to_end(work, number, seed) for number, work in enumerate((*plan.work, *_random_gangs(seed))))
-    return replace(plan, about=f"{plan.about}, {', '.join(kinds)}", work=work, faults=(*plan.faults, *more))
+    cluster = plan.cluster.model_copy(update={"settings": {**plan.cluster.settings, **_rare_settings(seed)}})
+    about = f"{plan.about}, {', '.join(kinds)}"
+    return replace(plan, about=about, cluster=cluster, work=work, faults=(*plan.faults, *more))
+
+
+def _rare_settings(seed: int) -> dict[str, str]:
+    """The numbers are of a stream of their own, so the faults of a seed do not depend on them."""
+    draw = random.Random(f"settings {seed}")
+    settings = {}
+    if draw.random() < 1 / 8:
+        settings[resourcemanager.WORK_PRESERVING_RECOVERY_ENABLED.key] = "false"
+    if draw.random() < 1 / 4:
+        settings[scheduler.AUTO_UPDATE_CONTAINERS.key] = "true"
+    return settings
 
 
 def _random_plan(seed: int) -> Plan:

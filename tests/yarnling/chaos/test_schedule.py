@@ -11,6 +11,12 @@ from yarnling.chaos.schedule import RANDOM_KINDS, random_plan, schedule
 
 KILL = FaultPlan(KINDS["kill-node"], at=(1.0, 2.0), lasts=(0.5, 3.0), times=3, every=(0.5, 1.0))
 
+RARE = {
+    "yarn.resourcemanager.work-preserving-recovery.enabled": {"false"},
+    "yarn.resourcemanager.auto-update.containers": {"true"},
+}
+"""The settings of some random plans for the simulation, and their values."""
+
 
 def plan_of(*faults: FaultPlan, nodes: int = 6, racks: int = 3, lasts: float = 8.0) -> Plan:
     cluster, work = ClusterPlan(nodes=nodes, racks=racks), WorkPlan(program=WorkProgram.BATCH)
@@ -76,7 +82,13 @@ def test_a_random_plan_depends_only_on_the_seed(seed: int) -> None:
 def test_all_faults_are_added_to_the_plan_of_the_seed() -> None:
     plans = [(random_plan(seed), random_plan(seed, all_faults=True)) for seed in range(60)]
     assert all(more.faults[: len(plan.faults)] == plan.faults for plan, more in plans)
-    assert all(more.cluster == plan.cluster for plan, more in plans)
+    settings = [{**more.cluster.settings, **dict.fromkeys(plan.cluster.settings, "")} for plan, more in plans]
+    rare = {key: [one[key] for one in settings if key in one] for key in RARE}
+    assert {key: set(values) for key, values in rare.items()} == RARE
+    assert all(3 <= len(values) < 30 for values in rare.values())
+    assert all(
+        more.cluster.model_copy(update={"settings": plan.cluster.settings}) == plan.cluster for plan, more in plans
+    )
     easier = {"ignores_term": False, "killed_after": None}
     drawn = [tuple(work.model_copy(update=easier) for work in more.work) for _, more in plans]
     assert all(work[: len(plan.work)] == plan.work for (plan, _), work in zip(plans, drawn, strict=True))

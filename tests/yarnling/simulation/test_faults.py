@@ -416,6 +416,7 @@ def test_an_am_avoids_a_node_for_a_while() -> None:
         ("new-size-not-applied", "unusual-requests", "N-11: an update of "),
         ("blacklist-removal-ignored", "unusual-requests", "I-69: appattempt_"),
         ("first-heartbeat-handled-twice", "lost-first-replies", "heartbeat 0 got reply 2"),
+        ("end-of-an-am-at-registration-ignored", "kill-rm-without-work-preserving-recovery", "I-45: container_"),
         ("repeated-unregistration-does-not-count", "lost-last-replies", "I-61: appattempt_"),
     ],
 )

@@ -444,6 +444,18 @@ STORE = (
         ("kill-rm", "random"),
     ),
     PlantedBug(
+        "end-of-an-am-at-registration-ignored",
+        "Without work-preserving recovery the end of an AM does not count if its node reports it when it registers.",
+        (
+            change(
+                f"{_TRACKER}._report_am_end",
+                "context.send(RMAppAttemptContainerFinished(attempt.attempt_id, node_id, _status(report)))",
+                "planted()",
+            ),
+        ),
+        ("kill-rm-without-work-preserving-recovery", "random"),
+    ),
+    PlantedBug(
         "missing-container-not-noticed",
         "A container that a node no longer reports still counts as running.",
         (change(f"{_NODE}:_take_statuses", "_find_lost(node, statuses)", "planted()"),),
