@@ -131,7 +131,7 @@ def _requests(found: Explanation) -> Iterator[Text]:
     verdicts = {(verdict.priority, verdict.allocation_request_id): verdict for verdict in found.verdicts}
     for key, rows in groupby(found.asks, key=lambda ask: (ask.priority, ask.allocation_request_id)):
         for ask in rows:
-            yield Text(in_line(f"  {_request(ask, found.counted_types)}{for_am}"))
+            yield Text(in_line(f"  {request_text(ask, found.counted_types)}{for_am}"))
         if key in verdicts:
             yield from _verdict(verdicts[key], found.now_ms)
 
@@ -204,7 +204,8 @@ def _whose(obstacle: ObstacleReport) -> str:
     return f"{'user' if obstacle.scope is ObstacleScope.USER else 'queue'} {obstacle.subject}"
 
 
-def _request(ask: PendingAsk, counted: Iterable[str]) -> str:
+def request_text(ask: PendingAsk, counted: Iterable[str]) -> str:
+    """A pending request in one line: how many containers of which size, and where."""
     place = "anywhere" if ask.resource_name == ANY else f"on {ask.resource_name}"
     if ask.resource_name == ANY and not ask.relax_locality:
         place = "only at the requested locations"

@@ -127,12 +127,12 @@ class Listing:
     """
 
     def __init__(self, *columns: str) -> None:
-        self._columns = columns
-        self._rows: list[tuple[Text, ...]] = []
+        self.columns = columns
+        self.rows: list[tuple[Text, ...]] = []
 
     def add_row(self, *cells: str | Text) -> None:
         """Add a row; `cells` has one cell for each column."""
-        self._rows.append(tuple(cell(text) if isinstance(text, str) else text for text in cells))
+        self.rows.append(tuple(cell(text) if isinstance(text, str) else text for text in cells))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         table = self._table()
@@ -140,17 +140,17 @@ class Listing:
         if needed <= options.max_width:
             yield table
             return
-        for first, *others in self._rows:
+        for first, *others in self.rows:
             yield _unwrapped(first)
-            named = zip(self._columns[1:], others, strict=True)
+            named = zip(self.columns[1:], others, strict=True)
             pairs = [Text.assemble((f"{column}: ", "dim"), text) for column, text in named if text.plain]
             yield from _filled(pairs, options.max_width - INDENT)
 
     def _table(self) -> Table:
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-        for column in self._columns:
+        for column in self.columns:
             table.add_column(column, no_wrap=True)
-        for row in self._rows:
+        for row in self.rows:
             table.add_row(*row)
         return table
 

@@ -195,7 +195,13 @@ class _ClusterMethods:
 
 
 class _ClusterView(_ClusterMethods, View[RunningCluster]):
-    """Properties that both views of a cluster provide without a call."""
+    """Properties that both views of a cluster provide without a call, and the cluster in a notebook."""
+
+    def _repr_html_(self) -> str:
+        try:
+            return self.portal.call(RunningCluster.html, self.original)
+        except YarnException:  # The cluster has ended.
+            return self.original.processes_html()
 
     @property
     def nodes(self) -> list[Node]:

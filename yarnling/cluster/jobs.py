@@ -89,6 +89,12 @@ class JobResult(Struct, frozen=True):
     def __repr__(self) -> str:
         return f"<JobResult {self.application_id} {self.report.final_status.name}, {len(self.containers)} containers>"
 
+    def _repr_html_(self) -> str:
+        from yarnling.notebook import job_html
+
+        rows = [(str(each.container_id), each.exit_status, each.stdout + each.stderr) for each in self.containers]
+        return job_html(self.report, rows)
+
 
 async def run_job(client: Client, job: Job, timeout_s: float | None = None) -> JobResult:
     """Submit the job and wait until it has ended.

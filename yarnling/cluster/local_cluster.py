@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -100,6 +101,10 @@ class LocalCluster(RunningCluster):
         self._node_count = nodes
         self._options = options
         self._blocking: BlockingCluster | None = None
+        if "IPython" in sys.modules:
+            from yarnling.notebook import register_records
+
+            register_records()
         super().__init__(
             ClusterDaemons(
                 None if conf is None else Path(conf),
@@ -120,6 +125,10 @@ class LocalCluster(RunningCluster):
             return f"<LocalCluster not started, {self._node_count} nodes>"
         living = sum(node.alive for node in self.nodes)
         return f"<LocalCluster in {self.directory.path}, {living} of {len(self.nodes)} nodes running>"
+
+    def _repr_html_(self) -> str | None:
+        """The processes only: the caller's event loop, in which this cluster runs, is busy meanwhile."""
+        return self.processes_html() if self._daemons.is_open else None
 
     async def __aenter__(self) -> LocalCluster:
         try:

@@ -35,6 +35,15 @@ from yarnling.cluster.warnings import configuration_warnings
 T = TypeVar("T")
 
 
+class Explanations(tuple[Explanation, ...]):
+    """A tuple of explanations that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        from yarnling.notebook import explanations_html
+
+        return explanations_html(self)
+
+
 class RunningCluster:
     """The methods of a LocalCluster, except those that start and stop it. Ids may be given as records or as text."""
 
@@ -66,21 +75,34 @@ class RunningCluster:
             job = Job(job)
         return await self.client_of(user).start(job.submission() if isinstance(job, Job) else job)
 
-    async def explain(self, *app_ids: ApplicationId | str) -> tuple[Explanation, ...]:
+    async def explain(self, *app_ids: ApplicationId | str) -> Explanations:
         """Explain why the resource requests of these applications are not satisfied, and which changes would help.
 
         Without ids, all applications with unsatisfied requests are explained, oldest first, without changes.
         """
         if app_ids:
-            return tuple([await self.client.explain(app_id, what_if=True) for app_id in app_ids])
+            return Explanations([await self.client.explain(app_id, what_if=True) for app_id in app_ids])
         reports = sorted(await self.client.applications(), key=lambda report: report.application_id)
         live = [report.application_id for report in reports if report.state not in FINAL_APPLICATION_STATES]
         explanations = [await self.client.explain(app_id) for app_id in live]
-        return tuple(explanation for explanation in explanations if explanation.asks)
+        return Explanations(explanation for explanation in explanations if explanation.asks)
 
     async def explain_container(self, container_id: ContainerId | str) -> ContainerExplanation:
         """Explain why a container is on its node, or was preempted; see `Client.explain_container`."""
         return await self.client.explain_container(container_id)
+
+    async def html(self) -> str:
+        """Nodes, queues and applications, and why applications wait, as HTML for notebooks."""
+        from yarnling.notebook import cluster_html
+
+        shown = None if self.rm.exit_status is not None else await cluster_html(self.client)
+        return shown or self.processes_html()
+
+    def processes_html(self) -> str:
+        """The processes of the cluster, as HTML for notebooks."""
+        from yarnling.notebook import process_html
+
+        return process_html(self.nodes, rm_runs=self.rm.exit_status is None)
 
     def unmanaged_am(
         self, queue: str = "default", *, name: str = NAME, user: str = ""

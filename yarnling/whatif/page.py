@@ -84,7 +84,24 @@ class Page(Struct, frozen=True):
     links: tuple[tuple[str, str], ...] = ()
 
 
+class Fragment(Struct, frozen=True):
+    """A part of a page that is not ours, such as a notebook."""
+
+    headline: str
+    lines: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
 def html_of(page: Page) -> str:
     """The page as one HTML document."""
+    return _rendered("page.html", page=page)
+
+
+def html_of_fragment(fragment: Fragment) -> str:
+    """The fragment as one element."""
+    return _rendered("fragment.html", fragment=fragment)
+
+
+def _rendered(template: str, **content: Page | Fragment) -> str:
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
-    return shown(environment.get_template("page.html").render(page=page))
+    return shown(environment.get_template(template).render(content))
