@@ -15,6 +15,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from yarn.errors import YarnException
+from yarn.faults import ConfigurationException
 from yarnling.cli import cluster_parts, lesson_verbs, submit_verbs, timeline_verbs, workload_verbs
 from yarnling.cli.arguments import (
     DEFAULT_NAME,
@@ -27,6 +28,7 @@ from yarnling.cli.arguments import (
     OptionalName,
     Strict,
     UsageException,
+    check_output_directory,
     complete_applications,
     reading_arguments,
 )
@@ -35,8 +37,8 @@ from yarnling.cli.simulate_verbs import simulate_app
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
-"""The exit status for a wrong command line, as in Typer. Hadoop's verbs exit as in Hadoop, and `chaos` exits with its
-verdict."""
+"""The exit status for a wrong command line, as in Typer, or a wrong input. Hadoop's verbs exit as in Hadoop, and
+`chaos` exits with its verdict. docs/design/command-line.md has the table."""
 RECOVERY = "yarn.resourcemanager.recovery.enabled=true"
 
 app = typer.Typer(
@@ -71,7 +73,7 @@ def main() -> NoReturn:
     _make_output_safe()
     try:
         app(prog_name="yarnling")
-    except UsageException as error:
+    except (UsageException, ConfigurationException) as error:
         _fail(error, EXIT_USAGE)
     except YarnException as error:
         _fail(error, EXIT_FAILED)
@@ -189,6 +191,7 @@ def up(
         raise typer.BadParameter("--discard-state needs --directory: it deletes what an earlier cluster stored there")
     if hadoop_classpath is not None and not hadoop:
         raise typer.BadParameter("--hadoop-classpath needs --hadoop: only Hadoop's own programs use these jars")
+    check_output_directory(directory)
     with reading_arguments():
         settings = definitions([*([RECOVERY] if recovery else []), *define])
         settings |= _strictness(strict=strict)

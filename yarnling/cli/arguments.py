@@ -18,6 +18,12 @@ from yarn.errors import YarnException
 
 EXIT_CRASHED = 3
 """The exit status if yarnling itself has failed: the command has no result."""
+SUFFIXES_OF_FILES = frozenset(
+    (".csv", ".gz", ".htm", ".html", ".json", ".jsonl", ".log", ".md", ".pdf", ".png", ".py", ".sqlite", ".svg")
+) | frozenset((".tar", ".tgz", ".txt", ".xml", ".yaml", ".yml", ".zip"))
+"""Suffixes that the name of a directory to write cannot have. Others, as in `runs.2`, are part of a name."""
+TRACES = (".jsonl", ".ndjson")
+"""Suffixes of files with a JSON value on each line."""
 T = TypeVar("T")
 DEFAULT_NAME = "default"
 COMPLETION_S = 1.0
@@ -65,10 +71,30 @@ class ArgumentFaults:
             raise UsageException("\n".join(dict.fromkeys(lines)))
 
 
-def check_format(path: Path | None, *suffixes: str) -> None:
-    """Raise UsageException if the name of a file to write promises another format; one without a suffix does not."""
-    if path is not None and path.suffix and path.suffix.lower() not in suffixes:
+def check_output_file(path: Path | None, *suffixes: str) -> None:
+    """Raise UsageException if a file cannot be written where it is named, or its name promises another format.
+
+    A name without a suffix promises nothing.
+    """
+    if path is None:
+        return
+    if path.suffix and path.suffix.lower() not in suffixes:
         raise UsageException(f"{path}: cannot write {path.suffix} here (name a file with {' or '.join(suffixes)})")
+    if not path.parent.is_dir():
+        raise UsageException(f"{path}: there is no directory {path.parent} (create it, or name another file)")
+    if path.is_dir():
+        raise UsageException(f"{path}: this is a directory (name a file)")
+
+
+def check_output_directory(path: Path | None) -> None:
+    """Raise UsageException if a directory cannot be made where it is named, or its name promises a file."""
+    if path is None or path.is_dir():
+        return
+    in_the_way = next(one for one in (path, *path.parents) if one.exists())
+    if not in_the_way.is_dir():
+        raise UsageException(f"{in_the_way}: this is a file, not a directory (name another directory)")
+    if path.suffix.lower() in SUFFIXES_OF_FILES:
+        raise UsageException(f"{path}: a directory is written here, not a {path.suffix} file (name a directory)")
 
 
 def plan_faults(plan: str, *, is_random: bool) -> list[str]:

@@ -22,7 +22,7 @@ from yarnling.chaos.plan_text import plan_text
 from yarnling.chaos.runner import INTERRUPTED, Run, run_plan
 from yarnling.chaos.schedule import pinned, random_plan, schedule
 from yarnling.chaos.verdict import Verdict
-from yarnling.cli.arguments import plan_faults, reading_arguments
+from yarnling.cli.arguments import check_output_directory, plan_faults, reading_arguments
 from yarnling.cli.output import in_line, notices, print_error, print_indented, print_json, terminal
 from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
 
@@ -62,6 +62,7 @@ def run(options: ChaosOptions) -> int:
 
     Returns the worst verdict; an error of the test itself is CANNOT_TELL.
     """
+    check_output_directory(options.keep)
     with reading_arguments():
         if faults := plan_faults(options.plan, is_random=options.is_random):
             raise YarnException("\n".join(faults))

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from yarn.configuration import Configuration
 from yarn.errors import InternalError, YarnException
-from yarnling.cli.arguments import EXIT_CRASHED, ArgumentFaults, UsageException
+from yarnling.cli.arguments import EXIT_CRASHED, ArgumentFaults, UsageException, check_output_directory
 from yarnling.cli.expectations import exit_status, print_checked
 from yarnling.cli.output import (
     Listing,
@@ -124,6 +124,7 @@ def run(options: CompareOptions) -> int:
 def _read_and_run(options: CompareOptions) -> tuple[tuple[Expectation, ...], Side, Side]:
     """The expectations and the sides. Raises UsageException with the faults of all inputs before anything is run."""
     faults = ArgumentFaults()
+    faults.of(partial(check_output_directory, options.out))
     expectations = faults.of(partial(read_expectations, options.expect)) if options.expect is not None else ()
     results = result_path(options.before), result_path(options.after)
     faults.of(lambda: _check_inputs(options.inputs, results))

@@ -8,7 +8,7 @@ import msgspec
 from rich.text import Text
 
 from yarn.errors import InvalidArgumentException
-from yarnling.cli.arguments import check_format, reading_arguments
+from yarnling.cli.arguments import check_output_file, reading_arguments
 from yarnling.cli.output import print_json, terminal
 from yarnling.lessons.catalogue import LESSONS, find_lesson
 from yarnling.lessons.drawing import WIDTH, drawn, introduction, styled
@@ -61,7 +61,7 @@ def write_page(which: str, arguments: list[str], path: Path) -> None:
     from yarnling.cli.timeline import PAGES, write
     from yarnling.lessons.diagram_page import diagram_page
 
-    check_format(path, *PAGES)
+    check_output_file(path, *PAGES)
     with reading_arguments():
         lesson = find_lesson(which)
         value = chosen(lesson, arguments)

@@ -19,7 +19,7 @@ from yarnling.chaos.plan import SEED_MAX, Plan
 from yarnling.chaos.plan_file import find_plan
 from yarnling.chaos.schedule import random_plan
 from yarnling.chaos.verdict import Verdict
-from yarnling.cli.arguments import plan_faults, reading_arguments
+from yarnling.cli.arguments import TRACES, check_output_directory, check_output_file, plan_faults, reading_arguments
 from yarnling.cli.output import notices, print_json, terminal
 from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
 from yarnling.cli.shrink import shrink_run
@@ -75,6 +75,8 @@ def list_planted_bugs(*, as_json: bool) -> int:
 
 def run(options: SimulateOptions) -> int:
     """Run the plan with one seed after another; the worst verdict."""
+    check_output_file(options.trace, *TRACES)
+    check_output_directory(options.shrink_into)
     with reading_arguments():
         _check(options)
         given = None if options.is_random else find_plan(options.plan)

@@ -21,7 +21,14 @@ from rich.text import Text
 from yarn.configuration import Configuration
 from yarn.errors import InternalError, YarnException
 from yarnling.chaos.history import History
-from yarnling.cli.arguments import EXIT_CRASHED, ArgumentFaults, reading_arguments
+from yarnling.cli.arguments import (
+    EXIT_CRASHED,
+    TRACES,
+    ArgumentFaults,
+    check_output_directory,
+    check_output_file,
+    reading_arguments,
+)
 from yarnling.cli.expectations import exit_status, print_checked
 from yarnling.cli.output import (
     Listing,
@@ -114,6 +121,8 @@ def run(options: WorkloadOptions) -> int:
 def _read(options: WorkloadOptions) -> _Inputs:
     """Read all inputs. Raises UsageException with the faults of all of them."""
     faults = ArgumentFaults()
+    faults.of(lambda: check_output_file(options.trace, *TRACES))
+    faults.of(lambda: check_output_directory(options.out))
     until_ms = faults.of(lambda: parse_duration(options.until))
     settings = faults.of(lambda: definitions(options.define)) or {}
     conf = faults.of(lambda: what_if_configuration(options.conf, settings))

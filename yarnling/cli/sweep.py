@@ -17,7 +17,7 @@ from rich.text import Text
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarnling.chaos.verdict import Verdict
-from yarnling.cli.arguments import reading_arguments
+from yarnling.cli.arguments import check_output_file, reading_arguments
 from yarnling.cli.output import Listing, ProgressLines, in_line, notices, print_json, print_lines, terminal
 from yarnling.cluster.warnings import configuration_warnings
 from yarnling.sweep.result_file import QueueSummary, ResultFile, open_results
@@ -29,6 +29,7 @@ FAILURES_MAX = 20
 """How many runs that did not pass are listed; the file has all."""
 ROWS_MAX = 60
 """How many rows of queues are printed; the file and --json have all."""
+DATABASES = (".sqlite", ".sqlite3", ".db")
 EXIT_INTERRUPTED = 130
 
 
@@ -44,6 +45,7 @@ class SweepOptions(Struct, frozen=True):
 
 def run(options: SweepOptions) -> int:
     """Run the sweep, or what is left of it, and print a summary of the whole file."""
+    check_output_file(options.out, *DATABASES)
     with reading_arguments():
         sweep = read_sweep(options.spec)
         notes = _notes(sweep.inputs)

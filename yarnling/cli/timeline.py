@@ -8,7 +8,7 @@ from msgspec import Struct
 from rich.text import Text
 
 from yarn.errors import YarnException
-from yarnling.cli.arguments import UsageException, check_format, reading_arguments
+from yarnling.cli.arguments import UsageException, check_output_file, reading_arguments
 from yarnling.cli.output import shown, terminal
 from yarnling.timeline.page import html_of
 from yarnling.timeline.plot_page import plot_page, plot_svg
@@ -38,11 +38,10 @@ def write_timeline(options: TimelineOptions) -> None:
     """Write the page, the SVG or both."""
     if options.page is None and options.svg is None:
         raise UsageException("say where to write: -o page.html, --svg picture.svg, or both")
-    check_format(options.page, *PAGES)
-    check_format(options.svg, PICTURE)
-    run = read_run(options.run)
+    check_output_file(options.page, *PAGES)
+    check_output_file(options.svg, PICTURE)
     with reading_arguments():
-        timeline = options.selection.of(run)
+        timeline = options.selection.of(read_run(options.run))
     for path, writer in ((options.page, html_of), (options.svg, svg_of)):
         if path is not None:
             write(path, writer(timeline))
@@ -57,10 +56,11 @@ class PlotOptions(Struct, frozen=True):
 
 def write_plot(options: PlotOptions) -> None:
     """Write Gantt charts of the containers, and the use of the queues."""
-    check_format(options.out, *PAGES, PICTURE)
+    check_output_file(options.out, *PAGES, PICTURE)
     if not has_matplotlib():
         raise YarnException("plots need matplotlib: install yarnling[report]")
-    plot, measured = _plot(options.run)
+    with reading_arguments():
+        plot, measured = _plot(options.run)
     is_picture = options.out.suffix.lower() == PICTURE
     write(options.out, (plot_svg if is_picture else plot_page)(plot, measured))
 

@@ -22,8 +22,8 @@ UNKNOWN = "-"
 
 def show(run: Path, selection: Selection, *, containers: bool, as_json: bool) -> None:
     """Print the traffic of a run, or of a part of it. `containers`: also that of each container."""
-    timeline = read_run(run)
     with reading_arguments():
+        timeline = read_run(run)
         application = selection.application_in(timeline)
         part = replace(selection, application="").of(timeline)
     traffic = traffic_of(part)

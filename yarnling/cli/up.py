@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.live import Live
 
 from yarn.errors import YarnException
+from yarn.faults import ConfigurationException
 from yarn.settings.resourcemanager import WEBAPP_ADDRESS
+from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.config import print_key_notices
 from yarnling.cli.output import cell, in_line, notices, print_json, terminal
 from yarnling.cli.status import ClusterView, cluster_tables, snapshot_or_problem
@@ -29,6 +31,7 @@ from yarnling.cluster.supervisor import (
     supervised,
     wait_for_end,
 )
+from yarnling.silent_logs import without_logs
 
 __all__ = ["UpOptions", "run_detached", "run_foreground"]
 
@@ -38,11 +41,12 @@ REFRESH_S = 0.5
 def run_detached(options: UpOptions, *, as_json: bool) -> None:
     """Start the cluster under a supervisor process, and print where it is."""
     check_free(options.name)
+    _check_options(options)
     print_key_notices(options.conf, options.settings)
     with notices().status(_starting(options)):
         answer = start_detached(options)
     if "error" in answer:
-        raise YarnException(str(answer["error"]))
+        raise (ConfigurationException if answer.get("is_refused") else YarnException)(str(answer["error"]))
     _print_emulation(options)
     for complaint in answer["complaints"]:
         notices().print(in_line(complaint))
@@ -62,8 +66,15 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
 def run_foreground(options: UpOptions, *, as_json: bool) -> None:
     """Run the cluster until Ctrl-C and show it. `as_json`: print its state once, and all else on standard error."""
     check_free(options.name)
+    _check_options(options)
     print_key_notices(options.conf, options.settings)
     asyncio.run(_run(options, notices() if as_json else terminal(), as_json=as_json))
+
+
+def _check_options(options: UpOptions) -> None:
+    """Raise UsageException for numbers out of bounds, options that exclude one another, and a wrong table."""
+    with reading_arguments(), without_logs():
+        options.cluster()
 
 
 async def _run(options: UpOptions, console: Console, *, as_json: bool) -> None:

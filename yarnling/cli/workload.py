@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from yarn.errors import YarnException
-from yarnling.cli.arguments import reading_arguments
+from yarnling.cli.arguments import TRACES, check_output_file, reading_arguments
 from yarnling.cli.output import Listing, notices, print_indented, print_json, shown, terminal
 from yarnling.whatif.wording import counted, duration
 from yarnling.workload.defaults import Defaults
@@ -30,6 +30,8 @@ from yarnling.workload.workload_file import write_nodes, write_workload
 
 ROWS_MAX = 40
 """How many queues and users are shown on a terminal, those with the most memory; --json shows all."""
+NODE_LISTS = (".json", ".yaml", ".yml")
+"""JSON is YAML as well."""
 
 
 class ImportOptions(Struct, frozen=True):
@@ -59,11 +61,16 @@ def import_file(options: ImportOptions) -> None:
     """Read a file in any format and write yarnling's own. Nothing is written if anything is wrong with the input."""
     with reading_arguments():
         _refuse_overwriting(options)
+        check_output_file(options.out, *TRACES)
+        check_output_file(options.nodes_out, *NODE_LISTS)
+        if options.nodes is not None and options.nodes_out is None:
+            raise YarnException("--nodes is where --nodes-out is read from: give --nodes-out as well, or neither")
         workload = read_workload(options.file, options.format_name, options.defaults)
+        if not options.scale:
+            raise YarnException("--scale 0 leaves no application (name a larger factor)")
         workload = scaled(workload, options.scale, options.defaults.seed)
         nodes = read_node_list(options.nodes or options.file) if options.nodes_out else WorkloadNodes(())
         workload = workload.with_assumptions(nodes.assumptions)
-        _check_writable(options.out, options.nodes_out)
     write_workload(workload, options.out)
     if options.nodes_out:
         write_nodes(nodes.nodes, options.nodes_out)
@@ -98,8 +105,8 @@ def write_queues(file: Path, out: Path) -> None:
     """Write the capacity-scheduler.xml that an answer to GET /ws/v1/cluster/scheduler describes."""
     with reading_arguments():
         _refuse_input(out, "--out", file)
+        check_output_file(out, ".xml")
         queues = read_queues(read_text(file), str(file))
-        _check_writable(out)
     out.write_text(as_xml(queues), encoding="utf-8")
     console = terminal()
     count = sum(key.endswith(".capacity") and ".accessible-node-labels." not in key for key in queues.properties)
@@ -128,14 +135,6 @@ def _is_same_file(one: Path, other: Path) -> bool:
     if os.path.isfile(one) and os.path.isfile(other):
         return os.path.samefile(one, other)
     return os.path.realpath(one) == os.path.realpath(other) and not os.path.exists(one)
-
-
-def _check_writable(*paths: Path | None) -> None:
-    for path in paths:
-        if path is not None and not path.parent.is_dir():
-            raise YarnException(f"{path}: there is no directory {path.parent} (create it, or name another file)")
-        if path is not None and path.is_dir():
-            raise YarnException(f"{path}: this is a directory (name a file)")
 
 
 def _plain(workload: Workload) -> dict[str, object]:

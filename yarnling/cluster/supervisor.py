@@ -5,8 +5,8 @@ In the foreground, the supervisor is the process of the command. With `--detach`
 
     python -m yarnling.cluster.supervisor READY-FD OPTIONS      OPTIONS: a JSON object of UpOptions
 
-This process writes one JSON line: {"ready": true, "complaints": [...]} when the cluster is ready, or {"error": "..."}
-if it could not be started. The complaints are the health reports of the nodes.
+This process writes one JSON line: {"ready": true, "complaints": [...]} when the cluster is ready, or {"error": "...",
+"is_refused": true if the configuration is} if it could not be started. The complaints are the health reports of nodes.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any
 from msgspec import Struct, field, to_builtins
 
 from yarn.errors import YarnException
+from yarn.faults import ConfigurationException
 from yarn.settings import FAST_TIME_FACTOR, yarnling
 from yarnling.cluster.commands import ClusterCommands
 from yarnling.cluster.control_socket import bound_socket, serving_commands
@@ -249,7 +250,7 @@ def main(arguments: list[str]) -> int:
         asyncio.run(_keep(options, report))
     except YarnException as error:
         with contextlib.suppress(OSError):
-            report({"error": str(error)})
+            report({"error": str(error), "is_refused": isinstance(error, ConfigurationException)})
         return 1
     return 0
 

@@ -89,8 +89,9 @@ def refusal(source: Path | str, problem: str, remedy: str, line: int | None = No
 def json_documents(text: str, source: str) -> Iterator[tuple[int, object]]:
     """(line, document) of each JSON document in a text that contains one after another, or a list of them.
 
-    Raises ConfigurationException if one is not valid JSON, because the start of the next one is then unknown.
+    Raises ConfigurationException if there is none, or one is not valid JSON: the start of the next is then unknown.
     """
+    is_empty = True
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     line, counted, at = 1, 0, _start(text, 0)
     while at < len(text):
@@ -102,8 +103,12 @@ def json_documents(text: str, source: str) -> Iterator[tuple[int, object]]:
         except (ValueError, RecursionError) as error:
             problem = "too many levels" if isinstance(error, RecursionError) else str(error).splitlines()[0]
             raise refusal(source, f"is not valid JSON: {problem}", "correct the document", line) from None
-        yield from ((line, each) for each in (document if isinstance(document, list) else [document]))
+        for each in document if isinstance(document, list) else [document]:
+            is_empty = False
+            yield line, each
         at = _start(text, end)
+    if is_empty:
+        raise refusal(source, "is empty: it has no JSON document", "name another file")
 
 
 def _start(text: str, at: int) -> int:

@@ -1,4 +1,4 @@
-"""Exit statuses of our own verbs: 2 for a wrong command line, 3 for a fault of yarnling, 1 for all other errors."""
+"""Exit statuses of our own verbs: 2 for a wrong command line or input, 3 for a fault of ours, 1 for other errors."""
 
 from __future__ import annotations
 
@@ -44,6 +44,9 @@ def status_of(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ["kill-rm", "--name", ".."],
         ["config", "--name", "../x"],
         ["config", "-D", "nonsense"],
+        ["config", "-D", "yarn.nodemanager.resource.memory-mb=lots"],
+        ["config", "--conf", "/nowhere/at/all"],
+        ["up", "--conf", "/nowhere/at/all"],
         ["up", "-D", "nonsense"],
         ["up", "--name", "a/b"],
         ["run", "--timeout", "-1", "true"],
@@ -85,9 +88,6 @@ def test_a_fault_of_yarnling_exits_with_3(monkeypatch: pytest.MonkeyPatch, capsy
         ["kill-node", "7"],
         ["logs", "application_1_0001"],
         ["explain", "application_1_0001"],
-        ["config", "-D", "yarn.nodemanager.resource.memory-mb=lots"],
-        ["config", "--conf", "/nowhere/at/all"],
-        ["up", "--conf", "/nowhere/at/all"],
         ["submit", "distributed-shell", "-shell_command", "true"],
     ],
     ids=" ".join,

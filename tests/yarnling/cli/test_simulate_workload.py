@@ -126,7 +126,7 @@ def test_an_expectation_that_cannot_be_judged_has_a_warning_beside_it(arguments:
         (("--queue-map", "etl=etlx"), "--queue-map etl=root.etl; similar leaf queues: root.etl)"),
         (("--queue-map", "etl=zzz"), "--queue-map etl=root.adhoc; leaf queues: root.adhoc, root.etl)"),
         (("--expect", "before.yaml"), "compares with a run before (remove it, or use yarnling simulate compare)"),
-        (("-o", "before.yaml"), "before.yaml: this is a file, not a directory (name another directory for the report)"),
+        (("-o", "before.yaml"), "before.yaml: this is a file, not a directory (name another directory)"),
         (("-o", "before.yaml/out"), "before.yaml: this is a file, not a directory"),
         (("--expect", "unknown.yaml"), "there is no queue elt (did you mean etl?"),
     ],
