@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 POM = ROOT / "tests" / "hadoop" / "pom.xml"
 OTHER_VERSIONS = ("2.10.2", "3.3.6", "3.4.2", "3.5.0")
-SETS = ("client", "mapreduce", "minicluster", *(f"commands-{version}" for version in OTHER_VERSIONS))
+SETS = ("client", "mapreduce", "services", "minicluster", *(f"commands-{version}" for version in OTHER_VERSIONS))
 SECONDS = int(os.environ.get("HADOOP_JARS_SECONDS", "600"))
 
 

@@ -20,6 +20,7 @@ from nm.core.effects import FetchResource
 from nm.core.events import Event, ResourceFetched, ResourceFetchFailed
 from nm.launcher.directories import PLAIN_MODE, DisksFailed, NodeDirectories, cache_dir, make_dir, make_user_dirs
 from nm.localizer.archives import DEFAULT_LIMITS, TAR_SUFFIXES, ZIP_SUFFIXES, BadArchive, Limits, unpack
+from nm.localizer.remote import RemoteFile, remote_file
 from nm.localizer.sources import IO_EXCEPTION, NO_MOUNTS, DownloadFailed, Mounts, Source, shown
 from yarn.containers import LocalResource
 from yarn.ids import ContainerId
@@ -88,7 +89,7 @@ def fetch(
     Raises DownloadFailed and removes any partial copy.
     """
     resource = request.resource
-    source = mounts.locate(resource.url)
+    source = remote_file(resource.url) or mounts.locate(resource.url)
     directories.make_first()
     try:
         if resource.visibility is not LocalResourceVisibility.PUBLIC:
@@ -104,25 +105,30 @@ def fetch(
         raise DownloadFailed("org.apache.hadoop.util.DiskChecker$DiskErrorException", str(error)) from None
     except (OSError, BadArchive, RecursionError) as error:
         raise DownloadFailed(IO_EXCEPTION, f"Download and unpack failed: {resource.url}: {error}") from None
-    return f"{home}/{request.number}/{os.path.basename(source.path)}", size_bytes
+    return f"{home}/{request.number}/{source.name}", size_bytes
 
 
-def _fetch_into(final: str, resource: LocalResource, source: Source, limits: Limits) -> int:
+def _fetch_into(final: str, resource: LocalResource, source: Source | RemoteFile, limits: Limits) -> int:
     """Copy a resource to the new directory `final`, which appears once the copy is complete.
 
     Returns its size in bytes.
     """
-    beside = f"{final}_tmp"
+    beside, downloaded = f"{final}_tmp", f"{final}_remote"
     try:
         make_dir(beside, 0o755)
-        copy = f"{beside}/{os.path.basename(source.path)}"
-        _check(resource, source)
-        _copy(resource, source.path, copy, limits)
+        local = source.download(downloaded) if isinstance(source, RemoteFile) else source
+        copy = f"{beside}/{local.name}"
+        _check_time(resource, local)
+        if local is source and resource.visibility is LocalResourceVisibility.PUBLIC:
+            _check_public(local)
+        _copy(resource, local.path, copy, limits)
         size_bytes = _restrict(copy, public=resource.visibility is LocalResourceVisibility.PUBLIC)
         os.rename(beside, final)
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
         raise
+    finally:
+        shutil.rmtree(downloaded, ignore_errors=True)
     return size_bytes
 
 
@@ -138,7 +144,7 @@ def diagnostics(failed: DownloadFailed, resource: LocalResource, container_id: C
     return f"{failed.sentence}\n{failed.java_class}: {failed.sentence}\n"
 
 
-def _check(resource: LocalResource, source: Source) -> None:
+def _check_time(resource: LocalResource, source: Source) -> None:
     try:
         modified_ms = os.stat(source.path).st_mtime_ns // 1_000_000
     except (FileNotFoundError, ValueError):
@@ -151,7 +157,11 @@ def _check(resource: LocalResource, source: Source) -> None:
             f"Resource {source.shown} changed on src filesystem - expected: {_iso(resource.timestamp_ms)}, "
             f"was: {_iso(modified_ms)}, current time: {_iso(now_ms)}",
         )
-    if resource.visibility is LocalResourceVisibility.PUBLIC and not is_public(source.path, source.root):
+
+
+def _check_public(source: Source) -> None:
+    """Check the rights of other users. Those of other file systems are not asked for: object stores have none."""
+    if not is_public(source.path, source.root):
         raise DownloadFailed(
             IO_EXCEPTION,
             f"Resource {source.shown} is not publicly accessible and as such cannot be part of the public cache.",

@@ -16,6 +16,7 @@ from msgspec import Struct
 from yarn.configuration import Configuration
 
 IO_EXCEPTION = "java.io.IOException"
+UNSUPPORTED = "org.apache.hadoop.fs.UnsupportedFileSystemException"
 _URL = re.compile(r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<host>[^/]*))?(?P<path>/.*)?", re.S)
 _DEFAULT_FS = "fs.defaultFS"
 _TABLES, _LINK = "fs.viewfs.mounttable.", ".link"
@@ -39,6 +40,10 @@ class Source(Struct, frozen=True):
     path: str
     root: str
     shown: str
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.path)
 
 
 class Mounts(Struct, frozen=True):
@@ -66,9 +71,7 @@ class Mounts(Struct, frozen=True):
         scheme = "" if match is None else match["scheme"] or ("viewfs" if self.default else "file")
         if match is None or scheme not in ("file", "viewfs"):
             name = scheme or url.partition(":")[0]
-            raise DownloadFailed(
-                "org.apache.hadoop.fs.UnsupportedFileSystemException", f'No FileSystem for scheme "{name}"'
-            )
+            raise DownloadFailed(UNSUPPORTED, f'No FileSystem for scheme "{name}"')
         path = _normal(match["path"] or "/")
         if scheme == "file":
             return Source(path, self._root_of(path), shown(url))

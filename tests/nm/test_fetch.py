@@ -235,11 +235,11 @@ def test_a_pipe_is_refused_and_does_not_block_other_fetches(
 async def test_a_public_resource_of_another_file_system_fails_its_container_alone(directories: NodeDirectories) -> None:
     """The NodeManager ended with the exception of the diagnostics, which name the resource."""
     sent: list[Event] = []
-    local = LocalResource("hdfs://nn/x", 1, 1, LocalResourceType.FILE, PUBLIC)
+    local = LocalResource("nosuch://nn/x", 1, 1, LocalResourceType.FILE, PUBLIC)
     async with asyncio.TaskGroup() as tasks:
         localizer = Localizer(directories, sent.append, 1, DEFAULT_LIMITS, NO_MOUNTS)
         localizer.use(tasks)
         localizer.fetch(request(local))
     (failed,) = sent
     assert isinstance(failed, ResourceFetchFailed)
-    assert failed.diagnostics.endswith('No FileSystem for scheme "hdfs"')
+    assert failed.diagnostics.endswith('No FileSystem for scheme "nosuch"')

@@ -11,7 +11,7 @@ from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
 from yarn.faults import ConfigurationException
 from yarn.settings import logs, yarnling
-from yarnling.cluster.configuration import composed
+from yarnling.cluster.configuration import composed, unknown_keys
 from yarnling.cluster.directory import ClusterDirectory
 from yarnling.cluster.hadoop_clients import (
     absolute_class_path,
@@ -78,9 +78,10 @@ def test_the_class_path_is_that_of_yarn_and_of_mapreduce(jars: Path) -> None:
 
 def test_keys_of_mapreduce_are_passed_on_without_a_warning(jars: Path) -> None:
     """`--hadoop-classpath` sets one, and was answered with: is not a known key, and has no effect."""
-    own = {"yarn.app.mapreduce.am.resource.mb": "512"}
+    own = {"yarn.app.mapreduce.am.resource.mb": "512", "yarn.service.am-resource.memory": "512"}
     assert configuration_warnings(composed(None, {**settings_for(True, f"{jars}/*"), **own}, {})) == ()
-    assert len(configuration_warnings(composed(None, own, {}))) == 1
+    assert len(configuration_warnings(composed(None, own, {}))) == 2, "without --hadoop they have no effect"
+    assert unknown_keys({"mapreduce.application.classpath": "/x/*", **own}) == (), "LocalCluster refused the first"
 
 
 def test_a_relative_class_path_is_made_absolute(jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,8 +144,8 @@ def test_the_file_system_has_the_directories_of_hdfs(directory: ClusterDirectory
 
 def test_clients_find_aggregated_logs_whatever_their_file_system_is() -> None:
     key = "yarn.nodemanager.remote-app-log-dir"
-    assert site_of_clients({key: "/c/remote logs"}, {}) == {key: "file:/c/remote logs"}
-    assert site_of_clients({key: "file:///mine"}, {}) == {key: "file:///mine"}
+    assert site_of_clients({key: "/c/remote logs"}, {})[key] == "file:/c/remote logs"
+    assert site_of_clients({key: "file:///mine"}, {})[key] == "file:///mine"
 
 
 def test_the_users_files_and_settings_win_key_by_key(directory: ClusterDirectory, tmp_path: Path) -> None:
@@ -166,6 +167,9 @@ def test_the_users_files_and_settings_win_key_by_key(directory: ClusterDirectory
     }
 
 
+SERVICES = {"yarn.application.admin.client.class.yarn-service": "org.apache.hadoop.yarn.service.client.ServiceClient"}
+
+
 def test_what_the_cluster_does_not_have_is_switched_off_for_clients() -> None:
     """With HA, ConfiguredRMFailoverProxyProvider asks the address of each rm-id for ever."""
     running = {"yarn.resourcemanager.address": "127.0.0.1:4711", "yarn.resourcemanager.ha.rm-ids": "rm1,rm2"}
@@ -180,6 +184,7 @@ def test_what_the_cluster_does_not_have_is_switched_off_for_clients() -> None:
     }
     assert site_of_clients({**running, **production}, {}) == {
         **running,
+        **SERVICES,
         "yarn.resourcemanager.ha.enabled": "false",
         "yarn.timeline-service.enabled": "false",
         "yarn.federation.enabled": "false",
@@ -187,7 +192,7 @@ def test_what_the_cluster_does_not_have_is_switched_off_for_clients() -> None:
         "hadoop.security.authentication": "simple",
     }
     own = {"yarn.timeline-service.enabled": "true"}
-    assert site_of_clients({**running, **own}, own) == {**running, **own}, "the user says so with -D"
+    assert site_of_clients({**running, **own}, own) == {**running, **SERVICES, **own}, "the user says so with -D"
 
 
 def test_the_files_say_how_the_cluster_is_reached(directory: ClusterDirectory) -> None:

@@ -18,7 +18,7 @@ from yarn.settings.kinds import AddressSetting
 from yarn.settings.registry import setting_of
 from yarn.settings.report import HadoopKeys, KeyUnknown, describe
 from yarnling.cluster.directory import REMOTE_LOGS, STATE_STORE, ClusterDirectory, NodePlace
-from yarnling.cluster.warnings import configuration_faults
+from yarnling.cluster.warnings import KEYS_OF_CLIENTS, configuration_faults
 
 ORIGIN = "LocalCluster"
 """The origin of values that the cluster chooses itself."""
@@ -83,7 +83,9 @@ def definitions(texts: Iterable[str], option: str = "-D", form: str = "KEY=VALUE
 
 def unknown_keys(settings: Mapping[str, str]) -> tuple[KeyUnknown, ...]:
     """The keys that neither yarnling nor Hadoop knows."""
-    strangers = {key: value for key, value in settings.items() if setting_of(key) is None}
+    strangers = {
+        key: value for key, value in settings.items() if setting_of(key) is None and not key.startswith(KEYS_OF_CLIENTS)
+    }
     return (
         describe(Configuration().overridden(strangers, ORIGIN), HadoopKeys(hadoop_keys())).unknown if strangers else ()
     )

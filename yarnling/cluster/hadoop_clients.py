@@ -36,6 +36,9 @@ _STAGING_DIR = "yarn.app.mapreduce.am.staging-dir"
 _HADOOP_HOME = "HADOOP_HOME"
 _PARTS_OF_HADOOP = ("HADOOP_COMMON_HOME", "HADOOP_HDFS_HOME", "HADOOP_YARN_HOME")
 _MAPREDUCE_JARS = "$HADOOP_HOME/share/hadoop/mapreduce/*,$HADOOP_HOME/share/hadoop/mapreduce/lib/*"
+_SERVICE_CLIENT = "yarn.application.admin.client.class.yarn-service"
+_WITHOUT_API_SERVER = "org.apache.hadoop.yarn.service.client.ServiceClient"
+"""The client of YARN services that needs no API server; Hadoop's default calls one in the ResourceManager."""
 _LOG4J = """\
 log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
@@ -154,7 +157,8 @@ def site_of_clients(values: Mapping[str, str], settings: Mapping[str, str]) -> d
 
     Keys of core-site.xml are in it, too, and Hadoop reads it later.
     """
-    site = _without_absent(_without_absent(values, settings, _ABSENT_IN_SITE), {}, _ABSENT_IN_CORE)
+    site = {_SERVICE_CLIENT: _WITHOUT_API_SERVER, **values}
+    site = _without_absent(_without_absent(site, settings, _ABSENT_IN_SITE), {}, _ABSENT_IN_CORE)
     # A path alone would be one of the clients' default file system.
     return site | {key: f"file:{site[key]}" for key in REMOTE_LOG_KEYS if site.get(key, "").startswith("/")}
 

@@ -21,7 +21,8 @@ from yarn.settings.scheduler import PREFIX
 from yarn.settings.yarnling import HADOOP_RPC_ENABLED, STRICT
 
 MAPREDUCE_PREFIXES = ("mapreduce.", "mapred.", "yarn.app.mapreduce.")
-"""Keys that a cluster passes on to Hadoop's own clients, in mapred-site.xml."""
+KEYS_OF_CLIENTS = (*MAPREDUCE_PREFIXES, "yarn.service.")
+"""How keys begin that are not in Hadoop's list for YARN, and that a cluster passes on to Hadoop's own clients."""
 
 
 def configuration_faults(conf: Configuration) -> list[Fault]:
@@ -59,7 +60,7 @@ def _unknown(conf: Configuration) -> Iterator[Fault]:
     Other keys of files may be used in values, as `${...}`, and Hadoop has some that are not in its list of defaults.
     """
     severity = Severity.ERROR if STRICT.of(conf) else Severity.WARNING
-    of_others = MAPREDUCE_PREFIXES if HADOOP_RPC_ENABLED.of(conf) else ()
+    of_others = KEYS_OF_CLIENTS if HADOOP_RPC_ENABLED.of(conf) else ()
     for unknown in describe(conf, HadoopKeys(hadoop_keys()), ()).unknown:
         if unknown.key.startswith(of_others):
             continue
