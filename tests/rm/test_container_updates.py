@@ -196,6 +196,20 @@ def test_a_decrease_during_a_pending_increase_is_refused(grower: Grower) -> None
     assert grower.call().update_errors == ()
 
 
+def test_an_error_says_which_version_the_container_has(grower: Grower) -> None:
+    """RMServerUtils.checkAndcreateUpdateError: -1 for a container that does not exist."""
+    known = grower.seen.container
+    unknown = known.id._replace(number=99)
+    late = UpdateContainerRequest(known.id, known.version + 1, ContainerUpdateType.INCREASE_RESOURCE, Resource(2048, 1))
+
+    errors = grower.call(late, replace(late, container_id=unknown)).update_errors
+
+    assert [(error.request.container_id, error.current_version) for error in errors] == [
+        (known.id, known.version),
+        (unknown, -1),
+    ]
+
+
 def test_a_completion_that_no_am_will_fetch_is_forgotten_by_the_node(grower: Grower) -> None:
     """The scheduler does not have the application any more when its node reports the end."""
     stranger = ContainerId(grower.id.attempt_id, 99)
