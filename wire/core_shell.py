@@ -17,7 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from wire.event_log import EventLog
 from yarn.errors import RemoteError, YarnException
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 Event = TypeVar("Event")
 AnyEvent = TypeVar("AnyEvent", contravariant=True)

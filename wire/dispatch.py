@@ -23,7 +23,7 @@ from yarn.errors import RemoteError, YarnException
 LOG_LINE_MAX = 4000
 """Characters of a message in the log; the rest is left out."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 Verified = TypeVar("Verified")
 Authenticate = Callable[[Caller[None]], Verified]

@@ -37,7 +37,7 @@ _MAPPED_PREFIX = "::ffff:"
 _GRPC_ABSTRACT = "unix-abstract:"
 """How gRPC begins its name of a caller at a Unix socket with an abstract name."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class HadoopAnswers(Protocol):

@@ -40,7 +40,7 @@ UNREAD_BYTES_MAX = 4 * 1024 * 1024
 WATCHERS_MAX = 16
 """The maximum of watchers of one daemon; further connections are closed."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class CallWatch:

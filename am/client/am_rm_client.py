@@ -60,7 +60,7 @@ from yarn.states import FinalApplicationStatus
 EVENTS_MAX = 10_000
 """The limit on unread events. When it is reached, heartbeats wait: the RM should expire an AM that reads no events."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class AMRMClient:

@@ -47,7 +47,7 @@ from yarn.settings.yarnling import CHECK_INVARIANTS
 
 EXIT_CRASH = 1
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 def run_application_master(

@@ -39,7 +39,7 @@ UNREGISTER_PAUSE_S = 0.1
 AM_FAILED = 1
 """The exit code of an AM that the ResourceManager refused, or that could not reach the ResourceManager."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 T = TypeVar("T")
 

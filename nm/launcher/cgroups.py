@@ -44,7 +44,7 @@ _STALE_S = 60.0
 cgroup much sooner."""
 _PROBE_S = 10.0
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class CgroupsUnusable(Exception):

@@ -37,7 +37,7 @@ from nm.launcher.processes import group_exists, is_group_of, signal_group, stat_
 from yarn.ids import ContainerId
 from yarn.states import ContainerExitStatus
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 _LAUNCH_FAILED = -1
 _PID_POLL_S: Final = 0.005

@@ -23,7 +23,7 @@ from nm.launcher.directories import (
     work_dir,
 )
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 TREE_DEPTH_MAX = 64
 """The depth of a tree that is deleted at once: shutil.rmtree recurses, with an open descriptor for each level."""

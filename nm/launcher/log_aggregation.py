@@ -34,7 +34,7 @@ FILE_MODE = 0o640
 _READ_BYTES = 65535
 """As Hadoop reads, because the chunks of the file depend on it."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class RemoteLogs(Struct, frozen=True):

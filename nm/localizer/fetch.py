@@ -27,7 +27,7 @@ from yarn.ids import ContainerId
 from yarn.states import LocalResourceType, LocalResourceVisibility
 from yarn.times import format_iso8601
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class Localizer:

@@ -19,7 +19,7 @@ from yarn.errors import YarnException
 from yarn.settings.yarnling import PACK
 
 ROLE = "nodemanager"
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 Ready = Callable[[dict[str, object]], None]
 

@@ -42,7 +42,7 @@ from wire.core_shell import Core, CoreShell
 from wire.event_log import EventLog
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class LogAggregation(Protocol):

@@ -34,7 +34,7 @@ _JAVA_VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d{1,4})\b', re.MULTILINE)
 _LEVELS_TO_JAVA_HOME = 3
 """How many directories above `java` its home may be: `java` is in <home>/bin, in Java 8 also in <home>/jre/bin."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class DirectoriesInUse(YarnException):

@@ -26,7 +26,7 @@ from yarn.settings import nodemanager
 ENTRIES_MAX = 100_000
 """How many files and directories of one log directory are measured: about 0.2 s of a thread."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class LogMonitorSettings(Struct, frozen=True):

@@ -29,7 +29,7 @@ from yarn.ids import ContainerId
 from yarn.nodes import ResourceUtilization
 from yarn.settings import nodemanager
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _MB = 20

@@ -33,7 +33,7 @@ the rest."""
 DESCRIPTORS_OF_NODE = 128
 """File descriptors that a node needs at least: 20 when it is idle, 4 for each container, 1 to 3 for each AM."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class Hosting(Protocol):

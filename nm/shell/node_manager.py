@@ -45,7 +45,7 @@ from yarn.settings.yarnling import EMULATION_TABLE
 _EXITS_WAIT_S = 1.0
 """How long the wrappers of killed containers may take to exit, when the node ends."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class NodeCoreStart(Struct, frozen=True):

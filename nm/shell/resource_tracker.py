@@ -36,7 +36,7 @@ from yarn.settings import nodemanager, resourcemanager
 
 T = TypeVar("T")
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 UNREGISTER_TIMEOUT_S = 1.0
 """How long a stopping node waits for the RM to acknowledge the unregistration; the RM may be down."""

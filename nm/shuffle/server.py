@@ -30,7 +30,7 @@ CLOSE_TIMEOUT_S = 60
 RETRY_AFTER = {"Retry-After": "1000"}
 """ShuffleHandler.FETCH_RETRY_DELAY, in ms; Hadoop's reduces wait so long and do not count it as a failure."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class ShuffleJob(SecretRecord, frozen=True):

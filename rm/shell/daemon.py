@@ -72,7 +72,7 @@ two seconds."""
 STALLS_PER_EXPIRY = 3
 """A stall of a third of the shortest expiry interval counts: Hadoop's liveness monitors check that often."""
 SEED_BITS = 32
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class ResourceManagerStart(Struct, frozen=True):

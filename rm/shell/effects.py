@@ -24,7 +24,7 @@ from wire.core_shell import Core, CoreShell
 from yarn.errors import YarnException
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 SETTLED = frozenset({"FINISHED", "FAILED", "KILLED"})
 """The names of the final states of an attempt."""

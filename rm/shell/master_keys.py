@@ -35,7 +35,7 @@ EXPIRIES_PER_INTERVAL = 3
 KEEP_RETRY_S = 10.0
 """Time between two attempts to write a key; the old key is still valid meanwhile."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 Sleep = Callable[[float], Awaitable[object]]
 Keep = Callable[[str, tuple[MasterKey, ...]], Awaitable[None]]

@@ -46,7 +46,7 @@ CONNECT_INTERVAL_MS = 1000
 CALL_TIMEOUT_S = 20.0
 """How long an NM may take to reply; the reply does not wait for the container's files to be localized."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 Report = Callable[[AMLaunched | AMLaunchFailed], None]
 

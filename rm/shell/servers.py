@@ -31,7 +31,7 @@ ADDRESSES = 4
 _LOOPBACK_PEERS = ("ipv4:127.", "ipv6:[::1]:", "ipv6:%5B::1%5D:")
 """The start of gRPC's names of callers on this machine."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class Servers:

@@ -26,7 +26,7 @@ from rm.shell.store_file import StoreUnavailable
 from yarn.errors import YarnException
 from yarn.machine import Refuse, Reply
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 RETRY_S = 1.0
 """Time between two attempts to write while the file cannot be written."""

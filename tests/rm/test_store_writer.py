@@ -147,7 +147,7 @@ async def test_a_repeated_submission_is_acknowledged_once_the_first_one_is_durab
 async def test_a_full_disk_refuses_new_applications_and_holds_other_records_until_there_is_room(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level("INFO", "rm.shell.store_writer")
+    caplog.set_level("INFO", "yarnling.rm.shell.store_writer")
     wired = Wired([Reply(1, "one"), NEW], [AGAIN], [], [], [Reply(3, "three"), NEW])
     wired.disk.problem = FULL
     async with asyncio.TaskGroup() as tasks:
@@ -167,7 +167,7 @@ async def test_a_full_disk_refuses_new_applications_and_holds_other_records_unti
     assert await wired.shell.ask(submission) == "three"
     await wired.writer.close()
     assert wired.failed == 0
-    said = [record.message for record in caplog.records if record.name == "rm.shell.store_writer"]
+    said = [record.message for record in caplog.records if record.name == "yarnling.rm.shell.store_writer"]
     assert said == [
         "new applications are refused, the state store cannot be written: no room",
         "the state store can be written again",

@@ -245,7 +245,7 @@ class Watcher:
 
 async def test_each_call_can_be_watched(caplog: pytest.LogCaptureFixture) -> None:
     watcher = Watcher()
-    caplog.set_level(logging.DEBUG, "wire.dispatch")
+    caplog.set_level(logging.DEBUG, "yarnling.wire.dispatch")
     recorder = Recorder({"get_applications": AccessControlException("not you")})
     async with (
         serving(ApplicationClientProtocol.rpcs, recorder, observers=(watcher,)) as server,
@@ -255,7 +255,7 @@ async def test_each_call_can_be_watched(caplog: pytest.LogCaptureFixture) -> Non
             await proxy.get_applications(ApplicationFilter())
     assert watcher.seen[0] == ("<", "getApplications", ApplicationFilter())
     assert isinstance(watcher.seen[1][2], AccessControlException)
-    lines = [record.getMessage() for record in caplog.records if record.name == "wire.dispatch"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "yarnling.wire.dispatch"]
     assert lines[0].startswith("< getApplications peer=ipv4:127.0.0.1:")
     assert "user=ann" in lines[0]
     assert lines[1].startswith("> getApplications")
@@ -264,7 +264,7 @@ async def test_each_call_can_be_watched(caplog: pytest.LogCaptureFixture) -> Non
 async def test_no_secret_gets_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
     """At DEBUG every message is logged, without keys, signatures and credentials."""
     # A cluster in this process, of another test, leaves its packages at INFO.
-    caplog.set_level(logging.DEBUG, logger="wire")
+    caplog.set_level(logging.DEBUG, logger="yarnling.wire")
     key = MasterKey(1, b"CANARY")
     token = Token(b"identifier", b"CANARY", "kind", "service")
     welcome = RegisterNodeManagerResponse(NodeAction.NORMAL, 1, key, key)

@@ -74,9 +74,9 @@ async def test_a_cluster_without_a_process_runs_applications() -> None:
             texts = [log.text() for log in cluster.client.logs(started.application_id) if log.name == "stdout"]
             assert sum(text.startswith("from 127.0.0.") for text in texts) == 2
             # Each daemon logs to its own file.
-            assert " rm." in cluster.directory.log_file("rm").read_text()
-            assert " nm." not in cluster.directory.log_file("rm").read_text()
-            assert " nm." in cluster.directory.log_file("nm-1").read_text()
+            assert " yarnling.rm." in cluster.directory.log_file("rm").read_text()
+            assert " yarnling.nm." not in cluster.directory.log_file("rm").read_text()
+            assert " yarnling.nm." in cluster.directory.log_file("nm-1").read_text()
             directory = cluster.directory.path
         assert not directory.exists()
 
@@ -143,7 +143,7 @@ async def test_a_failed_start_keeps_the_ends_of_its_logs(tmp_path: Path) -> None
             pass
     kept = (tmp_path / "kept.log").read_text()
     assert re.findall(r"^==> (.*) <==$", kept, re.MULTILINE) == ["fork-server.log", "rm.log", "nm-1.log"]
-    assert "INFO rm.shell.daemon ready" in kept
+    assert "INFO yarnling.rm.shell.daemon ready" in kept
     assert "minimum allocations" in kept.partition("==> nm-1.log <==")[2]
     with pytest.raises(DaemonFailed, match=r"minimum allocations.*\nthe logs are deleted with the temporary directory"):
         async with LocalCluster(1, memory_mb=1, fast=True, options=ClusterOptions(loopback=True)):

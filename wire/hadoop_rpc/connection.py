@@ -40,7 +40,7 @@ _APPLICATION = RpcResponseHeaderProto.ERROR_APPLICATION
 _METHOD = RpcResponseHeaderProto.ERROR_NO_SUCH_METHOD
 _PROTOCOL = RpcResponseHeaderProto.ERROR_NO_SUCH_PROTOCOL
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 UNREAD_BYTES_MAX = 128 * 1024 * 1024

@@ -45,7 +45,7 @@ RANGES_MAX = 32
 ANSWER_TIMEOUT_S = 60.0
 """How long an answer may take, and its reader may take to read it."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class Answer(Struct, frozen=True):

@@ -40,7 +40,7 @@ BACKLOG = 64
 CLOSE_TIMEOUT_S = 0.5
 """How long answers on their way may take when the server stops."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 _foreign = RareWarning(_logger, "refused an HTTP connection of another user of this machine peer=%s")
 _too_many = RareWarning(_logger, "refused an HTTP connection, all others are being answered peer=%s")
 

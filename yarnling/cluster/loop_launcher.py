@@ -24,8 +24,9 @@ from yarn.errors import InvalidArgumentException, YarnException
 from yarnling.cluster.fork_messages import RM, DaemonRequest
 from yarnling.cluster.launcher import STOP_S, Daemon, DaemonFailed, environment_of_daemons, log_tail
 
-LOGGED = ("rm", "nm", "wire")
-"""The loggers of the daemons. Each daemon's records go to its own log file, at INFO, as with separate processes."""
+LOGGED = "yarnling"
+"""The parent of all loggers. Each daemon's records go to its own log file, at INFO unless the program has set another
+level, as with separate processes."""
 
 _log: contextvars.ContextVar[TextIO | None] = contextvars.ContextVar("yarnling_daemon_log", default=None)
 
@@ -168,9 +169,8 @@ _HANDLER.setFormatter(logging.Formatter(LOG_FORMAT))
 
 
 def _log_by_daemon() -> None:
-    for name in LOGGED:
-        logger = logging.getLogger(name)
-        if _HANDLER not in logger.handlers:
-            logger.addHandler(_HANDLER)
-            if logger.level == logging.NOTSET:
-                logger.setLevel(logging.INFO)
+    logger = logging.getLogger(LOGGED)
+    if _HANDLER not in logger.handlers:
+        logger.addHandler(_HANDLER)
+        if logger.level == logging.NOTSET:
+            logger.setLevel(logging.INFO)

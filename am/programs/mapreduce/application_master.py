@@ -80,7 +80,7 @@ STATUS_INTERVAL_MS = 200
 _LOOK_S = 1
 """How long a recovering AM waits for a shuffle service that may have map output."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class MRAppMaster:
