@@ -18,7 +18,8 @@ TARGET_CHARS_MAX = 4096
 """Length of a request's path and query (Netty's limit for the first line): a reduce asks for 20 maps at most."""
 _PARAMETERS_MAX = 500
 """Parameters of a query; Hadoop knows four."""
-_ATTEMPT = re.compile(r"attempt_[0-9]{1,19}_[0-9]{1,10}_[mr]_[0-9]{1,10}_[0-9]{1,10}", re.ASCII)
+_ATTEMPT = re.compile(r"attempt_[0-9]{1,19}_[0-9]{1,10}(_[mr])?(_[0-9]{1,10}){2,6}", re.ASCII)
+"""MapReduce's names have a letter and two numbers after the job's id, those of Tez up to six numbers."""
 
 
 class Refusal(Exception):
@@ -44,7 +45,7 @@ def read_request(method: str, target: str, headers: Mapping[str, str]) -> MapOut
     """The request; `headers` {name in lower case: value}. Raises Refusal.
 
     Hadoop uses the names of attempts as parts of paths, and answers 500 if there is no such file. Here only the name
-    of an attempt is accepted.
+    of an attempt of MapReduce or Tez is accepted.
     """
     if method != "GET":
         raise Refusal(405)

@@ -54,6 +54,19 @@ async def test_a_reduce_gets_its_partition_of_every_map(node: MapNode) -> None:
     ]
 
 
+async def test_the_output_of_a_task_of_tez_is_sent(node: MapNode) -> None:
+    """Its names have the numbers of the DAG, the vertex and the output, and of a spill if the shuffle is pipelined."""
+    for attempt in (
+        "attempt_1795222023200_0007_1_00_000001_0_10003",
+        "attempt_1795222023200_0007_1_00_000001_0_10003_2",
+    ):
+        node.write(attempt, [b"words"])
+        async with served(node) as service:
+            path = target((attempt,), further="&dag=1&keepAlive=true")
+            status, _, body = split(await exchange(service.port, request(service.port, path)))
+        assert (status, parts_of(body)) == (200, [(ShuffleHeader(attempt, 5, 7, 0), b"words")])
+
+
 async def test_the_metadata_is_the_port(node: MapNode) -> None:
     async with served(node) as service:
         assert service.metadata == port_bytes(service.port) == service.port.to_bytes(4, "big")
