@@ -12,6 +12,7 @@ import secrets
 import stat
 from pathlib import Path
 
+from wire.full_disk import full_disk_named
 from wire.tokens import ClientTokenSecretManager
 from yarn.configuration import Configuration
 from yarn.containers import Token
@@ -27,7 +28,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 def write_cluster_secret(path: Path) -> None:
     """Create a file with a new secret. Raises FileExistsError if there already is a file."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "wb") as file:
+    with full_disk_named(path), open(descriptor, "wb") as file:
         file.write(secrets.token_bytes(SECRET_BYTES))
 
 

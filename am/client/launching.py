@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import am
+from wire.full_disk import full_disk_named
 from wire.json_records import from_json, to_json
 from yarn.containers import ContainerLaunchContext, LocalResource, ServiceData
 from yarn.errors import InvalidArgumentException, YarnException
@@ -123,5 +124,6 @@ def read_record(path: Path) -> object:
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace a file's content in one step, by renaming a temporary file."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(data)
+    with full_disk_named(path):
+        temporary.write_bytes(data)
     temporary.replace(path)

@@ -26,6 +26,7 @@ from am.client.launching import (
 )
 from am.core.actions import Application
 from am.programs.application_master import run_application_master
+from wire.full_disk import full_disk_named
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId
@@ -73,7 +74,8 @@ def stage_job(
     resources = {link: local_file(path) for link, path in files.items()}
     staging = make_staging_directory(staging_root, application_id)
     for link, text in texts.items():
-        (staging / link).write_text(text)
+        with full_disk_named(staging / link):
+            (staging / link).write_text(text)
         resources[link] = local_file(staging / link)
     path = staging / JOB_FILE
     write_record(path, replace(job, files=resources, staging=str(staging)))

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from nm.core.disk_health import DirectoryHealth
 from nm.core.launch_script import Directories
+from wire.full_disk import full_disk_named
 from yarn.ids import ApplicationId, ContainerId
 from yarn.states import LocalResourceVisibility
 
@@ -163,7 +164,8 @@ def descend(root: str, parts: Sequence[str], mode: int | None = None) -> int:
         path = os.path.join(root, *parts)
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise OSError(error.errno, "a part of it is a symbolic link or a file, not a directory", path) from None
-        raise OSError(error.errno, os.strerror(error.errno or 0), path) from None
+        with full_disk_named(path):
+            raise OSError(error.errno, os.strerror(error.errno or 0), path) from None
     finally:
         os.close(top)
 

@@ -37,6 +37,7 @@ from nm.core.launch_script import (
     wrapper_script,
 )
 from nm.launcher.directories import CONTAINER_MODE, PLAIN_MODE, NodeDirectories, check_part, make_below, private_dir
+from wire.full_disk import full_disk_named
 
 _SCRIPT_MODE = 0o700
 _READABLE_MODE = 0o644
@@ -99,18 +100,18 @@ def prepare_launch(
     ).encode()
     pid_file = f"{private}/{container_id}.pid"
     tokens = launch.tokens or NO_CREDENTIALS
-    with directories.open(private, PLAIN_MODE) as private_fd:
+    with full_disk_named(private), directories.open(private, PLAIN_MODE) as private_fd:
         for stale in (f"{container_id}.pid", f"{container_id}.pid.exitcode"):
             _remove(stale, private_fd)
         _write(SCRIPT, private_fd, script, _READABLE_MODE)
         _write(f"{container_id}.tokens", private_fd, tokens, _READABLE_MODE)
-    with directories.open(work_dir) as work_fd:
+    with full_disk_named(work_dir), directories.open(work_dir) as work_fd:
         make_below(work_fd, "tmp", CONTAINER_MODE)
         _remove_links(work_fd, launch.links)
         _write(TOKENS, work_fd, tokens, _READABLE_MODE)
         _write_scripts(work_fd, work_dir, script, pid_file, cgroup_procs)
         if debug_by is DebugFiles.NODE_MANAGER:
-            with directories.open(chosen.log_dir) as log_fd:
+            with full_disk_named(chosen.log_dir), directories.open(chosen.log_dir) as log_fd:
                 for name, content, mode in debug_files(work_fd, script):
                     _write(name, log_fd, content, mode)
     return PreparedLaunch(f"{work_dir}/{WRAPPER}", chosen, variables, pid_file)

@@ -23,6 +23,7 @@ from nm.core.effects import AggregateLogs
 from nm.core.events import Event, LogsAggregated
 from nm.launcher.directories import NodeDirectories, descend, make_dir
 from wire.aggregated_logs import TEMPORARY, AggregatedLogWriter, LogPart, application_directory, node_file
+from wire.full_disk import full_disk_named
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId, NodeId
@@ -75,7 +76,7 @@ class LogAggregator:
             path = await asyncio.to_thread(aggregate_logs, effect, self._node_id, self._directories, self._remote)
             _logger.info("aggregated logs application=%s file=%s", effect.application_id, path or "none: no logs")
         except OSError as error:
-            problem = f"{error.strerror}: {error.filename}" if error.strerror else str(error)
+            problem = f"{error.strerror}: {error.filename}" if error.filename else str(error)
         self._send(LogsAggregated(effect.application_id, problem))
 
 
@@ -87,16 +88,18 @@ def aggregate_logs(effect: AggregateLogs, node_id: NodeId, directories: NodeDire
     make_dir(remote.root, ROOT_MODE)
     names = application_directory(effect.user, effect.application_id, remote.suffix)
     parent = _made(remote.root, names)
+    directory = "/".join((remote.root, *names))
     try:
         name = node_file(node_id)
         if _exists(name, parent):
             # A node that ran the application before its restart: readers take every file of the directory.
             name = f"{name}_{time.time_ns() // 1_000_000}"
-        _write(f"{name}{TEMPORARY}", parent, effect, directories, containers)
+        with full_disk_named(f"{directory}/{name}"):
+            _write(f"{name}{TEMPORARY}", parent, effect, directories, containers)
         os.rename(f"{name}{TEMPORARY}", name, src_dir_fd=parent, dst_dir_fd=parent)
     finally:
         os.close(parent)
-    return "/".join((remote.root, *names, name))
+    return f"{directory}/{name}"
 
 
 def _containers(directories: NodeDirectories, application_id: ApplicationId) -> list[ContainerId]:

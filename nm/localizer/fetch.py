@@ -22,6 +22,7 @@ from nm.launcher.directories import PLAIN_MODE, DisksFailed, NodeDirectories, ca
 from nm.localizer.archives import DEFAULT_LIMITS, TAR_SUFFIXES, ZIP_SUFFIXES, BadArchive, Limits, unpack
 from nm.localizer.remote import RemoteFile, remote_file
 from nm.localizer.sources import IO_EXCEPTION, NO_MOUNTS, DownloadFailed, Mounts, Source, shown
+from wire.full_disk import full_disk_named
 from yarn.containers import LocalResource
 from yarn.ids import ContainerId
 from yarn.states import LocalResourceType, LocalResourceVisibility
@@ -97,7 +98,7 @@ def fetch(
         local = directories.choose_local()
         home = cache_dir(local, resource.visibility, request.user, request.application_id)
         directories.make(home, PLAIN_MODE)
-        with directories.open(home) as home_fd:
+        with full_disk_named(home), directories.open(home) as home_fd:
             # The size is read through the file's descriptor, so a link that a container creates in its place is not
             # followed.
             size_bytes = _fetch_into(f"/proc/self/fd/{home_fd}/{request.number}", resource, source, limits)

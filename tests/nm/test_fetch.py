@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import shutil
 import stat
 import zipfile
 from pathlib import Path
@@ -186,6 +188,19 @@ def test_a_damaged_archive_leaves_no_files(directories: NodeDirectories, tmp_pat
         fetch(request(given), directories)
     assert "not a readable tar archive" in failed.value.sentence
     assert not list(Path(directories.local_dirs[0]).rglob("10*"))
+
+
+def test_a_full_disk_is_named(directories: NodeDirectories, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path and what to do, and not the descriptor below which the copy is written."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/proc/self/fd/9/10_tmp/words.txt")
+
+    monkeypatch.setattr(shutil, "copyfileobj", full)
+    with pytest.raises(DownloadFailed) as failed:
+        fetch(request(resource(source)), directories)
+    home = f"{directories.local_dirs[0]}/{HOMES[APPLICATION]}"
+    assert failed.value.sentence.endswith(f"No space left on device (free some space there): '{home}'")
 
 
 def test_fetching_fails_if_all_disks_are_bad(directories: NodeDirectories, source: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import subprocess
@@ -18,6 +19,7 @@ from nm.launcher.deletion import TREE_DEPTH_MAX, delete_tree
 from nm.launcher.directories import NodeDirectories
 from nm.launcher.files import PreparedLaunch, prepare_launch, read_pid
 from tests.nm.nodes import NODE, container_id
+from wire.full_disk import DiskFull
 from yarn.resource import Resource
 
 LAUNCH = LaunchContainer(container_id(1), 1, "alice", ("true",), {}, {}, "0,0,0,0,0", Resource(128, 1))
@@ -55,6 +57,16 @@ class Launches:
 @pytest.fixture
 def launches(tmp_path: Path) -> Launches:
     return Launches(tmp_path)
+
+
+def test_a_full_disk_is_named(launches: Launches, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fchmod", full)
+    with pytest.raises(DiskFull, match="free some space there") as caught:
+        launches.prepare()
+    assert caught.value.filename.startswith(launches.directories.local_dirs[0])
 
 
 def test_a_link_name_that_leads_outside_removes_nothing_there(launches: Launches) -> None:

@@ -18,6 +18,7 @@ from tests.nm.lone_node import LoneNode, lone_node
 from tests.nm.nodes import APP, NODE, Node, container_id
 from tests.nm.waiting import until
 from wire.aggregated_logs import read_aggregated_logs, read_content
+from wire.full_disk import DiskFull
 from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ContainerId
@@ -201,8 +202,9 @@ def test_a_failure_leaves_no_part_of_the_file(logs: Logs, monkeypatch: pytest.Mo
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left on device"):
+    with pytest.raises(DiskFull, match=r"No space left on device \(free some space there\)") as caught:
         logs.aggregate()
+    assert caught.value.filename.startswith(f"{logs.path}/remote/")
     assert [path for path in (logs.path / "remote").rglob("*") if path.is_file()] == []
 
 

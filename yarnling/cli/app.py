@@ -85,11 +85,15 @@ def main() -> NoReturn:
         # This is an error of the machine, for example a full disk for our output. Python flushes stdout at exit, and
         # writing what is left would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _fail(YarnException(str(error)), EXIT_FAILED)
+        _fail(YarnException(_described(error)), EXIT_FAILED)
     except Exception:
         traceback.print_exc()
         sys.exit(EXIT_CRASHED)
     sys.exit(0)
+
+
+def _described(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
 
 
 def _fail(error: YarnException, status: int) -> NoReturn:

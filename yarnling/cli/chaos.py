@@ -13,6 +13,7 @@ from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
+from wire.full_disk import full_disk_named
 from yarn.errors import YarnException
 from yarnling.chaos.notes import now_s
 from yarnling.chaos.phases import Report, ReportKind
@@ -158,7 +159,8 @@ def _print_summary(run: Run, options: ChaosOptions, console: Console) -> None:
 def _simulation(run: Run, directory: Path) -> str:
     """The command that runs the same faults in virtual time with many seeds, for the rest is up to chance."""
     plan_file = directory / "plan.yaml"
-    plan_file.write_text(plan_text(pinned(run.plan, run.seed)))
+    with full_disk_named(plan_file):
+        plan_file.write_text(plan_text(pinned(run.plan, run.seed)))
     return f"yarnling simulate {shlex.quote(str(plan_file))} --runs {SIMULATED_RUNS} --shrink"
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
+from wire.full_disk import full_disk_named
 from yarn.errors import YarnException
 from yarnling.cli.arguments import TRACES, check_output_file, reading_arguments
 from yarnling.cli.output import Listing, notices, print_indented, print_json, shown, terminal
@@ -107,7 +108,8 @@ def write_queues(file: Path, out: Path) -> None:
         _refuse_input(out, "--out", file)
         check_output_file(out, ".xml")
         queues = read_queues(read_text(file), str(file))
-    out.write_text(as_xml(queues), encoding="utf-8")
+    with full_disk_named(out):
+        out.write_text(as_xml(queues), encoding="utf-8")
     console = terminal()
     count = sum(key.endswith(".capacity") and ".accessible-node-labels." not in key for key in queues.properties)
     console.print(Text(shown(f"{out}: {counted(count, 'queue')}")), soft_wrap=True)

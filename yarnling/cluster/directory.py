@@ -33,6 +33,7 @@ from msgspec import Struct
 
 from rm.shell.store_file import store_files
 from wire.cluster_secret import write_cluster_secret
+from wire.full_disk import full_disk_named
 from wire.hadoop_xml import to_xml
 from yarn.errors import YarnException
 from yarn.nodes import DEFAULT_RACK
@@ -289,5 +290,6 @@ def _rack(number: int, racks: int) -> str:
 
 def _replace(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(text)
+    with full_disk_named(path):
+        temporary.write_text(text)
     temporary.replace(path)

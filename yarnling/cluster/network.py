@@ -28,6 +28,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from wire.full_disk import full_disk_named
 from wire.hadoop_xml import to_xml
 from yarn.settings import nodemanager, resourcemanager
 from yarnling.cluster.daemons import RouteOverride
@@ -106,11 +107,12 @@ class Network:
             resourcemanager.SCHEDULER_ADDRESS.key: _text(scheduler),
             resourcemanager.RESOURCE_TRACKER_ADDRESS.key: _text(tracker),
         }
-        conf_dir.mkdir(exist_ok=True)
-        (conf_dir / "yarn-site.xml").write_text(to_xml({**values, **own}))
-        for name in CLIENT_FILES:
-            with contextlib.suppress(FileNotFoundError):
-                shutil.copyfile(self._directory / "conf" / name, conf_dir / name)
+        with full_disk_named(conf_dir):
+            conf_dir.mkdir(exist_ok=True)
+            (conf_dir / "yarn-site.xml").write_text(to_xml({**values, **own}))
+            for name in CLIENT_FILES:
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.copyfile(self._directory / "conf" / name, conf_dir / name)
         return RouteOverride(
             {
                 nodemanager.ADDRESS.key: _text(front),

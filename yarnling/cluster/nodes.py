@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from wire.full_disk import full_disk_named
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import NodeId
 from yarn.nodes import NodeReport
@@ -90,7 +91,8 @@ class ExcludedHosts:
 
     def _write(self, hosts: list[str]) -> None:
         temporary = self._own.with_name(f".{self._own.name}.new")
-        temporary.write_text("".join(f"{host}\n" for host in hosts))
+        with full_disk_named(self._own):
+            temporary.write_text("".join(f"{host}\n" for host in hosts))
         temporary.replace(self._own)
 
 

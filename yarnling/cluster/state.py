@@ -24,6 +24,7 @@ from pathlib import Path
 import psutil
 from msgspec import Struct, convert, to_builtins
 
+from wire.full_disk import full_disk_named
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.settings.resourcemanager import WEBAPP_ADDRESS
 from yarnling.cluster.processes import ProcessIdentity, end_orphans
@@ -227,7 +228,10 @@ def forget_end(name: str) -> None:
 def write_private(path: Path, content: bytes) -> None:
     """Replace a file in one step; only its owner can read it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+    with (
+        full_disk_named(path),
+        os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file,
+    ):
         file.write(content)
     temporary.replace(path)
 

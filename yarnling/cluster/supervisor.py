@@ -248,7 +248,7 @@ def main(arguments: list[str]) -> int:
     options = UpOptions(**json.loads(arguments[1]))
     try:
         asyncio.run(_keep(options, report))
-    except YarnException as error:
+    except (YarnException, OSError) as error:
         with contextlib.suppress(OSError):
             report({"error": str(error), "is_refused": isinstance(error, ConfigurationException)})
         return 1

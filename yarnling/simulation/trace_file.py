@@ -24,6 +24,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from rm.core.resource_manager import ResourceManagerCore
+from wire.full_disk import full_disk_named
 from wire.plain_json import plain
 from wire.rpc import Rpc
 from yarn.errors import ServerUnavailable, YarnException
@@ -130,10 +131,16 @@ class TraceFile(RunTrace):
             self._file = path.open("w", encoding="utf-8")
         except OSError as error:
             raise YarnException(f"{path}: cannot be written: {error.strerror} (name another file)") from None
-        super().__init__(self._file.write, title)
+        self._path = path
+        super().__init__(self._append, title)
+
+    def _append(self, text: str) -> None:
+        with full_disk_named(self._path):
+            self._file.write(text)
 
     def __enter__(self) -> TraceFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        with full_disk_named(self._path):
+            self._file.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from wire.full_disk import full_disk_named
 from yarn.errors import YarnException
 from yarnling.chaos.history import History
 from yarnling.timeline.faults import faults_of
@@ -18,7 +19,8 @@ BYTES_MAX = 10_000_000
 
 def write_faults(directory: Path, history: History, ms_of: Callable[[float], int]) -> None:
     """Write the faults of a run. `ms_of`: wall-clock milliseconds for a time of the history."""
-    (directory / NAME).write_bytes(msgspec.json.encode(list(faults_of(history, ms_of))))
+    with full_disk_named(directory / NAME):
+        (directory / NAME).write_bytes(msgspec.json.encode(list(faults_of(history, ms_of))))
 
 
 def read_faults(directory: Path) -> list[Fault]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wire.full_disk import full_disk_named
 from yarn.settings.scheduler import ROOT
 from yarnling.whatif.changes import about_changes, changes_of
 from yarnling.whatif.compare import Balance, Comparison, Difference, ParentBalance, Verdict, ends_of
@@ -44,7 +45,8 @@ def write_comparison(
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / COMPARE_HTML
-    path.write_text(html_of(comparison_page(comparison, runs, checked)), encoding="utf-8")
+    with full_disk_named(path):
+        path.write_text(html_of(comparison_page(comparison, runs, checked)), encoding="utf-8")
     return path
 
 

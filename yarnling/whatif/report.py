@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from wire.full_disk import full_disk_named
 from yarn.errors import YarnException
 from yarn.settings.scheduler import ROOT
 from yarnling.whatif.changes import machines
@@ -57,10 +58,12 @@ def write_report(result: WhatIfResult, directory: Path) -> Figures:
     """
     directory.mkdir(parents=True, exist_ok=True)
     (directory / REPORT_HTML).unlink(missing_ok=True)
-    (directory / RESULT_JSON).write_bytes(encode_result(result))
+    with full_disk_named(directory / RESULT_JSON):
+        (directory / RESULT_JSON).write_bytes(encode_result(result))
     write_tables(result, directory)
     figures = figures_of(result)
-    (directory / REPORT_HTML).write_text(html_of(report_page(result, figures)), encoding="utf-8")
+    with full_disk_named(directory / REPORT_HTML):
+        (directory / REPORT_HTML).write_text(html_of(report_page(result, figures)), encoding="utf-8")
     return figures
 
 

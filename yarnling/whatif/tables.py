@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from wire.full_disk import full_disk_named
 from yarn.resource import Resource
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.waits import wait_of
@@ -41,7 +42,7 @@ def write_tables(result: WhatIfResult, directory: Path) -> None:
 
 
 def _write(path: Path, columns: tuple[str, ...], rows: Iterable[Row]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with full_disk_named(path), path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(columns)
         writer.writerows(map(_cell, row) for row in rows)

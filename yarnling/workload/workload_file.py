@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from wire.full_disk import full_disk_named
 from wire.yaml_file import Section, parse_yaml
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.workload.documents import Faults, json_documents
@@ -214,7 +215,7 @@ def _checked(
 
 def write_workload(workload: Workload, path: Path) -> None:
     """Write a workload as JSON lines."""
-    with path.open("w", encoding="utf-8") as file:
+    with full_disk_named(path), path.open("w", encoding="utf-8") as file:
         header = {WORKLOAD_MARK: VERSION, "assumptions": list(workload.assumptions)}
         file.write(f"{json.dumps(header)}\n")
         for application in workload.applications:
@@ -224,7 +225,8 @@ def write_workload(workload: Workload, path: Path) -> None:
 def write_nodes(nodes: Iterable[WorkloadNode], path: Path) -> None:
     """Write a list of nodes as JSON, one node a line."""
     lines = ",\n".join(json.dumps(_node(node)) for node in nodes)
-    path.write_text(f'{{"nodes": [\n{lines}\n]}}\n', encoding="utf-8")
+    with full_disk_named(path):
+        path.write_text(f'{{"nodes": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
 def _application(application: WorkloadApplication) -> dict[str, Any]:

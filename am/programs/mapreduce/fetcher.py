@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from am.programs.mapreduce.core.job import TaskAttemptId
+from wire.full_disk import full_disk_named
 from wire.shuffle import (
     PATH,
     REPLY_HASH,
@@ -70,7 +71,7 @@ class Fetcher:
         header = ShuffleHeader.read(reader)
         if (header.attempt, header.reduce) != (str(attempt_id), self._reduce):
             raise OSError(f"got the output of {header.attempt} for reduce {header.reduce}, asked for {attempt_id}")
-        with target.open("wb") as copy:
+        with full_disk_named(target), target.open("wb") as copy:
             copy.write(start[reader.position :])
             shutil.copyfileobj(response, copy)
             if copy.tell() != header.part_length:

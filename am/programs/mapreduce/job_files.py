@@ -24,6 +24,7 @@ from msgspec import Struct
 from am.client.launching import read_record, write_atomically, write_record
 from am.programs.mapreduce.core.events import TaskReport
 from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId
+from wire.full_disk import full_disk_named
 from wire.json_records import Json, from_json, to_json
 from yarn.errors import InvalidArgumentException
 
@@ -61,7 +62,7 @@ class JobFiles:
         """Write the job, and a new secret."""
         self._reports.mkdir(exist_ok=True)
         descriptor = os.open(self._secret, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as file:
+        with full_disk_named(self._secret), open(descriptor, "wb") as file:
             file.write(secrets.token_bytes(SECRET_BYTES))
         write_record(self._job, job)
 
@@ -106,14 +107,14 @@ class LineWriter:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with path.open("ab") as file:
+        with full_disk_named(path), path.open("ab") as file:
             if file.tell() > 0:
                 # A predecessor may have crashed within a line: end it here, so that readers skip it.
                 file.write(b"\n")
 
     def write(self, record: object) -> None:
         line = json.dumps(to_json(record)).encode() + b"\n"
-        with self._path.open("ab", buffering=0) as file:
+        with full_disk_named(self._path), self._path.open("ab", buffering=0) as file:
             file.write(line)
 
 

@@ -20,6 +20,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
+from wire.full_disk import full_disk_named
 from wire.shuffle import INDEX, OUTPUT, IndexRecord, index_bytes
 
 BUFFER_BYTES = 32 << 20
@@ -72,12 +73,13 @@ class MapOutputWriter:
             segments = self._merge_spills()
         index = self._directory / INDEX
         temporary = index.with_suffix(".tmp")
-        temporary.write_bytes(index_bytes(IndexRecord(start, length, length) for start, length in segments))
+        with full_disk_named(index):
+            temporary.write_bytes(index_bytes(IndexRecord(start, length, length) for start, length in segments))
         temporary.replace(index)
 
     def _spill(self) -> None:
         path = self._directory / f"spill-{len(self._spills)}"
-        with path.open("wb") as file:
+        with full_disk_named(path), path.open("wb") as file:
             segments = [_write_segment(file, sorted(lines, key=sort_key)) for lines in self._lines]
         self._spills.append((path, segments))
         self._lines = [[] for _ in range(self._reduces)]
@@ -85,7 +87,8 @@ class MapOutputWriter:
 
     def _merge_spills(self) -> list[_Segment]:
         merged: list[_Segment] = []
-        with ExitStack() as stack, (self._directory / OUTPUT).open("wb") as out:
+        path = self._directory / OUTPUT
+        with full_disk_named(path), ExitStack() as stack, path.open("wb") as out:
             files = [stack.enter_context(path.open("rb")) for path, _ in self._spills]
             for partition in range(self._reduces):
                 runs = [
@@ -103,7 +106,7 @@ def merged_lines(runs: list[Path], work: Path, files_max: int = MERGE_FILES_MAX)
     passes = 0
     while len(runs) > files_max:
         merged = work / f"merge-{passes}"
-        with merged.open("wb") as out:
+        with full_disk_named(merged), merged.open("wb") as out:
             out.writelines(_merge(runs[:files_max]))
         for run in runs[:files_max]:
             run.unlink()

@@ -27,6 +27,7 @@ from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId, TaskKind
 from am.programs.mapreduce.core.tasks import ATTEMPTS_PER_AM
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
 from am.programs.mapreduce.shuffle import MapOutputWriter, copy_lines, merged_lines
+from wire.full_disk import full_disk_named
 from wire.shuffle import SERVICE, port_in
 from yarn.errors import YarnException
 
@@ -169,7 +170,7 @@ class TaskRun:
     def _write_part(self, command: str, feed: Callable[[IO[bytes]], None]) -> Path:
         """Run `command` and write its output as the attempt's part of the job's output."""
         part = self._committer.make_attempt_directory(self.attempt_id) / part_name(self.attempt_id.task_id)
-        with part.open("wb") as out, self._command(command, feed) as lines:
+        with full_disk_named(part), part.open("wb") as out, self._command(command, feed) as lines:
             for line in lines:
                 out.write(line if line.endswith(b"\n") else line + b"\n")
         return part

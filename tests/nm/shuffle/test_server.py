@@ -14,6 +14,7 @@ from nm.shuffle.requests import TARGET_CHARS_MAX
 from nm.shuffle.server import ShuffleHandler, ShuffleSettings
 from tests.nm.shuffle.reduce import APP, HOST, JOB, MAPS, SECRET, MapNode, exchange, request, served, split, target
 from tests.nm.waiting import until
+from tests.wire.foreign_caller import held_by_nobody, only_as_root
 from wire.shuffle import INDEX, OUTPUT, IndexRecord, ShuffleHeader, index_bytes, port_bytes, reply_hash, url_hash
 from wire.writables import WritableReader
 from yarn.errors import YarnException
@@ -260,6 +261,17 @@ async def test_one_connection_too_many_is_to_come_back_later(node: MapNode) -> N
         for _, writer in others:
             writer.close()
             await writer.wait_closed()
+
+
+@only_as_root
+async def test_another_users_connections_are_closed_and_do_not_count(node: MapNode) -> None:
+    async with (
+        served(node, ShuffleSettings(connections_max=2)) as service,
+        held_by_nobody(service.port, 3, b"GET /mapOut") as answers,
+    ):
+        status, _, _ = split(await exchange(service.port, request(service.port, target())))
+        assert status == 200
+        assert answers == ["", "", ""]
 
 
 async def test_a_reader_that_stops_is_cut_off_and_others_are_served(
