@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.rm.served_cluster import configuration, serving
+from yarn.applications import ApplicationFilter, ApplicationSubmissionContext
 from yarn.errors import InvalidIdException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, as_id
 from yarn.queues import QueueInfo, QueueStatistics
+from yarn.settings.resourcemanager import FORCE_LOWER_CASE_TAGS
 from yarn.states import QueueState, SignalContainerCommand
 from yarnling.cluster.client import Client, leaf_queue_names
 
@@ -56,3 +60,21 @@ def test_an_id_may_be_text() -> None:
     assert as_id(ContainerId, str(container_id)) == container_id
     with pytest.raises(InvalidIdException):
         as_id(ContainerId, app_id)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize(
+    ("conf", "sent"), [({}, {"red", "blue"}), ({FORCE_LOWER_CASE_TAGS.key: "false"}, {"Red", "blue"})]
+)
+async def test_tags_are_sent_in_lower_case_unless_configured(
+    tmp_path: Path, conf: dict[str, str], sent: set[str]
+) -> None:
+    """ApplicationSubmissionContextPBImpl.setApplicationTags and GetApplicationsRequestPBImpl.setApplicationTags."""
+    async with serving(configuration(tmp_path)) as cluster:
+        own = configuration(tmp_path).overridden(conf)
+        async with Client(cluster.addresses, conf=own) as client:
+            app_id = (await client.new_application()).application_id
+            context = ApplicationSubmissionContext(app_id, unmanaged_am=True, tags=frozenset({"Red", "blue"}))
+            assert (await client.submit(context)).tags == sent
+            for tag, found in (("Red", True), ("BLUE", not conf)):
+                reports = await client.applications(ApplicationFilter(tags=frozenset({tag})))
+                assert [report.application_id for report in reports] == ([app_id] if found else []), tag

@@ -165,7 +165,7 @@ TAG_PLACEMENT_USERS = UntrimmedListSetting(
 FORCE_LOWER_CASE_TAGS = BoolSetting(
     "yarn.resourcemanager.application-tag-based-placement.force-lowercase",
     "true",
-    "whether tags of submissions by REST are put in lower case; other clients do so themselves",
+    "whether clients, and REST, put tags of submissions and filters in lower case",
 )
 ATTEMPT_DIAGNOSTICS_LIMIT = IntSetting(
     "yarn.app.attempt.diagnostics.limit.kc",

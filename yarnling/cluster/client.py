@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from am.client.launching import default_staging_root
 from am.client.submission import Submission
 from wire.channel import Channels
@@ -124,6 +126,7 @@ class Client:
         self.admin = ResourceManagerAdministrationProtocol(
             admin, user=self.user, token=token, retry=retry, channels=self._channels
         )
+        self._lower_case_tags = resourcemanager.FORCE_LOWER_CASE_TAGS.of(configuration)
         self._poll_s = resourcemanager.CLIENT_POLL_INTERVAL.of(configuration) / 1000
         self._log_dirs = log_dirs
         self._configuration = configuration
@@ -148,7 +151,12 @@ class Client:
         return await self._rm.get_new_application()
 
     async def submit(self, context: ApplicationSubmissionContext) -> ApplicationReport:
-        """Submit an application and wait until it is accepted. Raises SubmissionFailed if it is refused."""
+        """Submit an application and wait until it is accepted. Raises SubmissionFailed if it is refused.
+
+        Its tags are put in lower case, as in filters, unless yarn.resourcemanager.application-tag-based-placement's
+        force-lowercase is false (ApplicationSubmissionContextPBImpl.setApplicationTags).
+        """
+        context = replace(context, tags=self._sent(context.tags))
         await self._rm.submit_application(context)
         while True:
             try:
@@ -190,7 +198,11 @@ class Client:
 
     async def applications(self, wanted: ApplicationFilter | None = None) -> tuple[ApplicationReport, ...]:
         """The reports of the applications that pass the filter `wanted`; of all applications if it is None."""
-        return await self._rm.get_applications(wanted or ApplicationFilter())
+        wanted = wanted or ApplicationFilter()
+        return await self._rm.get_applications(replace(wanted, tags=self._sent(wanted.tags)))
+
+    def _sent(self, tags: frozenset[str]) -> frozenset[str]:
+        return frozenset(tag.lower() for tag in tags) if self._lower_case_tags else tags
 
     async def wait(
         self,

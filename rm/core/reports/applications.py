@@ -72,11 +72,7 @@ def applications(
     Applications may change between two reports: each report shows the state at the time it is created.
     """
     acls = context.application_acls
-    wanted = replace(
-        wanted,
-        types=frozenset(kind.lower() for kind in wanted.types),
-        tags=frozenset(tag.lower() for tag in wanted.tags),
-    )
+    wanted = replace(wanted, types=frozenset(kind.lower() for kind in wanted.types))
     count = 0
     for app in tuple(context.apps.values()):
         if wanted.limit is not None and count >= wanted.limit:
@@ -195,7 +191,8 @@ def application_usage(context: RMContext, app: RMApp) -> ApplicationResourceUsag
 def _passes(app: RMApp, wanted: ApplicationFilter) -> bool:
     """True if the application matches every field of the filter; a field matches if one of its values does.
 
-    `wanted` has types and tags in lower case, and queues by path or short name.
+    `wanted` has types in lower case, and queues by path or short name. Tags are compared as they are: clients send them
+    in lower case (ClientRMService.getApplications).
     """
     if wanted.types and app.submission.type.lower() not in wanted.types:
         return False
@@ -211,7 +208,7 @@ def _passes(app: RMApp, wanted: ApplicationFilter) -> bool:
         return False
     if wanted.finished is not None and app.finish_ms not in wanted.finished:
         return False
-    return not wanted.tags or any(tag.lower() in wanted.tags for tag in app.submission.tags)
+    return not wanted.tags or not wanted.tags.isdisjoint(app.submission.tags)
 
 
 # Attempts

@@ -46,21 +46,25 @@ class AppFilter(Struct, frozen=True):
             return False
         if self.queue and self.queue not in (app.queue, app.queue.rpartition(".")[2]):
             return False
-        if self.tags and not any(tag.lower() in self.tags for tag in submission.tags):
+        if self.tags and self.tags.isdisjoint(submission.tags):
             return False
         if self.name is not None and submission.name != self.name:
             return False
         return _within(app.submit_ms, self.started_ms) and _within(app.finish_ms, self.finished_ms)
 
 
-def read_filter(context: RMContext, request: WebRequest) -> AppFilter:
-    """Raises WebException for a value that Hadoop refuses."""
+def read_filter(context: RMContext, request: WebRequest, *, lower_case_tags: bool) -> AppFilter:
+    """Raises WebException for a value that Hadoop refuses.
+
+    `lower_case_tags`: put tags in lower case (GetApplicationsRequestPBImpl.setApplicationTags).
+    """
     queue, limit_text = request.first("queue"), request.first("limit")
     if queue and context.scheduler.queue(queue) is None:
         raise bad_request(f"Unknown queue: {queue}")
     limit = _long(limit_text, "limit") if limit_text else None
     if limit is not None and limit <= 0:
         raise bad_request("limit value must be greater then 0")
+    tags = request.words("applicationTags")
     return AppFilter(
         states=_states([*request.words("state"), *request.words("states")]),
         final_status=_final_status(request.first("finalStatus")),
@@ -70,7 +74,7 @@ def read_filter(context: RMContext, request: WebRequest) -> AppFilter:
         started_ms=_range(request, "startedTime", "startedTime", "startTime"),
         finished_ms=_range(request, "finishedTime", "finishTime", "finishTime"),
         types=frozenset(word.lower() for word in request.words("applicationTypes")),
-        tags=frozenset(word.lower() for word in request.words("applicationTags")),
+        tags=frozenset(tag.lower() if lower_case_tags else tag for tag in tags),
         name=request.first("name"),
     )
 

@@ -44,6 +44,7 @@ class ReadService:
         self._counters = counters
         self._clock = clock
         self._store_class = resourcemanager.STORE_CLASS.of(conf)
+        self._lower_case_tags = resourcemanager.FORCE_LOWER_CASE_TAGS.of(conf)
 
     def rows(self) -> Iterator[Row]:
         """The routes."""
@@ -125,7 +126,7 @@ class ReadService:
         return ListAnswer("nodes", "node", nodes.nodes(self._context, states))
 
     async def _apps(self, request: WebRequest) -> ListAnswer:
-        wanted = filters.read_filter(self._context, request)
+        wanted = filters.read_filter(self._context, request, lower_case_tags=self._lower_case_tags)
         return ListAnswer("apps", "app", filters.listed(self._view(request), wanted))
 
     def _app(self, request: WebRequest) -> Document:

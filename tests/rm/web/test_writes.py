@@ -127,3 +127,6 @@ async def test_the_tags_of_a_submission_are_in_lower_case_unless_configured(
         app = await submit(cluster, **{"application-tags": {"tag": ["Red", "blue"]}})
         reply = await send(cluster, "GET", f"/apps/{app}?user.name=alice")
         assert reply.json["app"]["applicationTags"] == shown
+        for tags, found in (("Red", True), ("red", not overrides), ("BLUE", not overrides)):
+            reply = await send(cluster, "GET", f"/apps?user.name=alice&applicationTags={tags}")
+            assert bool(reply.json["apps"]) is found, tags
