@@ -294,9 +294,10 @@ class RMNodeRecommission(_ToNode, frozen=True):
 
 
 class RMNodeResourceUpdate(_ToNode, frozen=True):
-    """The node gets another size."""
+    """The node gets another size. If that is too small, containers are killed after the timeout; below 0: never."""
 
     capability: Resource
+    over_commit_timeout_ms: int = -1
 
 
 class RMNodeCleanupApp(_ToNode, frozen=True):
@@ -366,9 +367,10 @@ class NodeUpdate(Struct, frozen=True):
 
 
 class NodeResourceUpdate(Struct, frozen=True):
-    """A node has another size."""
+    """A node has another size. `over_commit_timeout_ms`: as in RMNodeResourceUpdate."""
 
     node_id: NodeId
+    over_commit_timeout_ms: int = -1
 
 
 class AppAdded(Struct, frozen=True):

@@ -243,7 +243,7 @@ def _signal(node: RMNode, event: RMNodeSignalContainer) -> None:
 
 def _resize(node: RMNode, event: RMNodeResourceUpdate) -> None:
     _resize_unusable(node, event)
-    node.context.send(NodeResourceUpdate(node.node_id))
+    node.context.send(NodeResourceUpdate(node.node_id, event.over_commit_timeout_ms))
 
 
 def _resize_unusable(node: RMNode, event: RMNodeResourceUpdate) -> None:
@@ -266,12 +266,12 @@ def _decommission_gracefully(node: RMNode, event: RMNodeGracefulDecommission) ->
 
 
 def _recommission(node: RMNode, _: RMNodeRecommission) -> None:
-    """Restore the size that the node had before it was decommissioning."""
+    """Restore the size that the node had before it was decommissioning. What does not fit any more is killed."""
     if node.original_capability is not None:
         node.capability = node.original_capability
         node.original_capability = None
         node.capability_changed = True
-    node.context.send(NodeResourceUpdate(node.node_id))
+    node.context.send(NodeResourceUpdate(node.node_id, over_commit_timeout_ms=0))
     node.context.send(NodeChanged(node.node_id, NodeUpdateType.USABLE))
 
 

@@ -45,6 +45,7 @@ from rm.scheduler.model.notices import (
     ContainerUntracked,
     IncreaseAcquired,
     IncreaseSettled,
+    NodeOvercommitted,
     NodesRemapped,
     NodeUtilizationChanged,
     Notice,
@@ -68,7 +69,7 @@ class SchedulerBridge:
     def register_handlers(self) -> None:
         """Register the handlers of all events for the scheduler.
 
-        The notices NodesRemapped and ReleaseTemporary go back to the scheduler.
+        The notices NodesRemapped, NodeOvercommitted and ReleaseTemporary go back to the scheduler.
         """
         on, scheduler, context = self._context.dispatcher.on, self._context.scheduler, self._context
         on(NodeAdded, self._add_node)
@@ -83,6 +84,7 @@ class SchedulerBridge:
         on(IncreaseExpired, lambda event: scheduler.roll_back_increase(event.container_id, context.now_ms))
         on(SchedulerTick, lambda _: scheduler.tick(context.now_ms))
         on(NodesRemapped, lambda notice: scheduler.nodes_remapped(notice.changes, context.now_ms))
+        on(NodeOvercommitted, self._end_overcommitment)
         on(ReleaseTemporary, lambda notice: scheduler.release_temporary(notice.container_id, context.now_ms))
 
     # Events
@@ -116,7 +118,13 @@ class SchedulerBridge:
 
     def _update_node_resource(self, event: NodeResourceUpdate) -> None:
         node = self._context.nodes[event.node_id]
-        self._context.scheduler.update_node_resource(node.node_id, node.capability, self._context.now_ms)
+        self._context.scheduler.update_node_resource(
+            node.node_id, node.capability, self._context.now_ms, over_commit_ms=event.over_commit_timeout_ms
+        )
+
+    def _end_overcommitment(self, notice: NodeOvercommitted) -> None:
+        scheduler, now_ms = self._context.scheduler, self._context.now_ms
+        scheduler.end_overcommitment(notice.node_id, notice.container_id, now_ms, kills=notice.kills)
 
     def _add_attempt(self, event: AppAttemptAdded) -> None:
         attempt = self._context.apps[event.attempt_id.application_id].attempts[event.attempt_id]
@@ -136,7 +144,9 @@ class SchedulerBridge:
         """Pass a notice on as an event. Expiry of containers and resource-seconds are updated at once."""
         context = self._context
         match notice:
-            case ContainerAllocated() | AttemptAdded() | UpdateContainer() | NodesRemapped() | ReleaseTemporary():
+            case ContainerAllocated() | AttemptAdded() | UpdateContainer():
+                context.send(notice)
+            case NodesRemapped() | NodeOvercommitted() | ReleaseTemporary():
                 context.send(notice)
             case ContainerAcquired(container_id, node_id):
                 context.allocation_expiry.register(container_id, context.now_ms)
@@ -156,7 +166,7 @@ class SchedulerBridge:
             case ContainerUntracked(node_id, container_id):
                 context.send(FinishedContainersPulledByAM(node_id, (container_id,)))
             case NodeUtilizationChanged(node_id, allocated):
-                context.send(RMNodeResourceUpdate(node_id, allocated))
+                context.send(RMNodeResourceUpdate(node_id, allocated, over_commit_timeout_ms=0))
             case PreemptionDecided(container_id, _, step, reason, serves):
                 context.emit(Preempted(container_id, step, reason, serves))
             case PreemptionFailed(text):

@@ -24,7 +24,7 @@ from rm.scheduler.model.application import ApplicationTable, FiCaSchedulerApp, S
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.notices import ApplicationAccepted, ApplicationRejected, AttemptAdded, QueueMissing
-from rm.scheduler.model.rm_container import RMContainer
+from rm.scheduler.model.rm_container import FINAL, RMContainer
 from rm.scheduler.model.rm_container_events import RMContainerEnd, RMContainerExpire, RMContainerKill
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.placement.container_updates import apply_updates
@@ -370,6 +370,9 @@ def _move_containers(
         size = container.container.resource
         unbook(source, attempt, container, partition, size)
         book(target, attempt, container, partition, size, applications)
+    if any(container.state in FINAL for container in guaranteed):
+        # As in Hadoop one that was killed to make room in the target is subtracted from the source.
+        source.context.containers_miscounted = True
 
 
 def _hand_over(attempt: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue) -> None:

@@ -122,18 +122,19 @@ class CapacityScheduler:
         self._at(now_ms)
         self._nodes.remove(node_id)
 
-    def update_node_resource(self, node_id: NodeId, total: Resource, now_ms: int) -> None:
-        """NODE_RESOURCE_UPDATE: change the node's size; its containers stay."""
+    def update_node_resource(self, node_id: NodeId, total: Resource, now_ms: int, over_commit_ms: int = -1) -> None:
+        """NODE_RESOURCE_UPDATE: change the node's size; its containers stay, or are killed after the timeout."""
         self._at(now_ms)
-        self._nodes.resize(node_id, total)
+        self._nodes.resize(node_id, total, over_commit_ms)
+
+    def end_overcommitment(self, node_id: NodeId, container_id: ContainerId, now_ms: int, *, kills: bool) -> None:
+        """MARK_CONTAINER_FOR_KILLABLE, or _FOR_PREEMPTION if not `kills`, of a node that is too small."""
+        self._at(now_ms)
+        self._nodes.end_overcommitment(node_id, container_id, kills=kills)
 
     def note_state(self, node_id: NodeId, *, is_running: bool) -> None:
         """The state of a node may have changed. Nothing is booked on a node that is not RUNNING."""
-        node = self._context.nodes.get(node_id)
-        if node is not None and node.is_running is not is_running:
-            node.is_running = is_running
-            self._context.note_change()
-            node.note_change()
+        self._nodes.note_state(node_id, is_running=is_running)
 
     def nodes_remapped(self, changes: LabelChanges, now_ms: int) -> None:
         """NODE_LABELS_UPDATE, which is sent after a node was added, removed or resized, and after changes of labels."""

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from rm.scheduler.capacity.booking import LOST_NODE, aborted_status, apply_label_changes, complete
+from rm.scheduler.capacity.booking import LOST_NODE, aborted_status, apply_label_changes, complete, kill_or_mark
 from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.node import NodeTracker, SchedulerNode
 from rm.scheduler.model.node_labels import LabelChanges
-from rm.scheduler.model.notices import CleanUpContainer, ContainerUntracked, NodesRemapped, NodeUtilizationChanged
+from rm.scheduler.model.notices import (
+    CleanUpContainer,
+    ContainerUntracked,
+    NodeOvercommitted,
+    NodesRemapped,
+    NodeUtilizationChanged,
+)
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.rm_container_events import (
     NMDoneChangeResource,
@@ -81,8 +87,9 @@ class ClusterNodes:
         context.cluster_resource = context.cluster_resource - node.total
         self._tree.update_cluster_resource()
 
-    def resize(self, node_id: NodeId, total: Resource) -> None:
-        """Change the node's size; containers stay.
+    def resize(self, node_id: NodeId, total: Resource, over_commit_timeout_ms: int) -> None:
+        """Change the node's size (updateNodeResource). If it is too small then, containers stay, unless a timeout from
+        0 on says when they are killed.
 
         A changed node is removed from its partition and added again; a notice is sent for each of the two.
         """
@@ -96,9 +103,48 @@ class ClusterNodes:
             context.notify(NodesRemapped(context.labels.deactivate(node_id)))
             context.notify(NodesRemapped(context.labels.activate(node_id, total)))
             node.update_total(total)
+            if over_commit_timeout_ms >= 0:
+                node.over_commit_ends_ms = context.now_ms + over_commit_timeout_ms
+            self._signal_overcommitted(node, kills=over_commit_timeout_ms == 0)
             self._tracker.recount()
             context.cluster_resource = context.cluster_resource + change
         self._tree.update_cluster_resource()
+
+    def note_state(self, node_id: NodeId, *, is_running: bool) -> None:
+        """Note whether the node is RUNNING."""
+        node = self._context.nodes.get(node_id)
+        if node is not None and node.is_running is not is_running:
+            node.is_running = is_running
+            self._context.note_change()
+            node.note_change()
+
+    def _signal_overcommitted(self, node: SchedulerNode, *, kills: bool) -> None:
+        """Have containers killed, or asked for, until the others fit (signalContainersIfOvercommitted).
+
+        As in Hadoop that is so on each node that ever got a size with such a timeout, until the node leaves.
+        """
+        context, ends_ms, free = self._context, node.over_commit_ends_ms, node.unallocated
+        if ends_ms is None or (kills and context.now_ms < ends_ms):
+            return
+        fits_in = context.calculator.fits_in
+        if fits_in(context.none, free):
+            return
+        for container in node.containers_to_kill():
+            context.notify(NodeOvercommitted(node.node_id, container.id, kills))
+            free = free + container.resource
+            if fits_in(context.none, free):
+                return
+
+    def end_overcommitment(self, node_id: NodeId, container_id: ContainerId, *, kills: bool) -> None:
+        """Kill a container of a node that is too small, or ask its AM to release it."""
+        node = self._context.nodes.get(node_id)
+        container = node.containers.get(container_id) if node is not None else None
+        attempt = self._applications.attempt_of(container_id.application_id)
+        if container is not None and kills:
+            self._context.note_change()
+            kill_or_mark(container, self._applications, self._context)
+        elif container is not None and attempt is not None:
+            attempt.mark_for_preemption(container_id)
 
     def relabel(self, labels: Mapping[NodeId, Sequence[str]]) -> None:
         """Replace labels of nodes. Raises YarnException; then nothing was changed."""
@@ -151,6 +197,8 @@ class ClusterNodes:
             # As in AbstractYarnScheduler.nodeUpdate, the node's size becomes what is in use. This takes effect
             # only after the visit of this heartbeat.
             context.notify(NodeUtilizationChanged(node_id, node.allocated))
+        if node is not None:
+            self._signal_overcommitted(node, kills=True)
         if node is not None and self._walks.is_on:
             self._walks.note_heartbeat(node)
         elif node is not None and context.may_place():

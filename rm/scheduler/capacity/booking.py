@@ -198,6 +198,20 @@ def complete(
         restore_requests(attempt, container.key, container.asks)
 
 
+def kill_or_mark(container: RMContainer, applications: ApplicationTable, context: SchedulerContext) -> None:
+    """Kill a container; with lazy preemption, mark it to be killed when its resources are needed
+    (markContainerForKillable).
+    """
+    if not context.settings.preemption.lazy:
+        complete(container, preempted_status(container.id), RMContainerKill, applications, context)
+        return
+    node = context.nodes[container.node_id]
+    node.mark_killable(container.id)
+    attempt = applications.attempt_of(container.id.application_id)
+    if attempt is not None:
+        context.killables.add(container, node.partition, attempt.leaf.path)
+
+
 def complete_in_queue(
     container: RMContainer,
     status: ContainerStatus,

@@ -102,8 +102,8 @@ class SchedulerContext:
     `placing_from_ms` is set, nothing is placed until that time has passed: see `may_place`.
 
     `pending_miscounted`: an AM requested a negative number of containers, or more vcores than 32 bits hold. From then
-    on the pending amounts are wrong, as in Hadoop. `containers_miscounted`: a container was made smaller. From then on
-    queues count too few containers, as in Hadoop.
+    on the pending amounts are wrong, as in Hadoop. `containers_miscounted`: a container was made smaller, or
+    killed while its application was moved. From then on queues count too few containers, as in Hadoop.
 
     `health`: None unless reports need it. `ended`: the last containers that ended, for explanations.
     """

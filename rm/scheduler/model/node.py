@@ -19,8 +19,9 @@ class SchedulerNode:
     `name`: its name in resource requests, host or host:port. `reserved_container` is RESERVED and not in `containers`.
     `is_running`: False while the node is being decommissioned; nothing is booked on it then. `killable`: containers
     that are killed as soon as another queue needs their resources; until then they stay in `containers`. `heard_ms`:
-    the time of the last heartbeat, only for asynchronous scheduling. `watch`: the node adds its id to it whenever its
-    next visit may do more than the last one.
+    the time of the last heartbeat, only for asynchronous scheduling. `over_commit_ends_ms`: from this time on
+    containers are killed if the node has less than they use; None: they run to their end. `watch`: the node adds its
+    id to it whenever its next visit may do more than the last one.
     """
 
     __slots__ = (
@@ -35,6 +36,7 @@ class SchedulerNode:
         "killable",
         "name",
         "node_id",
+        "over_commit_ends_ms",
         "partition",
         "rack",
         "reserved_container",
@@ -55,6 +57,7 @@ class SchedulerNode:
         self.partition = NO_LABEL
         self.is_running = True
         self.heard_ms = 0
+        self.over_commit_ends_ms: int | None = None
         self.reserved_container: RMContainer | None = None
         self.containers: dict[ContainerId, RMContainer] = {}
         self._containers_peak = 0
@@ -78,6 +81,12 @@ class SchedulerNode:
         """The containers in the order of Java's map (getCopiedListOfRunningContainers)."""
         ids = hash_order(self.containers, container_hash, peak=self._containers_peak)
         return [self.containers[container_id] for container_id in ids]
+
+    def containers_to_kill(self) -> list[RMContainer]:
+        """The containers in the order in which they are killed if the node is too small (getContainersToKill)."""
+        return sorted(
+            self.containers_in_hash_order(), key=lambda one: (one.is_am, not one.is_opportunistic, -one.started_ms)
+        )
 
     def container_launched(self, container_id: ContainerId) -> None:
         """Note that the NM reported the container: its resources become free only when the NM reports its end."""

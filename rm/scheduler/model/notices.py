@@ -139,6 +139,14 @@ class NodeUtilizationChanged(Struct, frozen=True):
     allocated: Resource
 
 
+class NodeOvercommitted(Struct, frozen=True):
+    """A node has less than its containers use: end one of them in a separate step, or if not `kills` ask its AM to."""
+
+    node_id: NodeId
+    container_id: ContainerId
+    kills: bool
+
+
 class ReleaseTemporary(Struct, frozen=True):
     """A temporary container is no longer needed for an update: release it in a separate step (RELEASE_CONTAINER)."""
 
@@ -185,6 +193,7 @@ Notice: TypeAlias = (
     | NodesRemapped
     | ReleaseTemporary
     | NodeUtilizationChanged
+    | NodeOvercommitted
     | PreemptionDecided
     | PreemptionFailed
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from rm.scheduler.applications import Applications
-from rm.scheduler.capacity.booking import preempted_status, unreserved_status
+from rm.scheduler.capacity.booking import kill_or_mark, unreserved_status
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.notices import PreemptionDecided, PreemptionFailed
 from rm.scheduler.model.origin import PreemptionStep
@@ -105,20 +105,8 @@ class SchedulingMonitor:
         self._applications.complete(reserved, unreserved_status(reserved.id), RMContainerKill)
 
     def _kill(self, victim: Victim, clock_ms: int, figures: Figures | None) -> None:
-        """Kill a victim now; with lazy preemption, mark it to be killed when its resources are needed
-        (markContainerForKillable).
-        """
-        container, context = victim.container, self._context
-        if not context.settings.preemption.lazy:
-            self._notify(victim, "killed", clock_ms, figures)
-            self._applications.complete(container, preempted_status(container.id), RMContainerKill)
-            return
-        self._notify(victim, "killable", clock_ms, figures)
-        node = context.nodes[container.node_id]
-        node.mark_killable(container.id)
-        attempt = self._applications.table.attempt_of(container.id.application_id)
-        if attempt is not None:
-            context.killables.add(container, node.partition, attempt.leaf.path)
+        self._notify(victim, "killable" if self._context.settings.preemption.lazy else "killed", clock_ms, figures)
+        kill_or_mark(victim.container, self._applications.table, self._context)
 
     def _notify(self, victim: Victim, step: str, clock_ms: int, figures: Figures | None) -> None:
         container, context = victim.container, self._context

@@ -41,7 +41,8 @@ BROKEN_BY_HADOOP = {
     "I-08": "the cluster, a partition or the maximum of a queue shrinks below what is used",
     "I-10": "an application held back by max-parallel-apps gets another priority (it is activated then, and once more "
     "when it may run), or the node of an AM changes its label when the AM has completed or is not yet active",
-    "I-11 (miscounted)": "decreasing a container's size lowers the queues' container count by one for good",
+    "I-11 (miscounted)": "decreasing a container's size lowers the queues' container count by one for good, or "
+    "a killable container is killed while its application moves",
     "I-14 (miscounted)": "an AM requests a negative number of containers, which stay subtracted from what is pending, "
     "or more vcores than 32 bits hold, which are truncated",
 }

@@ -208,7 +208,7 @@ class WriteService:
         option = member(body, "resourceOption") or body
         size = read_resource(member(option, "resource"))
         if whole_number(option, "overCommitTimeout", -1) >= 0:
-            raise illegal_argument("overCommitTimeout must be -1: no container is killed on a node that is too small")
+            raise illegal_argument("overCommitTimeout must be -1: a new size kills no containers")
         before = node.capability
         update = within_limits(Admin.update_node_resource, ((node.node_id, size),))
         try:
