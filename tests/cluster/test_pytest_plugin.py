@@ -154,18 +154,22 @@ def test_a_failure_shows_the_logs_of_daemons_and_of_containers_that_failed(teste
     shown = result.stdout.str()
     result.stdout.re_match_lines(
         [
+            r"-+ yarnling failed applications -+",
+            r"application_\d+_0002 \(DistributedShell\): FAILED",
+            r" +Application Failure: .* failed = 1",
+            r"-+ yarnling container_\d+_0002_01_00000\d stdout on nm-1 -+",
+            "that is wrong",
             r"-+ yarnling rm\.log -+",
             r".*RMApp=application_\d+_0002 .*",
             r"-+ yarnling nm-1\.log -+",
             r".*to=EXITED_WITH_FAILURE.*",
-            r"-+ yarnling container_\d+_0002_01_00000\d stdout on nm-1 -+",
-            "that is wrong",
         ]
     )
     # What ended well, and what was before this test, is not shown; but all of it is kept.
     assert "\nall is well" not in shown
     assert "from before\n" not in shown
     assert "_0001 event=START from=NEW" not in shown
+    assert "_0001 (DistributedShell)" not in shown
     (kept,) = (tester.path / "kept" / "main").iterdir()
     assert kept.name == "001-factory"
     assert any("from before" in path.read_text() for path in kept.rglob("stdout"))
@@ -185,7 +189,7 @@ def test_a_timeout_shows_why_the_application_waits_and_no_frames_of_yarnling(tes
         def test_that_waits(yarn_cluster):
             started = yarn_cluster.submit(Job("sleep 600", containers=2, memory_mb=512))
             yarn_cluster.wait_containers(started.application_id, 1)
-            yarn_cluster.wait_containers(started.application_id, 2, timeout_s=0.1)
+            yarn_cluster.wait_containers(started.application_id, 2, timeout_s=3)
 
         @pytest.mark.yarn_cluster(nodes=0, loopback=True)
         def test_of_a_condition(yarn_cluster):

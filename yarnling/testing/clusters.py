@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from yarn.applications import ApplicationReport
 from yarn.errors import YarnException
+from yarn.states import FinalApplicationStatus
 from yarnling.cli.explain import explained, waiting
+from yarnling.cli.output import in_line
 from yarnling.cluster.blocking import BlockingCluster
 from yarnling.cluster.client import EXPLAIN_S
 from yarnling.cluster.running_cluster import RunningCluster
@@ -18,6 +22,7 @@ from yarnling.testing.failure_logs import Section
 from yarnling.testing.spec import ClusterSpec
 
 NAME_LENGTH_MAX = 80
+FAILED = frozenset({FinalApplicationStatus.FAILED, FinalApplicationStatus.KILLED})
 
 
 class Clusters:
@@ -31,6 +36,7 @@ class Clusters:
         self._started = 0
         self._up: list[BlockingCluster] = []
         self._marks: dict[Path, int] = {}
+        self._began_ms = 0
 
     @contextlib.contextmanager
     def start(self, spec: ClusterSpec, name: str) -> Iterator[BlockingCluster]:
@@ -43,15 +49,18 @@ class Clusters:
                 self._up.remove(cluster)
 
     def note_beginning(self) -> None:
-        """Record that a test begins: log lines written before belong to earlier tests."""
+        """Record that a test begins: log lines written before, and applications that ended, belong to earlier tests."""
         self._marks = {}
+        self._began_ms = time.time_ns() // 1_000_000
         for cluster in self._up:
             self._marks |= failure_logs.mark(cluster)
 
-    def waiting(self) -> list[Section]:
-        """Why applications wait, in each cluster where some do."""
+    def causes(self) -> list[Section]:
+        """Why applications wait, and why those that ended since the test began failed, in each cluster."""
         return [
-            (f"{self._prefix(cluster)}yarnling explain", text) for cluster in self._up if (text := _waiting(cluster))
+            (f"{self._prefix(cluster)}{heading}", text)
+            for cluster in self._up
+            for heading, text in _causes(cluster, self._began_ms)
         ]
 
     def sections(self, lines_max: int) -> list[Section]:
@@ -95,22 +104,34 @@ class Pool:
         return cluster
 
 
-def _waiting(cluster: BlockingCluster) -> str:
-    """Return what `yarnling explain` prints; "" if no application waits or the RM does not answer."""
+def _causes(cluster: BlockingCluster, began_ms: int) -> list[Section]:
+    """The sections with a text; none if the ResourceManager does not answer."""
     if cluster.rm.exit_status is not None:
-        return ""
+        return []
     try:
-        return cluster.portal.call(_explained, cluster.original)
+        waiting, failed = cluster.portal.call(_applications, cluster.original, began_ms)
     except (TimeoutError, YarnException):
-        return ""
+        return []
+    sections = (("yarnling explain", waiting), ("yarnling failed applications", failed))
+    return [(heading, "\n".join(lines)) for heading, lines in sections if lines]
 
 
-async def _explained(cluster: RunningCluster) -> str:
+async def _applications(cluster: RunningCluster, began_ms: int) -> tuple[list[str], list[str]]:
+    """What `yarnling explain` prints, and the diagnostics of applications that have failed since then."""
     async with asyncio.timeout(EXPLAIN_S):
         nodes = await cluster.client.nodes()
         applications = sorted(await cluster.client.applications(), key=lambda report: report.application_id)
         found = await waiting(cluster.client, applications)
-    return "\n".join(line.plain for explanation in found for line in explained(explanation, nodes))
+    failed = [report for report in applications if report.final_status in FAILED and report.finish_time_ms >= began_ms]
+    return (
+        [line.plain for explanation in found for line in explained(explanation, nodes)],
+        [line for report in failed for line in _outcome(report)],
+    )
+
+
+def _outcome(report: ApplicationReport) -> Iterator[str]:
+    yield in_line(f"{report.application_id} ({report.name}): {report.final_status.name}")
+    yield from (in_line(f"    {line}") for line in report.diagnostics.strip().splitlines())
 
 
 def _is_unchanged(cluster: BlockingCluster, spec: ClusterSpec) -> bool:

@@ -28,22 +28,20 @@ def mark(cluster: BlockingCluster) -> dict[Path, int]:
 
 
 def sections(cluster: BlockingCluster, since: Mapping[Path, int], lines_max: int) -> list[Section]:
-    """The daemons' logs, the ResourceManager's first, then the containers'.
+    """The containers' files, then the daemons' logs, the ResourceManager's first.
 
     Each has at most its last `lines_max` lines. `lines_max` 0 means all lines. Logs without a new line are left out.
     """
-    daemons = _sections(_daemon_logs(cluster), since, lines_max)
     succeeded = _succeeded(cluster)
     files = [
         path for path in _container_files(cluster) if path.parent.name not in succeeded and path.name not in NO_OUTPUT
     ]
     of_containers = list(dict.fromkeys(path.parent for path in files))
     shown = set(of_containers[:CONTAINERS_MAX])
-    containers = _sections((path for path in files if path.parent in shown), since, lines_max)
-    found = list(_first(daemons, DAEMONS_MAX + 1, "daemons"))
-    found += containers
+    found = list(_sections((path for path in files if path.parent in shown), since, lines_max))
     if len(of_containers) > CONTAINERS_MAX:
         found.append(("yarnling", f"and {len(of_containers) - CONTAINERS_MAX} more containers"))
+    found += _first(_sections(_daemon_logs(cluster), since, lines_max), DAEMONS_MAX + 1, "daemons")
     return found
 
 

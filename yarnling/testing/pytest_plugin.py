@@ -88,7 +88,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add to the report of a failure why applications wait, and the logs of daemons and of containers that failed.
+    """Add to the report of a failure why applications wait or failed, and the logs of containers and of daemons.
 
     Frames of yarnling are left out, except those of its own faults, and with --full-trace.
     """
@@ -104,7 +104,7 @@ def pytest_runtest_makereport(
     lines_max: int = _option(item.config, "--yarnling-log-lines")
     if report.failed and clusters is not None:
         logs = clusters.sections(lines_max) if lines_max >= 0 else []
-        report.sections = [*clusters.waiting(), *report.sections, *logs]
+        report.sections = [*clusters.causes(), *report.sections, *logs]
     return report
 
 
