@@ -30,6 +30,7 @@ from msgspec import Struct
 
 from wire.full_disk import full_disk_named
 from wire.hadoop_xml import to_xml
+from wire.local_peer import is_foreign
 from yarn.settings import nodemanager, resourcemanager
 from yarnling.cluster.daemons import RouteOverride
 from yarnling.cluster.directory import CLIENT_FILES, NodePlace
@@ -251,6 +252,10 @@ class Link:
                 direction.is_open.set()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if is_foreign(writer.get_extra_info("socket")):
+            # Behind the proxy it would pass for a connection of ours (docs/security.md).
+            writer.transport.abort()
+            return
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)

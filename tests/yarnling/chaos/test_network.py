@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from tests.wire.foreign_caller import held_by_nobody, only_as_root
 from yarnling.cluster.network import Link, NetworkFault
 
 SOON_S = 60.0
@@ -96,6 +97,14 @@ async def test_a_healthy_link_passes_everything() -> None:
     async with link() as (through, _), call(through) as one, asyncio.TaskGroup() as tasks:
         tasks.create_task(one.send(data))
         assert await one.receive(len(data)) == data
+
+
+@only_as_root
+async def test_another_users_connection_is_not_passed_on() -> None:
+    """The server would take it for the owner's: the proxy's process has the other end of the connection."""
+    async with link() as (through, echo), held_by_nobody(through.address[1], 2, b"abc") as answers:
+        assert answers == ["", ""]
+        assert echo.received == b""
 
 
 async def test_data_held_back_by_a_silent_partition_arrives_after_recovery() -> None:
