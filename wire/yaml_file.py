@@ -20,6 +20,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 import yaml
 from pydantic import (
+    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -31,9 +32,10 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from yarn.faults import ConfigurationException, Fault, Origin, refuse_if_faulty
+from yarn.faults import ConfigurationException, Fault, Origin, alike_in_lists, refuse_if_faulty
 from yarn.suggestions import did_you_mean
 
 FILE_CHARACTERS_MAX = 1024 * 1024
@@ -84,7 +86,7 @@ class Section(BaseModel):
         try:
             return handler(value)
         except ValidationError as error:
-            keys = [field.alias or name for name, field in cls.model_fields.items()]
+            keys = [_key_of(name, field) for name, field in cls.model_fields.items()]
             errors = [each for each in error.errors() if not _is_short_by_invalid_items(each)]
             faults = [(each, _explained(each, keys)) for each in errors]
         raise ValidationError.from_exception_data(
@@ -175,6 +177,25 @@ def quantity(text: str, units: Mapping[str, float]) -> float | None:
     return round(float(found[1]) * units.get(found[2], 0), 9)
 
 
+MEGABYTES = {"": 1, "MB": 1, "GB": 1024, "TB": 1024 * 1024}
+"""{unit of memory: MiB}, the same in all files."""
+MEMORY_REMEDY = "write 2048, 2048MB or 2GB"
+MEMORY_KEYS = Field(validation_alias=AliasChoices("memory", "memory_mb"))
+"""The keys of an amount of memory, of which a mapping has one."""
+
+
+def _whole_megabytes(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    megabytes = quantity(value, MEGABYTES)
+    if megabytes is None:
+        raise refusal("is not a valid amount of memory", MEMORY_REMEDY)
+    return round(megabytes)
+
+
+WHOLE_MEGABYTES = BeforeValidator(_whole_megabytes)
+"""The type of an amount of memory in MiB, written as a number or with a unit."""
+
 Probability = Annotated[
     float,
     scalar(lambda text: quantity(text, {"": 1, "%": 0.01}), "probability", "write a number from 0 to 1, or 0% to 100%"),
@@ -210,7 +231,8 @@ def parse_yaml(text: str, source: str, model: type[S]) -> S:
             words = each.get("ctx", {})
             document.fault(each["loc"], words["problem"], words["remedy"])
     # A short form stands for several values, which have the same fault.
-    raise ConfigurationException(sorted(dict.fromkeys(document.faults), key=lambda fault: fault.origin.line or 0))
+    ordered = sorted(dict.fromkeys(document.faults), key=lambda fault: fault.origin.line or 0)
+    raise ConfigurationException(alike_in_lists(ordered))
 
 
 class _Composer(yaml.SafeLoader):
@@ -290,10 +312,16 @@ class _Document:
 
 def _first_keys(model: type[Section]) -> str:
     """The remedy for an empty file: the keys that it must have, or those that it may have."""
-    fields = {field.alias or name: field.is_required() for name, field in model.model_fields.items()}
+    fields = {_key_of(name, field): field.is_required() for name, field in model.model_fields.items()}
     required = [key for key, is_required in fields.items() if is_required]
     written = ", ".join(f"`{key}: ...`" for key in required or fields)
     return f"write {'' if required else 'one of '}{written} into the file"
+
+
+def _key_of(name: str, field: FieldInfo) -> str:
+    """The key of a field in files, the first one if it has several."""
+    choices = field.validation_alias.choices if isinstance(field.validation_alias, AliasChoices) else []
+    return str(choices[0]) if choices else field.alias or name
 
 
 def _key(text: str) -> str:

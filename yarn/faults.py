@@ -7,13 +7,19 @@ its origin, the bound and the remedy.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import Enum
 from typing import ClassVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yarn.errors import YarnException
+
+ALIKE_LISTED_MAX = 3
+"""More faults than this that differ only in the item of a list are one line."""
+_ITEM = re.compile(r"\[\d+\]")
 
 
 class Origin(Struct, frozen=True):
@@ -93,6 +99,30 @@ class ConfigurationException(YarnException):
 
 def _line(fault: Fault) -> str:
     return str(fault) if fault.severity is Severity.ERROR else f"warning: {fault}"
+
+
+def alike_in_lists(faults: Iterable[Fault]) -> list[Fault]:
+    """The faults of a file, those of many items of a list in one: "nodes[2]: has no vcores (20 alike: nodes[2],
+    nodes[3], nodes[4], ...)". They are alike if only the item and the value differ.
+    """
+    faults = list(faults)
+    kinds: dict[tuple[object, ...], list[Fault]] = {}
+    for fault in faults:
+        kinds.setdefault(_kind(fault), []).append(fault)
+    many = {kind: alike for kind, alike in kinds.items() if len(alike) > ALIKE_LISTED_MAX}
+    found = (_in_one(many[kind]) if (kind := _kind(fault)) in many else fault for fault in faults)
+    return list(dict.fromkeys(found))
+
+
+def _kind(fault: Fault) -> tuple[object, ...]:
+    return _ITEM.sub("[]", fault.key), fault.problem, fault.remedy, fault.severity, fault.effect
+
+
+def _in_one(alike: list[Fault]) -> Fault:
+    first = alike[0]
+    names = list(dict.fromkeys(fault.key if first.key != alike[1].key else str(fault.value) for fault in alike))
+    shown = ", ".join(names[:ALIKE_LISTED_MAX])
+    return replace(first, problem=f"{first.problem} ({len(alike)} alike: {shown}, ...)")
 
 
 def refuse_if_faulty(faults: Iterable[Fault]) -> None:

@@ -1,4 +1,4 @@
-"""Times as YARN writes them in messages (Hadoop's Times).
+"""Times as YARN writes them in messages (Hadoop's Times), and durations as yarnling shows them.
 
 Hadoop writes them in the time zone of its machine; here they are always UTC, so that pure code needs no time zone. Any
 offset is parsed. The calendar is computed here because pure modules may not import datetime, which has a clock.
@@ -10,6 +10,9 @@ import re
 
 from yarn.errors import YarnException
 
+SECOND_MS = 1000
+MINUTE_MS = 60 * SECOND_MS
+HOUR_MS = 60 * MINUTE_MS
 UNLIMITED = "UNLIMITED"
 """Written instead of a time that never comes."""
 
@@ -17,6 +20,24 @@ _ISO8601 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})([+-]
 _DAY_MS = 86_400_000
 _LAST_MS = 253_402_300_799_999
 """The last ms of the year 9999: the format has four digits for a year."""
+
+
+def duration(ms: float) -> str:
+    """A duration as every summary and page shows it, with two or three digits and the unit that suits it: "45 s",
+    "2.5 min", "41 min", "3.5 h".
+    """
+    if abs(ms) < SECOND_MS:
+        return f"{round(ms)} ms" if ms else "0 s"
+    if abs(ms) < 100 * SECOND_MS:
+        return f"{short_number(ms / SECOND_MS)} s"
+    if abs(ms) < 100 * MINUTE_MS:
+        return f"{short_number(ms / MINUTE_MS)} min"
+    return f"{short_number(ms / HOUR_MS)} h"
+
+
+def short_number(number: float) -> str:
+    """A number with two significant digits at least, without a fraction of zero."""
+    return f"{number:,.0f}" if abs(number) >= 10 else f"{number:.1f}".removesuffix(".0")
 
 
 def format_iso8601(moment_ms: int) -> str:

@@ -13,7 +13,19 @@ from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, fiel
 
 from nm.core.emulation import Amount, Bounds, EmulationTable, Match, Rule, Stage
 from wire import yaml_file
-from wire.yaml_file import PAIR, Probability, Section, refusal, scalar, sections, short_for
+from wire.yaml_file import (
+    MEGABYTES,
+    MEMORY_KEYS,
+    MEMORY_REMEDY,
+    PAIR,
+    WHOLE_MEGABYTES,
+    Probability,
+    Section,
+    refusal,
+    scalar,
+    sections,
+    short_for,
+)
 from yarn.configuration import Configuration
 from yarn.settings.yarnling import EMULATION_SEED, EMULATION_TABLE
 
@@ -21,7 +33,6 @@ READY_MADE = ("default", "all")
 """The names of the tables that come with yarnling; the setting accepts them in place of a path."""
 
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
-_MEGABYTES = {"MB": 1, "GB": 1024}
 _FOREVER = math.inf
 
 
@@ -94,7 +105,7 @@ _Pattern = Annotated[str, Field(min_length=1), AfterValidator(_regular_expressio
 _Count = Annotated[int, Field(ge=0)]
 _Lasts = Annotated[float, scalar(_lasts_ms, "time", "write 250ms, 1.5s, 2m, 1h or forever")]
 _Jitter = Annotated[Amount, _amount(_MILLISECONDS, "time", "write 250ms, 1.5s, 2m, or 50% of the stage's time")]
-_Memory = Annotated[Amount, _amount(_MEGABYTES, "amount of memory", "write 512 MB, 1.5 GB, or 80% of the container's")]
+_Memory = Annotated[Amount, _amount(MEGABYTES, "amount of memory", f"{MEMORY_REMEDY}, or 80% of the container's")]
 _Vcores = Annotated[Amount, _amount({"": 1}, "number of vcores", "write 0.5, or 80% of the container's")]
 
 
@@ -113,6 +124,13 @@ class _Bounds(Section):
         return value
 
 
+class _MemoryBounds(_Bounds):
+    """A range of amounts of memory."""
+
+    at_least: Annotated[_Count, WHOLE_MEGABYTES] | None = None
+    at_most: Annotated[_Count, WHOLE_MEGABYTES] | None = None
+
+
 _IntOrBounds = Annotated[_Bounds, short_for("at_least", "at_most")]
 
 
@@ -123,7 +141,7 @@ class _Match(Section):
     environment: dict[str, Annotated[str, AfterValidator(_regular_expression)]] = Field(default_factory=dict)
     node: _Pattern | None = None
     priority: _IntOrBounds = _Bounds()
-    memory_mb: _IntOrBounds = _Bounds()
+    memory_mb: Annotated[_MemoryBounds, short_for("at_least", "at_most"), MEMORY_KEYS] = _MemoryBounds()
     vcores: _IntOrBounds = _Bounds()
 
     def record(self) -> Match:

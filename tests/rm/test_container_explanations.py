@@ -42,7 +42,7 @@ def test_a_container_on_the_node_that_its_request_names() -> None:
     assert (found.locality, found.state) == ("NODE_LOCAL", "ACQUIRED")
     assert (found.requested_ms, found.placed_ms) == (rm.now_ms - 2000, rm.now_ms)
     assert found.sentences == (
-        "it was placed on n2, 2.0 s after its request: the request names n2, which had enough free when it was "
+        "it was placed on n2, 2 s after its request: the request names n2, which had enough free when it was "
         "offered (node-local)",
     )
 
@@ -64,7 +64,7 @@ def test_a_container_elsewhere_after_the_delay_names_who_refused_before() -> Non
     found = explain(rm, placed(rm, app))
     assert found.locality == "RACK_LOCAL"
     assert found.sentences[0] == (
-        "it was placed on n2, 4.0 s after its request: the request names the rack of n2, and accepts it from "
+        "it was placed on n2, 4 s after its request: the request names the rack of n2, and accepts it from "
         "scheduling opportunity 4 on, counted since its last local placement; this was number 4 (rack-local)"
     )
     assert [(passed.node_id.host, passed.reason, rm.now_ms - passed.at_ms) for passed in found.passed] == [
@@ -106,7 +106,7 @@ def test_a_reservation_says_since_when_and_what_it_waits_for_and_then_how_it_was
     found = explain(rm, container.id)
     assert (found.state, found.placed_ms, found.reserved_ms) == ("RESERVED", None, rm.now_ms - 3000)
     assert found.sentences == (
-        "n1 is reserved for it for 3.0 s, since 0.0 s after its request, because it had too little free for the "
+        "n1 is reserved for it for 3 s, since 0 s after its request, because it had too little free for the "
         "request at that time",
         "it waits for free capacity there: 1024 MB free, 3072 needed",
     )
@@ -114,7 +114,7 @@ def test_a_reservation_says_since_when_and_what_it_waits_for_and_then_how_it_was
     rm.beat("n1")
     filled = explain(rm, container.id)
     assert filled.reserved_ms == found.reserved_ms
-    assert "n1 had been reserved for it for 3.0 s, until enough was free there" in filled.sentences[0]
+    assert "n1 had been reserved for it for 3 s, until enough was free there" in filled.sentences[0]
 
 
 def test_a_preempted_container_has_the_selector_and_the_numbers_of_both_rounds() -> None:
@@ -125,7 +125,7 @@ def test_a_preempted_container_has_the_selector_and_the_numbers_of_both_rounds()
     (asked,) = explain(rm, victim).preemptions
     assert (asked.step, asked.reason, asked.at_ms) == ("requested", "GUARANTEE", rm.now_ms)
     assert asked.sentence == (
-        "its AM was asked to release it 3.0 s after it was placed, chosen by FifoCandidatesSelector: its queue uses "
+        "its AM was asked to release it 3 s after it was placed, chosen by FifoCandidatesSelector: its queue uses "
         "more than it is entitled to; the resources are for root.b"
     )
     assert asked.numbers == (
@@ -142,7 +142,7 @@ def test_a_preempted_container_has_the_selector_and_the_numbers_of_both_rounds()
     assert [(step.step, rm.now_ms - step.at_ms) for step in found.preemptions] == [("requested", 6500), ("killed", 500)]
     assert (found.state, found.ended_ms) == ("KILLED", rm.now_ms - 500)
     assert found.sentences[-1] == (
-        "it ended 9.0 s after it was placed, with exit status -102: Container preempted by scheduler"
+        "it ended 9 s after it was placed, with exit status -102: Container preempted by scheduler"
     )
 
 
@@ -153,6 +153,6 @@ def test_containers_that_ended_long_ago_are_forgotten(monkeypatch: pytest.Monkey
     ids = [container.id for container in rm.get(app, 3)]
     rm.beat("n1", [done(container_id, 7, "out of luck") for container_id in ids])
     assert len(rm.core.context.scheduler.context.ended) == 2
-    assert explain(rm, ids[2]).sentences[-1] == "it ended 0.0 s after it was placed, with exit status 7: out of luck"
+    assert explain(rm, ids[2]).sentences[-1] == "it ended 0 s after it was placed, with exit status 7: out of luck"
     with pytest.raises(ContainerNotFoundException, match="neither live nor reserved nor one of the last"):
         explain(rm, ids[0])

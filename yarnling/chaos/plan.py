@@ -13,7 +13,7 @@ from typing import Annotated
 from msgspec import Struct, field
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
-from wire.yaml_file import PAIR, Section, refusal
+from wire.yaml_file import MEMORY_KEYS, PAIR, WHOLE_MEGABYTES, Section, refusal
 from yarn.errors import YarnException
 
 NODES_MAX = 100
@@ -318,7 +318,7 @@ class ClusterPlan(Section):
 
     nodes: Annotated[int, Field(ge=1, le=NODES_MAX)] = 4
     racks: Annotated[int, Field(ge=1)] = 1
-    memory_mb: Annotated[int, Field(ge=256)] = 2048
+    memory_mb: Annotated[int, WHOLE_MEGABYTES, Field(ge=256), MEMORY_KEYS] = 2048
     vcores: Annotated[int, Field(ge=1)] = 16
     network: bool = False
     same_ports: bool = False

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from yarn.configuration import Configuration
 from yarn.errors import InternalError, YarnException
+from yarn.times import HOUR_MS, duration
 from yarnling.cli.arguments import EXIT_CRASHED, ArgumentFaults, UsageException, check_output_directory
 from yarnling.cli.expectations import exit_status, print_checked
 from yarnling.cli.output import (
@@ -48,7 +49,7 @@ from yarnling.whatif.sides import (
     runs_of,
     side_of,
 )
-from yarnling.whatif.wording import HOUR_MS, clock, count, counted, duration
+from yarnling.whatif.wording import clock, count, counted
 from yarnling.workload.formats import read_node_list, read_workload
 
 ROWS_MAX = 20

@@ -18,6 +18,7 @@ from yarn.nodes import NodeReport
 from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk, VerdictReport
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarn.states import FINAL_APPLICATION_STATES, NodeState, YarnApplicationState
+from yarn.times import duration
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.connection import connect
 from yarnling.cli.output import in_line, print_indented, print_json, terminal
@@ -215,8 +216,4 @@ def request_text(ask: PendingAsk, counted: Iterable[str]) -> str:
 
 
 def _age(elapsed_ms: int) -> str:
-    seconds = max(0, elapsed_ms) / 1000
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    return duration(max(0, elapsed_ms))

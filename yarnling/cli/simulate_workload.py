@@ -20,6 +20,7 @@ from rich.text import Text
 
 from yarn.configuration import Configuration
 from yarn.errors import InternalError, YarnException
+from yarn.times import duration
 from yarnling.chaos.history import History
 from yarnling.cli.arguments import (
     EXIT_CRASHED,
@@ -52,7 +53,7 @@ from yarnling.whatif.headlines import findings, headline
 from yarnling.whatif.report import REPORT_HTML, make_directory, subject_of, write_report
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import Names, RunOptions, run_what_if, what_if_configuration
-from yarnling.whatif.wording import DURATION_UNITS, clock, count, counted, duration, share
+from yarnling.whatif.wording import DURATION_UNITS, clock, count, counted, share
 from yarnling.workload.formats import read_node_list, read_workload
 from yarnling.workload.model import Workload, WorkloadNode
 

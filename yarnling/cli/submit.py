@@ -20,6 +20,7 @@ from yarn.applications import ApplicationReport
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus
+from yarn.times import duration
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.connection import connect
 from yarnling.cli.output import in_line, notices, print_json, shown, without_page_hint
@@ -141,7 +142,7 @@ async def _wait(
 
 
 def _print_end(report: ApplicationReport, console: Console, web: str) -> None:
-    seconds = (report.finish_time_ms - report.start_time_ms) / 1000
-    console.print(f"{report.application_id} {report.final_status.name} after {seconds:.1f} s")
+    ran = duration(max(0, report.finish_time_ms - report.start_time_ms))
+    console.print(f"{report.application_id} {report.final_status.name} after {ran}")
     if report.final_status is not FinalApplicationStatus.SUCCEEDED and report.diagnostics.strip():
         console.print(shown(without_page_hint(report.diagnostics, web).strip()))

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
+from yarn.times import duration
 from yarnling.chaos.verdict import Verdict
 from yarnling.cli.arguments import check_output_file, reading_arguments
 from yarnling.cli.output import Listing, ProgressLines, in_line, notices, print_json, print_lines, terminal
@@ -23,7 +24,6 @@ from yarnling.cluster.warnings import configuration_warnings
 from yarnling.sweep.result_file import QueueSummary, ResultFile, open_results
 from yarnling.sweep.runs import Inputs, Run, Sweep
 from yarnling.sweep.spec_file import read_sweep
-from yarnling.whatif.wording import duration
 
 FAILURES_MAX = 20
 """How many runs that did not pass are listed; the file has all."""

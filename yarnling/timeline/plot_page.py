@@ -7,13 +7,14 @@ from __future__ import annotations
 import re
 from html import escape
 
+from yarn.times import duration
 from yarnling.timeline.assembly import natural
 from yarnling.timeline.spans import Kind, Plot, rows_of
 from yarnling.whatif.headlines import short_names
 from yarnling.whatif.page import TEMPLATES, Page, Picture, PictureGroup, html_of
 from yarnling.whatif.report import PANELS_MAX, QUEUE_LEGEND
 from yarnling.whatif.series import QueueSeries
-from yarnling.whatif.wording import counted, duration
+from yarnling.whatif.wording import counted
 
 ROOT = "root"
 HEADROOMS_MAX = 16

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 
@@ -16,6 +17,7 @@ from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.resource import Resource
 from yarn.settings.scheduler import NODE_LABELS_ENABLED, RESOURCE_TYPES
+from yarn.times import duration
 from yarnling.whatif.expectations import KnownNames
 from yarnling.workload.model import Client, TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
@@ -97,18 +99,17 @@ def assumed_of_starts(workload: Workload) -> tuple[str, ...]:
 
 def _range(values_ms: Set[int]) -> str:
     """The only time of a set, or its least and its largest."""
-    shown = [f"{value / 1000:g} s" for value in sorted(values_ms or {0})]
+    shown = [duration(value) for value in sorted(values_ms or {0})]
     return shown[0] if len(shown) == 1 else f"{shown[0]} to {shown[-1]}"
 
 
 def _node_faults(conf: Configuration, nodes: Sequence[WorkloadNode]) -> Iterator[str]:
     if not 1 <= len(nodes) <= NODES_MAX:
         yield f"{len(nodes)} nodes: there must be 1 to {NODES_MAX} (change the file of the nodes)"
-    seen: set[str] = set()
-    for node in nodes:
-        if node.host in seen:
-            yield f"node {node.host} is listed twice (remove one of them)"
-        seen.add(node.host)
+    twice = [host for host, times in Counter(node.host for node in nodes).items() if times > 1]
+    if twice:
+        are = "node {} is" if len(twice) == 1 else "nodes {} are"
+        yield f"{are.format(_listed(twice))} listed twice (remove one of them)"
     if any(node.label for node in nodes) and not NODE_LABELS_ENABLED.of(conf):
         yield f"nodes have labels, but the configuration has none (set {NODE_LABELS_ENABLED.key}=true)"
 

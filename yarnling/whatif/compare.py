@@ -15,12 +15,12 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from yarn.times import MINUTE_MS, SECOND_MS
 from yarnling.whatif.expectations import median_of
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.measures import MEASURES, Better, Kind, Measure, Scope, Value, group_of, scopes_of, value_of
 from yarnling.whatif.reasons import MainReason, main_reason, reason_of_measure
 from yarnling.whatif.result import WaitReason
-from yarnling.whatif.wording import MINUTE_MS, SECOND_MS
 
 THRESHOLD = 0.1
 """A smaller difference, as a fraction of the larger value, is not mentioned."""

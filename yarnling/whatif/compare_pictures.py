@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 from msgspec import Struct
 
+from yarn.times import SECOND_MS, duration
 from yarnling.whatif.compare import Verdict
 from yarnling.whatif.measures import MEASURES, Value
 from yarnling.whatif.page import Picture
@@ -16,7 +17,7 @@ from yarnling.whatif.pictures import PANEL, WAIT_TICKS_MS, durations_up, in_two_
 from yarnling.whatif.series import Histogram
 from yarnling.whatif.svg import colour
 from yarnling.whatif.waits import Waits
-from yarnling.whatif.wording import SECOND_MS, count, duration
+from yarnling.whatif.wording import count
 
 LEGEND = (("before", "before"), ("after", "after"))
 ROWS_MAX = 24

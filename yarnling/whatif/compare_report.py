@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wire.full_disk import full_disk_named
 from yarn.settings.scheduler import ROOT
+from yarn.times import HOUR_MS, duration
 from yarnling.whatif.changes import about_changes, changes_of
 from yarnling.whatif.compare import Balance, Comparison, Difference, ParentBalance, Verdict, ends_of
 from yarnling.whatif.compare_words import findings, headline, labels_of, tiles
@@ -19,7 +20,7 @@ from yarnling.whatif.report import QUEUE_LEGEND, REPORT_HTML, has_matplotlib, su
 from yarnling.whatif.report_tables import ROWS_MAX, table_of
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.series import preemptions, span_ms, waits_over_time, whole_series
-from yarnling.whatif.wording import HOUR_MS, count, duration
+from yarnling.whatif.wording import count
 
 if TYPE_CHECKING:
     from yarnling.whatif.compare_pictures import Moved  # Needs matplotlib.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from yarn.times import duration
 from yarnling.whatif.compare import Balance, Comparison, Difference
 from yarnling.whatif.expectations import median_of
 from yarnling.whatif.headlines import Tile, not_submitted, short_names
 from yarnling.whatif.measures import CLUSTER, MEASURES, Kind, Scope, value_of
-from yarnling.whatif.wording import duration, labels
+from yarnling.whatif.wording import labels
 
 NAMED_MAX = 3
 HEADLINE_DIFFERENCES = 3

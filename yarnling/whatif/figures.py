@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yarn.settings.scheduler import ROOT
+from yarn.times import HOUR_MS
 from yarnling.whatif.queue_use import QueueUse, measured_type, queue_uses, samples_by_queue, whole_samples, whole_uses
 from yarnling.whatif.result import (
     NOT_SUBMITTED,
@@ -24,7 +25,6 @@ from yarnling.whatif.result import (
     WhatIfResult,
 )
 from yarnling.whatif.waits import Wait, Waits, summarize, wait_of
-from yarnling.whatif.wording import HOUR_MS
 
 LONGEST_WAITS = 10
 LOCALITIES = ("NODE_LOCAL", "RACK_LOCAL", "OFF_SWITCH")

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from yarn.times import HOUR_MS, SECOND_MS, duration
 from yarnling.whatif.figures import Figures, GroupFigures
-from yarnling.whatif.wording import HOUR_MS, SECOND_MS, count, counted, duration, share
+from yarnling.whatif.wording import count, counted, share
 
 SHORT_WAIT_MS = 10 * SECOND_MS
 """A p95 wait below this needs no queue to blame: it is a few heartbeats."""

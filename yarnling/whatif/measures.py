@@ -12,10 +12,11 @@ from enum import Enum
 from msgspec import Struct
 
 from yarn.settings.scheduler import ROOT
+from yarn.times import duration
 from yarnling.whatif.figures import Figures, GroupFigures
 from yarnling.whatif.queue_use import QueueUse
 from yarnling.whatif.waits import AT_LEAST, Wait
-from yarnling.whatif.wording import count, duration, share
+from yarnling.whatif.wording import count, share
 
 
 class Kind(Enum):

@@ -12,11 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from yarn.resource import MEMORY_MB
+from yarn.times import HOUR_MS, MINUTE_MS, SECOND_MS, duration
 from yarnling.whatif.page import Picture
 from yarnling.whatif.series import Histogram, QueueSeries
 from yarnling.whatif.svg import QUEUE_COLOURS, colour, drawing, inline_svg
 from yarnling.whatif.waits import Wait, Waits
-from yarnling.whatif.wording import HOUR_MS, MINUTE_MS, SECOND_MS, amount, clock, duration
+from yarnling.whatif.wording import amount, clock
 
 OTHERS = "others"
 """The role of the colour of queues that have no colour of their own."""

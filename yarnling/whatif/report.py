@@ -15,6 +15,7 @@ from pathlib import Path
 from wire.full_disk import full_disk_named
 from yarn.errors import YarnException
 from yarn.settings.scheduler import ROOT
+from yarn.times import duration
 from yarnling.whatif.changes import machines
 from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.headlines import findings, headline, short_names, tiles
@@ -24,7 +25,7 @@ from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.result_file import RESULT_JSON, encode_result
 from yarnling.whatif.series import Histogram, all_series, preemptions, waits_by_queue, waits_over_time, whole_series
 from yarnling.whatif.tables import write_tables
-from yarnling.whatif.wording import count, duration, labels
+from yarnling.whatif.wording import count, labels
 
 REPORT_HTML = "report.html"
 PANELS_MAX = 24

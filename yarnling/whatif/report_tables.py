@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from yarn.times import HOUR_MS, duration
 from yarnling.whatif.figures import Figures, GroupFigures
 from yarnling.whatif.page import Table
-from yarnling.whatif.wording import HOUR_MS, amount, clock, count, duration, share
+from yarnling.whatif.wording import amount, clock, count, share
 
 ROWS_MAX = 200
 """The most rows of a table on the page; the CSV files have all of them."""

@@ -9,11 +9,11 @@ from collections import Counter, defaultdict
 
 from msgspec import Struct
 
+from yarn.times import HOUR_MS, MINUTE_MS
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.queue_use import samples_by_queue, whole_samples
 from yarnling.whatif.result import End, QueueSample, WhatIfResult
 from yarnling.whatif.waits import Wait, Waits, summarize, wait_of
-from yarnling.whatif.wording import HOUR_MS, MINUTE_MS
 
 POINTS_MAX = 240
 """The most points of a curve: a picture is some 400 pixels wide."""

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from yarn.times import duration
 from yarnling.whatif.result import ContainerOutcome
-from yarnling.whatif.wording import duration
 
 AT_LEAST = "\u2265 "
 """Written before a wait that is a lower bound."""

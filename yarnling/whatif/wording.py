@@ -6,26 +6,13 @@ from collections import Counter
 from collections.abc import Iterable
 
 from yarn.resource import MEMORY_MB
+from yarn.times import HOUR_MS, MINUTE_MS, SECOND_MS, short_number
 
-SECOND_MS = 1000
-MINUTE_MS = 60 * SECOND_MS
-HOUR_MS = 60 * MINUTE_MS
 DURATION_UNITS = {"ms": 1, "s": SECOND_MS, "min": MINUTE_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": 24 * HOUR_MS}
 """{unit: milliseconds}, as durations are read."""
 _GB_MB = 1024
 LABEL_MAX = 26
 """The most characters of a name in a picture."""
-
-
-def duration(ms: float) -> str:
-    """A time with two or three digits and the unit that suits it: "45 s", "2.5 min", "41 min", "3.5 h"."""
-    if abs(ms) < SECOND_MS:
-        return f"{round(ms)} ms" if ms else "0 s"
-    if abs(ms) < 100 * SECOND_MS:
-        return f"{_short(ms / SECOND_MS)} s"
-    if abs(ms) < 100 * MINUTE_MS:
-        return f"{_short(ms / MINUTE_MS)} min"
-    return f"{_short(ms / HOUR_MS)} h"
 
 
 def clock(ms: int) -> str:
@@ -55,10 +42,10 @@ def amount(value: float, resource_type: str) -> str:
     with its name.
     """
     if resource_type != MEMORY_MB:
-        return f"{_short(value)} {resource_type}"
+        return f"{short_number(value)} {resource_type}"
     if abs(value) < _GB_MB:
         return f"{round(value)} MB"
-    return f"{_short(value / _GB_MB)} GB"
+    return f"{short_number(value / _GB_MB)} GB"
 
 
 def labels(names: Iterable[str], most: int = LABEL_MAX) -> dict[str, str]:
@@ -78,8 +65,3 @@ def labels(names: Iterable[str], most: int = LABEL_MAX) -> dict[str, str]:
 
 def _without_middle(name: str, length: int) -> str:
     return name if len(name) <= length else f"{name[: length // 2 - 1]}\u2026{name[-(length // 2) :]}"
-
-
-def _short(number: float) -> str:
-    """A number with two significant digits at least, without a fraction of zero."""
-    return f"{number:,.0f}" if abs(number) >= 10 else f"{number:.1f}".removesuffix(".0")

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from wire.yaml_file import choose_from, quantity, refusal
+from wire.yaml_file import MEGABYTES, MEMORY_REMEDY, choose_from, quantity, refusal
 from yarnling.workload.distribution import (
     Distribution,
     Exponential,
@@ -29,7 +29,6 @@ from yarnling.workload.distribution import (
 from yarnling.workload.limits import CONTAINERS_MAX, MEMORY_MB_MAX, TIME_MS_MAX
 
 MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-MEGABYTES = {"": 1, "MB": 1, "GB": 1024, "TB": 1024 * 1024}
 
 KINDS = ("uniform", "normal", "lognormal", "exponential", "percentiles")
 
@@ -124,7 +123,7 @@ _READERS: Mapping[str, Callable[[Any, _Number], Distribution]] = {
 }
 
 _TIME = _number(MILLISECONDS, TIME_MS_MAX, "write 250ms, 1.5s, 10m or 2h")
-_MEMORY = _number(MEGABYTES, MEMORY_MB_MAX, "write 2048MB or 2GB")
+_MEMORY = _number(MEGABYTES, MEMORY_MB_MAX, MEMORY_REMEDY)
 _COUNT = _number({"": 1}, CONTAINERS_MAX, f"write a number up to {CONTAINERS_MAX}")
 
 TimeDistribution = Annotated[Any, _distribution(_TIME)]

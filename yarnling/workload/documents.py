@@ -15,7 +15,7 @@ from typing import TypeVar
 from pydantic import ConfigDict, ValidationError
 
 from wire.yaml_file import Location, Section
-from yarn.faults import ConfigurationException, Fault, Origin, refuse_if_faulty
+from yarn.faults import ConfigurationException, Fault, Origin, alike_in_lists, refuse_if_faulty
 from yarnling.workload.limits import FAULTS_MAX, FILE_BYTES_MAX
 
 S = TypeVar("S", bound=Section)
@@ -54,7 +54,7 @@ class Faults:
 
     def refuse(self) -> None:
         """Raise ConfigurationException with all faults, if there are any."""
-        refuse_if_faulty(self._faults)
+        refuse_if_faulty(alike_in_lists(self._faults))
 
     def checked(self, model: type[S], value: object, prefix: str, line: int | None = None) -> S | None:
         """`value` as a `model`, or None after its faults were added under `prefix`."""

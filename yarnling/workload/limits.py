@@ -10,6 +10,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from wire.yaml_file import WHOLE_MEGABYTES
+
 FILE_BYTES_MAX = 1 << 30
 APPLICATIONS_MAX = 1_000_000
 CONTAINERS_MAX = 20_000_000
@@ -27,7 +29,7 @@ FAULTS_MAX = 100
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 Text = Annotated[str, Field(max_length=2000)]
 Milliseconds = Annotated[int, Field(ge=0, le=TIME_MS_MAX)]
-MemoryMb = Annotated[int, Field(ge=1, le=MEMORY_MB_MAX)]
+MemoryMb = Annotated[int, WHOLE_MEGABYTES, Field(ge=1, le=MEMORY_MB_MAX)]
 Vcores = Annotated[int, Field(ge=1, le=AMOUNT_MAX)]
 Amount = Annotated[int, Field(ge=0, le=AMOUNT_MAX)]
 Priority = Annotated[int, Field(ge=0, le=AMOUNT_MAX)]

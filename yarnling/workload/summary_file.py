@@ -13,12 +13,11 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from wire.yaml_file import Section, parse_yaml, quantity, refusal, scalar
+from wire.yaml_file import MEMORY_KEYS, Section, parse_yaml, quantity, refusal, scalar
 from yarn.resource import Resource
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.distribution import Exponential, Fixed, weighted
 from yarnling.workload.distribution_text import (
-    MEGABYTES,
     MILLISECONDS,
     CountDistribution,
     MemoryDistribution,
@@ -30,6 +29,7 @@ from yarnling.workload.limits import (
     MEMORY_MB_MAX,
     TIME_MS_MAX,
     Amount,
+    MemoryMb,
     Name,
     Priority,
     Text,
@@ -54,13 +54,7 @@ def _whole_ms(text: str) -> int | None:
     return None if value is None or value > TIME_MS_MAX else round(value)
 
 
-def _whole_mb(text: str) -> int | None:
-    value = quantity(text, MEGABYTES)
-    return None if value is None or not 1 <= value <= MEMORY_MB_MAX else round(value)
-
-
 _Time = Annotated[int, scalar(_whole_ms, "time up to a year", "write 250ms, 1.5s, 10m, 2h or 7d")]
-_Memory = Annotated[int, scalar(_whole_mb, "amount of memory", "write 2048MB or 2GB")]
 _Rate = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
@@ -71,7 +65,7 @@ def _weights(value: object) -> object:
 
 
 class _Am(Section):
-    memory: _Memory = AM_RESOURCE.memory_mb
+    memory: Annotated[MemoryMb, MEMORY_KEYS] = AM_RESOURCE.memory_mb
     vcores: Annotated[int, Field(ge=1, le=AMOUNT_MAX)] = AM_RESOURCE.vcores
 
 
@@ -80,7 +74,7 @@ class _Tasks(Section):
 
     name: Text = ""
     containers: CountDistribution = Fixed(1.0)
-    memory: MemoryDistribution = Fixed(1024.0)
+    memory: Annotated[MemoryDistribution, MEMORY_KEYS] = Fixed(1024.0)
     vcores: CountDistribution = Fixed(1.0)
     resources: Annotated[dict[Name, Amount], Field(max_length=100, default_factory=dict)]
     duration: TimeDistribution

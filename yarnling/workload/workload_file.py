@@ -13,10 +13,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from wire.full_disk import full_disk_named
-from wire.yaml_file import Section, parse_yaml
+from wire.yaml_file import MEMORY_KEYS, Section, parse_yaml
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.workload.documents import Faults, json_documents
 from yarnling.workload.limits import (
@@ -60,7 +60,7 @@ _Resources = Annotated[dict[Name, Amount], Field(max_length=100)]
 
 
 class _Group(Section):
-    memory_mb: MemoryMb
+    memory_mb: Annotated[MemoryMb, MEMORY_KEYS]
     vcores: Vcores = 1
     resources: _Resources = Field(default_factory=dict)
     durations_ms: _Runs
@@ -92,7 +92,9 @@ class _Application(Section):
     submit_ms: Milliseconds
     user: Name
     queue: Name
-    am_memory_mb: MemoryMb = AM_RESOURCE.memory_mb
+    am_memory_mb: Annotated[MemoryMb, Field(validation_alias=AliasChoices("am_memory", "am_memory_mb"))] = (
+        AM_RESOURCE.memory_mb
+    )
     am_vcores: Vcores = AM_RESOURCE.vcores
     am_resources: _Resources = Field(default_factory=dict)
     kind: Text = "yarnling"
@@ -146,7 +148,7 @@ class _Node(Section):
     """A node, or `count` equal ones: `host` is then followed by -1, -2 and so on."""
 
     host: Name
-    memory_mb: MemoryMb
+    memory_mb: Annotated[MemoryMb, MEMORY_KEYS]
     vcores: Vcores
     resources: _Resources = Field(default_factory=dict)
     rack: Name = "/default-rack"

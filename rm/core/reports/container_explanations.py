@@ -21,6 +21,7 @@ from yarn.errors import ContainerNotFoundException
 from yarn.ids import ContainerId
 from yarn.protocols.inspection import ContainerExplanation, NodePassed, PreemptionReport, QueueInRound
 from yarn.resource import Resource
+from yarn.times import duration
 
 SELECTORS = {
     PreemptionReason.GUARANTEE: "FifoCandidatesSelector",
@@ -124,7 +125,7 @@ class _Words:
 
     def _placed(self, origin: Origin) -> Iterator[str]:
         container = self._container
-        waited = _seconds(container.started_ms - origin.requested_ms)
+        waited = _elapsed(container.started_ms - origin.requested_ms)
         yield f"it was placed on {container.node_id.host}, {waited} after its request: {self._why_there(origin)}"
         if origin.killed:
             names = ", ".join(str(one) for one in origin.killed)
@@ -133,7 +134,7 @@ class _Words:
     def _why_there(self, origin: Origin) -> str:
         host = self._container.node_id.host
         if origin.reserved_ms is not None:
-            waited = _seconds(self._container.started_ms - origin.reserved_ms)
+            waited = _elapsed(self._container.started_ms - origin.reserved_ms)
             return f"{host} had been reserved for it for {waited}, until enough was free there"
         if origin.has_borrowed:
             return (
@@ -162,13 +163,13 @@ class _Words:
     # Reservation
 
     def _reserved(self, origin: Origin) -> Iterator[str]:
-        container, age = self._container, _seconds(self._now_ms - self._container.started_ms)
+        container, age = self._container, _elapsed(self._now_ms - self._container.started_ms)
         host = container.node_id.host
         if self._ended_ms is not None:
-            lasted = _seconds(self._ended_ms - container.started_ms)
+            lasted = _elapsed(self._ended_ms - container.started_ms)
             yield f"{host} was reserved for it for {lasted}; the reservation was given up before it was filled"
             return
-        waited = _seconds(container.started_ms - origin.requested_ms)
+        waited = _elapsed(container.started_ms - origin.requested_ms)
         yield (
             f"{host} is reserved for it for {age}, since {waited} after its request, because it had too little free "
             "for the request at that time"
@@ -191,7 +192,7 @@ class _Words:
         if self._ended_ms is None or status is None:
             return
         text = " ".join(status.diagnostics.split())
-        ran = _seconds(self._ended_ms - self._container.started_ms)
+        ran = _elapsed(self._ended_ms - self._container.started_ms)
         yield f"it ended {ran} after it was placed, with exit status {status.exit_status}{f': {text}' if text else ''}"
 
     # Preemption
@@ -199,7 +200,7 @@ class _Words:
     def _preemption(self, step: PreemptionStep) -> PreemptionReport:
         reason = PreemptionReason[step.reason]
         serves = "" if step.served is None else f"; the resources are for {step.served.path}"
-        after = _seconds(step.at_ms - self._container.started_ms)
+        after = _elapsed(step.at_ms - self._container.started_ms)
         return PreemptionReport(
             step.at_ms,
             step.step,
@@ -238,5 +239,5 @@ def _passed(origin: Origin | None) -> tuple[NodePassed, ...]:
     return tuple(NodePassed(node_id, reason.name, reason.value, at_ms) for node_id, reason, at_ms in refusals)
 
 
-def _seconds(elapsed_ms: int) -> str:
-    return f"{max(0, elapsed_ms) / 1000:.1f} s"
+def _elapsed(elapsed_ms: int) -> str:
+    return duration(max(0, elapsed_ms))

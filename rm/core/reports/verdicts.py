@@ -19,6 +19,7 @@ from yarn.ids import NodeId
 from yarn.protocols.inspection import NodesAlike, SettingInForce, VerdictReport, about_vcores
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarn.states import NodeState
+from yarn.times import duration
 
 NAMED_NODES_MAX = 5
 """The number of nodes that are named of those on which the same check fails."""
@@ -199,9 +200,9 @@ class _Words:
 
     def _reservation(self, verdict: Verdict) -> str:
         finding = verdict.finding
-        age_s = max(0, self._now_ms - (finding.since_ms or 0)) / 1000
+        age = duration(max(0, self._now_ms - (finding.since_ms or 0)))
         return (
-            f"its reservation on {_host(verdict.node_id)}, made {age_s:.0f} s ago, waits for free capacity there: "
+            f"its reservation on {_host(verdict.node_id)}, made {age} ago, waits for free capacity there: "
             f"{self._lacking(finding)}"
         )
 

@@ -15,6 +15,7 @@ from rm.scheduler.view.preemption_outlook import outlook_of
 from rm.scheduler.view.verdict import Verdict
 from yarn.ids import ContainerId
 from yarn.protocols.inspection import VerdictReport
+from yarn.times import duration
 
 NOTHING_HELPS = "no single change that was tried would get it a container"
 UNTRIED = "further changes were not tried: copying the scheduler so often would take too long"
@@ -47,7 +48,7 @@ class _Trials:
         outlook = outlook_of(self._scheduler, self._attempt, verdict, self._down, self._budget)
         changes = [_in_words(change) for change in tried]
         if outlook is not None and outlook.victims:
-            changes.insert(0, f"in {outlook.wait_ms / 1000:.0f} s by preemption of {_containers(outlook.victims)}")
+            changes.insert(0, f"in {duration(outlook.wait_ms)} by preemption of {_containers(outlook.victims)}")
         notes = report.notes if outlook is None or not outlook.note else (*report.notes, outlook.note)
         if self._budget.left < 0:
             notes = (*notes, UNTRIED)

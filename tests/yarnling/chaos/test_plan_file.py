@@ -67,7 +67,7 @@ begins: soon
         "plan.yaml:1: cluster.nodes = '0': is less than 1 (write a number of at least 1)",
         "plan.yaml:1: cluster.racks = 'few': is not a whole number (write a whole number)",
         "plan.yaml:1: cluster.color = 'red': is not a valid key "
-        "(valid are nodes, racks, memory_mb, vcores, network, same_ports, settings)",
+        "(valid are nodes, racks, memory, vcores, network, same_ports, settings)",
         "plan.yaml:1: has no work (write work: ...)",
         "plan.yaml:2: wrok: is not a valid key "
         "(did you mean work? valid are about, cluster, work, lasts, faults, begins, expect, seed)",

@@ -80,10 +80,10 @@ def test_an_explanation_for_people() -> None:
         "    n9 is LOST",
         "    on 37 of 40 nodes (127.0.0.2, 127.0.0.2, ...): 512 MB free, 1024 needed",
         "    on 3 of 40 nodes (127.0.0.2, ...): blacklisted",
-        "    requested 6.0 s ago",
-        "Reserved for it on 127.0.0.2:1000: 2048 MB, 2 vcores, for 2 min 5 s",
+        "    requested 6 s ago",
+        "Reserved for it on 127.0.0.2:1000: 2048 MB, 2 vcores, for 2.1 min",
         "Last refusals",
-        "  on 127.0.0.2:1000, 3.0 s ago, queue root.a: Queue hits max-capacity limit",
+        "  on 127.0.0.2:1000, 3 s ago, queue root.a: Queue hits max-capacity limit",
         "    in use 4096 MB, 4 vcores; at most 4096 MB, 4 vcores, 2 yarn.io/gpu",
         "    yarn.scheduler.capacity.root.a.maximum-capacity = 50 %",
     ]
@@ -99,8 +99,8 @@ def test_equal_refusals_are_printed_once() -> None:
     other = replace(FULL, node_id=NodeId("127.0.0.3", 1000), at_ms=5_000)
     everywhere = replace(FULL, node_id=None, scope=ObstacleScope.USER, subject="ann", asked=None, bound=None)
     printed = lines(replace(WAITING, obstacles=(everywhere, FULL, other), verdicts=()))
-    assert printed[4] == "  everywhere, 3.0 s ago, user ann: Queue hits max-capacity limit"
-    together = "  on 2 nodes (127.0.0.2, 127.0.0.3), 3.0 s to 5.0 s ago, queue root.a: Queue hits max-capacity limit"
+    assert printed[4] == "  everywhere, 3 s ago, user ann: Queue hits max-capacity limit"
+    together = "  on 2 nodes (127.0.0.2, 127.0.0.3), 3 s to 5 s ago, queue root.a: Queue hits max-capacity limit"
     assert [line for line in printed if "root.a:" in line and "hits" in line] == [together]
 
 
@@ -138,7 +138,7 @@ def test_a_refused_start_is_named_first() -> None:
     container_id = ContainerId.parse("container_1_0001_01_000002")
     refused = RefusedStartReport(container_id, N1, "The auxService:x\x1b does not exist", 4_000)
     assert lines(replace(WAITING, refused_start=refused))[1:3] == [
-        f"127.0.0.2:1000 refused to start {container_id}, 6.0 s ago:",
+        f"127.0.0.2:1000 refused to start {container_id}, 6 s ago:",
         "    The auxService:x\\x1b does not exist",
     ]
 

@@ -40,4 +40,4 @@ async def test_the_last_output_is_printed_before_the_summary(monkeypatch: pytest
     await follow(cast(Client, EndedClient()), APP, None, web="", print_new=print_new, print_rest=print_rest)
     lines = both.getvalue().splitlines()
     assert polls
-    assert lines[-2:] == ["container | unterminated", f"{APP} SUCCEEDED after 0.0 s"]
+    assert lines[-2:] == ["container | unterminated", f"{APP} SUCCEEDED after 0 s"]

@@ -113,7 +113,7 @@ def test_what_an_am_and_a_task_take_to_start_is_a_setting_and_an_assumption() ->
     assert task.allocated_ms is not None
     assert task.ended_ms is not None
     assert 6000 <= task.ended_ms - task.allocated_ms <= 7500
-    assert any("An AM takes 0.2 s to start, and a task 0 s" in line for line in usual.assumptions)
+    assert any("An AM takes 200 ms to start, and a task 0 s" in line for line in usual.assumptions)
     assert any("An AM takes 3 s to start, and a task 1 s" in line for line in slow.assumptions)
     assert any("client: hadoop" in line for line in usual.assumptions)
 
