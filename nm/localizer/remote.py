@@ -52,7 +52,8 @@ class RemoteFile:
             is_directory = self._file_system.info(self._path)["type"] == "directory"
             modified_ms = self._modified_ms()
             self._file_system.get(self._path, target, recursive=is_directory)
-        os.utime(target, ns=(modified_ms * 1_000_000,) * 2)
+        modified_ns = modified_ms * 1_000_000
+        os.utime(target, ns=(modified_ns, modified_ns))
         return Source(target, directory, self.shown)
 
     def _modified_ms(self) -> int:
