@@ -195,6 +195,23 @@ def test_what_the_cluster_does_not_have_is_switched_off_for_clients() -> None:
     assert site_of_clients({**running, **own}, own) == {**running, **SERVICES, **own}, "the user says so with -D"
 
 
+def test_services_do_not_register_in_the_registry_of_production(directory: ClusterDirectory) -> None:
+    """A service's AM (ServiceScheduler) would write its records into that ZooKeeper, and `-destroy` delete there."""
+    registry = {
+        "hadoop.registry.zk.quorum": "zk1.example.org:2181",
+        "hadoop.registry.secure": "true",
+        "hadoop.registry.client.auth": "kerberos",
+        "hadoop.registry.zk.retry.times": "3",
+    }
+    own = {"hadoop.registry.secure": "false", "hadoop.registry.zk.retry.times": "3"}
+    core = files({"core-site.xml": registry}, {}, directory, {})["core-site.xml"]
+    assert {key: value for key, value in core.items() if key.startswith("hadoop.registry")} == own
+    assert site_of_clients(registry, {}) == {**SERVICES, **own}
+    mine = {"hadoop.registry.zk.quorum": "localhost:4711"}
+    assert site_of_clients(mine, mine) == {**SERVICES, **mine}, "the user says so with -D"
+    assert files({"core-site.xml": registry}, mine, directory, {})["core-site.xml"].items() >= mine.items()
+
+
 def test_the_files_say_how_the_cluster_is_reached(directory: ClusterDirectory) -> None:
     core = {
         "hadoop.security.authentication": "kerberos",
