@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from wire.hadoop_xml import to_xml
 from yarn.errors import InvalidArgumentException
-from yarnling.cluster.daemons import ClusterDaemons
-from yarnling.cluster.directory import ClusterDirectory
+from yarnling.cluster.daemons import ClusterDaemons, RouteOverride
+from yarnling.cluster.directory import ClusterDirectory, NodePlace
+from yarnling.cluster.hadoop_clients import settings_for
 from yarnling.cluster.launcher import Daemon, environment_of_daemons
 from yarnling.cluster.nodes import Node
 
@@ -46,3 +49,34 @@ def test_daemons_find_the_packages_without_an_installation() -> None:
     first = environment_of_daemons()["PYTHONPATH"].split(os.pathsep)[0]
     assert Path(first, "yarnling", "cluster", "launcher.py").exists()
     assert Path(first, "rm", "shell", "daemon.py").exists()
+
+
+class Seen(Exception):
+    """A node was about to start."""
+
+
+class Routes:
+    """Notes the configuration from which that of a node's containers is made."""
+
+    values: Mapping[str, str]
+
+    async def of_node(self, place: NodePlace, values: Mapping[str, str]) -> RouteOverride:
+        self.values = values
+        raise Seen
+
+
+async def test_containers_behind_network_faults_get_the_files_for_clients(tmp_path: Path) -> None:
+    """With HA, an ApplicationMaster in Java would ask for ever where the ResourceManager is."""
+    settings = settings_for(True, None)
+    conf = tmp_path / "yarn-site.xml"
+    conf.write_text(to_xml({"yarn.resourcemanager.ha.enabled": "true"}))
+    routes = Routes()
+    daemons = ClusterDaemons(conf, settings, {}, nodes=1, racks=1, routes=routes, loopback=True)
+    daemons.open(tmp_path / "cluster")
+    try:
+        with pytest.raises(ExceptionGroup):
+            await daemons.start_nodes(1)
+    finally:
+        await daemons.close()
+    assert routes.values["yarn.resourcemanager.ha.enabled"] == "false"
+    assert routes.values["yarn.nodemanager.remote-app-log-dir"] == f"file:{tmp_path}/cluster/remote-logs"

@@ -460,10 +460,8 @@ class ClusterDaemons:
         if self._files_of_user is not None:
             of_clients = hadoop_clients.files(self._files_of_user, self._settings, self.directory, os.environ)
             log4j = hadoop_clients.log4j_properties(self._conf_dir)
-        values = self._file_values(addresses)
-        if of_clients is not None:
-            values = hadoop_clients.site_of_clients(values, self._settings)
-        self.directory.write_configuration(values, of_clients, log4j)
+        self.directory.write_configuration(self._file_values(addresses), of_clients, log4j)
 
     def _file_values(self, addresses: Mapping[str, str]) -> dict[str, str]:
-        return file_values(self.configuration, addresses, self.directory, racks=self._racks > 1)
+        values = file_values(self.configuration, addresses, self.directory, racks=self._racks > 1)
+        return values if self._files_of_user is None else hadoop_clients.site_of_clients(values, self._settings)
