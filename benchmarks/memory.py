@@ -12,7 +12,7 @@ from yarnling.cluster.local_cluster import LocalCluster
 
 NODES = 10
 SETTLE_S = 5.0
-"""How many seconds to wait before measuring.
+"""The number of seconds to wait before measuring.
 
 Heartbeats continue meanwhile, so the figures include pages that a NodeManager writes to only while it works.
 """

@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 PARALLEL_MAX = 2
-"""How many checks run at the same time. mypy and pyright take most of the time and one core each."""
+"""The number of checks that run at the same time. mypy and pyright take most of the time and one core each."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ SIMULATIONS = (("storm", 7), ("kill-rm", 3), ("partition-requests", 5))
 """Plans of `yarnling simulate`, each with its seed."""
 
 PARALLEL_MAX = 2
-"""How many interpreters run at the same time."""
+"""The number of interpreters that run at the same time."""
 
 VERSION_OF = "import sys; print('%d.%d' % sys.version_info[:2])"
 

@@ -37,7 +37,7 @@ CONNECT_TIMEOUT_MS = 5000
 gives up early starts over and leaves the server an abandoned connection to accept."""
 RECONNECT_BACKOFF_MS_MAX = 1000
 FAILED_WAIT_S = 1.5 * RECONNECT_BACKOFF_MS_MAX / 1000
-"""How long to wait for a channel that has failed: gRPC's longest back-off (with a jitter of a fifth) and one
+"""The time to wait for a channel that has failed: gRPC's longest back-off (with a jitter of a fifth) and one
 attempt."""
 
 _OPTIONS: tuple[tuple[str, int], ...] = (
@@ -100,7 +100,7 @@ class Channels:
 
 
 class Channel:
-    """One channel; `calls` is the number of calls on it now."""
+    """A channel; `calls` is the number of calls on it now."""
 
     def __init__(self, target: str) -> None:
         self.target = target

@@ -32,7 +32,7 @@ the disk."""
 
 
 class Step(Struct, frozen=True):
-    """One step of a core: `effects` is what `handle(event, now_ms)` returned."""
+    """A step of a core: `effects` is what `handle(event, now_ms)` returned."""
 
     now_ms: int
     event: Any

@@ -177,7 +177,7 @@ class Listener:
 
 
 class _Address:
-    """One address of the server, and the number of its connections."""
+    """An address of the server, and the number of its connections."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
@@ -198,7 +198,7 @@ class _Arrivals:
         self._too_many = RareWarning(_logger, "too many connections, closed one that is silent peer=%s")
 
     def is_refused(self, transport: asyncio.Transport) -> bool:
-        """Whether the caller is another user, who may not call."""
+        """True if the caller is another user, who may not call."""
         if self._admits_all_users or not is_foreign(transport.get_extra_info("socket")):
             return False
         self._foreign.log(transport.get_extra_info("peername"))

@@ -61,7 +61,7 @@ class Peer:
         self._user_id: asyncio.Future[int | None] | None = None
 
     async def is_owner_or_root(self) -> bool:
-        """Whether the process belongs to this daemon's user or to root. One that is not found belongs to neither."""
+        """True if the process belongs to this daemon's user or to root. One that is not found belongs to neither."""
         if self._user_id is None:
             # On another thread, because the table of sockets can be long.
             loop = asyncio.get_running_loop()
@@ -83,7 +83,7 @@ def user_id_of_peer(connection: Connection) -> int | None:
 
 
 def is_foreign(connection: Connection) -> bool:
-    """Whether the process at the other end belongs to another user of this machine, root excepted.
+    """True if the process at the other end belongs to another user of this machine, root excepted.
 
     Its connection is closed at once, so that it costs no memory and keeps nobody out. A caller that has gone is not
     foreign, its connection ends by itself; nor is one on another machine, whose token decides.

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class RetryPolicy(Struct, frozen=True):
-    """How long to try to reach a server (-1: forever), and the time between two attempts.
+    """The time to try to reach a server (-1: forever), and the time between two attempts.
 
     A maximum wait that is shorter than the interval means a single attempt, as in RMProxy.
     """
@@ -53,7 +53,7 @@ class RetryPolicy(Struct, frozen=True):
         return None if self._is_over(waited_ms + pause_ms) else pause_ms
 
     def may_wait(self, waited_ms: float) -> bool:
-        """Whether a caller that has waited for so long may wait on."""
+        """True if a caller that has waited for so long may wait on."""
         return self.max_wait_ms == FOR_EVER or waited_ms <= self.max_wait_ms
 
     def _is_over(self, waited_ms: float) -> bool:

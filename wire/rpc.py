@@ -31,11 +31,11 @@ Verified = TypeVar("Verified")
 P = TypeVar("P", bound="Proxy")
 
 DEFAULT_TIMEOUT_S = 20.0
-"""How long a caller waits for a reply: longer than any healthy server takes, shorter than liveness intervals."""
+"""The time a caller waits for a reply: longer than any healthy server takes, shorter than liveness intervals."""
 
 
 class Rpc(Generic[Request, Reply]):
-    """One RPC: its name on the wire and the codecs of its two messages.
+    """An RPC: its name on the wire and the codecs of its two messages.
 
     `reads`: the RPC changes nothing, so it may be sent again after any failure. `bulky`: its reply grows with the
     cluster, and servers queue such calls (wire.bulky_replies); the message of a bulky tuple has only repeated fields.
@@ -99,7 +99,7 @@ class ProxyMethod(Generic[Request, Reply]):
 
 
 class Proxy:
-    """One caller's connection to one server ("host:port"). Subclasses declare the RPCs of a protocol.
+    """A caller's connection to one server ("host:port"). Subclasses declare the RPCs of a protocol.
 
     A call raises the exception that the server raised, with the same class; ServerUnavailable if the server was not
     reached within the retry policy; CallOutcomeUnknown if no reply came. Close the proxy, or use it as a context

@@ -44,7 +44,7 @@ gRPC's clients queue further calls.
 TRIES = 10
 """How many ports to try on several addresses: a port that is free on the first address may be in use on another."""
 STOP_GRACE_S = 1.0
-"""How long running calls may take to finish when the server stops."""
+"""The time running calls may take to finish when the server stops."""
 
 _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 
 LINGER_S = 20.0
-"""How long one end may take to read what the other end sent before it closed."""
+"""The time one end may take to read what the other end sent before it closed."""
 CONNECT_S = 20.0
-"""How long the gRPC server may leave a connection waiting. Its queue is full only in a burst of thousands."""
+"""The time the gRPC server may leave a connection waiting. Its queue is full only in a burst of thousands."""
 CONNECT_RETRY_S = 0.01
 _RECEIVED = bytearray(64 * 1024)
 """Where all splices receive: what arrives is passed on at once. A buffer for each read made a call a fifth dearer."""

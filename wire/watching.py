@@ -109,7 +109,7 @@ class CallWatch:
 
 
 class _Watcher(asyncio.Protocol):
-    """One connected watcher."""
+    """A connected watcher."""
 
     def __init__(self, watchers: dict[_Watcher, None]) -> None:
         self._watchers = watchers

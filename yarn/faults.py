@@ -55,7 +55,7 @@ class Concern(Enum):
 
 
 class Fault(Struct, frozen=True):
-    """One problem of a configuration, with its remedy.
+    """A problem of a configuration, with its remedy.
 
     `value` is None if the key is not set. If a file cannot be read at all, `key` is empty as well. `problem` names the
     bound; `remedy` starts with a verb. `effect`: for a feature of Hadoop that yarnling lacks, what that means for the

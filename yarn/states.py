@@ -204,7 +204,7 @@ class LocalResourceVisibility(Enum):
 
 
 class ContainerRetryPolicy(Enum):
-    """Whether the NM restarts a failed container."""
+    """The policy by which an NM restarts a failed container."""
 
     NEVER_RETRY = 0
     RETRY_ON_ALL_ERRORS = 1

@@ -13,7 +13,7 @@ from typing import Final
 
 
 class _Silence:
-    """How many simulations run in this process, in its threads; the first one stores the level of before."""
+    """The number of simulations that run in this process, in its threads; the first one stores the level of before."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

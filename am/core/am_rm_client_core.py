@@ -132,7 +132,7 @@ class Phase(Enum):
 
 
 class AMRMClientCore:
-    """One attempt's exchange with the RM. `progress` is read for each heartbeat.
+    """An attempt's exchange with the RM. `progress` is read for each heartbeat.
 
     `silence_max_ms`: how long calls whose outcome is unknown are repeated.
     """
@@ -288,7 +288,7 @@ class AMRMClientCore:
                 self._finish_failed(event.error)
 
     def _takes(self, call: int) -> bool:
-        """Whether this is the call under way; from now on none is."""
+        """True if this is the call under way; from now on none is."""
         if call != self._calls or self._request is None:
             return False
         self._request = None

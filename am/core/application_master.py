@@ -27,7 +27,7 @@ from yarn.ids import ContainerId
 from yarn.machine import Tick
 
 ANSWER_TIMEOUT_EXPIRIES = 0.5
-"""How long an NM may take to answer a query, as a fraction of the NM expiry interval.
+"""The time an NM may take to answer a query, as a fraction of the NM expiry interval.
 
 So an NM that misses two answers has been silent for one expiry interval.
 """

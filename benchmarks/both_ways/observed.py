@@ -25,7 +25,7 @@ class Key(NamedTuple):
 
 
 class Observed:
-    """One run. {application or container: time in ms}; `learned`: when the AM learned of the allocation, in this order.
+    """A run. {application or container: time in ms}; `learned`: when the AM learned of the allocation, in this order.
 
     For the container of an AM that is when it was allocated. `nodes`: the number of the node that it ran on.
     """

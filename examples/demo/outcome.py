@@ -30,7 +30,7 @@ class Loss(Struct, frozen=True):
 
 
 class CountCheck(Struct, frozen=True):
-    """Whether the job's counts equal those of a plain count; `text` is the sentence for the screen."""
+    """True if the job's counts equal those of a plain count; `text` is the sentence for the screen."""
 
     is_right: bool
     text: str

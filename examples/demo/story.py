@@ -41,7 +41,7 @@ SETTINGS = {
 
 @dataclass
 class Story:
-    """One run. `killed` is the node that was killed, `lost` the containers that ran on it."""
+    """A run. `killed` is the node that was killed, `lost` the containers that ran on it."""
 
     text: InputText
     screen: Screen

@@ -23,7 +23,7 @@ SCALE_STEPS = (0.1, 0.2, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass
 class QueueUsage:
-    """One queue: `guaranteed` and `samples` as fractions of the cluster."""
+    """A queue: `guaranteed` and `samples` as fractions of the cluster."""
 
     path: str
     guaranteed: float

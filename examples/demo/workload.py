@@ -29,7 +29,7 @@ SERVICE_S = 14.0
 
 
 class UserJob(Struct, frozen=True):
-    """One application of the demonstration."""
+    """An application of the demonstration."""
 
     user: str
     what: str

@@ -36,7 +36,7 @@ _HEADER = (
 
 
 class ProcessSample(Struct, frozen=True):
-    """One measurement of one process of a container. `age` is the number of times this process was measured, from 1."""
+    """A measurement of one process of a container. `age` is the number of times this process was measured, from 1."""
 
     pid: int
     parent: int
@@ -214,7 +214,7 @@ class NodeCpu(Struct, frozen=True):
 
     @property
     def container_cores(self) -> float:
-        """How many cores containers may use (NodeManagerHardwareUtils.getContainersCPUs)."""
+        """The number of cores that containers may use (NodeManagerHardwareUtils.getContainersCPUs)."""
         return to_float32(self.percentage * self.cores / 100)
 
 

@@ -40,7 +40,7 @@ this number the heap is rebuilt without them."""
 RandomOf: TypeAlias = Callable[[str], Draw]
 """A source of random numbers for a seed."""
 LastsOf: TypeAlias = Callable[[LaunchContainer], int | None]
-"""How long a container runs (ms) whose rule leaves that open; None: until a signal, or until its program ends."""
+"""The time a container runs (ms) whose rule leaves that open; None: until a signal, or until its program ends."""
 
 
 class ProgramEnded(Struct, frozen=True):
@@ -77,7 +77,7 @@ EmulationEffect: TypeAlias = NodeEvent | StartMaster | FinishMaster | KillMaster
 
 @dataclass(slots=True, eq=False)
 class EmulatedContainer:
-    """One launch of an emulated container. `exit_code` is None until it is known.
+    """A launch of an emulated container. `exit_code` is None until it is known.
 
     `has_master`: it is an AM that registers with the ResourceManager, and has not ended. `end_ms` is the time of its
     next end in the heap, None if it has none there. `is_terminating`: that end is its exit after SIGTERM.

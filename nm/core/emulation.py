@@ -39,7 +39,7 @@ class Amount(Struct, frozen=True):
 
 
 class Stage(Struct, frozen=True):
-    """One part of a container's run. The stage lasts `lasts_ms` +- `jitter_ms`; None: until a signal.
+    """A part of a container's run. The stage lasts `lasts_ms` +- `jitter_ms`; None: until a signal.
 
     Memory use changes linearly from `memory_first` to `memory_last`. At the end of the stage the container exits with
     `exit_code`, with the probability `exit_probability`. Otherwise the next stage starts; after the last stage the
@@ -68,7 +68,7 @@ class Usage(NamedTuple):
 
 
 class ResourceProfile(Struct, frozen=True):
-    """How long an emulated container runs, its exit code, and what it uses at each moment.
+    """The time an emulated container runs, its exit code, and what it uses at each moment.
 
     `lengths_ms` are the lengths of the stages that are reached, except a stage that only a signal ends.
     """

@@ -83,7 +83,7 @@ class CachedResource:
 
 
 class ResourceCache:
-    """One cache: its copies by key, and the number of the directory for the next copy."""
+    """A cache: its copies by key, and the number of the directory for the next copy."""
 
     __slots__ = ("entries", "next_number")
 

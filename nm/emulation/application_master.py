@@ -89,7 +89,7 @@ class EmulatedApplicationMasters:
 
 
 class EmulatedApplicationMaster:
-    """One emulated AM. `finish` lets it unregister and end; `kill` ends it at once, as SIGKILL ends a process."""
+    """An emulated AM. `finish` lets it unregister and end; `kill` ends it at once, as SIGKILL ends a process."""
 
     def __init__(self, container_id: ContainerId, interval_s: float) -> None:
         self.container_id = container_id

@@ -47,7 +47,7 @@ _SIGNAL_BASE = 128
 
 @dataclass(slots=True)
 class LaunchedContainer:
-    """One launch of a container's process.
+    """A launch of a container's process.
 
     The launcher keeps this object until KILL has been sent to all processes of the launch. `pid` is the process id of
     the session leader, None until it is known; `pending_signals` wait for it. `killed` is True once KILL was sent; no

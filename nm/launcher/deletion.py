@@ -28,7 +28,7 @@ _logger = logging.getLogger(f"yarnling.{__name__}")
 TREE_DEPTH_MAX = 64
 """The depth of a tree that is deleted at once: shutil.rmtree recurses, with an open descriptor for each level."""
 _NAME_CHARS_KEPT = 100
-"""How many characters of a tree's name are kept in the names of the trees that are cut from it."""
+"""The number of characters of a tree's name that are kept in the names of the trees that are cut from it."""
 
 Deletion = DeleteContainerFiles | DeleteApplicationFiles | DeleteApplicationLogs | DeleteResource
 

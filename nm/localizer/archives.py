@@ -44,7 +44,7 @@ class BadArchive(Exception):
 
 
 class Limits(Struct, frozen=True):
-    """How many members an archive may have, and how many bytes they may have together."""
+    """The number of members that an archive may have, and how many bytes they may have together."""
 
     entries_max: int = int(ARCHIVE_ENTRIES_MAX.default or 0)
     bytes_max: int = int(ARCHIVE_SIZE_MAX_MB.default or 0) << 20

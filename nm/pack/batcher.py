@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from yarn.protocols.tracker import NodeHeartbeatRequest
 
 NODES_PER_CALL = 100
-"""How many nodes register in one call, and send heartbeats in one call while nothing happens."""
+"""The number of nodes that register in one call, and send heartbeats in one call while nothing happens."""
 BATCH_WAITS_PER_INTERVAL = 20
 """A batch waits for its missing heartbeats at most 1/20 of the heartbeat interval."""
 UNBATCHED_WAITS_PER_INTERVAL = 4

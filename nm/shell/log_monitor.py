@@ -24,7 +24,7 @@ from yarn.ids import ContainerId
 from yarn.settings import nodemanager
 
 ENTRIES_MAX = 100_000
-"""How many files and directories of one log directory are measured: about 0.2 s of a thread."""
+"""The number of files and directories of one log directory that are measured: about 0.2 s of a thread."""
 
 _logger = logging.getLogger(f"yarnling.{__name__}")
 

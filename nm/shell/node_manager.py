@@ -1,4 +1,4 @@
-"""One NodeManager: its core and the parts around it. nm.shell.node_host runs it in a process."""
+"""A NodeManager: its core and the parts around it. nm.shell.node_host runs it in a process."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from yarn.settings import nodemanager
 from yarn.settings.yarnling import EMULATION_TABLE
 
 _EXITS_WAIT_S = 1.0
-"""How long the wrappers of killed containers may take to exit, when the node ends."""
+"""The time the wrappers of killed containers may take to exit, when the node ends."""
 
 _logger = logging.getLogger(f"yarnling.{__name__}")
 
@@ -86,7 +86,7 @@ class SharedServices:
 
 
 class NodeManager:
-    """One node. `registered` is done once the node has registered with the RM, `shell.stopped` once it has ended."""
+    """A node. `registered` is done once the node has registered with the RM, `shell.stopped` once it has ended."""
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ T = TypeVar("T")
 _logger = logging.getLogger(f"yarnling.{__name__}")
 
 UNREGISTER_TIMEOUT_S = 1.0
-"""How long a stopping node waits for the RM to acknowledge the unregistration; the RM may be down."""
+"""The time a stopping node waits for the RM to acknowledge the unregistration; the RM may be down."""
 
 
 class TrackerCalls(Protocol):

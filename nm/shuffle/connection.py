@@ -1,4 +1,4 @@
-"""One HTTP connection of a reduce: h11 reads and writes HTTP, the event loop sends files by sendfile.
+"""An HTTP connection of a reduce: h11 reads and writes HTTP, the event loop sends files by sendfile.
 
 Every wait has a limit: a reader that stops costs a descriptor for SEND_TIMEOUT_S, and no memory.
 """
@@ -23,12 +23,12 @@ HEAD_BYTES_MAX = TARGET_CHARS_MAX + 8192
 BODY_BYTES_MAX = 1 << 16
 """The body of a request, which is ignored (ShuffleChannelInitializer.MAX_CONTENT_LENGTH)."""
 REQUEST_TIMEOUT_S = 20
-"""How long a new connection may take to send its first request."""
+"""The time a new connection may take to send its first request."""
 SEND_BYTES = 1 << 20
 SEND_TIMEOUT_S = 60
-"""How long a reduce may take to read SEND_BYTES."""
+"""The time a reduce may take to read SEND_BYTES."""
 LINGER_S = 1
-"""How long a refused connection is read on, so that its reply is not lost to a reset."""
+"""The time a refused connection is read on, so that its reply is not lost to a reset."""
 READ_BYTES = 16 << 10
 
 

@@ -27,7 +27,7 @@ class MapOutputMissing(Exception):
 
 
 class MapOutput(Struct, frozen=True):
-    """One reduce's partition of one map's output; `directory` contains its files."""
+    """A reduce's partition of one map's output; `directory` contains its files."""
 
     directory: str
     header: ShuffleHeader

@@ -26,7 +26,7 @@ from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
 CONNECTIONS_MAX = 400
 """Connections if the configuration says 0, which is no limit in Hadoop: a process may have 1,024 open files."""
 CLOSE_TIMEOUT_S = 60
-"""How long a reduce may take to read the end of a reply."""
+"""The time a reduce may take to read the end of a reply."""
 RETRY_AFTER = {"Retry-After": "1000"}
 """ShuffleHandler.FETCH_RETRY_DELAY, in ms; Hadoop's reduces wait so long and do not count it as a failure."""
 

@@ -54,7 +54,7 @@ A node whose disks failed is unhealthy and gets no containers anyway.
 
 
 class RMApp:
-    """One application. Times are wall-clock ms, 0 = not yet.
+    """An application. Times are wall-clock ms, 0 = not yet.
 
     `placed`: the queue that placement rules chose, if any. `ran_nodes`: nodes on which it had containers, in order; at
     the end each is ordered to clean up. `updated_nodes`: changes of nodes to report with the AM's next allocate.
@@ -205,7 +205,7 @@ def _max_attempts(context: RMServiceContext, submission: ApplicationSubmissionCo
 
 
 class RMAppAttempt:
-    """One attempt. Times are ms, 0 = not yet.
+    """An attempt. Times are ms, 0 = not yet.
 
     `am_container`: the AM's container, once the scheduler has allocated it. `launch_diagnostics`: shown as long as
     there are no other diagnostics; None once the AM has registered. `am_end`: the final status of the AM's container.

@@ -91,7 +91,7 @@ LIFETIME_EXCEEDED = "Application is killed by ResourceManager as it has exceeded
 
 
 class ResourceManagerCore:
-    """One ResourceManager. `cluster_timestamp` is its start time (ms) and part of every id that it creates.
+    """A ResourceManager. `cluster_timestamp` is its start time (ms) and part of every id that it creates.
 
     `user`: the user that the process runs as. `strict`: an event for which a lifecycle has no row raises
     IllegalTransition; otherwise such an event causes a warning and no change, as in Hadoop. `draw`: random numbers for

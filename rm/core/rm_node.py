@@ -23,7 +23,7 @@ NO_TIMEOUT = -1
 
 
 class RMNode:
-    """One node. Dicts without values are sets that keep their order.
+    """A node. Dicts without values are sets that keep their order.
 
     `launched`: containers reported RUNNING that have not ended. `completed`: containers reported as ended, until the NM
     may forget them. `newly_*`: reports that the scheduler has not processed yet. `to_*`: orders for the reply to the

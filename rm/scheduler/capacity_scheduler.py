@@ -408,7 +408,7 @@ class CapacityScheduler:
         return paths_to_create(path, self._tree)
 
     def can_create(self, path: str) -> bool:
-        """Whether a submission to an unknown queue creates it."""
+        """True if a submission to an unknown queue creates it."""
         return can_create(path, self._tree)
 
     # Configuration

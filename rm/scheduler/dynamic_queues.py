@@ -61,7 +61,7 @@ def _is_path(path: str) -> bool:
 
 
 def can_create(path: str, tree: QueueTree) -> bool:
-    """Whether a submission to an unknown `path` creates the queue, unless its parent has too many by then."""
+    """True if a submission to an unknown `path` creates the queue, unless its parent has too many by then."""
     if not _is_path(path):
         return False
     if isinstance(tree.get(path.rpartition(".")[0]), ManagedParentQueue):

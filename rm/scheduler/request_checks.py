@@ -45,7 +45,7 @@ BLACKLIST_MAX = 10_000
 REMEMBERED_RELEASES_MAX = 100_000
 """The maximum of releases that are kept until nodes report their containers after a restart of the ResourceManager."""
 NAMED_MAX = 3
-"""How many keys with too many names a refusal lists; of the others it gives only the number."""
+"""The number of keys with too many names that a refusal lists; of the others it gives only the number."""
 
 
 class ContainerSizes:

@@ -125,7 +125,7 @@ async def serve(
 
 
 class ResourceManager:
-    """One RM. `addresses` {configuration key: "host:port" as it is served}, filled while it runs.
+    """An RM. `addresses` {configuration key: "host:port" as it is served}, filled while it runs.
 
     `give_up` is called when it cannot go on; `exit_status` then has the reason.
     """

@@ -30,7 +30,7 @@ SETTLED = frozenset({"FINISHED", "FAILED", "KILLED"})
 """The names of the final states of an attempt."""
 
 STALL_CHECKS_PER_THRESHOLD = 3
-"""How many times per stall threshold the process checks whether it was stalled."""
+"""The number of times per stall threshold that the process checks whether it was stalled."""
 
 
 class StateStoreWriter(Protocol):

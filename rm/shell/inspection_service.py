@@ -21,7 +21,7 @@ from yarn.protocols.inspection import ContainerExplanation, ExplainContainerRequ
 TRIAL_SHARE = 0.2
 """The share of the ResourceManager's time that trials may take, because nothing else is served during a trial."""
 TRIAL_BURST_S = 2.0
-"""How long trials may take at once, after a time without any."""
+"""The time trials may take at once, after a time without any."""
 
 
 class TrialTime:
@@ -32,7 +32,7 @@ class TrialTime:
         self._at_s = now_s
 
     def wait_s(self, now_s: float) -> float:
-        """How long to wait before the next trial; 0 if there may be one now."""
+        """The time to wait before the next trial; 0 if there may be one now."""
         self._left_s = min(TRIAL_BURST_S, self._left_s + (now_s - self._at_s) * TRIAL_SHARE)
         self._at_s = now_s
         return max(0.0, -self._left_s / TRIAL_SHARE)

@@ -44,7 +44,7 @@ SUBMIT_TIME = "APP_SUBMIT_TIME_ENV"
 CONNECT_INTERVAL_MS = 1000
 """Time between two attempts to reach an NM (ipc.client.connect.retry.interval)."""
 CALL_TIMEOUT_S = 20.0
-"""How long an NM may take to reply; the reply does not wait for the container's files to be localized."""
+"""The time an NM may take to reply; the reply does not wait for the container's files to be localized."""
 
 _logger = logging.getLogger(f"yarnling.{__name__}")
 
@@ -145,7 +145,7 @@ class MasterLauncher:
 
 
 def launch_retry(conf: Configuration) -> RetryPolicy:
-    """How long the RM tries to reach an NM to start an AM."""
+    """The time the RM tries to reach an NM to start an AM."""
     retries = resourcemanager.NODEMANAGER_CONNECT_RETRIES.of(conf)
     return RetryPolicy(retries * CONNECT_INTERVAL_MS, CONNECT_INTERVAL_MS)
 

@@ -45,7 +45,7 @@ Keys = tuple[MasterKey, ...]
 
 
 class SQLiteStateStore:
-    """One open state store. Its methods block; they may be called from any thread, one at a time."""
+    """An open state store. Its methods block; they may be called from any thread, one at a time."""
 
     def __init__(self, file: StoreFile) -> None:
         self._file = file

@@ -50,7 +50,7 @@ _MAGIC = b"SQLite format 3\0"
 _ROLLBACK_FORMAT = b"\x01\x01"
 _LOG_FORMAT = b"\x02\x02"
 _NAMED_MAX = 3
-"""How many damaged records a message names; the others are counted."""
+"""The number of damaged records that a message names; the others are counted."""
 
 _TRY_AGAIN = frozenset(
     {
@@ -129,7 +129,7 @@ class Group:
 
 
 class StoreFile:
-    """One open file, locked until it is closed.
+    """An open file, locked until it is closed.
 
     Its methods block; they may be called from any thread, one at a time.
     """

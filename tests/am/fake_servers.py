@@ -59,7 +59,7 @@ class FakeResourceManager:
     tokens: list[Token | None] = field(default_factory=list)
     registered: int = 0
     registrations_lost: int = 0
-    """How many registrations are not answered: the RM is killed before it handles them, or after
+    """The number of registrations that are not answered: the RM is killed before it handles them, or after
     (`loses_answers_only`)."""
     loses_answers_only: bool = False
     finished: list[FinishApplicationMasterRequest] = field(default_factory=list)

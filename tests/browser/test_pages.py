@@ -23,7 +23,7 @@ PAGES = ("", "/scheduler", "/nodes", "/apps", "/waiting", "/configuration")
 
 
 class Page:
-    """One tab. Paths are those of the ResourceManager."""
+    """A tab. Paths are those of the ResourceManager."""
 
     def __init__(self, browser: WebDriver, cluster: BlockingCluster) -> None:
         self._browser = browser

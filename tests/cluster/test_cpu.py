@@ -108,7 +108,7 @@ def share_of(client: BlockingClient, container_id: ContainerId) -> float:
 
 
 def test_with_strict_usage_a_container_is_limited_to_its_vcores(cgroups: CpuCgroups, tmp_path: Path) -> None:
-    """One vcore of eight is an eighth of the machine's cores, however idle they are."""
+    """A vcore of eight is an eighth of the machine's cores, however idle they are."""
     cores = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
     spin = python(SPIN, tmp_path / "go", 3, folder=tmp_path)
     with LocalCluster(1, memory_mb=2048, vcores=8, settings=STRICT, fast=True) as cluster:

@@ -81,7 +81,7 @@ class Demonstration:
         return structs.replace(counting, submission=submission)
 
     async def _is_at_the_gate(self) -> bool:
-        """Whether this share of the map tasks has finished and the other applications have all their containers."""
+        """True if this share of the map tasks has finished and the other applications have all their containers."""
         counting = self.submitted[0]
         maps = map_reduce_status(counting.application_id, self.cluster.directory.staging).get("maps")
         if not isinstance(maps, dict) or maps["SUCCEEDED"] < self.share * maps["total"]:
@@ -136,14 +136,14 @@ class Demonstration:
         await until(self._is_clean, TIMEOUT_S)
 
     async def _is_idle(self) -> bool:
-        """Whether the ResourceManager has no container on any node."""
+        """True if the ResourceManager has no container on any node."""
         metrics, nodes = await self.cluster.client.metrics(), await self.cluster.client.nodes()
         return metrics.lost + metrics.active == len(self.cluster.nodes) and not any(
             node.containers for node in nodes if node.state is NodeState.RUNNING
         )
 
     async def _is_clean(self) -> bool:
-        """Whether the living nodes have no child process and have deleted the files of applications."""
+        """True if the living nodes have no child process and have deleted the files of applications."""
         living = [node for node in self.cluster.nodes if node.alive]
         work = [path for node in living for path in node.place.local_dir.glob("usercache/*/appcache/*")]
         private = [path for node in living for path in node.place.local_dir.glob("nmPrivate/*")]

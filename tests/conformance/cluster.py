@@ -74,7 +74,7 @@ SETTLED_MS = EPOCH_MS + 86_400_000
 """The time of the first step, after the waits at a ResourceManager's start."""
 
 DECOMMISSIONING_TIMEOUT_S = 100_000
-"""How long a node that is decommissioned gracefully may stay, if the step does not say: longer than any recording."""
+"""The time a node that is decommissioned gracefully may stay, if the step does not say: longer than any recording."""
 
 CALLS_OF_UNREGISTER = 3
 """An AM repeats its call until it is unregistered; the driver's AM stops after this many calls."""

@@ -21,7 +21,7 @@ HTTP_PORT = 2
 
 
 class RecordedNode:
-    """One NodeManager. `lost`: the ResourceManager considers it lost, and it is silent until it registers again.
+    """A NodeManager. `lost`: the ResourceManager considers it lost, and it is silent until it registers again.
 
     It reports in the order of Hadoop's MockNM, a HashMap's: what ends give back are floats, whose sum has an order.
     """

@@ -23,7 +23,7 @@ View = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: the order, the reply, and what changed afterwards (None: removed)."""
+    """A step: the order, the reply, and what changed afterwards (None: removed)."""
 
     action: Json
     reply: Json

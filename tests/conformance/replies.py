@@ -24,7 +24,7 @@ def container_name(names: Names, container_id: ContainerId) -> str:
 
 
 def show_allocate(names: Names, answers: Sequence[AllocateResponse]) -> Json:
-    """One reply, or the union of several, with the headroom of the last."""
+    """A reply, or the union of several, with the headroom of the last."""
     last = answers[-1]
     reply: Json = {
         "headroom": show(last.headroom),

@@ -32,7 +32,7 @@ class Scenario:
 
     @property
     def hangs_together(self) -> bool:
-        """Whether each step refers only to nodes and applications that an earlier step named."""
+        """True if each step refers only to nodes and applications that an earlier step named."""
         named: set[str] = set()
         for step in self.steps:
             if step["op"] == "register_node":

@@ -52,7 +52,7 @@ DIFFERENCES: dict[str, Listed] = {
 
 @dataclass(frozen=True)
 class Difference:
-    """One place in a step's value."""
+    """A place in a step's value."""
 
     step: str
     path: str

@@ -71,7 +71,7 @@ def names(client_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 class Hadoop:
-    """One JVM for all commands (java/commands/Commands.java)."""
+    """A JVM for all commands (java/commands/Commands.java)."""
 
     def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
         self._process = process

@@ -25,7 +25,7 @@ from yarn.states import ContainerExitStatus
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
 
 PROCESSES = 200
-"""How many processes a fork bomb makes here; a real one would make all that the user may have."""
+"""The number of processes that a fork bomb makes here; a real one would make all that the user may have."""
 LOOP = f"for i in {{1..{PROCESSES}}}"
 BOMB = f"{LOOP}; do (sleep 300 & exit); done; exec sleep 300"
 BEATS = 5

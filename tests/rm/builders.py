@@ -55,7 +55,7 @@ ONE_QUEUE = {
     "yarn.scheduler.capacity.maximum-am-resource-percent": "1",
     "yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": "100",
 }
-"""One queue that may use everything: these tests are not about how queues share."""
+"""A queue that may use everything: these tests are not about how queues share."""
 
 
 def resource_request(count: int, memory_mb: int = 1024, priority: int = 1) -> ResourceRequest:
@@ -118,7 +118,7 @@ class RM:
         self._calls = 0
 
     def send(self, event: Event) -> Any:
-        """One step; the value of its reply, None for an event that is not a call. Raises the error of a refusal."""
+        """A step; the value of its reply, None for an event that is not a call. Raises the error of a refusal."""
         self.effects = self.core.handle(event, self.now_ms)
         self.log.append((self.now_ms, event, self.effects))
         broken = [effect for effect in self.effects if isinstance(effect, InvariantsBroken)]

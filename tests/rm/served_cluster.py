@@ -57,7 +57,7 @@ CLIENT, SCHEDULER, TRACKER, ADMIN = (f"yarn.resourcemanager.{name}" for name in 
 
 
 def configuration(directory: Path, **overrides: str) -> Configuration:
-    """One queue, free ports, a secret; `overrides` with `__` for dots and `_` for dashes."""
+    """A queue, free ports, a secret; `overrides` with `__` for dots and `_` for dashes."""
     secret = directory / "secret"
     if not secret.exists():
         write_cluster_secret(secret)

@@ -221,7 +221,7 @@ def test_progress_is_clamped_to_0_and_1(rm: RM, app: ApplicationId) -> None:
 
 @pytest.mark.case("C3")
 def test_nothing_of_a_refused_allocate_is_applied(rm: RM, app: ApplicationId) -> None:
-    """One request is too large: the valid one and the release beside it are not applied, the id does not advance."""
+    """A request is too large: the valid one and the release beside it are not applied, the id does not advance."""
     held = rm.get(app, 1)[0]
     request = AllocateRequest(
         rm._response_ids[rm.attempt_id(app)],

@@ -82,7 +82,7 @@ def test_a_request_larger_than_the_free_capacity_names_the_parent_queue(rm: RM) 
 
 
 def test_a_user_limit_names_the_user_and_both_keys(rm: RM) -> None:
-    """One user may have 1.5 times the guarantee of 4096 MB."""
+    """A user may have 1.5 times the guarantee of 4096 MB."""
     app = rm.submit(queue="b")
     rm.run_am(app)
     rm.get(app, 6)

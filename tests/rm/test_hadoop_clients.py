@@ -111,7 +111,7 @@ class OverHadoop:
 
 
 async def scene(way: OverGrpc | OverHadoop, node: Node) -> list[object]:
-    """One application from its submission to its end; returns what its client and its AM saw."""
+    """An application from its submission to its end; returns what its client and its AM saw."""
     client = await way.client()
     seen: list[object] = []
 

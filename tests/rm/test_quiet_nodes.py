@@ -45,7 +45,7 @@ class WatchedCluster:
         monkeypatch.setattr(self.core, "handle", noted)
 
     def step(self, action: Json) -> None:
-        """One step; if it is a heartbeat that may be left out, it changes nothing."""
+        """A step; if it is a heartbeat that may be left out, it changes nothing."""
         node = self.recorded.nodes.get(action["node"]) if action["op"] == "heartbeat" else None
         is_quiet = node is not None and node.node_id in self.quiet
         before = self._state()

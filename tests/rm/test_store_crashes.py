@@ -81,7 +81,7 @@ def half_done(before: Files, after: Files, draw: random.Random) -> Files:
 
 
 def groups_loaded(directory: Path, files: Files) -> int:
-    """How many groups the store holds. They must be whole, and every one of them that was acknowledged."""
+    """The number of groups that the store holds. They must be whole, and every one of them that was acknowledged."""
     acknowledged = len(files.get("acknowledged", b""))
     state, _ = load(directory, {name: content for name, content in files.items() if name != "acknowledged"})
     groups = max((stored.application.launch_ms for stored in state.applications), default=0)

@@ -73,7 +73,7 @@ def test_a_request_whose_vcores_are_cut_says_so() -> None:
 
 
 def test_a_user_limit_says_who_holds_how_much_of_what() -> None:
-    """One user may have 1.5 times the guarantee of 4096 MB, and one container more."""
+    """A user may have 1.5 times the guarantee of 4096 MB, and one container more."""
     rm = start({**TWO_QUEUES, f"{CAPACITY}root.b.user-limit-factor": "1.5"})
     app = running(rm, "b")
     rm.get(app, 6)

@@ -213,7 +213,7 @@ def test_a_wait_for_balance_that_is_never_over_is_named() -> None:
 
 
 def test_intra_queue_preemption_is_named_where_it_would_help() -> None:
-    """One user has the whole queue, of which half is the limit of each of two users."""
+    """A user has the whole queue, of which half is the limit of each of two users."""
     half = {f"{CAPACITY}root.default.minimum-user-limit-percent": "50", f"{PREEMPTION}total_preemption_per_round": "1"}
     off = start({**AMS, MONITOR: "true", **half})
     rm = start({**AMS, MONITOR: "true", **half, f"{PREEMPTION}intra-queue-preemption.enabled": "true"})

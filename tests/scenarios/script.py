@@ -34,7 +34,7 @@ SEPARATOR = "----"
 
 
 class Script:
-    """One scenario: runs its blocks in order on one cluster."""
+    """A scenario: runs its blocks in order on one cluster."""
 
     def __init__(self, text: str) -> None:
         self.cases = tuple(re.findall(r"^# case: (\w+)$", text, re.MULTILINE))

@@ -1,4 +1,4 @@
-"""One cluster for all tests of this directory: three nodes that answer Hadoop's own clients."""
+"""A cluster for all tests of this directory: three nodes that answer Hadoop's own clients."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class MessageCodec(Struct, Generic[T], frozen=True):
         return proto.SerializeToString()
 
     def size(self, record: T) -> int:
-        """How many bytes the message has; 0 if the record cannot be encoded."""
+        """The number of bytes that the message has; 0 if the record cannot be encoded."""
         proto = self.proto()
         try:
             self.write(record, proto)

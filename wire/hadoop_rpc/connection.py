@@ -28,7 +28,7 @@ from yarn.errors import RemoteError, YarnException
 UNANSWERED_MAX = 10_000
 """Calls of one connection that may wait for their replies."""
 FAREWELL_S = 2.0
-"""How long a refused client may take to read why. Closing at once, with bytes of it unread, would take the reason
+"""The time a refused client may take to read why. Closing at once, with bytes of it unread, would take the reason
 away from it."""
 NONCE_BYTES = 30
 NAME_LENGTH_MAX = 256
@@ -66,7 +66,7 @@ class Service(Struct, frozen=True):
 
 
 class HadoopConnection(asyncio.Protocol):
-    """One connection, taken over from the listener. `left` is called once, when it is closed."""
+    """A connection, taken over from the listener. `left` is called once, when it is closed."""
 
     def __init__(
         self, service: Service, transport: asyncio.Transport, peer: str, left: Callable[[HadoopConnection], None]

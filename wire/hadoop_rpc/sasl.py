@@ -31,7 +31,7 @@ _NEEDED = ("username", "realm", "nonce", "nc", "cnonce", "digest-uri", "response
 
 
 class Digest:
-    """One authentication. `nonce`: fresh text, unknown to others before."""
+    """An authentication. `nonce`: fresh text, unknown to others before."""
 
     def __init__(self, nonce: str, *, realm: str = REALM, digest_uri: str = DIGEST_URI) -> None:
         self._nonce = nonce

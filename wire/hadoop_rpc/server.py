@@ -39,7 +39,7 @@ class HadoopServer:
         return self._service.unread.total
 
     def knows(self, received: bytes) -> bool:
-        """Whether a connection that begins so is one of Hadoop's RPC."""
+        """True if a connection that begins so is one of Hadoop's RPC."""
         return received.startswith(MAGIC)
 
     def answer(self, transport: asyncio.Transport, peer: str, received: bytes, left: Callable[[], None]) -> None:

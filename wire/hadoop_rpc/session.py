@@ -1,4 +1,4 @@
-"""One connection of Hadoop's RPC as a state machine: bytes in, calls and bytes out. It does no I/O.
+"""A connection of Hadoop's RPC as a state machine: bytes in, calls and bytes out. It does no I/O.
 
     preamble -> SASL, if the client wants it or the port needs it -> context -> calls
 
@@ -83,7 +83,7 @@ class _Stage(Enum):
 
 
 class Session:
-    """One connection. `user`: the name that the client claims; `token`: the token that it has proved to have."""
+    """A connection. `user`: the name that the client claims; `token`: the token that it has proved to have."""
 
     def __init__(self, authentication: HadoopAuthentication, nonce: str) -> None:
         self.user = ""
@@ -96,7 +96,7 @@ class Session:
 
     @property
     def is_open(self) -> bool:
-        """Whether the client is authenticated and has sent its context."""
+        """True if the client is authenticated and has sent its context."""
         return self._stage is _Stage.CALLS
 
     @property

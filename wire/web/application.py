@@ -43,7 +43,7 @@ NO_CACHE = {"cache-control": "no-cache", "x-content-type-options": "nosniff"}
 RANGES_MAX = 32
 """Media types in an Accept header that are looked at."""
 ANSWER_TIMEOUT_S = 60.0
-"""How long an answer may take, and its reader may take to read it."""
+"""The time an answer may take, and its reader may take to read it."""
 
 _logger = logging.getLogger(f"yarnling.{__name__}")
 

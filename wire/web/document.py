@@ -93,7 +93,7 @@ def json_text(document: Document) -> str:
 
 
 def natural_text(element: Element) -> str:
-    """One element as natural JSON, for a list that is written in parts."""
+    """An element as natural JSON, for a list that is written in parts."""
     out: list[str] = []
     _natural_element(element, out)
     return "".join(out)
@@ -201,7 +201,7 @@ def xml_text(document: Document) -> str:
 
 
 def xml_element(name: str, element: Element) -> str:
-    """One element as XML, for a list that is written in parts."""
+    """An element as XML, for a list that is written in parts."""
     out: list[str] = []
     _xml(name, element, out, declared=False)
     return "".join(out)

@@ -74,7 +74,7 @@ def _value(value: Attribute) -> str:
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a name matches the pattern (ObjectName). Raises ValueError for a text that is not one."""
+    """True if a name matches the pattern (ObjectName). Raises ValueError for a text that is not one."""
     domain, colon, keys = pattern.partition(":")
     if not colon or not keys or len(pattern) > PATTERN_LENGTH_MAX:
         raise ValueError(pattern)

@@ -26,7 +26,7 @@ from yarn.errors import YarnException
 CONNECTIONS_MAX = 64
 """Open connections; a further one is closed at once."""
 REQUEST_TIMEOUT_S = 20.0
-"""How long a new connection may take to send the head of its first request."""
+"""The time a new connection may take to send the head of its first request."""
 KEEP_ALIVE_S = 30
 """How long after an answer the head of the next request must be there."""
 HEAD_BYTES_MAX = 16 * 1024
@@ -38,7 +38,7 @@ FOREIGN_ANSWER = (
 )
 BACKLOG = 64
 CLOSE_TIMEOUT_S = 0.5
-"""How long answers on their way may take when the server stops."""
+"""The time answers on their way may take when the server stops."""
 
 _logger = logging.getLogger(f"yarnling.{__name__}")
 _foreign = RareWarning(_logger, "refused an HTTP connection of another user of this machine peer=%s")

@@ -26,7 +26,7 @@ _WORD, _BUILD, _NUMBER = range(3)
 
 
 class _Item(NamedTuple):
-    """One part of a version; a smaller tuple comes first.
+    """A part of a version; a smaller tuple comes first.
 
     A number is its digits without leading zeros, and how many there are: no text is too long for that. `_BUILD` opens
     the list of what follows a hyphen, which is the last item of the list around it, so all lists fit into one sequence.

@@ -58,7 +58,7 @@ class SettingInForce(Struct, frozen=True):
 
 
 class ObstacleReport(Struct, frozen=True):
-    """One check that refused a container when it was last made.
+    """A check that refused a container when it was last made.
 
     `node_id`: None = on every node. `subject`: the application, its user, or the path of a queue. `reason`: a constant
     of rm.scheduler.model.refusals. `message`: Hadoop's sentence. `asked` was compared with `bound`; what they measure

@@ -41,7 +41,7 @@ def key_pattern(key: str) -> str:
 
 @dataclass(frozen=True)
 class Setting(Generic[T]):
-    """One key that yarnling reads.
+    """A key that yarnling reads.
 
     `default`: as text; None if there is none. `fallback`: the setting that is used when this one is not set.
     `refers`: the settings that the default refers to as `${...}`.

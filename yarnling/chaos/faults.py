@@ -23,7 +23,7 @@ from yarnling.cluster.containers import processes_of
 from yarnling.cluster.processes import kill
 
 TARGET_WAIT_S = 10.0
-"""How long a fault waits for its target (a running ApplicationMaster, container or
+"""The time a fault waits for its target (a running ApplicationMaster, container or
 ResourceManager), unless optional."""
 POLL_S = 0.05
 

@@ -26,7 +26,7 @@ from yarnling.chaos.workload import KILLED_AT_THE_END, Workload
 
 POLL_S = 0.1
 ANSWER_S = 5.0
-"""How long a ResourceManager may take to report which nodes are missing, in seconds."""
+"""The time a ResourceManager may take to report which nodes are missing, in seconds."""
 
 ReportKind = Literal["fault", "recovered", "phase", "problem", "state"]
 Report = Callable[[ReportKind, str], None]

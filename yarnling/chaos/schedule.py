@@ -53,7 +53,7 @@ _DEFAULT_OPTIONS = (0.0, True, "both", "silent")
 
 
 class FaultInjection(Struct, frozen=True):
-    """One fault at one time, in ms since the start of the work. `until_ms` is None if the fault has no end.
+    """A fault at one time, in ms since the start of the work. `until_ms` is None if the fault has no end.
 
     `nodes` are the numbers of the target nodes; it is empty for other targets.
     """

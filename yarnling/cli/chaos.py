@@ -28,7 +28,7 @@ from yarnling.cli.output import in_line, notices, print_error, print_indented, p
 from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
 
 SIMULATED_RUNS = 100
-"""How many seeds a failing run suggests to try in virtual time."""
+"""The number of seeds that a failing run suggests to try in virtual time."""
 _STYLES: dict[ReportKind, str] = {"fault": "red", "recovered": "green", "problem": "yellow", "phase": "bold"}
 _MARKS: dict[ReportKind, str] = {"fault": "x", "recovered": "+", "problem": "?", "phase": "-"}
 

@@ -13,7 +13,7 @@ from yarnling.cluster.processes import kill, wait_gone
 from yarnling.cluster.state import ClusterState, clean_up, known_clusters, read_state
 
 DOWN_S = 4.0
-"""How long to wait for the supervisor, in seconds. The supervisor normally stops within two; a busy machine may take
+"""The time to wait for the supervisor, in seconds. The supervisor normally stops within two; a busy machine may take
 longer."""
 
 

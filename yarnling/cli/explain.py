@@ -26,7 +26,7 @@ from yarnling.cluster.client import Client
 from yarnling.cluster.nodes import complaints
 
 EXPLAINED_MAX = 20
-"""How many applications are explained if no id is given, oldest first."""
+"""The number of applications that are explained if no id is given, oldest first."""
 
 NAMED_NODES_MAX = 5
 """How many of the nodes with the same refusal are named."""

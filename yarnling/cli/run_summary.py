@@ -55,7 +55,7 @@ def print_summary(run: JudgedRun, command: str, console: Console, *, is_only: bo
 
 
 def counted(verdicts: list[Verdict]) -> str:
-    """How many runs had which verdict."""
+    """The number of runs for each verdict."""
     counts = ", ".join(f"{verdicts.count(one)} {one}" for one in Verdict if one in verdicts)
     return f"{len(verdicts)} runs: {counts}"
 

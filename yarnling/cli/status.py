@@ -20,12 +20,12 @@ from yarnling.cluster.nodes import complaints
 from yarnling.cluster.state import ClusterState, NodeEntry, find_cluster, read_state
 
 ANSWER_S = 2.0
-"""How long to wait for the ResourceManager, in seconds; it normally answers within milliseconds."""
+"""The time to wait for the ResourceManager, in seconds; it normally answers within milliseconds."""
 ALIVE = frozenset({NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING})
 _LASTING = frozenset({"paused", "partitioned"})
 """Conditions that a node can be in whatever the ResourceManager reports of it: it comes back when they are undone."""
 APPLICATIONS_MAX = 20
-"""How many applications are shown on a terminal, the newest ones; --json shows all."""
+"""The number of applications that are shown on a terminal, the newest ones; --json shows all."""
 
 _STATE_STYLES = {
     YarnApplicationState.RUNNING: "green",

@@ -30,7 +30,7 @@ from yarnling.cluster.state import name_option
 HELP = ("-h", "-help", "--help")
 POLL_S = 0.1
 KILL_S = 5.0
-"""How long to wait, after an interrupt, for a ResourceManager that does not answer the request to kill, in seconds."""
+"""The time to wait, after an interrupt, for a ResourceManager that does not answer the request to kill, in seconds."""
 
 Parse = Callable[[Sequence[str]], Submission]
 PROGRAMS: dict[str, tuple[Parse, Callable[[], OptionParser]]] = {

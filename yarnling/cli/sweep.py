@@ -26,9 +26,9 @@ from yarnling.sweep.runs import Inputs, Run, Sweep
 from yarnling.sweep.spec_file import read_sweep
 
 FAILURES_MAX = 20
-"""How many runs that did not pass are listed; the file has all."""
+"""The number of runs that did not pass that are listed; the file has all."""
 ROWS_MAX = 60
-"""How many rows of queues are printed; the file and --json have all."""
+"""The number of rows of queues that are printed; the file and --json have all."""
 DATABASES = (".sqlite", ".sqlite3", ".db")
 EXIT_INTERRUPTED = 130
 

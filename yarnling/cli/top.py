@@ -34,7 +34,7 @@ width."""
 NAME_SHARE = 3
 BAR_CHARS_MIN = 8
 APPLICATIONS_MAX = 20
-"""How many unfinished applications are shown and explained, oldest first."""
+"""The number of unfinished applications that are shown and explained, oldest first."""
 NODES_MAX = 20
 WITHIN, ABOVE = "green", "yellow"
 

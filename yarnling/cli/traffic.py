@@ -16,7 +16,7 @@ from yarnling.timeline.selection import Selection
 from yarnling.timeline.traffic import ApplicationTraffic, ContainerTraffic, Tally, Traffic, methods_of, traffic_of
 
 METHODS_MAX = 6
-"""How many methods have a column of their own; the calls of the others are added up in one column."""
+"""The number of methods that have a column of their own; the calls of the others are added up in one column."""
 UNKNOWN = "-"
 
 

@@ -31,7 +31,7 @@ from yarnling.workload.statistics import (
 from yarnling.workload.workload_file import write_nodes, write_workload
 
 ROWS_MAX = 40
-"""How many queues and users are shown on a terminal, those with the most memory; --json shows all."""
+"""The number of queues and users that are shown on a terminal, those with the most memory; --json shows all."""
 NODE_LISTS = (".json", ".yaml", ".yml")
 """JSON is YAML as well."""
 

@@ -70,9 +70,9 @@ NOT_YET_ACCEPTED = frozenset(
     {YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnApplicationState.SUBMITTED}
 )
 LEAF_QUEUES_LISTED_MAX = 20
-"""How many leaf queues the error of a refused submission lists."""
+"""The number of leaf queues that the error of a refused submission lists."""
 EXPLAIN_S = 5.0
-"""How long, in seconds, the error of a timeout waits for the ResourceManager to explain it."""
+"""The time, in seconds, the error of a timeout waits for the ResourceManager to explain it."""
 _REFUSED = frozenset({YarnApplicationState.FAILED, YarnApplicationState.KILLED})
 
 

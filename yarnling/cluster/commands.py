@@ -26,7 +26,7 @@ from yarnling.cluster.nodes import Node, Report
 from yarnling.cluster.state import number_of_node
 
 KILL_TIMEOUT_S = 30.0
-"""How many seconds to wait until a container has a process that can be killed."""
+"""The number of seconds to wait until a container has a process that can be killed."""
 APPLICATIONS_LOST = "its applications are lost (yarnling up --recovery keeps them)"
 
 Answer = dict[str, Any]

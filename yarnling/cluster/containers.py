@@ -22,7 +22,7 @@ from yarn.settings import logs
 from yarnling.cluster.processes import descendants
 
 TEXT_LENGTH_MAX = 16 * 1024 * 1024
-"""How many bytes are read from one log file at most; a log may have any size."""
+"""The number of bytes that are read from one log file at most; a log may have any size."""
 
 NO_OUTPUT = frozenset({"launch_container.sh", "directory.info", "prelaunch.out"})
 """Files that the NodeManager writes to help debug a launch."""

@@ -30,7 +30,7 @@ from yarnling.cluster.state import unusable_state_directory
 LINE_BYTES_MAX = 64 * 1024
 """The size limit of a command; a command usually has about a hundred bytes."""
 REQUEST_S = 5.0
-"""How long, in seconds, a connection may take to send its command."""
+"""The time, in seconds, a connection may take to send its command."""
 WAITING_MAX = 16
 """The limit on connections that have not sent their command. Above it, the oldest is closed to make room for the next,
 so that idle connections cannot block a command. A client sends its command as soon as it is connected."""

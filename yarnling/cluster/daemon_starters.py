@@ -30,7 +30,7 @@ LOG_LEVEL = "INFO"
 READY_FD = 3
 """The file descriptor of the ready pipe in a forked daemon. All higher descriptors are closed."""
 THREAD_EXIT_S_MAX = 1.0
-"""How long, in seconds, a joined thread may take to exit. A thread normally exits within microseconds, unless the
+"""The time, in seconds, a joined thread may take to exit. A thread normally exits within microseconds, unless the
 machine is busy."""
 LATE_IMPORTS = ("concurrent.futures.thread", "encodings.idna")
 """Modules that are only imported by the first to_thread and by the first look-up of a host name."""

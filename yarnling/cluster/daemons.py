@@ -49,7 +49,7 @@ LATE_SHOWN_MAX = 5
 LATE_KEPT_MAX = 20
 """Of how many of them the end of the log is kept."""
 EXIT_TIMEOUT_S = 30.0
-"""How long a NodeManager may take to end its containers and unregister; it needs a quarter of a second."""
+"""The time a NodeManager may take to end its containers and unregister; it needs a quarter of a second."""
 
 _logger = logging.getLogger(__name__)
 

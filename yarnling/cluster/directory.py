@@ -47,7 +47,7 @@ CLIENT_FILES = CORE_SITE, MAPRED_SITE = "core-site.xml", "mapred-site.xml"
 LOG4J = "log4j.properties"
 """How they log: without this file, they print neither the progress of a job nor why it failed."""
 HOLDER_BYTES_MAX = 4096
-"""How many bytes of a lock file are read; it contains a process id and a name."""
+"""The number of bytes of a lock file that are read; it contains a process id and a name."""
 FIRST_NODE = ipaddress.IPv4Address("127.0.0.2")
 NODES_MAX = 60_000
 """The limit on nodes, which is far below the 16 million loopback addresses."""

@@ -73,7 +73,7 @@ class RunningDaemon:
 
 
 class Starter(Protocol):
-    """One way to start daemons (yarnling.cluster.daemon_starters)."""
+    """A way to start daemons (yarnling.cluster.daemon_starters)."""
 
     def prepare(self, request: DaemonRequest) -> Callable[[int], int]:
         """Prepare the start of a daemon. Returns a function that starts it, given the ready pipe's file descriptor.

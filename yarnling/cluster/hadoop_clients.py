@@ -86,7 +86,7 @@ Files = Mapping[str, Mapping[str, str]]
 
 
 def are_served(conf: Configuration) -> bool:
-    """Whether a cluster with this configuration answers Hadoop's own clients."""
+    """True if a cluster with this configuration answers Hadoop's own clients."""
     return yarnling.HADOOP_RPC_ENABLED.of(conf)
 
 

@@ -33,7 +33,7 @@ from yarnling.cluster.processes import kill, kill_with_descendants, those_of_clu
 
 LOG_TAIL_LINES = 15
 STOP_S = 2.0
-"""How long, in seconds, the fork server may take to end all processes, before this process kills them."""
+"""The time, in seconds, the fork server may take to end all processes, before this process kills them."""
 KILL_TIMEOUT_S = 1.0
 LOG_END_BYTES_MAX = 64 * 1024
 """How many bytes of each log are kept when a cluster with a temporary directory fails: a few hundred lines."""

@@ -35,7 +35,7 @@ from yarnling.cluster.launcher import DaemonFailed
 from yarnling.cluster.running_cluster import RunningCluster
 
 START_TIMEOUT_S = 120.0
-"""How long a starting cluster may go without another daemon that is ready, in seconds, before it is given up."""
+"""The time a starting cluster may go without another daemon that is ready, in seconds, before it is given up."""
 
 _logger = logging.getLogger(__name__)
 

@@ -68,7 +68,7 @@ class NetworkFault(Struct, frozen=True):
 
 @dataclass
 class Direction:
-    """One direction of a link, with all its faults combined. Nothing passes while the event `is_open` is not set."""
+    """A direction of a link, with all its faults combined. Nothing passes while the event `is_open` is not set."""
 
     delay_s: float = 0.0
     loss: float = 0.0

@@ -20,10 +20,10 @@ from yarnling.cluster.launcher import Daemon
 POLL_S = 0.1
 """The interval, in seconds, between two requests to the ResourceManager while a node is being decommissioned."""
 EXIT_TIMEOUT_S = 30.0
-"""How long, in seconds, a NodeManager may take to exit after the ResourceManager has decommissioned it."""
+"""The time, in seconds, a NodeManager may take to exit after the ResourceManager has decommissioned it."""
 GONE = frozenset({NodeState.DECOMMISSIONED, NodeState.SHUTDOWN, NodeState.LOST})
 NAMED_MAX = 3
-"""How many nodes one complaint names; often all nodes have the same one."""
+"""The number of nodes that one complaint names; often all nodes have the same one."""
 
 Report = Callable[[str], None]
 """A function that is called with a line about the progress of a command."""
@@ -147,7 +147,7 @@ def _waits_for(node: Node, report: NodeReport | None) -> str:
 
 
 def complaints(nodes: Iterable[NodeReport]) -> list[str]:
-    """One line for each different health report of the NodeManagers, with the nodes that sent it.
+    """A line for each different health report of the NodeManagers, with the nodes that sent it.
 
     Healthy nodes may send reports too, for example that they cannot limit CPU.
     """

@@ -27,7 +27,7 @@ millisecond."""
 START_TOLERANCE_S = 0.02
 """The difference, in seconds, that two readings of a process's start time may have: a clock tick."""
 ORPHAN_GRACE_S = 2.0
-"""How long, in seconds, the daemons of a dead cluster may take to end by themselves. Their fork server ends them in
+"""The time, in seconds, the daemons of a dead cluster may take to end by themselves. Their fork server ends them in
 order when its owner has died. After an orderly end, applications resume without waiting for the expiry of their AMs."""
 KILL_TIMEOUT_S = 1.0
 KILL_ROUNDS_MAX = 20

@@ -36,7 +36,7 @@ END_BYTES_MAX = 4096
 """The size limit of the note that a cluster leaves when it ends by itself: a sentence with paths."""
 
 NAMES_MAX = 20
-"""How many nodes an error about an unknown node lists."""
+"""The number of nodes that an error about an unknown node lists."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 

@@ -40,7 +40,7 @@ def configuration_faults(conf: Configuration) -> list[Fault]:
 
 
 def configuration_warnings(conf: Configuration) -> tuple[str, ...]:
-    """One sentence for each kind of warning; those of one kind are folded (see yarn.settings.folding).
+    """A sentence for each kind of warning; those of one kind are folded (see yarn.settings.folding).
 
     First what yarnling does not do, with what that means for the result, that which changes placement before the rest;
     then what is probably a mistake, for example a misspelled key. Raises ConfigurationException with every fault if the

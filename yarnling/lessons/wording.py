@@ -19,7 +19,7 @@ from yarn.states import ContainerState, NodeAction
 from yarnling.lessons.names import Names, amount, host, node
 
 LISTED_MAX = 3
-"""How many containers are named in one message; the others are counted."""
+"""The number of containers that are named in one message; the others are counted."""
 
 
 def listed(names: Sequence[str]) -> str:

@@ -146,7 +146,7 @@ class QuietHeartbeats(Protocol):
 
 
 class ApplicationMasterProcess(Process):
-    """One attempt's AM in its container on machine `number`. `ended` gets its exit code, unless it is killed."""
+    """An attempt's AM in its container on machine `number`. `ended` gets its exit code, unless it is killed."""
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ DAEMON_START_MS = 300
 
 
 class ClusterShape(Struct, frozen=True):
-    """How many machines there are, in how many racks, and what each offers to containers."""
+    """The numbers of machines and racks, and what each machine offers to containers."""
 
     nodes: int
     racks: int = 1

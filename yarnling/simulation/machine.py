@@ -65,7 +65,7 @@ class ContainerWatch(Protocol):
         """It has ended; without an exit code, its machine failed."""
 
     def lasts_ms(self, launch: LaunchContainer) -> int | None:
-        """How long a container runs whose rule leaves that open; None: until it is stopped, or its program ends."""
+        """The time a container runs whose rule leaves that open; None: until it is stopped, or its program ends."""
 
 
 class Machine:

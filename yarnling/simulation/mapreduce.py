@@ -38,13 +38,13 @@ TASK_START_MS = 200
 """From the start of a task's process to its first look at its files."""
 MAP_MS = 400
 REDUCE_MS = 200
-"""How long a map, and the work of a reduce after its last fetch, take."""
+"""The time a map, and the work of a reduce after its last fetch, take."""
 FETCH_TRIES_MAX = 5
 FETCH_POLL_MS = round(FETCH_POLL_S * 1000)
 
 
 class SimulatedJob:
-    """One job. `outputs` {attempt of a map: (machine, which start of its NodeManager)}: where its output is."""
+    """A job. `outputs` {attempt of a map: (machine, which start of its NodeManager)}: where its output is."""
 
     def __init__(self, directory: Path, application_id: ApplicationId) -> None:
         self.staging = directory / str(application_id)
@@ -60,13 +60,13 @@ class SimulatedJob:
         self.files.write_job(job)
 
     def is_right(self) -> bool:
-        """Whether the committed output was made from the output of every map."""
+        """True if the committed output was made from the output of every map."""
         committer = OutputCommitter(self.output)
         part = self.output / part_name(TaskId(ApplicationId(0, 0), TaskKind.REDUCE, 0))
         return committer.is_job_committed() and part.is_file() and self.maps_in_part.get(0) == MAPS
 
     def is_there(self, attempt_id: TaskAttemptId) -> bool:
-        """Whether the output of a map can be fetched."""
+        """True if the output of a map can be fetched."""
         where = self.outputs.get(attempt_id)
         return where is not None and where[0].nm.starts == where[1]
 

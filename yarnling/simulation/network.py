@@ -53,7 +53,7 @@ class UnderWay(Struct, frozen=True):
 
 
 class Direction:
-    """One direction of a link with all its faults combined. While it is not open, messages are held back."""
+    """A direction of a link with all its faults combined. While it is not open, messages are held back."""
 
     def __init__(self) -> None:
         self.is_open = True
@@ -125,7 +125,7 @@ class Link:
 
 
 class Connection:
-    """One caller's connection to one server process. `calls`: those that are sent and not answered, oldest first."""
+    """A caller's connection to one server process. `calls`: those that are sent and not answered, oldest first."""
 
     def __init__(self, network: Network, link: Link, source: Process, served: Served) -> None:
         self.network = network
@@ -219,7 +219,7 @@ class Connection:
 
 
 class Attempt:
-    """One attempt at a call."""
+    """An attempt at a call."""
 
     __slots__ = (
         "_answered",

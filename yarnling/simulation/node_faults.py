@@ -12,7 +12,7 @@ from yarnling.simulation.machine_clock import PPM
 
 OLD_VERSION = "3.3.6"
 MORE_HEARTBEATS = 1_000_000
-"""How many heartbeats more than it did a killed NodeManager seems to have sent."""
+"""The number of heartbeats more than it that did a killed NodeManager seems to have sent."""
 
 
 class FullDisk(FaultAction):

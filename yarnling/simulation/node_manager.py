@@ -67,7 +67,7 @@ from yarnling.simulation.server import Server
 from yarnling.simulation.trace import Trace
 
 FETCH_MS = 5
-"""How long a file of a container takes to be copied."""
+"""The time a file of a container takes to be copied."""
 
 
 class QuietHeartbeats(Protocol):

@@ -26,7 +26,7 @@ Effect = TypeVar("Effect")
 
 
 class Process:
-    """One process. `starts` counts how often it was started; `number` is the host's, `lane` its own on that host."""
+    """A process. `starts` counts how often it was started; `number` is the host's, `lane` its own on that host."""
 
     def __init__(self, engine: Engine, name: str, number: int, lane: int = 0) -> None:
         self.engine = engine

@@ -97,7 +97,7 @@ class QuietHeartbeats(Protocol):
 
 
 class ResourceManagerProcess(CoreHost[Event, Effect]):
-    """One ResourceManager. `excluded`: the hosts that its exclude file lists. `changed` gets each state change,
+    """A ResourceManager. `excluded`: the hosts that its exclude file lists. `changed` gets each state change,
     `preempted` each decision of preemption.
 
     `store`: its disk, None without recovery.

@@ -1,4 +1,4 @@
-"""One simulated run of a chaos plan: the phases of yarnling.chaos.phases, in virtual time, and the same verdict.
+"""A simulated run of a chaos plan: the phases of yarnling.chaos.phases, in virtual time, and the same verdict.
 
 While faults are injected only safety is checked: invariants after every step, and the history. Then everything is
 undone, and the cluster must recover and drain: all nodes run, all applications end, everything is released.
@@ -47,7 +47,7 @@ from yarnling.simulation.machine import running_containers
 from yarnling.simulation.trace import Line, Trace
 
 START_WAIT_S = 60.0
-"""How long the cluster may take to start."""
+"""The time the cluster may take to start."""
 
 
 class Options(Struct, frozen=True):
@@ -300,7 +300,7 @@ class PlanRun:
             )
 
     def _is_right(self, application_id: ApplicationId) -> bool | None:
-        """Whether the output of a word count is correct; None for other applications."""
+        """True if the output of a word count is correct; None for other applications."""
         job = self.cluster.works[application_id].job
         return None if job is None else job.is_right()
 

@@ -34,7 +34,7 @@ one of time, so that a failure becomes the same plan on every machine."""
 SECONDS_STEP = 0.1
 """Times are rounded to this."""
 WAIT_S = 20.0
-"""How long a smaller plan waits for its cluster to recover, and for the end of its applications."""
+"""The time a smaller plan waits for its cluster to recover, and for the end of its applications."""
 _ABOUT_WAITING = frozenset({"the cluster recovers", "all resources are released"})
 """The checks that fail if such a wait was too long."""
 _INVARIANT = re.compile(r"an invariant is broken: .*?\b(I-\d\d)")
@@ -104,7 +104,7 @@ class _Trials:
         return self.runs >= self._runs_max or self.events >= self._events_max
 
     def fails(self, plan: Plan) -> bool:
-        """Whether the plan has the failure; False without a run once there were too many."""
+        """True if the plan has the failure; False without a run once there were too many."""
         text = plan_text(plan)
         if text not in self._tried:
             if self.is_over:

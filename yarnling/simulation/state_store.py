@@ -30,7 +30,7 @@ from yarnling.simulation.engine import Rank
 from yarnling.simulation.process import Process
 
 WRITE_MS = (1, 5)
-"""How long a transaction takes: from, to."""
+"""The time a transaction takes: from, to."""
 
 
 class StateStore:
@@ -63,7 +63,7 @@ class StateStore:
         return RMState(epoch, applications, self._node_labels)
 
     def write(self, effects: list[StoreEffect]) -> None:
-        """One transaction."""
+        """A transaction."""
         for effect in effects:
             match effect:
                 case SaveApplication(application, _):

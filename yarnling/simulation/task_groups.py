@@ -76,7 +76,7 @@ class TaskProgress:
         self._note_over()
 
     def duration_ms(self, container_id: ContainerId) -> int | None:
-        """How long the task of this container runs; None if its AM has ended, and it is about to be stopped.
+        """The time the task of this container runs; None if its AM has ended, and it is about to be stopped.
 
         A task that does nothing still takes a moment to start and to end.
         """
@@ -126,7 +126,7 @@ def request_keys(groups: Sequence[TaskGroup]) -> list[RequestKey]:
 
 
 class TaskGroupsCore(ApplicationCore[Event, Action]):
-    """One attempt of the application. It finishes when all tasks have ended, and not before `ends_ms`.
+    """An attempt of the application. It finishes when all tasks have ended, and not before `ends_ms`.
 
     `wake_at` is called with a time at which it must get a HeartbeatDone; it heeds no others.
     """

@@ -28,7 +28,7 @@ class Trace:
         self.stepped: Stepped | None = None
 
     def note(self, now_ms: int, host: str, event: object, effects: Sequence[object]) -> None:
-        """One step of the core on `host`."""
+        """A step of the core on `host`."""
         step = [now_ms, host, to_json(event), [to_json(effect) for effect in effects]]
         text = json.dumps(step, separators=(",", ":"))
         self.steps += 1

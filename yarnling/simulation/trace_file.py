@@ -60,7 +60,7 @@ class RunTrace:
         trace.stepped = self.stepped
 
     def line(self, text: str) -> None:
-        """One step of a core, as text."""
+        """A step of a core, as text."""
         self._write_line(f"{text}\n")
 
     def stepped(self, now_ms: int, host: str, event: object, effects: Sequence[object]) -> None:

@@ -50,7 +50,7 @@ class RunningApplication(Protocol):
         ...
 
     def duration_ms(self, container_id: ContainerId) -> int | None:
-        """How long the task of a container runs; None: until it is stopped."""
+        """The time the task of a container runs; None: until it is stopped."""
 
     def container_ended(self, container_id: ContainerId, exit_code: int | None) -> None:
         """A container's process has ended."""

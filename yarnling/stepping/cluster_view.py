@@ -26,7 +26,7 @@ from yarnling.simulation.machine import Machine
 
 ROOT = "root"
 APPLICATIONS_MAX = 40
-"""How many applications are shown: those that have not ended first, then the newest."""
+"""The number of applications that are shown: those that have not ended first, then the newest."""
 _HOST = re.compile(r"\bn\d{5}\b")
 
 

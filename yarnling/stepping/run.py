@@ -32,7 +32,7 @@ class Submission(Struct, frozen=True):
 
 
 class SteppedRun(ABC):
-    """One run from its start. It never goes back: to go back, another one is run up to there."""
+    """A run from its start. It never goes back: to go back, another one is run up to there."""
 
     def __init__(self, cluster: SimulatedCluster, record: Record, names: Names) -> None:
         self.cluster = cluster

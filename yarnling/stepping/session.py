@@ -27,9 +27,9 @@ STEPS_MAX = 200_000
 """A run that is longer ends here: stepping is for small clusters, and each step takes memory."""
 NODES_MAX = 100
 VIEWS_MAX = 400
-"""How many views are kept."""
+"""The number of views that are kept."""
 VIEWS_BEFORE = 25
-"""How many views before a position are made on the way there."""
+"""The number of views before that a position are made on the way there."""
 
 
 class Session:

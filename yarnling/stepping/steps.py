@@ -36,7 +36,7 @@ CHANGES = frozenset({Kind.NOTE, Kind.STATE, Kind.PLACED, Kind.PREEMPTED, Kind.RE
 
 
 class Line(Struct, frozen=True):
-    """One thing that happened in a step."""
+    """A thing that happened in a step."""
 
     kind: Kind
     text: str

@@ -27,9 +27,9 @@ BATCH_MAX = 20
 BATCHES_A_WORKER = 8
 """A small sweep has smaller batches, so that all workers end at nearly the same time."""
 START_S = 120
-"""How long a local cluster may take to start its workers."""
+"""The time a local cluster may take to start its workers."""
 ANSWER_S = 30
-"""How long the scheduler of another cluster may take to answer."""
+"""The time the scheduler of another cluster may take to answer."""
 WORKER_DEATHS_MAX = 5
 """A batch that was on so many workers when they died is given up: it is probably what kills them."""
 _LOOPBACK = "127.0.0.1"
@@ -140,6 +140,6 @@ def _reason(error: BaseException | None) -> str:
 
 
 def _cores(client: Client) -> int:
-    """How many tasks the workers run at a time."""
+    """The number of tasks that the workers run at a time."""
     threads: dict[str, int] = client.ncores()  # pyright: ignore[reportAssignmentType]
     return sum(threads.values())

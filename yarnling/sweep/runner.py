@@ -25,7 +25,7 @@ class Place(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """How many runs have results, of how many. `lost`: runs of batches that were given up, and why."""
+    """The number of runs that have results, of how many. `lost`: runs of batches that were given up, and why."""
 
     done: int
     total: int

@@ -15,7 +15,7 @@ RANDOM_PLAN = "random"
 
 
 class Run(Struct, frozen=True, order=True):
-    """One simulation: of a plan, or of a workload under a configuration, with a seed. What does not apply is empty."""
+    """A simulation: of a plan, or of a workload under a configuration, with a seed. What does not apply is empty."""
 
     plan: str = ""
     configuration: str = ""

@@ -16,7 +16,7 @@ Section = tuple[str, str]
 """A heading and its text."""
 
 DAEMONS_MAX = 20
-"""How many NodeManagers' logs are in one report."""
+"""The number of NodeManagers' logs in a report."""
 CONTAINERS_MAX = 20
 
 _SUCCEEDED = re.compile(r" NMContainer=(container_\S+) event=\S+ from=\S+ to=EXITED_WITH_SUCCESS\b")

@@ -37,7 +37,7 @@ def headroom_legend(drawn: Iterable[HeadroomSeries]) -> tuple[tuple[str, str], .
 
 
 def headroom_picture(series: HeadroomSeries, number: int) -> Picture:
-    """One panel. `number`: unique on the page."""
+    """A panel. `number`: unique on the page."""
     others = [max(0.0, all_ - own) for all_, own in zip(series.user_used, series.used, strict=True)]
     tops = [used + headroom for used, headroom in zip(series.user_used, series.headroom, strict=True)]
     needed = max(*tops, *series.guaranteed, 1.0)

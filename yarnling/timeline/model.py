@@ -146,7 +146,7 @@ class HeadroomUse(Struct, frozen=True):
 
 
 class Timeline(Struct, frozen=True):
-    """One run. Everything is in the order of its time; `nodes` {id of a node: its lifeline}."""
+    """A run. Everything is in the order of its time; `nodes` {id of a node: its lifeline}."""
 
     title: str
     from_ms: int

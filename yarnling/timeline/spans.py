@@ -70,7 +70,7 @@ class Plot(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """One node or one application: its spans, each with the lane in which it does not overlap another one."""
+    """A node or one application: its spans, each with the lane in which it does not overlap another one."""
 
     name: str
     spans: tuple[tuple[int, Span], ...]

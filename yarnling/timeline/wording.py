@@ -17,7 +17,7 @@ LABEL_MAX = 90
 DETAILS_MAX = 1200
 """The most characters of a label, and of the fields of a message."""
 NAMED_MAX = 3
-"""How many ids a label names; more are counted."""
+"""The number of ids that a label names; more are counted."""
 _HIDDEN = frozenset({"token", "nm_tokens", "container_token_key", "nm_token_key", "am_rm_token", "key_id"})
 """Fields that say nothing to a reader."""
 _CONTAINER = re.compile(r"container(?:_e(\d+))?_\d+_(\d+)_(\d+)_(\d+)")

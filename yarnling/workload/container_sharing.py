@@ -170,7 +170,7 @@ def _durations(runs_ms: int, busy_ms: int, task_ms: int | None) -> tuple[int, ..
 
 
 def _count(runs_ms: int, busy_ms: int, task_ms: int | None) -> int:
-    """How many containers run: as few as can in that time, or so many that each runs for `task_ms`."""
+    """The number of containers that run: as few as can in that time, or so many that each runs for `task_ms`."""
     at_once = max(1, math.ceil(busy_ms / max(runs_ms, 1) - 1e-6))
     return at_once if task_ms is None else max(at_once, round(busy_ms / task_ms))
 

@@ -24,7 +24,7 @@ TIME_MS_MAX = 366 * 24 * 3_600_000
 MEMORY_MB_MAX = 1 << 40
 AMOUNT_MAX = (1 << 31) - 1
 FAULTS_MAX = 100
-"""How many faults of one file are listed."""
+"""The number of faults of one file that are listed."""
 
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 Text = Annotated[str, Field(max_length=2000)]

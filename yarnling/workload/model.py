@@ -49,7 +49,7 @@ class TaskGroup(Struct, frozen=True):
 
 
 class WorkloadApplication(Struct, frozen=True):
-    """One application. `priority`: of the application, higher first. `deadline_ms`: the time from its submission within
+    """An application. `priority`: of the application, higher first. `deadline_ms`: the time from its submission within
     which it should end; None: it has no deadline. `am_lasts_ms`: how long its AM runs at least,
     from its start on. `am_start_ms`, `task_start_ms`: what its AM, and each task before its duration, take to start.
     """
@@ -71,7 +71,7 @@ class WorkloadApplication(Struct, frozen=True):
 
     @property
     def containers(self) -> int:
-        """How many containers it asks for, without its AM."""
+        """The number of containers that it asks for, without its AM."""
         return sum(len(group.durations_ms) for group in self.groups)
 
 

@@ -32,7 +32,7 @@ class Task(Struct, frozen=True):
 
 
 def grouped(tasks: Iterable[Task], after: int | None = None) -> list[TaskGroup]:
-    """One group for all tasks that differ in nothing but their duration."""
+    """A group for all tasks that differ in nothing but their duration."""
     durations: dict[tuple[object, ...], list[int]] = {}
     first: dict[tuple[object, ...], Task] = {}
     for task in tasks:

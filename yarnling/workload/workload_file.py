@@ -109,7 +109,7 @@ class _Application(Section):
 
     @property
     def containers(self) -> int:
-        """How many containers it stands for, before they become records."""
+        """The number of containers that it stands for, before they become records."""
         return sum(count for group in self.groups for _, count in group.durations_ms)
 
     def record(self, header: _Conduct) -> WorkloadApplication:

@@ -51,7 +51,7 @@ class Width(Struct, frozen=True):
 
 
 class DistributedShellCore(ApplicationCore[Event, Action]):
-    """One run of the application. `requested` - `completed` containers are requested or running at any time."""
+    """A run of the application. `requested` - `completed` containers are requested or running at any time."""
 
     def __init__(self, width: Width, launch_context_of: LaunchContextOf, *, check_invariants: bool = False) -> None:
         super().__init__(check_invariants=check_invariants)

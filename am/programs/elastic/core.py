@@ -94,7 +94,7 @@ ElasticAction: TypeAlias = Action | EnqueueTasks | RequeueTasks
 
 
 class Elastic(ApplicationCore[ElasticEvent, ElasticAction]):
-    """One application under one attempt of its AM. `target` is the wanted number of workers; `live` are those started.
+    """An application under one attempt of its AM. `target` is the wanted number of workers; `live` are those started.
 
     `enqueued` is the number of tasks that an earlier attempt has put into the spool. A worker is in `_idle_since` until
     it ends or is released; the value is the time in ms since when it has no task, None while it has one. From its

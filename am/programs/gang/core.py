@@ -123,7 +123,7 @@ class AllSucceeded(Struct, frozen=True):
 
 
 class Gang(ApplicationCore[Event, Action]):
-    """One gang under one attempt of its AM. While REQUESTING, `requested` + `held` is the number of its members."""
+    """A gang under one attempt of its AM. While REQUESTING, `requested` + `held` is the number of its members."""
 
     def __init__(
         self, plan: GangPlan, launch_context_of: LaunchContextOf, spread: int, *, check_invariants: bool = False

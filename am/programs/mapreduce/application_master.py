@@ -78,7 +78,7 @@ STATUS_INTERVAL_MS = 200
 """The minimum time between two writes of status.json; the final state is written at once."""
 
 _LOOK_S = 1
-"""How long a recovering AM waits for a shuffle service that may have map output."""
+"""The time a recovering AM waits for a shuffle service that may have map output."""
 
 _logger = logging.getLogger(f"yarnling.{__name__}")
 

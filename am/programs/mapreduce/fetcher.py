@@ -23,7 +23,7 @@ from wire.writables import WritableReader
 from yarn.errors import InvalidArgumentException
 
 TIMEOUT_S = 5
-"""How long a service may take to accept a connection, and between two parts of its reply."""
+"""The time a service may take to accept a connection, and between two parts of its reply."""
 _HEADER_NUMBERS_BYTES_MAX = 27
 _TEXT_BYTES_MAX = 1000
 

@@ -30,7 +30,7 @@ LINE_OVERHEAD_BYTES = 100
 """The memory of a line in addition to its bytes: the object, its place in a list, its sort key."""
 
 MERGE_FILES_MAX = 64
-"""How many files are merged at once (mapreduce.task.io.sort.factor); more files need another pass."""
+"""The number of files that are merged at once (mapreduce.task.io.sort.factor); more files need another pass."""
 
 _Segment = tuple[int, int]
 

@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 class TaskRun:
-    """One attempt of a task, in its work directory."""
+    """An attempt of a task, in its work directory."""
 
     def __init__(self, files: JobFiles, attempt_id: TaskAttemptId, environ: Mapping[str, str]) -> None:
         self.files = files

@@ -72,7 +72,7 @@ def applications(view: NodeView, state: str | None, user: str | None) -> Iterato
 
 
 def application(view: NodeView, text: str) -> Document:
-    """One application. Raises WebException."""
+    """An application. Raises WebException."""
     found = view.core.applications.get(application_id(text))
     if found is None:
         raise not_found(f"app with id {text} not found")

@@ -1,4 +1,4 @@
-"""How many applications may run at once, by queue and by user: max-parallel-apps (CSMaxRunningAppsEnforcer).
+"""The number of applications that may run at once, by queue and by user: max-parallel-apps (CSMaxRunningAppsEnforcer).
 
 An attempt above a limit is held back: it is in its leaf, but neither waits for activation nor counts as pending. When a
 running attempt that had filled a limit ends, as many attempts that are held back may start as there are lists to check;

@@ -8,7 +8,7 @@ from rm.scheduler.model.rm_container import RMContainer
 from yarn.ids import ApplicationId, ContainerId
 
 ENDED_MAX = 2000
-"""How many ended containers are kept: about 3 MB."""
+"""The number of ended containers that are kept: about 3 MB."""
 
 
 class EndedContainers:

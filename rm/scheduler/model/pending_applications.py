@@ -146,7 +146,7 @@ class PendingApplications:
         return refused.refusal
 
     def candidates(self) -> Iterator[FiCaSchedulerApp]:
-        """One activation pass: the applications to check, in order.
+        """An activation pass: the applications to check, in order.
 
         The caller removes or refuses each application before it takes the next one.
         """

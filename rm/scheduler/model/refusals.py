@@ -78,7 +78,7 @@ _COMPARED = {
 
 
 class Refusal(Struct, frozen=True):
-    """One reason with its numbers: the amount that was compared (`asked`), and the limit or free amount (`bound`)."""
+    """A reason with its numbers: the amount that was compared (`asked`), and the limit or free amount (`bound`)."""
 
     reason: Reason
     at_ms: int

@@ -42,7 +42,7 @@ class ResourceCalculator(ABC):
 
     @abstractmethod
     def available_containers(self, available: Resource, required: Resource) -> int:
-        """How many containers of `required` fit in `available`; negative on an over-committed node."""
+        """The number of containers of `required` that fit in `available`; negative on an over-committed node."""
 
     @abstractmethod
     def is_any_above_zero(self, resource: Resource) -> bool:

@@ -140,7 +140,7 @@ def assign_to_application(
 
 
 class _Visit:
-    """One offer of a node to an application."""
+    """An offer of a node to an application."""
 
     __slots__ = (
         "_application",

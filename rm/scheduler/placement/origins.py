@@ -38,7 +38,7 @@ def origin_of(proposal: Proposal, context: SchedulerContext) -> Origin | None:
 
 
 def _delay(proposal: Proposal, of_key: RequestsOfKey, context: SchedulerContext) -> float | None:
-    """How many offers had to be missed before a node of this locality was accepted."""
+    """The number of offers that had to be missed before a node of this locality was accepted."""
     if proposal.kind is NodeType.NODE_LOCAL:
         return None
     if proposal.kind is NodeType.RACK_LOCAL:

@@ -77,7 +77,7 @@ class DownNode(Struct, frozen=True):
 
 
 class Budget:
-    """How many more trials an explanation may make."""
+    """The number of more trials that an explanation may make."""
 
     __slots__ = ("left",)
 

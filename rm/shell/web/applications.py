@@ -95,7 +95,7 @@ def app_element(view: AppView, app: RMApp) -> Element:
 
 
 def app_document(view: AppView, app: RMApp) -> Document:
-    """One application."""
+    """An application."""
     return Document("app", app_element(view, app))
 
 

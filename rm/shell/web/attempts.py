@@ -33,7 +33,7 @@ def attempts(context: RMContext, app: RMApp, asker: Asker) -> Document:
 
 
 def attempt(context: RMContext, app_text: str, attempt_text: str, asker: Asker) -> Document:
-    """One attempt. Raises WebException."""
+    """An attempt. Raises WebException."""
     wanted = _checked(app_text, attempt_text)
     try:
         report = reports.attempt_report(context, wanted, asker)
@@ -74,7 +74,7 @@ def containers(context: RMContext, app_text: str, attempt_text: str, asker: Aske
 def container(
     context: RMContext, app_text: str, attempt_text: str, container_text: str, asker: Asker, now_ms: int
 ) -> Document:
-    """One live container. Raises WebException."""
+    """A live container. Raises WebException."""
     wanted_attempt, wanted = _checked(app_text, attempt_text), container_id(container_text)
     if wanted.attempt_id != wanted_attempt:
         raise not_found("appAttemptId and containerId don't match")

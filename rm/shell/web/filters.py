@@ -109,7 +109,7 @@ def listed(view: AppView, wanted: AppFilter) -> Iterator[Element]:
 
 
 def statistics(context: RMContext, request: WebRequest) -> Document:
-    """How many applications are in each state (ApplicationStatisticsInfo). Raises WebException."""
+    """The number of applications in each state (ApplicationStatisticsInfo). Raises WebException."""
     states = _states(request.words("states")) or frozenset(YarnApplicationState)
     types = {word.lower() for word in request.words("applicationTypes")} or {ANY_TYPE}
     if len(types) > 1:

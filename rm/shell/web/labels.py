@@ -78,7 +78,7 @@ def labels_to_nodes(context: RMContext, names: Iterable[str]) -> Document:
 
 
 def queue_access(context: RMContext, asker: Asker, queue: str, user: str | None, acl_text: str) -> Document:
-    """Whether a user has access to a queue, for who administers it. Raises WebException."""
+    """True if a user has access to a queue, for who administers it. Raises WebException."""
     found = context.scheduler.queue(queue)
     if found is None or not context.queue_acls.has_access(found.path, QueueACL.ADMINISTER_QUEUE, *asker):
         raise forbidden(

@@ -49,11 +49,11 @@ STREAMS_MAX = 16
 """Pages that follow changes at a time, of the 64 connections that a daemon keeps."""
 CHANGES_INTERVAL_S = 1.0
 STREAM_S = 50.0
-"""How long a stream of changes lasts; a browser then opens the next one by itself."""
+"""The time a stream of changes lasts; a browser then opens the next one by itself."""
 ENDED_SHOWN_MAX = 100
-"""How many ended containers of an application are listed."""
+"""The number of ended containers of an application that are listed."""
 EXPLAINED_MAX = 20
-"""How many waiting applications are explained at a time."""
+"""The number of waiting applications that are explained at a time."""
 
 
 class LiveService:

@@ -34,7 +34,7 @@ def nodes(context: RMContext, states: frozenset[NodeState]) -> Iterator[Element]
 
 
 def node(context: RMContext, text: str) -> Document:
-    """One node. Raises WebException for an unknown one."""
+    """A node. Raises WebException for an unknown one."""
     return Document("node", node_element(context, find_node(context, text)))
 
 

@@ -23,9 +23,9 @@ ACCEPTED = "ACCEPTED"
 NOT_ASSIGNED = "Container-Id-Not-Assigned"
 """The name of a node on which a request of an application got no container."""
 KEPT_MS = 600_000
-"""How long activities of applications are shown, as with Hadoop's app-activities.ttl-ms."""
+"""The time activities of applications are shown, as with Hadoop's app-activities.ttl-ms."""
 PLACEMENTS_MAX = 100
-"""How many placements of an application are shown, as with Hadoop's app-activities.max-queue-length."""
+"""The number of placements of an application that are shown, as with Hadoop's app-activities.max-queue-length."""
 _NOT_PLACED = (RMContainerState.NEW, RMContainerState.RESERVED)
 
 
@@ -72,7 +72,7 @@ def is_from_reservation(container: RMContainer) -> bool:
 
 
 def of_visit(context: RMContext, container: RMContainer, *, grouped: bool) -> Element:
-    """One allocation of a node's visit: the path through the queues to the container (NodeAllocationInfo).
+    """An allocation of a node's visit: the path through the queues to the container (NodeAllocationInfo).
 
     A visit that fills a reservation goes to the leaf at once, so the tree begins there.
     """
@@ -96,7 +96,7 @@ def of_reservation(context: RMContext, container: RMContainer, diagnostic: str |
 
 
 def of_application(container: RMContainer, *, grouped: bool) -> Element:
-    """One placement or reservation as the request of an application sees it (AppRequestAllocationInfo)."""
+    """A placement or reservation as the request of an application sees it (AppRequestAllocationInfo)."""
     state = state_of(container)
     node: dict[str, Value] = {"allocationState": state, **_nodes(container, grouped=grouped)}
     if not grouped:

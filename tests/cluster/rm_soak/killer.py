@@ -16,7 +16,7 @@ from yarnling.cluster.launcher import DaemonFailed
 from yarnling.cluster.local_cluster import LocalCluster
 
 WAIT_S_MAX = 3.0
-"""How long to wait for a submission after which to kill."""
+"""The time to wait for a submission after which to kill."""
 PAUSE_S_MAX = 1.2
 START_S_MAX = 0.15
 """The time, in seconds, within which a starting ResourceManager is killed."""

@@ -83,7 +83,7 @@ class Load(Moments):
         """Answers to a user that contradict earlier ones."""
 
     async def user(self, name: str, draw: random.Random) -> None:
-        """One user: submits, changes, checks, and finally waits for unfinished applications."""
+        """A user: submits, changes, checks, and finally waits for unfinished applications."""
         open_: list[Submitted] = []
         async with ApplicationClientProtocol(self._address, user=name, token=self._token, retry=RETRY) as rm:
             while not self.over.is_set():

@@ -1,4 +1,4 @@
-"""One run of the soak, or many, and their figures."""
+"""A run of the soak, or many, and their figures."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from yarnling.cluster.processes import those_that_name
 USERS = ("ann", "bob", "cay", "dan", "eve")
 NODES = 3
 SETTLE_S = 30.0
-"""How long to wait after the last application until heartbeats have reported the last containers."""
+"""The time to wait after the last application until heartbeats have reported the last containers."""
 STUCK_S = 120.0
 """How long applications may take to end after the last kill."""
 KILL_S = 12.0
-"""How long one kill may take on average."""
+"""The time one kill may take on average."""
 
 QUICK = {
     **SETTINGS,

@@ -75,12 +75,12 @@ class Life:
     """Container tokens of changed containers, for `updateContainer`."""
     sent: list[AllocateRequest] = field(default_factory=list)
     refusals: int = 0
-    """How many calls were refused because its application is over."""
+    """The number of calls that were refused because its application is over."""
 
 
 @dataclass
 class Applications:
-    """One user who submits applications and acts as their AM, one after another, until cancelled."""
+    """A user who submits applications and acts as their AM, one after another, until cancelled."""
 
     caller: FuzzCaller
     known: Known

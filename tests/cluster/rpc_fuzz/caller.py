@@ -32,9 +32,9 @@ from yarn.errors import InvalidArgumentException, RemoteError, YarnException
 from yarn.ids import NodeId
 
 DEADLINE_S = 20.0
-"""How long a call may take: as long as clients wait (wire.rpc). A call that takes longer hangs."""
+"""The time a call may take: as long as clients wait (wire.rpc). A call that takes longer hangs."""
 SHOWN_BYTES = 300
-"""How many bytes of a message are recorded."""
+"""The number of bytes of a message that are recorded."""
 EARLIER_MAX = 200
 """The number of messages kept to be sent again."""
 USERS = ("ann", "bob", "cay")

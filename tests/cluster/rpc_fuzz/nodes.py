@@ -51,7 +51,7 @@ class PlayedNode(Node):
 
 @dataclass
 class Nodes:
-    """One host of fake nodes, one node after another, until cancelled."""
+    """A host of fake nodes, one node after another, until cancelled."""
 
     caller: FuzzCaller
     known: Known

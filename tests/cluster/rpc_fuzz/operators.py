@@ -69,7 +69,7 @@ CHANGES: tuple[dict[str, str], ...] = (
 
 @dataclass
 class Operators:
-    """One operator, until cancelled. `conf` is the ResourceManager's configuration directory."""
+    """An operator, until cancelled. `conf` is the ResourceManager's configuration directory."""
 
     caller: FuzzCaller
     known: Known

@@ -44,7 +44,7 @@ NODE_SIZE = Resource(4096, 16)
 APPLICATIONS, PLAYED_NODES, STRAYS = 6, 4, 6
 """The number of concurrent sequences and single messages."""
 SETTLE_S = 90.0
-"""How long an ordinary job may take after a round: remaining applications have to end or expire first."""
+"""The time an ordinary job may take after a round: remaining applications have to end or expire first."""
 LOOK_S = 0.2
 LOST_CALL = re.compile(r": (CANCELLED|UNAVAILABLE)|takes no connection")
 SETTINGS = {
@@ -112,7 +112,7 @@ async def fuzz(seed: int, messages: int, directory: Path, progress: Progress = l
 
 
 class Round:
-    """One cluster and its messages. Every second one checks the ResourceManager's invariants after each step."""
+    """A cluster and its messages. Every second one checks the ResourceManager's invariants after each step."""
 
     def __init__(self, seed: int, messages: int, directory: Path) -> None:
         self.seed = seed

@@ -76,7 +76,7 @@ def register_some(draft: Draft) -> None:
 
 
 def ask(draft: Draft, app: App | None = None, *, urgent: int | None = None) -> None:
-    """One heartbeat with requests: anywhere, for a label, or for hosts and racks. `urgent`: many, high priority."""
+    """A heartbeat with requests: anywhere, for a label, or for hosts and racks. `urgent`: many, high priority."""
     rng = draft.rng
     app = app or draft.running()
     if app is None:

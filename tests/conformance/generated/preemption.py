@@ -78,7 +78,7 @@ def press(draft: Draft) -> None:
 
 
 def press_inside(draft: Draft) -> None:
-    """One application fills a leaf, then others in it make requests, of other users or at a higher priority."""
+    """An application fills a leaf, then others in it make requests, of other users or at a higher priority."""
     leaf, rng = draft.leaf(), draft.rng
     first, *others = _started(draft, leaf, rng.choice([2, 3]))
     _fill(draft, [first], rng.choice([512, 1024, 1024, 2048]))

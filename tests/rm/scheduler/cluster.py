@@ -52,7 +52,7 @@ KILLED_BY_APPMASTER = -105
 GB = 1024
 
 ONE_QUEUE = {"root.queues": "a", "root.a.capacity": "100", "maximum-am-resource-percent": "1"}
-"""One leaf that may use the whole cluster, for tests that are not about sharing between queues."""
+"""A leaf that may use the whole cluster, for tests that are not about sharing between queues."""
 
 
 NO_SCHEDULED_ROUNDS = {"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": str(10**12)}
@@ -75,7 +75,7 @@ def row(
     request_id: int = -1,
     label: str | None = None,
 ) -> ResourceRequest:
-    """One row of a resource request."""
+    """A row of a resource request."""
     size = Resource(memory_mb, vcores)
     return ResourceRequest(priority, name, size, count, relax, label, allocation_request_id=request_id)
 

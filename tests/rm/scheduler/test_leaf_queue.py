@@ -1,4 +1,4 @@
-"""One leaf serving its applications: Hadoop's TestLeafQueue, with its numbers."""
+"""A leaf serving its applications: Hadoop's TestLeafQueue, with its numbers."""
 
 from __future__ import annotations
 

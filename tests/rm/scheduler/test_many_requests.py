@@ -1,4 +1,4 @@
-"""One application with very many requests costs others little; a call above a limit is refused as a whole."""
+"""An application with very many requests costs others little; a call above a limit is refused as a whole."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def pairs(text: str) -> Any:
 
 
 def differences(theirs: Any, ours: Any, path: str = "", *, masked: frozenset[str] = MASKED) -> list[str]:
-    """One line for each field that differs."""
+    """A line for each field that differs."""
     if _is_object(theirs) and _is_object(ours):
         return _of_objects(theirs, ours, path, masked)
     if isinstance(theirs, list) and isinstance(ours, list):

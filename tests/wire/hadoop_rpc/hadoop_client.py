@@ -123,7 +123,7 @@ class FrameSource:
 
 
 class HadoopClient:
-    """One connection; make it with `connected`. Calls may be concurrent."""
+    """A connection; make it with `connected`. Calls may be concurrent."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, protocol: str) -> None:
         self.frames = FrameSource(reader)

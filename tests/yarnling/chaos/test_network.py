@@ -15,7 +15,7 @@ from yarnling.cluster.network import Link, NetworkFault
 
 SOON_S = 60.0
 STILL_S = 0.1
-"""How long to check that nothing arrives; a bug would show within a millisecond."""
+"""The time to check that nothing arrives; a bug would show within a millisecond."""
 
 
 class Call:

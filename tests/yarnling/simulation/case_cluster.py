@@ -305,7 +305,7 @@ class CaseCluster:
         return {self.name_of(each.id): each.node_id.host for each in sorted(containers, key=lambda one: one.id)}
 
     def count(self, *apps: str) -> tuple[int, ...]:
-        """How many containers each of the applications holds, the AMs included."""
+        """The number of containers that each of the applications holds, the AMs included."""
         return tuple(len(self.attempt(app).live_containers) for app in apps)
 
     def running(self) -> Counter[str]:

@@ -253,7 +253,7 @@ class Decisions(Trace):
 
 @dataclass
 class RandomRun:
-    """One run of a seed; `differences(other)` compares two runs of the same seed.
+    """A run of a seed; `differences(other)` compares two runs of the same seed.
 
     `settings` replace those of the seed.
     """

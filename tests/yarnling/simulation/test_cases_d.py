@@ -22,7 +22,7 @@ HALVES = {
 
 
 def early_and_late(policy: str, conf: dict[str, str] | None = None) -> CaseCluster:
-    """One queue of 10 GB that the early application fills, and would fill twice; the late one wants as much."""
+    """A queue of 10 GB that the early application fills, and would fill twice; the late one wants as much."""
     conf = {**ONE_QUEUE, "root.a.ordering-policy": policy, **(conf or {})}
     cluster = CaseCluster(conf, nodes=(10 * GB,))
     cluster.launch("early", priority=1)
@@ -129,7 +129,7 @@ def test_long_lived_containers_never_return_elastic_space() -> None:
 
 @pytest.mark.case("D4")
 def test_with_churn_the_shares_converge_in_the_time_in_which_the_surplus_ends() -> None:
-    """One container of hog ends each second: after five of them both have their half."""
+    """A container of hog ends each second: after five of them both have their half."""
     cluster = hog_and_late(10)
     cluster.until(lambda: cluster.count("hog", "late") != (11, 1), "the first has ended")
     first_s = cluster.now_s

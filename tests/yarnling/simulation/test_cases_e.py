@@ -27,7 +27,7 @@ def numbers(app: str, *found: int) -> list[str]:
 
 
 def greedy(conf: dict[str, str], memory_mb: int, tasks: int) -> CaseCluster:
-    """One node; app2 in b holds its AM, app1 in a so many tasks that the node is full."""
+    """A node; app2 in b holds its AM, app1 in a so many tasks that the node is full."""
     cluster = CaseCluster(conf, nodes=(memory_mb,))
     cluster.launch("app2", user="u2", queue="root.b")
     cluster.launch("app1", user="u1", queue="root.a")
@@ -311,7 +311,7 @@ INTRA_QUEUE = "preemption.intra-queue-preemption."
 
 
 def full_queue(conf: dict[str, str], *, users: tuple[str, str], priorities: tuple[int, int]) -> CaseCluster:
-    """One queue of 20 GB: app1 holds 19, app2 its AM, and wants 16 GB more."""
+    """A queue of 20 GB: app1 holds 19, app2 its AM, and wants 16 GB more."""
     cluster = CaseCluster({**INSIDE, **conf}, nodes=(20 * GB,))
     for number in (0, 1):
         cluster.launch(f"app{number + 1}", user=users[number], queue="root.a", priority=priorities[number])

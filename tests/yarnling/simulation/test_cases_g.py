@@ -101,7 +101,7 @@ def test_a_wanted_host_is_waited_for_then_its_rack_then_any() -> None:
     managers = [machine.nm for machine in cluster.cluster.machines]
 
     def chances(*reporting: str, priority: int) -> int:
-        """How many heartbeats of these nodes it takes until a request for n1 is served."""
+        """The number of heartbeats of these nodes that it takes until a request for n1 is served."""
         for manager in managers:
             (manager.resume if manager.node_id.host in reporting else manager.pause)()
         before = cluster.count("app")[0]

@@ -46,7 +46,7 @@ class Watch:
 
 
 class Driver:
-    """One application with its core, to which tests send events. `wakes`: the times at which it wants to be woken."""
+    """An application with its core, to which tests send events. `wakes`: the times at which it wants to be woken."""
 
     def __init__(self, *groups: TaskGroup, ends_ms: int = 0) -> None:
         self.progress, self.watch, self.wakes = TaskProgress(groups), Watch(), list[int]()

@@ -46,7 +46,7 @@ def container(
     withdrawn_ms: int | None = None,
     **others: object,
 ) -> ContainerOutcome:
-    """One container; `wait_ms` None: it was never allocated."""
+    """A container; `wait_ms` None: it was never allocated."""
     size = gigabytes(memory_gb)
     if wait_ms is None:
         return ContainerOutcome(app, requested_ms, None, withdrawn_ms, None, None, size, **others)  # type: ignore[arg-type]

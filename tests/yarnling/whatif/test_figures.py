@@ -83,7 +83,7 @@ def test_a_sample_counts_until_the_next_one() -> None:
 
 
 def test_a_queue_has_nothing_while_it_does_not_exist() -> None:
-    """One queue is created after an hour, the other one is deleted then; the simulation takes two hours."""
+    """A queue is created after an hour, the other one is deleted then; the simulation takes two hours."""
     samples = [
         *(sample(at, "root", 30, 100, 100) for at in (0, HOUR)),
         sample(0, "root.old", 10, 50, 100),

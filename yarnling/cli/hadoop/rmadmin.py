@@ -64,7 +64,7 @@ _HA = (
 
 
 class AdminCall(Struct, frozen=True):
-    """One invocation: the options of the command, and a client. `facts` are the result for --json."""
+    """An invocation: the options of the command, and a client. `facts` are the result for --json."""
 
     given: Given
     client: Client

@@ -145,7 +145,7 @@ REFUSED = 255
 
 
 class Call(Struct, frozen=True):
-    """One invocation of a verb: its options, the cluster, and its output."""
+    """An invocation of a verb: its options, the cluster, and its output."""
 
     given: Given
     state: ClusterState

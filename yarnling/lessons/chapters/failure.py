@@ -19,7 +19,7 @@ RETRY_INTERVALS = (
     "yarn.resourcemanager.connect.retry-interval.ms",
     "yarn.nodemanager.resourcemanager.connect.retry-interval.ms",
 )
-"""How long NMs and AMs wait between two calls to an RM that does not answer: 30 s by default, here 1 s."""
+"""The time NMs and AMs wait between two calls to an RM that does not answer: 30 s by default, here 1 s."""
 KINDS = ("RMApp", "RMAppAttempt", "RMNode")
 HIDDEN = ("startContainers", "stopContainers")
 

@@ -20,7 +20,7 @@ from yarnling.stepping.controls import Controls
 from yarnling.stepping.steps import Step
 
 BEFORE, AFTER = 9, 5
-"""How many steps around the current one are listed, as far as they are known."""
+"""The number of steps around that the current one are listed, as far as they are known."""
 BODY_BYTES_MAX = 4096
 
 

@@ -58,7 +58,7 @@ class WaitingTasks:
         return len(self._scheduled_reduces)
 
     def hanging_ms(self, now_ms: int) -> int:
-        """How long, in ms, the map that waits longest has waited; 0 if none waits."""
+        """The time, in ms, the map that waits longest has waited; 0 if none waits."""
         return now_ms - min((since_ms for waiting in self._maps.values() for _, since_ms in waiting), default=now_ms)
 
     def add_map(self, task: Task, priority: int, now_ms: int) -> RequestContainer:
@@ -158,7 +158,7 @@ def has_slow_start_passed(demand: Demand, conf: JobConf) -> bool:
 
 
 def reduces_to_schedule(demand: Demand, conf: JobConf) -> int:
-    """How many pending reduces to request; negative: how many requests to withdraw (scheduleReduces)."""
+    """The number of pending reduces to request; negative: how many requests to withdraw (scheduleReduces)."""
     if demand.scheduled_maps == 0:
         return demand.pending_reduces
     done_share = demand.completed_maps / demand.total_maps
@@ -191,7 +191,7 @@ def must_preempt_reduces(demand: Demand, conf: JobConf, *, hanging_ms: int) -> b
 
 
 def reduces_to_stop(demand: Demand, conf: JobConf) -> int:
-    """How many running reduces to stop for the waiting maps (preemptReducer)."""
+    """The number of running reduces to stop for the waiting maps (preemptReducer)."""
     for_one_map = math.ceil(demand.map_mb / demand.reduce_mb)
     for_all_maps = math.ceil(demand.map_mb * demand.scheduled_maps / demand.reduce_mb)
     at_limit = math.ceil(demand.limit_mb * conf.preemption_limit / demand.reduce_mb)

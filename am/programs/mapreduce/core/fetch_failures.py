@@ -11,7 +11,7 @@ from am.programs.mapreduce.core.job import TaskAttemptId
 REFUSALS_MAX = 5
 """How often a node may answer without the output."""
 UNREACHABLE_MS_MAX = 10_000
-"""How long a node may not answer. It is not longer because a node that was restarted at once is never reported as lost,
+"""The time a node may not answer. It is not longer because a node that was restarted at once is never reported as lost,
 but its shuffle service has another port."""
 UNREACHABLE_RETRY_MS = 1_000
 

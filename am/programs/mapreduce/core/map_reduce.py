@@ -98,7 +98,7 @@ LOST_NODE_STATES = frozenset({NodeState.UNHEALTHY, NodeState.DECOMMISSIONED, Nod
 
 
 class MapReduce(ApplicationCore[JobEvent, JobAction]):
-    """One job under one attempt of its AM.
+    """A job under one attempt of its AM.
 
     A task that is not done is in `_waiting`, or its running attempt is in `_assigned` (by container), or its attempt is
     being committed. `_stopping`: the sizes of containers that were stopped and have not ended yet.

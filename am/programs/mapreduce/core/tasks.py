@@ -74,7 +74,7 @@ class TaskAttemptKilled(Struct, frozen=True):
 
 
 class TaskAttempt:
-    """One try of a task in one container."""
+    """A try of a task in one container."""
 
     def __init__(self, record: AttemptRecord) -> None:
         self.record = record

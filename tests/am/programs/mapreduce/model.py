@@ -64,7 +64,7 @@ def job(maps: int = 4, reduces: int = 2, conf: JobConf = DEFAULT) -> MapReduceJo
 
 @dataclass
 class Model:
-    """One attempt of an AM in the model cluster; `actions` are all actions of the core."""
+    """An attempt of an AM in the model cluster; `actions` are all actions of the core."""
 
     core: MapReduce
     hosts: tuple[str, ...] = ("n1", "n2", "n3", "n4")
