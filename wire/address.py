@@ -30,7 +30,7 @@ class Address(Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """How errors refer to the address: with its key, if it has one."""
+        """The name of the address in errors: with its key, if it has one."""
         return f"{self.key} = {self}" if self.key else str(self)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""How many connections a server accepts, how long they may be silent, and the file descriptors that they need."""
+"""Limits of the number of a server's connections and of their silence, and the file descriptors that they need."""
 
 from __future__ import annotations
 

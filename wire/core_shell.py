@@ -32,7 +32,7 @@ class Core(Protocol[AnyEvent, Effect]):
 
 
 class Asks(Protocol[AnyEvent]):
-    """What a service needs of the shell around a core: to ask it."""
+    """The part of the shell around a core that a service needs: to ask it."""
 
     async def ask(self, event_of: Callable[[int], AnyEvent]) -> Any:
         """The core's reply to the event that `event_of` makes with the call's number. Raises the core's refusal."""

@@ -1,4 +1,4 @@
-"""What the daemons' `serve` functions share: types, handling of signals, and gRPC's environment variables."""
+"""The common parts of the daemons' `serve` functions: types, handling of signals, and gRPC's environment variables."""
 
 from __future__ import annotations
 

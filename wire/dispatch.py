@@ -1,4 +1,4 @@
-"""What a server does with each call, whichever protocol brought it: authenticate the caller, decode the request, call
+"""The steps of a server for each call, whichever protocol brought it: authenticate the caller, decode the request, call
 the service, encode the reply, and report call and outcome to the observers.
 
 A caller is authenticated before its message is received, so that one without a token cannot fill the daemon's memory.

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 REMEDY = "free some space there"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _BY_DESCRIPTOR = "/proc/self/fd/"
-"""How paths begin that are relative to an open directory, and say nothing to a reader."""
+"""The beginning of paths that are relative to an open directory, and say nothing to a reader."""
 
 
 class DiskFull(OSError):

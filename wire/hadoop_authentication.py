@@ -1,4 +1,4 @@
-"""How clients of Hadoop's RPC authenticate at a server (wire.hadoop_rpc)."""
+"""The authentication of clients of Hadoop's RPC at a server (wire.hadoop_rpc)."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def from_json(data: Json) -> Any:
 
 
 class _Shape(NamedTuple):
-    """How a class is written: its name, the fields that are shown, and the secret fields without a default."""
+    """The written form of a class: its name, the fields that are shown, and the secret fields without a default."""
 
     name: str
     shown: tuple[str, ...]

@@ -35,7 +35,7 @@ FIRST_BYTES = 4
 """The bytes by which a protocol is known. A connection that has not sent them makes room for others."""
 _MAPPED_PREFIX = "::ffff:"
 _GRPC_ABSTRACT = "unix-abstract:"
-"""How gRPC begins its name of a caller at a Unix socket with an abstract name."""
+"""The beginning of gRPC's name of a caller at a Unix socket with an abstract name."""
 
 _logger = logging.getLogger(f"yarnling.{__name__}")
 

@@ -1,4 +1,4 @@
-"""What the two sides of mapreduce_shuffle share: hashes, headers, the index of a map's output, the service's data.
+"""The two sides of mapreduce_shuffle share this: hashes, headers, the index of a map's output, the service's data.
 
 A reduce fetches its partition of maps' output by HTTP from the node that they ran on:
 
@@ -104,7 +104,7 @@ def index_record(data: bytes, reduce: int, attempt: str) -> IndexRecord:
 
 
 class ShuffleHeader(Struct, frozen=True):
-    """What precedes the bytes of one map in a reply."""
+    """The header before the bytes of one map in a reply."""
 
     attempt: str
     part_length: int
@@ -128,7 +128,7 @@ class ShuffleHeader(Struct, frozen=True):
 
 
 def port_bytes(port: int) -> bytes:
-    """What startContainers returns for the service (ShuffleHandler.serializeMetaData)."""
+    """The service's metadata in the reply of startContainers (ShuffleHandler.serializeMetaData)."""
     return _PORT.pack(port)
 
 
@@ -141,7 +141,7 @@ def port_in(environ: Mapping[str, str]) -> int:
 
 
 def service_data(application_id: ApplicationId, secret: bytes) -> bytes:
-    """What an AM passes to the service: the job's token (ShuffleHandler.serializeServiceData)."""
+    """The data that an AM passes to the service: the job's token (ShuffleHandler.serializeServiceData)."""
     identifier = bytearray()
     put_block(identifier, job_id(application_id).encode())
     out = bytearray()

@@ -58,7 +58,7 @@ class ApplicationSubmissionContext(Struct, frozen=True):
 
 
 class ApplicationResourceUsage(Struct, frozen=True):
-    """What an application uses now, and the MB- and vcore-seconds that its containers have used so far."""
+    """The amounts that an application uses now, the MB- and vcore-seconds that its containers have used so far."""
 
     used_containers: int = 0
     reserved_containers: int = 0

@@ -122,7 +122,7 @@ class ContainerRetryContext(Struct, frozen=True):
 
 
 class ServiceData(SecretRecord, frozen=True):
-    """What an AM passes to an auxiliary service of a node; for mapreduce_shuffle it contains the job's secret."""
+    """The data of an AM for an auxiliary service of a node; for mapreduce_shuffle it contains the job's secret."""
 
     secret_fields: ClassVar = ("data",)
 
@@ -130,7 +130,7 @@ class ServiceData(SecretRecord, frozen=True):
 
 
 class ContainerLaunchContext(SecretRecord, frozen=True):
-    """What a container runs. The commands are joined with blanks and passed to bash unchanged.
+    """The program of a container. The commands are joined with blanks and passed to bash unchanged.
 
     `local_resources` {link name below the work directory: resource}. `service_data` {auxiliary service: data}.
     `tokens`: the serialised credentials for the container. `application_acls`: in the context of an AM, who else may

@@ -44,7 +44,7 @@ class Severity(Enum):
 
 
 class Concern(Enum):
-    """What a feature of Hadoop that yarnling lacks concerns; the value orders warnings, the most important first."""
+    """The subject of a feature of Hadoop that yarnling lacks; the value orders warnings, the most important first."""
 
     PLACEMENT = 0
     """Which containers are placed, where and when."""

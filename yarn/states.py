@@ -84,7 +84,7 @@ class NodeState(Enum):
 
 
 class DecommissionType(Enum):
-    """How excluded nodes are decommissioned: NORMAL and FORCEFUL at once, GRACEFUL when empty or after a timeout."""
+    """The ways to decommission excluded nodes: NORMAL and FORCEFUL at once, GRACEFUL when empty or after a timeout."""
 
     NORMAL = 1
     GRACEFUL = 2
@@ -92,7 +92,7 @@ class DecommissionType(Enum):
 
 
 class NodeAction(Enum):
-    """What an NM must do, in the RM's reply."""
+    """The order to an NM in the RM's reply."""
 
     NORMAL = 0
     RESYNC = 1
@@ -100,7 +100,7 @@ class NodeAction(Enum):
 
 
 class NodeUpdateType(Enum):
-    """How a node's usability changed, as reported to AMs."""
+    """The change of a node's usability, as reported to AMs."""
 
     USABLE = 0
     UNUSABLE = 1
@@ -143,7 +143,7 @@ class ApplicationsRequestScope(Enum):
 
 
 class QueueACL(Enum):
-    """What a user may do in a queue."""
+    """A user's permission in a queue."""
 
     SUBMIT_APPLICATIONS = 1
     ADMINISTER_QUEUE = 2
@@ -157,21 +157,21 @@ class ExecutionType(Enum):
 
 
 class ContainerType(Enum):
-    """What runs in a container."""
+    """The kind of a container's program."""
 
     APPLICATION_MASTER = 1
     TASK = 2
 
 
 class SchedulerResourceTypes(Enum):
-    """What the scheduler counts when it compares amounts."""
+    """The resource types that the scheduler counts when it compares amounts."""
 
     MEMORY = 0
     CPU = 1
 
 
 class ContainerUpdateType(Enum):
-    """How an AM wants to update a running container."""
+    """The kind of an AM's update of a running container."""
 
     INCREASE_RESOURCE = 0
     DECREASE_RESOURCE = 1

@@ -21,7 +21,7 @@ from yarnling.cluster.nodes import Node
 from yarnling.whatif.page import Fragment, Table, html_of_fragment
 
 OUTPUT_CHARS_MAX = 200
-"""How much of a container's output is shown: its end."""
+"""The part of a container's output that is shown: its end."""
 
 
 def register_records() -> None:

@@ -1,4 +1,4 @@
-"""What a client prepares before it submits an application: launch contexts, local resources, the staging directory.
+"""A client's preparations before it submits an application: launch contexts, local resources, the staging directory.
 
 A container inherits almost nothing from its NodeManager, so the launch context of a Python module must name the
 interpreter and the directory of our packages. It names those of the submitting process, because all nodes run on one

@@ -120,7 +120,7 @@ ClientEffect: TypeAlias = SendCall | UseToken | Deliver | RegistrationFailed | U
 
 
 class Phase(Enum):
-    """What an attempt's connection to the RM is doing."""
+    """The state of an attempt's connection to the RM."""
 
     IDLE = "IDLE"
     REGISTERING = "REGISTERING"

@@ -38,7 +38,7 @@ from yarn.machine import Dispatcher, Tick
 from yarn.states import ContainerExitStatus, ContainerState
 
 CHECKS_PER_EXPIRY = 4
-"""How often an NM is queried within the NM expiry time."""
+"""The number of queries to an NM within the NM expiry time."""
 MISSED_CHECKS_MIN = 2
 """The number of queries in a row that an NM must leave unanswered before it counts as lost.
 

@@ -52,7 +52,7 @@ class ProcessSample(Struct, frozen=True):
 
 
 class MemoryLimits(Struct, frozen=True):
-    """How much memory a container may use, in bytes, and which of the two limits are checked."""
+    """The memory that a container may use, in bytes, and which of the two limits are checked."""
 
     physical_bytes: int
     virtual_bytes: int
@@ -93,7 +93,7 @@ def check_memory(
 
 
 class LogLimits(Struct, frozen=True):
-    """How much a container may log, in bytes: in each of its log directories, and in all of them together."""
+    """The bytes that a container may log: in each of its log directories, and in all of them together."""
 
     directory_bytes: int = 1_000_000_000
     total_bytes: int = 10_000_000_000

@@ -44,7 +44,7 @@ LastsOf: TypeAlias = Callable[[LaunchContainer], int | None]
 
 
 class ProgramEnded(Struct, frozen=True):
-    """What runs in the container has ended by itself: an AM."""
+    """Note that the program of the container, an AM, has ended by itself."""
 
     container_id: ContainerId
     launch: int
@@ -162,7 +162,7 @@ class EmulatedContainers:
             self._terminate(container)
 
     def _terminate(self, container: EmulatedContainer) -> None:
-        """It exits when its rule says so, unless its stages, or an earlier SIGTERM, end it before that."""
+        """The container exits when its rule says so, unless its stages, or an earlier SIGTERM, end it before that."""
         after_ms = self._rules[container.effect.emulation].after_term_ms
         if after_ms == 0:
             self._end_soon(container, ContainerExitStatus.TERMINATED)
@@ -256,7 +256,7 @@ class EmulatedContainers:
             self._stale_ends = 0
 
     def _forget_end(self, container: EmulatedContainer) -> None:
-        """It ends before the end that it has in the heap."""
+        """End it before the end that it has in the heap."""
         self._stale_ends += container.end_ms is not None
         container.end_ms = None
 

@@ -113,7 +113,7 @@ class ResourceProfile(Struct, frozen=True):
 
 
 class ContainerFacts(Struct, frozen=True):
-    """What a node knows about a container that is to be launched.
+    """A node's knowledge about a container that is to be launched.
 
     `command` is the container's commands, joined by spaces.
     """

@@ -73,7 +73,7 @@ class Directories(Struct, frozen=True):
 
 
 class NodeEnvironment(Struct, frozen=True):
-    """What a node adds to the environment of its containers.
+    """A node's additions to the environment of its containers.
 
     `inherited` is {variable: value} of the NM's own variables that are whitelisted. `admin_env` is
     yarn.nodemanager.admin-env; `nm_variables` are all variables of the NM, which replace `$X` in it. `java_version` is

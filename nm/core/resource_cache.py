@@ -26,7 +26,7 @@ FIRST_NUMBER = 10
 
 
 class ResourceKey(NamedTuple):
-    """What identifies a copy: requests with equal keys share one copy (LocalResourceRequest)."""
+    """The identity of a copy: requests with equal keys share one copy (LocalResourceRequest)."""
 
     url: str
     timestamp_ms: int

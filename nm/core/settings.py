@@ -59,7 +59,7 @@ class CoreSettings(Struct, frozen=True):
 
 
 class NodeFacts(Struct, frozen=True):
-    """What a node reports about itself when it registers. `physical` is the memory and CPU of the whole machine."""
+    """A node's report about itself when it registers. `physical` is the memory and CPU of the whole machine."""
 
     resource: Resource
     physical: Resource

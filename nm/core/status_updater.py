@@ -58,7 +58,7 @@ class HeartbeatDue(Struct, frozen=True):
 
 
 class NodeStatusUpdater:
-    """What the node has to report to the RM, and the RM's last answer.
+    """The state of the reports to the RM, and the RM's last answer.
 
     `has_news`: something has happened since the last heartbeat was sent, so the next one may differ from it.
     `rm_identifier` is the start time of the RM whose container tokens are accepted. `resource` is the node's size: the

@@ -59,7 +59,7 @@ class Mount(Struct, frozen=True):
 
 
 class CgroupSettings(Struct, frozen=True):
-    """Whether containers are limited to their vcores, and where cgroups are."""
+    """Settings of cgroups: whether containers are limited to their vcores, and where cgroups are."""
 
     enabled: bool = False
     hierarchy: str = "hadoop-yarn"

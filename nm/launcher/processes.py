@@ -18,7 +18,7 @@ from nm.launcher.directories import is_below
 
 _PROC = "/proc"
 _ROUNDS_MAX = 50
-"""How often to look for processes to kill. A process that forks while it is killed is found in the next round; a
+"""The number of looks for processes to kill. A process that forks while it is killed is found in the next round; a
 process that survives all rounds cannot be killed."""
 _ROUND_S = 0.02
 

@@ -22,7 +22,7 @@ _REPORTS_JOINED_BY = ";"
 
 
 class DiskSettings(Struct, frozen=True):
-    """Whether and how often disks are checked, and the limits above which a disk counts as full."""
+    """Settings of the check of disks, and the limits above which a disk counts as full."""
 
     interval_ms: int = 120_000
     enabled: bool = True

@@ -1,4 +1,4 @@
-"""What a NodeManager process finds on its machine: hardware, Java, addresses, directories."""
+"""The machine of a NodeManager process: hardware, Java, addresses, directories."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _JAVA_RELEASE_BYTES_MAX = 64 * 1024
 """The size limit of the `release` file of a JDK, which lists its modules in a few kilobytes."""
 _JAVA_VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d{1,4})\b', re.MULTILINE)
 _LEVELS_TO_JAVA_HOME = 3
-"""How many directories above `java` its home may be: `java` is in <home>/bin, in Java 8 also in <home>/jre/bin."""
+"""The number of directories between `java` and its home: `java` is in <home>/bin, in Java 8 also in <home>/jre/bin."""
 
 _logger = logging.getLogger(f"yarnling.{__name__}")
 

@@ -30,7 +30,7 @@ _logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class LogMonitorSettings(Struct, frozen=True):
-    """Whether and how often the logs of containers are measured, and their limits."""
+    """Settings of the measurement of containers' logs, and their limits."""
 
     enabled: bool = False
     interval_ms: int = 60_000

@@ -36,7 +36,7 @@ _MB = 20
 
 
 class MonitorSettings(Struct, frozen=True):
-    """How often containers are measured, and which memory limits are enforced."""
+    """The interval at which containers are measured, and which memory limits are enforced."""
 
     interval_ms: int = 3000
     check_physical: bool = True

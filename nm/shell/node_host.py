@@ -28,7 +28,7 @@ from yarn.configuration import Configuration
 from yarn.settings.yarnling import WEB_ENABLED
 
 _DELETIONS_WAIT_S = 5.0
-"""How many seconds deletions may continue when the process ends. The next NodeManager with these directories deletes
+"""The seconds that deletions may continue when the process ends. The next NodeManager with these directories deletes
 the rest."""
 DESCRIPTORS_OF_NODE = 128
 """File descriptors that a node needs at least: 20 when it is idle, 4 for each container, 1 to 3 for each AM."""
@@ -37,7 +37,7 @@ _logger = logging.getLogger(f"yarnling.{__name__}")
 
 
 class Hosting(Protocol):
-    """What differs between a process with one node (OneNode) and a process with a pack (nm.pack.host.NodePack)."""
+    """The differences between a process with one node (OneNode) and a process with a pack (nm.pack.host.NodePack)."""
 
     environment: HostEnvironment
     server: ContainerManagerServer

@@ -57,7 +57,7 @@ class NodeCoreStart(Struct, frozen=True):
 
 
 class SharedServices:
-    """What the nodes of a process share: settings, clock, the machine's resources, the NM's environment variables.
+    """Common parts of the nodes of a process: settings, clock, the machine's resources, the NM's environment variables.
 
     `http_port` is the port of the node's web services, 0 if there are none. `notice` is added to the nodes' health
     reports, `inherited` {variable: value} to their containers' environments.

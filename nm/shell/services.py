@@ -30,7 +30,7 @@ from yarn.protocols.container_management import (
 
 
 class ContainerManagementService:
-    """What AMs call (Hadoop's ContainerManagerImpl).
+    """The calls of AMs (Hadoop's ContainerManagerImpl).
 
     The server needs it before the node has its id, which contains the port; it refuses all callers until `open`.
     """

@@ -35,7 +35,7 @@ class MapOutput(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """What to send to a reduce; the connection stays open for `keep_alive_s` if that is not 0."""
+    """The parts to send to a reduce; the connection stays open for `keep_alive_s` if that is not 0."""
 
     outputs: list[MapOutput]
     headers: list[tuple[str, str]]
@@ -45,7 +45,7 @@ class Reply(Struct, frozen=True):
 def find_outputs(
     directories: NodeDirectories, user: str, application_id: ApplicationId, request: MapOutputRequest
 ) -> list[MapOutput]:
-    """What is to be sent, in the order of the request. Raises MapOutputMissing."""
+    """The outputs to send, in the order of the request. Raises MapOutputMissing."""
     return [_find(directories, user, application_id, attempt, request.reduce) for attempt in request.maps]
 
 

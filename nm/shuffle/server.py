@@ -77,7 +77,7 @@ class ShuffleHandler:
 
     @property
     def metadata(self) -> bytes:
-        """What startContainers returns for the service: its port."""
+        """The service's metadata in the reply of startContainers: its port."""
         return port_bytes(self.port)
 
     async def listen(self, host: str) -> None:

@@ -68,7 +68,7 @@ def divided(event: Event, effects: list[Effect], *, store_is_busy: bool) -> Divi
 
 
 def saved_events(effects: Iterable[StoreEffect]) -> list[ApplicationSaved | AttemptSaved]:
-    """What the core learns once `effects` are durable; before the answers that wait for them."""
+    """The events for the core once `effects` are durable; before the answers that wait for them."""
     events: list[ApplicationSaved | AttemptSaved] = []
     for effect in effects:
         if isinstance(effect, SaveApplication):

@@ -43,7 +43,7 @@ that is sent again is checked a second time."""
 
 
 AS_HADOOP_BREAKS_IT = "invariant broken, as Hadoop breaks it where"
-"""How the warning of a violation begins that Hadoop's own decisions may cause."""
+"""The beginning of the warning of a violation that Hadoop's own decisions may cause."""
 
 
 class RMAudit:

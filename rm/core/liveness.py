@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 STALE_DEADLINES_MAX = 1000
-"""How many replaced deadlines a heap may hold in addition to twice the number of its keys; a client may change its
+"""Replaced deadlines that a heap may hold in addition to twice the number of its keys; a client may change its
 deadline again and again."""
 
 CHECKS_AN_INTERVAL = 3

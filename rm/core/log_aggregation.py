@@ -1,4 +1,4 @@
-"""How far the nodes of an application are with aggregating its logs (RMAppLogAggregation)."""
+"""The progress of an application's nodes with aggregating its logs (RMAppLogAggregation)."""
 
 from __future__ import annotations
 

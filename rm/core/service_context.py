@@ -1,4 +1,4 @@
-"""What the state machines of a ResourceManager share: dispatcher, scheduler, store and liveness monitors.
+"""The parts that the state machines of a ResourceManager share: dispatcher, scheduler, store and liveness monitors.
 
 A state machine knows other state machines only by their ids, and sends them events. RMContext adds the applications and
 nodes themselves.

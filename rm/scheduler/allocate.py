@@ -23,7 +23,7 @@ from yarn.resource import Resource
 
 
 class Allocation(Struct, frozen=True):
-    """What an allocate call returns (Hadoop's Allocation).
+    """The result of an allocate call (Hadoop's Allocation).
 
     `containers` became ACQUIRED in this call; they are in the order of placement and have no tokens yet. `headroom` is
     what the application could still get. `updated` are containers with a new size or execution type, `update_errors`

@@ -356,7 +356,7 @@ class CapacityScheduler:
 
     @property
     def scheduling_resource_types(self) -> tuple[SchedulerResourceTypes, ...]:
-        """What the calculator compares (CapacityScheduler.getSchedulingResourceTypes)."""
+        """The resource types that the calculator compares (CapacityScheduler.getSchedulingResourceTypes)."""
         if isinstance(self._context.calculator, DefaultResourceCalculator):
             return (SchedulerResourceTypes.MEMORY,)
         return (SchedulerResourceTypes.MEMORY, SchedulerResourceTypes.CPU)

@@ -25,7 +25,7 @@ TRIAL_BURST_S = 2.0
 
 
 class TrialTime:
-    """How much time trials may take: at most a share of all time, with a burst. Times are in seconds."""
+    """The budget of time for trials: at most a share of all time, with a burst. Times are in seconds."""
 
     def __init__(self, now_s: float) -> None:
         self._left_s = TRIAL_BURST_S

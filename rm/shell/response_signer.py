@@ -27,7 +27,7 @@ from yarn.states import ContainerType, NodeAction
 
 @dataclass(slots=True)
 class _Issued:
-    """What one AM has received: its last reply before and after signing, and {node: key id of its NM token}."""
+    """The last answers to an AM: its last reply before and after signing, and {node: key id of its NM token}."""
 
     reply: AllocateResponse | None = None
     signed: AllocateResponse | None = None

@@ -21,7 +21,7 @@ _E = TypeVar("_E", bound=Enum)
 
 
 def name_of(proto: Message, field: str) -> str:
-    """How errors name a field: `NodeIdProto.host`."""
+    """The name of a field in errors: `NodeIdProto.host`."""
     return f"{proto.DESCRIPTOR.name}.{field}"
 
 

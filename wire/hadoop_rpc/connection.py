@@ -55,7 +55,7 @@ class UnreadBytes:
 
 
 class Service(Struct, frozen=True):
-    """What the connections to one server share. `protocols` {Java's name: {method: the RPC}}."""
+    """The common part of the connections to one server. `protocols` {Java's name: {method: the RPC}}."""
 
     dispatcher: Dispatcher
     protocols: Mapping[str, Mapping[str, ServedRpc]]

@@ -109,7 +109,7 @@ class Session:
         self._frames.feed(data)
 
     def next_event(self) -> Call | Send | None:
-        """What the bytes so far say; None until there are more. Raises Refused or Closed, then it is over."""
+        """The message of the bytes so far; None until there are more. Raises Refused or Closed, then it is over."""
         try:
             if self._stage is _Stage.PREAMBLE and not self._read_preamble():
                 return None

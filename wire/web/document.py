@@ -57,7 +57,7 @@ Value: TypeAlias = "str | int | float | JavaDouble | Element | Many | Entries | 
 
 
 class Style(Enum):
-    """How a document is written as JSON."""
+    """The ways in which a document is written as JSON."""
 
     NATURAL = auto()
     UNWRAPPED = auto()

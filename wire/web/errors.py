@@ -54,7 +54,7 @@ def number_format(message: str) -> WebException:
 
 
 def web_application_exception(message: str | None = None, status: int = UNAVAILABLE) -> WebException:
-    """What JAX-RS raises itself: wrong methods and media types without message, unreadable bodies with one."""
+    """Errors that JAX-RS raises itself: wrong methods and media types without message, unreadable bodies with one."""
     return WebException(status, "javax.ws.rs.WebApplicationException", message)
 
 

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 async def in_slices(steps: Generator[None, None, T]) -> T:
-    """What the steps return; there may be a pause after each of them."""
+    """The result of the steps; there may be a pause after each of them."""
     pause_s = time.monotonic() + SLICE_S
     while True:
         try:

@@ -54,7 +54,7 @@ def prometheus_text(beans: Iterable[Bean]) -> str:
 
 
 def is_counter(record: str, metric: str) -> bool:
-    """Whether Hadoop has the metric as a MutableCounter: it counts since the start of the daemon."""
+    """True if Hadoop has the metric as a MutableCounter: it counts since the start of the daemon."""
     return _COUNTERS.fullmatch(f"{record}.{metric}") is not None
 
 

@@ -28,7 +28,7 @@ CONNECTIONS_MAX = 64
 REQUEST_TIMEOUT_S = 20.0
 """The time a new connection may take to send the head of its first request."""
 KEEP_ALIVE_S = 30
-"""How long after an answer the head of the next request must be there."""
+"""The time after an answer within which the head of the next request must be there."""
 HEAD_BYTES_MAX = 16 * 1024
 HEAD_SLICE_BYTES = 4 * 1024
 """The most by which a head that arrives at once can be longer than HEAD_BYTES_MAX."""

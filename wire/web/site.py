@@ -1,4 +1,4 @@
-"""What every daemon's web server has besides its REST API: the index page, /jmx and /metrics."""
+"""The part of every daemon's web server besides its REST API: the index page, /jmx and /metrics."""
 
 from __future__ import annotations
 

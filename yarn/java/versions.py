@@ -16,7 +16,7 @@ HADOOP_VERSION: Final = "3.4.1"
 """The release of Hadoop whose behaviour this is. Daemons send it to one another, and clients choose what they send by
 it."""
 VERSION_CHARS_SHOWN: Final = 100
-"""How much of a peer's version is kept and shown: a peer may send any text, and real versions are shorter."""
+"""The part of a peer's version that is kept and shown: a peer may send any text, and real versions are shorter."""
 
 _TOKEN = re.compile(r"[0-9]+|[^0-9.-]+|[.-]")
 _WORDS = ("alpha", "beta", "milestone", "rc", "snapshot", "", "sp")

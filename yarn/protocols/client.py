@@ -62,7 +62,7 @@ class UpdateTimeoutsRequest(Struct, frozen=True):
 
 
 class QueueUserAcls(Struct, frozen=True):
-    """What the calling user may do in the queue with this path."""
+    """The calling user's permissions in the queue with this path."""
 
     queue: str
     acls: frozenset[QueueACL]

@@ -122,7 +122,7 @@ class RefusedStartReport(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True):
-    """What an application still requests, why it waits, what is reserved for it, and which checks refused it.
+    """The requests of an application, why it waits, what is reserved for it, and which checks refused it.
 
     Obstacles on all nodes come first, then those of each node: the application's, its user's, then its queues' from the
     leaf upwards. `now_ms` is the ResourceManager's clock, which `at_ms` and `since_ms` use, too. `counted_types`: the
@@ -175,7 +175,7 @@ class QueueInRound(Struct, frozen=True):
 
 
 class PreemptionReport(Struct, frozen=True):
-    """What a round of preemption did with the container.
+    """The action of a round of preemption on the container.
 
     `step`: "requested" (from its AM), "killed", or "killable" (with lazy preemption). `selector`: the name of Hadoop's
     class. `victim`: the container's queue; `served`: the queue that was to get the resources, if it is another one and

@@ -51,7 +51,7 @@ class RegisterApplicationMasterRequest(Struct, frozen=True):
 
 
 class RegisterApplicationMasterResponse(Struct, frozen=True):
-    """What an AM needs for its requests: the largest container, its queue, and the containers of earlier attempts.
+    """The basis of an AM's requests: the largest container, its queue, and the containers of earlier attempts.
 
     `application_acls` are those of the submission; `scheduler_resource_types` are those that the scheduler compares.
     """
@@ -90,7 +90,7 @@ class UpdatedContainer(Struct, frozen=True):
 
 
 class AllocateResponse(Struct, frozen=True):
-    """What was allocated, ended and changed since the last call, and how much more the AM may get (`headroom`)."""
+    """Containers that were allocated, ended and changed since the last call, and the AM's `headroom`."""
 
     response_id: int
     headroom: Resource

@@ -24,7 +24,7 @@ class MasterKey(SecretRecord, frozen=True):
 
 
 class LogAggregationReport(Struct, frozen=True):
-    """How far a node is with aggregating the logs of an application."""
+    """The progress of a node with aggregating the logs of an application."""
 
     application_id: ApplicationId
     status: LogAggregationStatus

@@ -1,4 +1,4 @@
-"""What a setting is: a key with a default, a kind, bounds and a meaning.
+"""A setting: a key with a default, a kind, bounds and a meaning.
 
     EXPIRY = TimeSetting("yarn.nm.liveness-monitor.expiry-interval-ms", "600000", "...", minimum=1)
     EXPIRY.of(conf)            600000, or the value in conf; ConfigurationException if that is not valid
@@ -57,7 +57,7 @@ class Setting(Generic[T]):
 
     @property
     def remedy(self) -> str:
-        """What to do about a value with a fault."""
+        """The remedy for a value with a fault."""
         return "write another value"
 
     def of(self, conf: Configuration) -> T:
@@ -157,7 +157,7 @@ class UntrimmedListSetting(Setting[tuple[str, ...]]):
 
 @dataclass(frozen=True)
 class ChoiceSetting(Setting[str]):
-    """One of a few texts. `choices`: the texts that yarnling supports."""
+    """A text out of a few. `choices`: the texts that yarnling supports."""
 
     kind = "choice"
     choices: tuple[str, ...] = field(default=(), kw_only=True)

@@ -1,4 +1,4 @@
-"""What Hadoop does and yarnling does not: a warning that says what this means for the result, or a refusal if strict.
+"""Features of Hadoop that yarnling lacks: a warning that says what this means for the result, or a refusal if strict.
 
 A configuration of a production cluster loads as it is. Each key that requests such a feature gets one fault. Its
 `effect` says whether decisions differ, and how, so that a reader can judge a result obtained with the configuration.

@@ -1,4 +1,4 @@
-"""How each kind of fault is injected into a cluster, and how it is undone."""
+"""The kinds of faults: each is injected into a cluster, and undone."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class Change(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """How an application ended, as the ResourceManager reports it at the end. `state` is None if it is unknown there.
+    """The end of an application, as the ResourceManager reports it at the end. `state` is None if it is unknown there.
 
     `right` says for a word count whether its counts are correct.
     """

@@ -28,7 +28,7 @@ def link_names(injection: FaultInjection) -> tuple[str, ...]:
 
 
 def network_fault(injection: FaultInjection) -> NetworkFault:
-    """What is wrong with them: a partition lets nothing pass, in both directions or in one; or they are slow."""
+    """The kind of fault: a partition lets nothing pass, in both directions or in one; or they are slow."""
     if injection.kind.name == "slow-node":
         options = {name: value for name, value in injection.options.items() if isinstance(value, float)}
         return NetworkFault(

@@ -24,7 +24,7 @@ DRIFT_MAX = 0.5
 """The largest drift of a clock. Real ones drift by less than a thousandth."""
 
 FENCE_S = 5.0
-"""How many seconds superseded work may still run on a reachable node: two heartbeats, a kill, a pause before a retry.
+"""The seconds that superseded work may still run on a reachable node: two heartbeats, a kill, a pause before a retry.
 
 With the fast timers this takes 2.5 s, of which 1.5 s are the longest pause between retries. The rest allows for a busy
 machine.
@@ -391,7 +391,7 @@ class FaultPlan(Struct, frozen=True):
 
 
 class Expectations(Section):
-    """What a plan expects of a run. The bounds `nodes_lost` to `refused` are (least, most); None is not checked.
+    """The expectations of a plan. The bounds `nodes_lost` to `refused` are (least, most); None is not checked.
 
     `attempts` is the highest attempt number of all applications. `refused` is the number of refused submissions. A
     killed or paused node must be LOST within `lost_within` seconds. `fence`, `heal` and `drain` are limits in seconds

@@ -41,7 +41,7 @@ def _lines(plan: Plan) -> Iterator[str]:
 
 
 def _changed(section: BaseModel) -> dict[str, object]:
-    """What differs from its default, by its key in the file."""
+    """The fields that differ from their defaults, by their keys in the file."""
     values = section.model_dump(mode="json", exclude_defaults=True)
     return {key: _plain(value) for key, value in values.items()}
 

@@ -35,7 +35,7 @@ from yarnling.cluster.network import Network, SamePorts
 from yarnling.timeline.fault_file import write_faults
 
 END_S = 5.0
-"""How many seconds processes, sockets and files may remain after the cluster has stopped; a cluster promises two."""
+"""The seconds that processes, sockets and files may remain after the cluster has stopped; a cluster promises two."""
 
 ANSWER_S = 1.0
 """A ResourceManager that takes longer than this (seconds) to answer a poll is recorded as silent."""

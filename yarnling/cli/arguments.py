@@ -27,7 +27,7 @@ TRACES = (".jsonl", ".ndjson")
 T = TypeVar("T")
 DEFAULT_NAME = "default"
 COMPLETION_S = 1.0
-"""How long completion waits for the ResourceManager, in seconds."""
+"""The time that completion waits for the ResourceManager, in seconds."""
 
 
 class UsageException(YarnException):
@@ -57,7 +57,7 @@ class ArgumentFaults:
         self._messages: list[str] = []
 
     def of(self, read: Callable[[], T]) -> T | None:
-        """What `read` returns; None after it raised a YarnException, whose message is kept."""
+        """The result of `read`; None after it raised a YarnException, whose message is kept."""
         try:
             return read()
         except YarnException as error:
@@ -98,7 +98,7 @@ def check_output_directory(path: Path | None) -> None:
 
 
 def plan_faults(plan: str, *, is_random: bool) -> list[str]:
-    """What is wrong with the choice between a chaos plan, "" for none, and `--random`."""
+    """The fault of the choice between a chaos plan, "" for none, and `--random`."""
     if plan and is_random:
         return [f"{plan} --random: a plan and --random exclude each other (give only one of them)"]
     if not plan and not is_random:

@@ -59,7 +59,7 @@ _VERDICT_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 
 
 class Inputs(Struct, frozen=True):
-    """What is run on the sides that name configurations; files are None if not given. `define`: KEY=VALUE texts.
+    """The inputs of the sides that name configurations; files are None if not given. `define`: KEY=VALUE texts.
 
     `queue_map`: OLD=NEW texts; `queue_map_after`: those of the second side, if they differ.
     """
@@ -146,7 +146,7 @@ def _read_and_run(options: CompareOptions) -> tuple[tuple[Expectation, ...], Sid
 
 
 def _names_after(runs: Sequence[Run], read: Side | None) -> KnownNames | None:
-    """What expectations may name: the queues and users of the second side; None after its faults were added."""
+    """The names for expectations: the queues and users of the second side; None after its faults were added."""
     if read is not None:
         return names_in(read.figures[0])
     return names_of_run(Configuration.of(runs[0].configuration), runs[0].workload) if runs else None
@@ -198,7 +198,7 @@ def _runs_of(directory: Path, given: _Given, faults: ArgumentFaults) -> list[Run
 
 
 def _experiment(given: _Given, settings: Mapping[str, str], faults: ArgumentFaults) -> Experiment | None:
-    """What is run on a side; None after its faults were added."""
+    """The inputs of a side; None after its faults were added."""
     path, until = given.inputs.workload, given.inputs.until
     until_ms = faults.of(lambda: parse_duration(until))
     queue_map = faults.of(lambda: QueueMap(definitions(given.queue_map, given.option, "OLD=NEW"), given.option))

@@ -15,7 +15,7 @@ from yarnling.cluster.directory import ClusterDirectory
 from yarnling.cluster.state import ClusterState, NoCluster, find_cluster, name_option, read_state
 
 POLL_S = 0.2
-"""How often, in seconds, the client checks whether the cluster is still up."""
+"""The interval, in seconds, at which the client checks whether the cluster is still up."""
 
 
 class CommandClient(Client):

@@ -29,7 +29,7 @@ EXPLAINED_MAX = 20
 """The number of applications that are explained if no id is given, oldest first."""
 
 NAMED_NODES_MAX = 5
-"""How many of the nodes with the same refusal are named."""
+"""The number of nodes that are named of those with the same refusal."""
 
 _DEFAULT_LABELS = ("requested", "available")
 _LABELS = {

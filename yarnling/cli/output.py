@@ -32,7 +32,7 @@ FAULTS_COUNTED = 10
 """A list with more faults than this has their number before and after it: one of the two is on the screen."""
 """The most lines of one kind, such as warnings, that a summary shows."""
 PROGRESS_LINE_S = 60.0
-"""How often a long run says how far it is."""
+"""The interval at which a long run says how far it is."""
 
 # C0 except newline and tab, DEL, C1; Unicode line separators and direction marks; surrogates, which cannot be encoded.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -62,7 +62,7 @@ def notices() -> Console:
 
 
 class ProgressLines:
-    """How far a long run is, as a line on standard error every minute, where nobody would see a progress bar.
+    """The progress of a long run, as a line on standard error every minute, where nobody would see a progress bar.
 
     So the log of a CI job shows that it goes on; some systems end a job that prints nothing for ten minutes.
     """

@@ -1,4 +1,4 @@
-"""What `yarnling chaos` and `yarnling simulate` print of a run: its faults, its checks, the verdict and why."""
+"""The output of `yarnling chaos` and `yarnling simulate` about a run: its faults, its checks, the verdict and why."""
 
 from __future__ import annotations
 

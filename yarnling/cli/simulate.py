@@ -53,7 +53,7 @@ class SimulateOptions(Struct, frozen=True):
 
 
 class _Ended(Struct, frozen=True):
-    """What is kept of a run, of which there may be many. `plain`: for --json."""
+    """The part of a run that is kept, as there may be many. `plain`: for --json."""
 
     verdict: Verdict
     trace: str

@@ -82,7 +82,7 @@ class WorkloadOptions(Struct, frozen=True):
 
 
 class _Inputs(Struct, frozen=True):
-    """What is run. `warnings`: those of the configuration."""
+    """The inputs of a run. `warnings`: those of the configuration."""
 
     until_ms: int
     conf: Configuration

@@ -101,7 +101,7 @@ def _progress_bar(console: Console) -> Iterator[ProgressBar]:
 
 
 class _Notes(Struct, frozen=True):
-    """What the summary says of the inputs: each line begins with the name of a configuration or a workload."""
+    """The part of the summary about the inputs: each line begins with the name of a configuration or a workload."""
 
     warnings: tuple[str, ...]
     assumptions: tuple[str, ...]

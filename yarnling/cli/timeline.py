@@ -66,7 +66,7 @@ def write_plot(options: PlotOptions) -> None:
 
 
 def _plot(run: Path) -> tuple[Plot, str]:
-    """What there is to plot, and what the curves of queues measure."""
+    """The data to plot, and what the curves of queues measure."""
     file = run / RESULT_JSON if run.is_dir() else run
     if not (file.is_file() and file.suffix == ".json"):
         return plot_of_timeline(read_run(run)), MEASURED

@@ -146,7 +146,7 @@ def _print_web_address(console: Console, addresses: Mapping[str, str]) -> None:
 
 
 def _print_hadoop_clients(options: UpOptions, console: Console) -> None:
-    """How Hadoop's own clients find the cluster, and a notice about the Java of containers."""
+    """The way by which Hadoop's own clients find the cluster, and a notice about the Java of containers."""
     if not options.hadoop:
         return
     if notice := java_notice(os.environ):

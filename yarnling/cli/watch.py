@@ -29,7 +29,7 @@ from yarnling.cluster.state import ClusterState, find_cluster
 from yarnling.timeline.heartbeats import Heartbeats
 
 RESCAN_S = 0.3
-"""How often, in seconds, to look for new daemons and to check whether the cluster is still up."""
+"""The interval, in seconds, to look for new daemons and to check whether the cluster is still up."""
 LISTED_MAX = 3
 """The number of entries of a list that are shown; longer lists are shown as the number of their entries."""
 TEXT_MAX = 40

@@ -1,4 +1,4 @@
-"""What the containers of a cluster leave on this machine: log files and, while they run, processes."""
+"""Traces of a cluster's containers on this machine: log files and, while they run, processes."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class PortReservations:
 
 
 class ClusterDaemons:
-    """What a cluster runs. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`.
+    """The plan of a cluster. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`.
 
     `pack` is the number of nodes that share a process; None: as configured. `loopback`: daemons are tasks of the
     running event loop instead of processes. `web_port` is the first port tried for the RM's web services, if they are
@@ -315,7 +315,7 @@ class ClusterDaemons:
         return started
 
     def progress(self, count: int) -> str:
-        """How many of the first `count` nodes have registered, and what the other daemons logged last."""
+        """The number of the first `count` nodes that have registered, and what the other daemons logged last."""
         packs = {places[0].process: len(places) for places in self._packs(1, count)}
         known = self.launcher.daemons
         ready = {name for name, daemon in known.items() if daemon.facts}

@@ -43,9 +43,9 @@ from yarnling.cluster.processes import LOCK_FILE
 STATE_STORE = "rm-state.sqlite"
 REMOTE_LOGS = "remote-logs"
 CLIENT_FILES = CORE_SITE, MAPRED_SITE = "core-site.xml", "mapred-site.xml"
-"""What Hadoop's own clients read besides yarn-site.xml."""
+"""Files that Hadoop's own clients read besides yarn-site.xml."""
 LOG4J = "log4j.properties"
-"""How they log: without this file, they print neither the progress of a job nor why it failed."""
+"""Their settings of logs: without this file, they print neither the progress of a job nor why it failed."""
 HOLDER_BYTES_MAX = 4096
 """The number of bytes of a lock file that are read; it contains a process id and a name."""
 FIRST_NODE = ipaddress.IPv4Address("127.0.0.2")

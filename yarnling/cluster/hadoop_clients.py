@@ -1,4 +1,4 @@
-"""What Hadoop's own clients (Spark, Flink, MapReduce, the `yarn` command) need besides the cluster's RPC ports.
+"""The needs of Hadoop's own clients (Spark, Flink, MapReduce, the `yarn` command) besides the cluster's RPC ports.
 
 They find the cluster through HADOOP_CONF_DIR, where they read core-site.xml and mapred-site.xml beside yarn-site.xml.
 Their ApplicationMasters find Hadoop's jars through class paths, and the `java` that runs them through JAVA_HOME. All
@@ -139,7 +139,7 @@ def _absolute_entry(entry: str) -> str:
 
 
 def files_of_user(conf: Path | None) -> dict[str, dict[str, str]]:
-    """What the user's core-site.xml and mapred-site.xml set. `conf` is their directory, or one file.
+    """The settings in the user's core-site.xml and mapred-site.xml. `conf` is their directory, or one file.
 
     Raises ConfigurationException for a file that cannot be read.
     """
@@ -159,7 +159,7 @@ def log4j_properties(conf: Path | None) -> str:
 
 
 def site_of_clients(values: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
-    """What yarn-site.xml sets, without what this cluster does not have; the cluster's own settings (-D) stay.
+    """The settings of yarn-site.xml, without what this cluster does not have; the cluster's own settings (-D) stay.
 
     Keys of core-site.xml are in it, too, and Hadoop reads it later.
     """

@@ -68,7 +68,7 @@ class ContainerResult(Struct, frozen=True):
 
 
 class JobResult(Struct, frozen=True):
-    """How a job ended: the last report of the application, and the results of its containers except those of AMs."""
+    """The end of a job: the last report of the application, and the results of its containers except those of AMs."""
 
     report: ApplicationReport
     containers: tuple[ContainerResult, ...]

@@ -36,7 +36,7 @@ STOP_S = 2.0
 """The time, in seconds, the fork server may take to end all processes, before this process kills them."""
 KILL_TIMEOUT_S = 1.0
 LOG_END_BYTES_MAX = 64 * 1024
-"""How many bytes of each log are kept when a cluster with a temporary directory fails: a few hundred lines."""
+"""The bytes of each log that are kept when a cluster with a temporary directory fails: a few hundred lines."""
 LOG_FILE = "fork-server.log"
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -49,7 +49,7 @@ BACKLOG = 1024
 
 
 class NetworkFault(Struct, frozen=True):
-    """What is wrong with a link.
+    """The faults of a link.
 
     `requests`, `replies`: nothing passes in that direction. `forgets`: what was held back is discarded at the end, with
     its connection. `reset`: every existing and every new connection is reset. `rate` is in bytes a second; 0 means

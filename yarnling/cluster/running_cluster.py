@@ -146,7 +146,7 @@ class RunningCluster:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What yarnling does not do of what the configuration requests, and what is probably a mistake in it."""
+        """Requests of the configuration that yarnling does not serve, and what is probably a mistake in it."""
         return configuration_warnings(self._daemons.configuration)
 
     @property

@@ -64,7 +64,7 @@ class NodeEntry(Struct, frozen=True):
 
     @property
     def condition(self) -> str:
-        """What the ResourceManager may not know yet of the node: "ended", "paused", "partitioned", or ""."""
+        """The state of the node that the ResourceManager may not know yet: "ended", "paused", "partitioned", or ""."""
         process = self.process.process()
         if process is None:
             return "ended"
@@ -77,7 +77,7 @@ class NodeEntry(Struct, frozen=True):
 
 
 class ClusterState(Struct, frozen=True):
-    """What commands need to know about a cluster. `addresses` is {configuration key: host:port of the RM}.
+    """The data that commands need about a cluster. `addresses` is {configuration key: host:port of the RM}.
 
     If `temporary`, the cluster's directory is deleted when the cluster ends.
     """

@@ -22,7 +22,7 @@ from yarn.settings.yarnling import HADOOP_RPC_ENABLED, STRICT
 
 MAPREDUCE_PREFIXES = ("mapreduce.", "mapred.", "yarn.app.mapreduce.")
 KEYS_OF_CLIENTS = (*MAPREDUCE_PREFIXES, "yarn.service.")
-"""How keys begin that are not in Hadoop's list for YARN, and that a cluster passes on to Hadoop's own clients."""
+"""Beginnings of keys that are not in Hadoop's list for YARN, and that a cluster passes on to Hadoop's own clients."""
 
 
 def configuration_faults(conf: Configuration) -> list[Fault]:

@@ -84,7 +84,7 @@ class LessonApplication(ApplicationCore[Event, Action]):
 
 
 class LessonWork(RunningWork, frozen=True):
-    """What an application of a lesson wants."""
+    """The requests of an application of a lesson."""
 
     wanted: tuple[Wanted, ...] = ()
 

@@ -42,7 +42,7 @@ def _names(timeline: Timeline) -> dict[str, str]:
 
 
 def _title(line: Lifeline, names: dict[str, str]) -> str:
-    """What the lesson's text calls a participant."""
+    """The name of a participant in the lesson's text."""
     match line.role:
         case Role.NM:
             return line.title.lower().replace("nm-", "NM n")
@@ -69,7 +69,7 @@ def _sections(lesson: Lesson, value: int, story: Story, names: dict[str, str]) -
 
 
 def _key(names: dict[str, str]) -> tuple[str, ...]:
-    """How the diagram names applications and containers."""
+    """The diagram's names of applications and containers."""
     if not names:
         return ()
     known = ", ".join(f"app {id_.rpartition('_')[2]} is {name}" for id_, name in names.items())

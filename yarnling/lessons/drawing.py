@@ -47,7 +47,7 @@ def drawn(story: Story, width: int = WIDTH) -> list[Line]:
 
 
 def introduction(lesson: Lesson, width: int = WIDTH) -> list[Line]:
-    """What a lesson is about, and its terms, before its story."""
+    """The topic of a lesson, and its terms, before its story."""
     lines: list[Line] = []
     for paragraph in lesson.idea:
         lines += [Line(""), *(Line(line) for line in wrapped(paragraph, width))]

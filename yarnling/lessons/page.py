@@ -24,7 +24,7 @@ def command(lesson: Lesson, value: int | None = None) -> str:
 
 
 def output(lesson: Lesson, value: int, *, answered: bool, introduced: bool = True) -> str:
-    """What the command prints in a pipe. `introduced`: with its first part, which a page has as its text."""
+    """The output of the command in a pipe. `introduced`: with its first part, which a page has as its text."""
     story = lesson.play(value)
     told = [*(introduction(lesson) if introduced else []), *drawn(story)]
     lines = [f"{lesson.number}. {lesson.title}", *(line.text for line in told), ""]

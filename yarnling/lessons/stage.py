@@ -62,7 +62,7 @@ LENGTH_RULES = (
     Rule(FOREVER, Match(command=f"^{FOREVER}$"), (EmulationStage(None),)),
     *(Rule(f"s{each}", Match(command=f"^s{each}$"), (EmulationStage(1000 * each),)) for each in LENGTHS_S),
 )
-"""What the containers of a lesson's applications do."""
+"""The work of the containers of a lesson's applications."""
 _HOST = re.compile(r"\bn\d{5}\b")
 
 
@@ -173,7 +173,7 @@ class Stage:
         return found[0]
 
     def attempt(self, name: str) -> FiCaSchedulerApp:
-        """What the scheduler knows of an application that runs."""
+        """The scheduler's view of an application that runs."""
         attempt = self.core.context.scheduler.attempt_of(self.applications[name])
         assert attempt is not None, f"{name} does not run"
         return attempt
@@ -274,5 +274,5 @@ def _with_id(context: ApplicationSubmissionContext, application_id: ApplicationI
 
 
 def _table() -> EmulationTable:
-    """What containers do: AMs and those that last forever run until they end themselves or are stopped."""
+    """The work of containers: AMs and those that last forever run until they end themselves or are stopped."""
     return EmulationTable((Rule(AM_RULE, Match(is_master=True), (EmulationStage(None),)), *LENGTH_RULES), SEED)

@@ -1,4 +1,4 @@
-"""What a story consists of: messages, state changes, decisions, text, tables. Plain data, which can be JSON."""
+"""The parts of a story: messages, state changes, decisions, text, tables. Plain data, which can be JSON."""
 
 from __future__ import annotations
 

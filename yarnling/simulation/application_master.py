@@ -106,7 +106,7 @@ NodeLink: TypeAlias = Callable[[NodeId], tuple[str, Endpoint]]
 
 
 class AMSettings(Struct, frozen=True):
-    """What an AM reads from the configuration."""
+    """The settings that an AM reads from the configuration."""
 
     heartbeat_interval_ms: int
     silence_max_ms: int

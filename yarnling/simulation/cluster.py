@@ -245,7 +245,7 @@ class SimulatedCluster:
         return running.application(attempt_id, self.engine.now_ms, check_invariants=check_invariants)
 
     def conduct_of(self, application_id: ApplicationId) -> AMConduct:
-        """How the AMs of an application behave; yarnling's own send only what the ResourceManager cannot know."""
+        """The behaviour of an application's AMs; yarnling's own send only what the ResourceManager cannot know."""
         return AMConduct()
 
     def start_master(self, machine: Machine, launch: LaunchContainer) -> Program:

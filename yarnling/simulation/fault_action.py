@@ -1,4 +1,4 @@
-"""What every fault of a simulated cluster has: its target, how it is injected, and how it is undone."""
+"""The base of every fault of a simulated cluster: its target, how it is injected, and how it is undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each fault is injected into a simulated cluster, and undone (yarnling.chaos.faults for real processes)."""
+"""The faults of a simulated cluster: each is injected, and undone (yarnling.chaos.faults for real processes)."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ DISK_FULL = "1/1 local-dirs have errors: the disk is full"
 
 
 class Program(Protocol):
-    """What runs in a container besides its table."""
+    """The program in a container besides its table."""
 
     def kill(self) -> None:
         """The container has ended."""
@@ -62,7 +62,7 @@ class ContainerWatch(Protocol):
         """A container's process has started; returns the program in it, if there is one."""
 
     def ended(self, container_id: ContainerId, exit_code: int | None) -> None:
-        """It has ended; without an exit code, its machine failed."""
+        """Note its end; without an exit code, its machine failed."""
 
     def lasts_ms(self, launch: LaunchContainer) -> int | None:
         """The time a container runs whose rule leaves that open; None: until it is stopped, or its program ends."""

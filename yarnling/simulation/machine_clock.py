@@ -29,7 +29,7 @@ class MachineClock:
         self._drift_ppm = drift_ppm
 
     def shown_ms(self, true_ms: int) -> int:
-        """What it shows at a time that is not before the last change."""
+        """The time that it shows at a time that is not before the last change."""
         return true_ms + self._ahead_ms + (true_ms - self._since_ms) * self._drift_ppm // PPM
 
     def true_ms(self, shown_ms: int) -> int:

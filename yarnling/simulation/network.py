@@ -32,9 +32,9 @@ from yarnling.simulation.server import Message, Server
 
 RETRANSMIT_MS = round(RETRANSMIT_S * 1000)
 TRACKER_LINK = "tracker-"
-"""How the names of the links begin over which NodeManagers call the ResourceManager."""
+"""The beginning of the names of the links over which NodeManagers call the ResourceManager."""
 DUPLICATE_AFTER_MS_MAX = 50
-"""How much later a duplicate may arrive."""
+"""The time by which a duplicate may arrive later."""
 
 Request = TypeVar("Request")
 Reply = TypeVar("Reply")
@@ -346,7 +346,7 @@ class Carried(Struct, frozen=True):
     started_ms: int
 
     def method(self) -> Rpc[Any, Any]:
-        """What was called. `made` is a tuple, because an Rpc in a class is a method of a proxy."""
+        """The called RPC. `made` is a tuple, because an Rpc in a class is a method of a proxy."""
         return self.made[0]
 
 

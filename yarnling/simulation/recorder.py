@@ -39,7 +39,7 @@ class Recorder:
         spans.append(ProcessSpan(container_id, role, len(spans) + 1, node, now_s, now_s, None, task, member))
 
     def ended(self, container_id: ContainerId, exit_code: int | None, task: int = 0) -> None:
-        """It has ended; a process that was killed has no exit status. Nothing, if it never ran."""
+        """Note its end; a process that was killed has no exit status. Nothing, if it never ran."""
         index = self._running.pop((container_id, task), None)
         if index is not None:
             status = None if exit_code in KILLED else exit_code
@@ -47,7 +47,7 @@ class Recorder:
             spans[index] = replace(spans[index], last_s=self.engine.elapsed_s, status=status)
 
     def running(self, *roles: Role) -> list[ProcessSpan]:
-        """What runs now in these roles, in the order of the containers' ids."""
+        """The processes that run now in these roles, in the order of the containers' ids."""
         spans = [self.history.spans[index] for index in self._running.values()]
         return sorted((span for span in spans if span.role in roles), key=lambda span: (span.container_id, span.task))
 

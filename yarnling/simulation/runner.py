@@ -334,7 +334,7 @@ class PlanRun:
         return True
 
     def _still_used(self) -> list[str]:
-        """What is not released yet: on the nodes, and according to the ResourceManager."""
+        """The amounts that are not released yet: on the nodes, and according to the ResourceManager."""
         lines = [f"{container_id} is still running" for container_id in running_containers(self.cluster.machines)]
         scheduler = self.cluster.rm.core.scheduler
         for node in scheduler.context.nodes.values():

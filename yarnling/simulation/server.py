@@ -1,4 +1,4 @@
-"""What a daemon serves in a simulation: the real services, behind the real codecs and the real checks of tokens.
+"""The services of a daemon in a simulation: the real services, behind the real codecs and the real checks of tokens.
 
 It does what wire.server does: authenticates the caller, decodes the request, calls the service, encodes the reply.
 """

@@ -54,7 +54,7 @@ class Shrunk(Struct, frozen=True):
 
 
 def failures(run: SimulatedRun) -> list[str]:
-    """How the run fails, the most specific first; empty if it does not."""
+    """The failures of the run, the most specific first; empty if it does not."""
     if run.judgement.verdict is not Verdict.FAIL:
         return []
     lines = [(check.name, line) for check in run.judgement.checks for line in check.violations]

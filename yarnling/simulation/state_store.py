@@ -34,7 +34,7 @@ WRITE_MS = (1, 5)
 
 
 class StateStore:
-    """What is durable. While it `is_full` nothing can be written; a write takes `delay_ms` longer.
+    """The durable records. While it `is_full` nothing can be written; a write takes `delay_ms` longer.
 
     `at_write` is called before each write. It returns None, or has killed the process and returns whether that write is
     on the disk.

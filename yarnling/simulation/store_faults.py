@@ -7,7 +7,7 @@ from yarnling.simulation.state_store import StateStore
 
 
 class FullStore(FaultAction):
-    """What cannot be stored must not be promised: new applications are refused, those that run continue."""
+    """Nothing that cannot be stored is promised: new applications are refused, those that run continue."""
 
     def inject(self) -> str:
         self.store().is_full = True

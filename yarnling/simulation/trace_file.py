@@ -64,7 +64,7 @@ class RunTrace:
         self._write_line(f"{text}\n")
 
     def stepped(self, now_ms: int, host: str, event: object, effects: Sequence[object]) -> None:
-        """What a step of the ResourceManager's core has decided."""
+        """The decisions in a step of the ResourceManager's core."""
         rm = self._cluster.rm
         if host != rm.name:
             return

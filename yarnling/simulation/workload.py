@@ -34,7 +34,7 @@ AM_RULES = (AM_RULE, AM_IGNORING_TERM_RULE)
 """The rules, and the commands, of AMs."""
 WORKER_RULE = "worker"
 JITTER_MS = 20
-"""How much shorter or longer than planned a container may run."""
+"""The factor by which a container may run shorter or longer than planned."""
 WORKER_START_MS = 200
 """From the start of a worker's process to its first look at the spool."""
 POLL_MS = 20
@@ -42,7 +42,7 @@ POLL_MS = 20
 
 
 def emulation_table(works: Sequence[WorkPlan], seed: int) -> EmulationTable:
-    """What the containers of each entry do; AMs and workers run until they end themselves."""
+    """The work of the containers of each entry; AMs and workers run until they end themselves."""
     ignoring = Match(is_master=True, command=f"^{AM_IGNORING_TERM_RULE}$")
     rules = [
         Rule(AM_IGNORING_TERM_RULE, ignoring, (Stage(None),), after_term_ms=None),

@@ -42,7 +42,7 @@ class RunningApplication(Protocol):
 
     @property
     def conduct(self) -> AMConduct:
-        """How its AMs behave."""
+        """The behaviour of its AMs."""
         ...
 
     def core(self, wake_at: Callable[[int], None], *, check_invariants: bool) -> Application:

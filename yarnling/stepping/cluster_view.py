@@ -31,7 +31,7 @@ _HOST = re.compile(r"\bn\d{5}\b")
 
 
 class UserView(Struct, frozen=True):
-    """What a user holds in a leaf queue, and the limit as it was last looked up."""
+    """The amount that a user holds in a leaf queue, and the limit as it was last looked up."""
 
     name: str
     used_mb: int

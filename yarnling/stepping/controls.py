@@ -1,4 +1,4 @@
-"""What the user interfaces have in common: a run and its forks, and the commands that move in them."""
+"""The common part of the user interfaces: a run and its forks, and the commands that move in them."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ _UNSPOKEN = frozenset(
 
 
 def event_words(event: object, effects: Sequence[object], names: Names, words: Wording) -> str:
-    """What a core handled."""
+    """The event that a core handled."""
     match event:
         case Tick():
             sends = any(isinstance(effect, SendHeartbeat) for effect in effects)
@@ -129,7 +129,7 @@ def _am_event(event: object, names: Names) -> str:
 
 
 def effect_words(effect: object, names: Names, words: Wording) -> str:
-    """What a core had its process do; "" for what only tidies up."""
+    """The action that a core had its process do; "" for what only tidies up."""
     match effect:
         case SendHeartbeat(request):
             return f"sends nodeHeartbeat: {words.node_heartbeat(request)}"

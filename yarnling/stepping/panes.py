@@ -34,7 +34,7 @@ FIELDS_MAX = 30
 
 
 def step_text(step: Step | None, width: int, *, with_fields: bool) -> Text:
-    """What happened in a step. Longer lines are continued with an indentation."""
+    """The events of a step. Longer lines are continued with an indentation."""
     if step is None:
         return Text("Nothing has happened yet. Press n for the first event.", "dim")
     style = "bold reverse" if step.place in OUTSIDE else "bold"

@@ -63,7 +63,7 @@ class LostCall(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """What was done to the cluster. `by`: who did it, one of OUTSIDE."""
+    """An action on the cluster. `by`: who did it, one of OUTSIDE."""
 
     text: str
     by: str
@@ -94,7 +94,7 @@ class Recorder(Unobserved):
         self._noted.append(Note(text, by))
 
     def take(self) -> list[Noted]:
-        """What was noted since the last call."""
+        """The notes since the last call."""
         noted, self._noted = self._noted, []
         return noted
 

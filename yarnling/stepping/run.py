@@ -52,7 +52,7 @@ class SteppedRun(ABC):
         """Submit an application now, while the ResourceManager runs."""
 
     def happened(self) -> list[str]:
-        """What the plan of the run has done to the cluster in the last event."""
+        """The actions of the run's plan on the cluster in the last event."""
         return []
 
     def close(self) -> None:  # noqa: B027  most keep nothing
@@ -74,7 +74,7 @@ class SteppedRun(ABC):
         self._recorder.note(text, by)
 
     def noted(self) -> list[Noted]:
-        """What was noted since the last call."""
+        """The notes since the last call."""
         for text in self.happened():
             self._recorder.note(text, PLAN)
         return self._recorder.take()

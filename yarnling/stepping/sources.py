@@ -1,4 +1,4 @@
-"""What can be stepped through: the lessons' scenes and chaos plans. (Workloads: yarnling.stepping.workload_source.)"""
+"""The sources of stepping: the lessons' scenes and chaos plans. (Workloads: yarnling.stepping.workload_source.)"""
 
 from __future__ import annotations
 

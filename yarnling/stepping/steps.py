@@ -12,10 +12,10 @@ OUTSIDE = frozenset({YOU, SCENE, PLAN, RUN})
 
 
 class Kind(Enum):
-    """What a line of a step is about, in the order of the lines of one event."""
+    """The topic of a line of a step, in the order of the lines of one event."""
 
     NOTE = "note"
-    """What else was done to the cluster within the step."""
+    """Other actions on the cluster within the step."""
     LOST = "lost"
     """A call that ended without a reply."""
     PREEMPTED = "preempted"

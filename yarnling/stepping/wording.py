@@ -35,7 +35,7 @@ class StepWording:
         self._words = Wording(names)
 
     def step(self, number: int, at_ms: int, noted: Iterable[Noted]) -> Step:
-        """What was noted in one event, which is not nothing: the first note gives the title."""
+        """The notes of one event, of which there are some: the first note gives the title."""
         first, *others = noted
         place, title = self._heading(first)
         lines = self._sorted_lines(first)
@@ -166,7 +166,7 @@ class StepWording:
 
 
 class _NodeNames(Mapping[str, str]):
-    """What to call the nodes in the fields of a message: `n1` for n00001:20000."""
+    """The names of the nodes in the fields of a message: `n1` for n00001:20000."""
 
     def __getitem__(self, key: str) -> str:
         return node(NodeId.parse(key))

@@ -30,7 +30,7 @@ from yarnling.workload.formats import read_nodes, read_workload
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
 LOOK_MS = 1000
-"""How often the run looks whether everything has ended."""
+"""The interval at which the run looks whether everything has ended."""
 
 
 class WorkloadSource(Source):

@@ -103,7 +103,7 @@ def remote_cluster(address: str) -> Iterator[Client]:
 
 
 def results(client: Client, inputs: Inputs, runs: Sequence[Run]) -> Iterator[list[Row] | BatchLost]:
-    """What came of the runs, a batch at a time, in the order in which the batches end."""
+    """The results of the runs, a batch at a time, in the order in which the batches end."""
     shared = client.scatter(inputs, broadcast=True)
     batches = list(batches_of(runs, _cores(client)))
     futures = {client.submit(run_batch, shared, batch, pure=False): batch for batch in batches}

@@ -25,7 +25,7 @@ class Run(Struct, frozen=True, order=True):
 
 
 class Inputs(Struct, frozen=True):
-    """What runs need beside their seeds, complete, because workers may be on machines without the files.
+    """The inputs of runs beside their seeds, complete, because workers may be on machines without the files.
 
     `configurations`: {name: {key: value}}.
     """
@@ -40,7 +40,7 @@ class Inputs(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """What came of a run. `verdict`: its exit status. `trace`: the hash of its trace, "" if it was not asked for.
+    """The result of a run. `verdict`: its exit status. `trace`: the hash of its trace, "" if it was not asked for.
 
     `queues`: the figures of each leaf queue, for a workload. `wall_s` and `worker` are what the run cost, and where;
     they differ from one sweep to the next.

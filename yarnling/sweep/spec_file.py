@@ -154,7 +154,7 @@ class _Reader:
                     self._fault("configurations", name, error.message, "change the configuration or the workload")
 
     def _read(self, key: str, name: str, read: Callable[[str], tuple[T, str]]) -> tuple[T, str] | None:
-        """What is read, and its digest; None after its faults were noted."""
+        """The content of a file, and its digest; None after its faults were noted."""
         try:
             return read(name)
         except ConfigurationException as error:

@@ -1,4 +1,4 @@
-"""What a worker does: the runs of one batch, one after another."""
+"""The work of a worker: the runs of one batch, one after another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from yarnling.workload.scaling import scaled
 
 
 def run_batch(inputs: Inputs, runs: Sequence[Run]) -> list[Row]:
-    """What came of each run. The log lines of the simulated services are left out."""
+    """The result of each run. The log lines of the simulated services are left out."""
     with without_logs():
         return [_timed(inputs, run) for run in runs]
 

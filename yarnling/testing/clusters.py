@@ -117,7 +117,7 @@ def _causes(cluster: BlockingCluster, began_ms: int) -> list[Section]:
 
 
 async def _applications(cluster: RunningCluster, began_ms: int) -> tuple[list[str], list[str]]:
-    """What `yarnling explain` prints, and the diagnostics of applications that have failed since then."""
+    """The output of `yarnling explain`, and the diagnostics of applications that have failed since then."""
     async with asyncio.timeout(EXPLAIN_S):
         nodes = await cluster.client.nodes()
         applications = sorted(await cluster.client.applications(), key=lambda report: report.application_id)

@@ -56,7 +56,7 @@ class Decisions:
         self._awaited = set(self._held)
 
     def after(self, event: object, effects: Sequence[object], now_ms: int) -> Iterator[Decision]:
-        """What was decided in the step that has handled `event`."""
+        """The decisions in the step that has handled `event`."""
         for effect in effects:
             if isinstance(effect, Preempted):
                 yield self._preempted(effect, now_ms)

@@ -148,7 +148,7 @@ def _containers(call: Call) -> list[str]:
 
 
 def _key(rpc: str, request: Any) -> _Key:
-    """What is the same where a node's call is sent and where it arrives."""
+    """The key that is the same where a node's call is sent and where it arrives."""
     fields = request if isinstance(request, dict) else {}
     return str(fields.get("node_id", "")), rpc, int(fields.get("response_id", -1))
 
@@ -184,7 +184,7 @@ class _Log:
         raise NotImplementedError
 
     def step(self, now_ms: int, event: Any, effects: Sequence[Any]) -> None:
-        """What is special to the daemon."""
+        """The part that is special to the daemon."""
 
     def _effect(self, now_ms: int, effect: Any) -> None:
         if isinstance(effect, StateChanged):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from yarnling.timeline.assembly import Call
 
 LATE_LOG_MS = 20
-"""How much later than its arrival a sending may be logged: each process logs by its own event loop."""
+"""The time by which a sending may be logged later than its arrival: each process logs by its own event loop."""
 
 
 def matched(sent: Sequence[Call], arrived: Sequence[Call]) -> Iterator[tuple[Call | None, Call | None]]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 
 class Role(Enum):
-    """What a lifeline stands for, in the order in which lifelines are drawn."""
+    """The subject of a lifeline, in the order in which lifelines are drawn."""
 
     CLIENT = "client"
     AM = "ApplicationMaster"
@@ -21,7 +21,7 @@ class Role(Enum):
 
 
 class Outcome(Enum):
-    """How a call ended, as far as the run shows."""
+    """The end of a call, as far as the run shows."""
 
     ANSWERED = "answered"
     REFUSED = "refused"
@@ -118,7 +118,7 @@ class Fault(Struct, frozen=True):
 
 
 class QueueUse(Struct, frozen=True):
-    """What a queue used at one moment, in MB of memory, with its guarantee and its maximum."""
+    """The usage of a queue at one moment, in MB of memory, with its guarantee and its maximum."""
 
     at_ms: int
     queue: str

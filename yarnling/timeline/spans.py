@@ -1,4 +1,4 @@
-"""What a Gantt chart shows: when each container ran or was reserved, and on which node, for traces and for results."""
+"""The data of a Gantt chart: when each container ran or was reserved, and on which node, for traces and for results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KILLED = "killed"
 
 
 class Kind(Enum):
-    """What a bar stands for."""
+    """The subject of a bar."""
 
     CONTAINER = "container"
     RESERVATION = "reservation"
@@ -58,7 +58,7 @@ class HeadroomSeries(Struct, frozen=True):
 
 
 class Plot(Struct, frozen=True):
-    """What is plotted of one run. `queues`: the curves of each queue, parents first. `headrooms`: those of each
+    """The data of one run to plot. `queues`: the curves of each queue, parents first. `headrooms`: those of each
     application, by its first appearance.
     """
 
@@ -190,4 +190,4 @@ def _columns(samples: Sequence[tuple[int, ...]], until_ms: int) -> tuple[tuple[i
 
 
 MEASURED = MEMORY_MB
-"""What the curves of a trace measure."""
+"""The measure of the curves of a trace."""

@@ -1,4 +1,4 @@
-"""What the containers of a run cost: how many RPCs, of which method, and how many bytes.
+"""The costs of a run's containers: how many RPCs, of which method, and how many bytes.
 
 A call belongs to the containers whose ids are in its request or its reply: the `allocate` that delivers a container,
 the `startContainers` that starts it, each `nodeHeartbeat` that reports its state, and so on. The call counts once for

@@ -1,4 +1,4 @@
-"""What a reader takes where a trace is silent. Each use of a default is listed in `Workload.assumptions`."""
+"""The defaults of a reader where a trace is silent. Each use of a default is listed in `Workload.assumptions`."""
 
 from __future__ import annotations
 

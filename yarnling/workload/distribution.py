@@ -90,7 +90,7 @@ class Percentiles(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """One of some values, each as likely as its weight says. The sum of the weights is more than 0."""
+    """Draw one of some values, each as likely as its weight says. The sum of the weights is more than 0."""
 
     values: tuple[float, ...]
     weights: tuple[float, ...]

@@ -1,4 +1,4 @@
-"""How a distribution is written in a summary file: one value, or a mapping with the name of the distribution.
+"""The text of a distribution in a summary file: one value, or a mapping with the name of the distribution.
 
 duration: 60s
 duration: {uniform: [30s, 90s]}

@@ -22,7 +22,7 @@ S = TypeVar("S", bound=Section)
 VALUE_SHOWN_MAX = 100
 
 _GAP = re.compile(r"[\s,]*")
-"""What may stand between two documents. Some writers separate them by commas."""
+"""Text that may stand between two documents. Some writers separate them by commas."""
 
 
 class Entry(Section):

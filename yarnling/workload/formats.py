@@ -25,7 +25,7 @@ from yarnling.workload.synth import read_synth, synth_nodes
 from yarnling.workload.workload_file import WORKLOAD_MARK, NodeList, parse_workload_lines, parse_workload_yaml
 
 HEAD_CHARACTERS = 64 * 1024
-"""How much of a file is looked at to recognise its format."""
+"""The part of a file that is looked at to recognise its format."""
 _SWIM_LINE = re.compile(r"[^\t\n]*(\t\d+){5}")
 
 _DEFAULTS = Defaults()

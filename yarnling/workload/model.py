@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from yarn.resource import Resource
 
 AM_RESOURCE = Resource(1536, 1)
-"""What an application's AM gets if the trace does not say it (the default of MapReduce's AM)."""
+"""The size of an application's AM if the trace does not say it (the default of MapReduce's AM)."""
 
 AM_START_MS = 200
 TASK_START_MS = 0
-"""What an AM and a task take to start unless the workload says it. Real ones, of JVMs, take seconds."""
+"""The times that an AM and a task take to start unless the workload says it. Real ones, of JVMs, take seconds."""
 
 
 class Client(Enum):

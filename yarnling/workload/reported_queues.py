@@ -171,7 +171,7 @@ class ReportedQueue(Entry):
 
     @property
     def default_partition(self) -> ReportedPartition:
-        """What it has of the nodes without a label."""
+        """The queue's share of the nodes without a label."""
         return next((each for each in self.capacities.partitions if not each.name), ReportedPartition())
 
     @property

@@ -270,7 +270,7 @@ class _Reader:
         return f"Warning: {text} Shares and waits will differ from those of the recorded cluster ({remedy})."
 
     def _sentences(self) -> Iterator[str]:
-        """What was seen, with how many applications each concerns."""
+        """The notices, with the number of applications that each concerns."""
         for what, text in _SENTENCES.items():
             if self._seen[what]:
                 yield text.format(

@@ -73,7 +73,7 @@ class _Node(Entry):
 
     @property
     def resource(self) -> Resource:
-        """What the node offers; Hadoop before 3.3 reports only what is used and what is free."""
+        """The size of the node; Hadoop before 3.3 reports only what is used and what is free."""
         if self.total is not None:
             return self.total.record()
         return Resource(self.used_mb + self.free_mb, self.used_vcores + self.free_vcores)

@@ -47,7 +47,7 @@ LACKS = (
     "that the cluster has.",
     "Queues that were created automatically are listed as if they were configured.",
 )
-"""What every configuration from an answer lacks."""
+"""The parts that every configuration from an answer lacks."""
 
 
 class Queues(Struct, frozen=True):
@@ -78,7 +78,7 @@ def read_queues(text: str, source: str) -> Queues:
 
 
 def _left_out(queue: ReportedQueue, path: str) -> Iterator[str]:
-    """What a queue has that is not written, one sentence each."""
+    """The settings of a queue that are not written, one sentence each."""
     if queue.creates_managed:
         yield (
             f"{path} creates its queues automatically (autoCreateChildQueueEnabled): those that it has are written as "
@@ -179,7 +179,7 @@ def _access(queue: ReportedQueue, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def _created(queue: ReportedQueue, prefix: str) -> Iterator[tuple[str, str]]:
-    """How a queue creates others on demand."""
+    """The settings by which a queue creates others on demand."""
     creation = f"{prefix}auto-queue-creation-v2."
     if queue.creation == "flexible":
         yield f"{creation}enabled", "true"

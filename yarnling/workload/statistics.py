@@ -1,4 +1,4 @@
-"""What a workload contains, in figures: for each queue and user, and in all."""
+"""The content of a workload in figures: for each queue and user, and in all."""
 
 from __future__ import annotations
 

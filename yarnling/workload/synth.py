@@ -56,7 +56,7 @@ class _Sample(Entry):
         return weights
 
     def distribution(self) -> Distribution:
-        """What values are drawn from; without `val` and `discrete`, 0."""
+        """The distribution that values are drawn from; without `val` and `discrete`, 0."""
         if self.val is None:
             values = tuple(self.discrete or (0.0,))
             return Choice(values, tuple(self.weights or [1.0] * len(values)))

@@ -80,7 +80,7 @@ class _Group(Section):
 
 
 class _Conduct(Section):
-    """How the AMs of all applications behave, and what they and their tasks take to start."""
+    """The behaviour of all applications' AMs, and the time they and their tasks take to start."""
 
     client: Client = Client.HADOOP
     am_start_ms: Milliseconds = AM_START_MS

@@ -39,14 +39,14 @@ from yarn.states import ContainerExitStatus, FinalApplicationStatus
 EXIT_FAILED = 2
 """The AM's exit code if a task failed, or too many workers did."""
 FAILURES_ALLOWED_MIN = 3
-"""How many workers may fail however few there are (spark.yarn.max.executor.failures is max(3, twice the executors))."""
+"""Workers that may fail however few there are (spark.yarn.max.executor.failures is max(3, twice the executors))."""
 
 BLAMELESS = frozenset({ContainerExitStatus.SUCCESS, ContainerExitStatus.ABORTED, ContainerExitStatus.PREEMPTED})
 """Exit statuses of a worker that do not count as failures."""
 
 
 class ElasticPlan(Struct, frozen=True):
-    """How an elastic application runs. `stages` is the number of tasks of each stage.
+    """The settings of an elastic application. `stages` is the number of tasks of each stage.
 
     The times are those of spark.dynamicAllocation, in ms.
     """

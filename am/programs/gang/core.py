@@ -69,7 +69,7 @@ class GangPlan(Struct, frozen=True):
 
 
 class Member(Struct, frozen=True):
-    """What a member gets when it starts: its rank, the hosts of all members by rank, and the number of its try."""
+    """The data of a member that starts: its rank, the hosts of all members by rank, and the number of its try."""
 
     rank: int
     hosts: tuple[str, ...]

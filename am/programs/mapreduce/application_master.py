@@ -138,7 +138,7 @@ class MRAppMaster:
         return actions
 
     def _set_up(self) -> str:
-        """What is wrong with the output directory; another attempt would find the same (JobImpl: SetupFailed)."""
+        """The fault of the output directory; another attempt would find the same (JobImpl: SetupFailed)."""
         try:
             self._committer.set_up()
         except OSError as error:

@@ -119,7 +119,7 @@ class TaskRun:
         return f"{self._environ.get('NM_HOST', '')}:{port}"
 
     def _local_directory(self) -> Path:
-        """One of the NM's local directories, by the task's number, so that tasks are spread over the disks."""
+        """Choose one of the NM's local directories, by the task's number, so that tasks are spread over the disks."""
         names = [name for name in self._environ.get("LOCAL_DIRS", "").split(",") if name]
         if not names:
             raise TaskFailed("LOCAL_DIRS is not set: a task is started by a NodeManager, which sets it")

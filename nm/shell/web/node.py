@@ -22,7 +22,7 @@ _STATES = "org.apache.hadoop.yarn.server.nodemanager.containermanager.applicatio
 
 
 class NodeView(Struct, frozen=True):
-    """What answers are made from. `log_files` lists the names of a container's log files; `started_ms`: the node's."""
+    """The source of answers. `log_files` lists the names of a container's log files; `started_ms`: the node's."""
 
     core: NodeManagerCore
     node_id: NodeId

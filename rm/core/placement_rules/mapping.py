@@ -26,7 +26,7 @@ class FoundQueue(NamedTuple):
 
 
 class Queues(Protocol):
-    """What the rules need to know about the queue tree."""
+    """The part of the queue tree that the rules need to know."""
 
     def find(self, name: str) -> FoundQueue | None:
         """The queue with a path or unambiguous short name."""

@@ -85,7 +85,7 @@ class Variables:
 
 
 class Subject(Enum):
-    """What a rule compares."""
+    """The part of a submission that a rule compares."""
 
     ALL = "all"
     USER = "user"
@@ -94,7 +94,7 @@ class Subject(Enum):
 
 
 class Action(Enum):
-    """What a rule does. SET_DEFAULT changes the default queue and continues with the next rule."""
+    """The action of a rule. SET_DEFAULT changes the default queue and continues with the next rule."""
 
     PLACE = "place"
     SET_DEFAULT = "setDefaultQueue"
@@ -102,7 +102,7 @@ class Action(Enum):
 
 
 class Fallback(Enum):
-    """What happens if the queue of a matching rule cannot be used."""
+    """The action if the queue of a matching rule cannot be used."""
 
     SKIP = "skip"
     PLACE_DEFAULT = "placeDefault"

@@ -171,7 +171,7 @@ def _with_attempt(report: ApplicationReport, app: RMApp, attempt: RMAppAttempt) 
 
 
 def application_usage(context: RMContext, app: RMApp) -> ApplicationResourceUsage:
-    """What the application holds now, and the resource-seconds of its ended and live containers."""
+    """The amounts that the application holds now, and the resource-seconds of its ended and live containers."""
     memory_mb_seconds, vcore_seconds, lost = app.memory_mb_seconds, app.vcore_seconds, app.losses
     live = context.scheduler.containers_of(app.application_id)
     for container in live.values():

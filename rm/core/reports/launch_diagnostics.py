@@ -1,4 +1,4 @@
-"""What an attempt is waiting for, in Hadoop's words (updateAMContainerDiagnostics).
+"""The reason why an attempt waits, in Hadoop's words (updateAMContainerDiagnostics).
 
 Hadoop composes the sentence whenever its scheduler considers the attempt, stores it, and shows the last one. Here it is
 composed for each report, from data that the scheduler has anyway, so the numbers are current.

@@ -42,7 +42,7 @@ def queue_info(context: RMContext, request: QueueInfoRequest, asker: Asker | Non
 
 
 def queue_user_acls(context: RMContext, user: str, groups: tuple[str, ...]) -> tuple[QueueUserAcls, ...]:
-    """What the user may do in each queue; a queue comes before its children (ParentQueue.getQueueUserAclInfo)."""
+    """The user's permissions in each queue; a queue comes before its children (ParentQueue.getQueueUserAclInfo)."""
     root = context.scheduler.queue(ROOT)
     assert root is not None
     return tuple(

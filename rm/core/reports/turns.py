@@ -17,7 +17,7 @@ def comes_first(ahead: Ahead) -> str:
 
 
 def meanwhile(found: Overtaking) -> str:
-    """What others were given since the request."""
+    """The containers that others were given since the request."""
     count = f"{found.count} container{'' if found.count == 1 else 's'} of at least its size"
     was, order = "was" if found.count == 1 else "were", found.precedence
     where = f"in {found.queue}" if found.of_queue == found.count else f"{found.of_queue} of them in {found.queue}"

@@ -1,4 +1,4 @@
-"""How much a queue and its users may use, and the resulting headroom.
+"""The limits of a queue and its users, and the resulting headroom.
 
 A user's limit is the larger of a fair share (what active users hold plus one container, divided among them) and
 minimum-user-limit-percent of the queue's current capacity, but at most user-limit-factor times the guarantee. So it
@@ -64,7 +64,7 @@ def can_assign(
 
 
 def available_to_children(parent: ParentQueue, limits: ResourceLimits, partition: str, *, net: bool) -> Resource:
-    """What is left for the queues below. Lowers `limits.limit` to the parent's maximum.
+    """The amount that is left for the queues below. Lowers `limits.limit` to the parent's maximum.
 
     `net`: minus the headroom that is kept for children that were offered the node earlier.
     """
@@ -182,7 +182,7 @@ def limit_of(
 
 
 def present_limit(users: UsersManager, name: str, partition: str, mode: SchedulingMode) -> Resource:
-    """What `limit_of` would return now, without storing anything: for reports."""
+    """The value that `limit_of` would return now, without storing anything: for reports."""
     kept, user = users.limits.get((partition, mode is RESPECT, True)), users.users.get(name)
     if kept is not None and kept[0] == users.version:
         limit = kept[1]
@@ -226,13 +226,13 @@ def _compute_limit(users: UsersManager, partition: str, mode: SchedulingMode, *,
 
 
 def headroom(application: FiCaSchedulerApp) -> Resource:
-    """What the application could still get; zero until a first visit has considered it."""
+    """The amount that the application could still get; zero until a first visit has considered it."""
     provider = application.headroom_provider
     return _provided(provider, limit_of) if provider is not None else application.leaf.context.none
 
 
 def present_headroom(application: FiCaSchedulerApp) -> Resource:
-    """What `headroom` would return now, without storing anything: for reports."""
+    """The value that `headroom` would return now, without storing anything: for reports."""
     provider = application.headroom_provider
     return _provided(provider, present_limit) if provider is not None else application.leaf.context.none
 

@@ -115,7 +115,7 @@ class ParallelApplications:
 
 
 def _held_back_below(queue: CSQueue) -> list[list[FiCaSchedulerApp]]:
-    """One list for each leaf below that has no full queue above it; empty lists count too."""
+    """A list for each leaf below that has no full queue above it; empty lists count too."""
     if queue.runnable_total() >= queue.configuration.max_parallel_apps:
         return []
     if isinstance(queue, LeafQueue):

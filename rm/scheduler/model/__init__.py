@@ -1,1 +1,1 @@
-"""What the scheduler knows: queues, applications, nodes, containers, requests and usage."""
+"""The scheduler's model: queues, applications, nodes, containers, requests and usage."""

@@ -1,4 +1,4 @@
-"""What the scheduler did last and how often (SchedulerHealth, and the aggregates of QueueMetrics); only for reports.
+"""The scheduler's last actions, counted (SchedulerHealth, and the aggregates of QueueMetrics); only for reports.
 
 Kept only if somebody reads it: `SchedulerContext.health` is None otherwise, and then counting costs nothing.
 """

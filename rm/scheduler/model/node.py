@@ -113,7 +113,7 @@ class SchedulerNode:
 
     @property
     def within_reach(self) -> Resource:
-        """What is free, or would be if all killable containers ended."""
+        """The free amount, with that of all killable containers."""
         return self.unallocated + self.total_killable if self.killable else self.unallocated
 
     def mark_killable(self, container_id: ContainerId) -> None:

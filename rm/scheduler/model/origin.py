@@ -1,4 +1,4 @@
-"""What is kept of a container for a later question: why it was placed where it is, and why it was preempted.
+"""Facts about a container for a later question: why it was placed where it is, and why it was preempted.
 
 The records are made where the decisions are made and kept by the container. They are immutable, and hold ids and
 numbers only, so a copy of the scheduler shares them. `gc=False` keeps the collector from visiting the many of them.
@@ -16,7 +16,7 @@ from yarn.ids import ContainerId, NodeId
 from yarn.protocols.inspection import QueueInRound
 
 PASSED_NODES_MAX = 5
-"""How many of the nodes that refused a request before it was placed are remembered."""
+"""The number of nodes remembered of those that refused a request before it was placed."""
 
 PassedNode: TypeAlias = tuple[NodeId, Reason, int]
 """A node that refused the request last for this reason, and when."""

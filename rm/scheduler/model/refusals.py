@@ -21,7 +21,7 @@ app-activities.max-queue-length."""
 
 
 class Reason(Enum):
-    """What prevented an allocation. The value is Hadoop's sentence where Hadoop has one."""
+    """The reason that prevented an allocation. The value is Hadoop's sentence where Hadoop has one."""
 
     NODE_TOO_SMALL = "Initial check: node resource is insufficient for minimum allocation"
     NO_ACCESS = "Queue is not able to access partition"

@@ -187,7 +187,7 @@ class AppSchedulingInfo:
         return total
 
     def booked_pending(self) -> list[PendingChanged]:
-        """What this attempt adds to the pending amounts of its queue, by partition.
+        """The attempt's share of the pending amounts of its queue, by partition.
 
         Hadoop adds up the rows instead, which no longer contain what negative counts subtracted. The queues would then
         keep the difference until the RM restarts, and a single call of an AM could stop all placement in the cluster.

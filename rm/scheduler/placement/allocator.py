@@ -269,7 +269,7 @@ class _Visit:
         return bisect_left(range(INT32_MAX), 1, key=lambda tries: _allows_one_more(tries, held, wanted, factor))
 
     def _size_factor(self, required: Resource) -> float:
-        """How large a request is, from 0 to 1: the larger, the longer it waits for a further reservation."""
+        """The size of a request, from 0 to 1: the larger, the longer it waits for a further reservation."""
         leaf = self._leaf
         return min(
             self._calculator.ratio(required, leaf.configuration.maximum_allocation), leaf.minimum_allocation_factor

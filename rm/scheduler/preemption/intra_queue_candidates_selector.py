@@ -115,7 +115,7 @@ class _IntraQueueCandidates:
 
 
 class FifoIntraQueuePreemptionPlugin:
-    """How much each application of one leaf is to lose, on one partition."""
+    """The amounts that the applications of a leaf are to lose, on one partition."""
 
     __slots__ = ("_calculator", "_cluster", "_context", "_intra", "_leaf", "_none", "_partition", "_queue", "_round")
 

@@ -1,4 +1,4 @@
-"""What each queue should have, and how much each is to lose: Hadoop's PreemptableResourceCalculator.
+"""The amounts that each queue should have, and is to lose: Hadoop's PreemptableResourceCalculator.
 
 From the root down, what a parent should have is distributed among its children. First each child keeps what it uses,
 up to its guarantee; the rest goes, in rounds, to the child with the least in proportion to its guarantee, until no

@@ -263,7 +263,7 @@ def clone_tree(
 
 
 def pending_within_user_limits(leaf: LeafQueue, partition: str, none: Resource, *, without_reserved: bool) -> Resource:
-    """What the leaf's active applications request, for each user at most what is left below the user's limit."""
+    """The requests of the leaf's active applications, for each user at most what is left below the user's limit."""
     total, headrooms = none, dict[str, Resource]()
     for application in leaf.active:
         name = application.user

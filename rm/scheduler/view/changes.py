@@ -1,4 +1,4 @@
-"""What would get a waiting request its next container: changes that are guessed from the verdict, and then tried.
+"""Changes that would get a waiting request its next container: they are guessed from the verdict, and then tried.
 
 Each change is tried alone on a copy of the scheduler (rm.scheduler.view.trial); only those that work are returned, the
 smallest first: waiting, then the request itself, one setting, more memory on a node, the end of another application.

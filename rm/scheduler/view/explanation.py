@@ -33,7 +33,7 @@ _SATISFIED = frozenset({Reason.QUEUE_SATISFIED, Reason.APPLICATION_SATISFIED})
 
 
 class Obstacle(Struct, frozen=True):
-    """What prevents an allocation. `subject`: an attempt's id or a queue's path; `node_id` None: on all nodes."""
+    """The obstacle to an allocation. `subject`: an attempt's id or a queue's path; `node_id` None: on all nodes."""
 
     subject: str
     node_id: NodeId | None

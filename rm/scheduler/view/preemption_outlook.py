@@ -1,4 +1,4 @@
-"""What preemption will give a waiting request, and when; or why it will give nothing.
+"""The containers that preemption will give a waiting request, and when; or why it will give none.
 
 Rounds are run ahead of time on a copy of the scheduler. If they do not get the request a container, the settings that
 hold preemption back are relaxed one at a time, each on a copy of its own: the first one that lets the rounds succeed is
@@ -98,7 +98,7 @@ def outlook_of(
     down: Mapping[NodeId, DownNode],
     budget: Budget,
 ) -> Outlook | None:
-    """What preemption does for the request; None if it is not about free capacity, or trials are used up."""
+    """The effect of preemption for the request; None if it is not about free capacity, or trials are used up."""
     settings = scheduler.context.settings.preemption
     if verdict.cause not in NO_ROOM:
         return None

@@ -33,7 +33,7 @@ from yarn.resource import Resource
 
 
 class Figure(Enum):
-    """What the order is decided by: of queues the first four, of applications in a leaf the others."""
+    """The criteria of an order: of queues the first four, of applications in a leaf the others."""
 
     WITH_GUARANTEE = 1
     BELOW_GUARANTEE = 2
@@ -68,7 +68,7 @@ class Ahead(Struct, frozen=True):
 
 
 class Overtaking(Struct, frozen=True):
-    """What other applications were given since a request that the same containers would have satisfied.
+    """The containers that other applications were given since a request that the same containers would have satisfied.
 
     `count`: of all; `of_queue`: in the leaf `queue`, where most of them were placed. `precedence`: if that is another
     leaf, why it comes first, else why an application in it does; None if it comes later by now.

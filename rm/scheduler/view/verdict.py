@@ -158,7 +158,7 @@ def limit_of_attempt(attempt: FiCaSchedulerApp, context: SchedulerContext) -> Ca
 
 
 def _before_the_am(attempt: FiCaSchedulerApp, context: SchedulerContext) -> Finding | None:
-    """What keeps the whole application from being offered nodes."""
+    """The reasons why the whole application is offered no nodes."""
     if not attempt.is_runnable:
         return Finding(Cause.PARALLEL_LIMIT, since_ms=attempt.started_ms)
     refusal = LeafQueue.of(attempt).am_refusal(attempt)
@@ -285,7 +285,7 @@ class _Request:
         return found
 
     def _own_reserved(self, partition: str) -> Resource:
-        """What the application could give up for the request: its reservations."""
+        """The reservations that the application could give up for the request."""
         if self._context.settings.reservations_continue_looking and self._attempt.reserved.get(self._key):
             return self._attempt.usage.reserved(partition)
         return self._context.none
@@ -318,7 +318,7 @@ class _Request:
         return found
 
     def _refused(self, node_id: NodeId, refusal: Refusal) -> Finding:
-        """What was refused at the last heartbeat, perhaps because others come first."""
+        """The refusals at the last heartbeat, perhaps because others come first."""
         ahead = kept_for(self._attempt, node_id, refusal, self._of_key.partition)
         if ahead is None:
             return Finding(Cause.REFUSED, refusal.asked, refusal.bound, refusal=refusal)
@@ -373,7 +373,7 @@ class _Request:
         return None
 
     def _delay_on(self, node: SchedulerNode, kind: NodeType, mode: SchedulingMode) -> Finding | None:
-        """What postpones a container on a node with enough free capacity."""
+        """The reasons that postpone a container on a node with enough free capacity."""
         attempt, settings = self._attempt, self._context.settings
         if mode is IGNORE and attempt.is_waiting_for_master and not settings.am_allow_non_exclusive:
             return Finding(Cause.AM_ON_SHARED_LABEL)

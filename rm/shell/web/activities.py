@@ -45,7 +45,7 @@ NO_NODES = "No node manager running in the cluster"
 
 
 def activities(context: RMContext, request: WebRequest, now_ms: int) -> Document:
-    """What the last visit of a node placed, and why it placed no more: queue by queue, application by application."""
+    """The result of the last visit of a node, and why it placed no more: queue by queue, application by application."""
     text = request.first("nodeId")
     nodes = list(context.scheduler.nodes.values())
     found = _node(nodes, text)
@@ -73,7 +73,7 @@ def bulk_activities(context: RMContext, request: WebRequest, now_ms: int) -> Doc
 
 
 def app_activities(context: RMContext, request: WebRequest, now_ms: int) -> Document:
-    """What an application was given on which nodes lately, and why others did not take its requests."""
+    """The containers that an application was given lately, by node, and why others did not take its requests."""
     text = request.path["appid"]
     actions = [action.lower() for action in request.words("actions")]
     problem = _group_problem(request) or _parameter_problem(request, actions)

@@ -42,7 +42,7 @@ DESELECTABLE = (REQUESTS, TIMEOUTS, APP_LABEL, AM_LABEL, USAGE)
 
 
 class AppView(Struct, frozen=True):
-    """How applications are shown: to whom, at what time, and without which parts."""
+    """The view of applications: for whom, at what time, and without which parts."""
 
     context: RMContext
     asker: Asker
@@ -139,7 +139,7 @@ def _running(view: AppView, app: RMApp, attempt: RMAppAttempt | None, *, is_show
 
 
 def _consumption(context: RMContext, app: RMApp, *, is_shown: bool) -> dict[str, Value]:
-    """What the application has used and lost."""
+    """The resources that the application has used and lost."""
     usage, lost = reports.application_usage(context, app), app.losses
     has_run = bool(app.attempts)
     return {

@@ -224,7 +224,7 @@ def _amounts(queue: CSQueue) -> dict[str, Attribute]:
 
 
 def _losses(queue: CSQueue) -> dict[str, Attribute]:
-    """What was preempted since the start."""
+    """The amounts preempted since the start."""
     lost = queue.losses
     return {
         "AggregateContainersPreempted": lost.containers,

@@ -1,4 +1,4 @@
-"""What was placed, in the shape of Hadoop's scheduler activities: where, for which request, through which queues.
+"""Placed containers, in the shape of Hadoop's scheduler activities: where, for which request, through which queues.
 
 Nothing is recorded for that: each container says when and why it was placed, also for a while after it has ended
 (rm.scheduler.model.origin, rm.scheduler.model.ended_containers).

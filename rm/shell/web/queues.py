@@ -295,7 +295,7 @@ def _acls(context: RMContext, queue: CSQueue) -> Element:
 
 
 def _kind(context: RMContext, queue: CSQueue) -> dict[str, Value]:
-    """How the queue is configured and was created (CapacitySchedulerInfoHelper)."""
+    """The configuration and the origin of the queue (CapacitySchedulerInfoHelper)."""
     configured, is_leaf = queue.configuration, isinstance(queue, LeafQueue)
     creation = "dynamicLegacy" if configured.is_auto_created else "dynamicFlexible" if queue.is_dynamic else "static"
     eligibility = "off"

@@ -166,7 +166,7 @@ class ReadService:
 
 
 def _refused_rows() -> Iterator[Row]:
-    """What Hadoop refuses with a file as the store of the scheduler's configuration, and without reservations."""
+    """Paths that Hadoop refuses with a file as the store of the scheduler's configuration, and without reservations."""
     for path, text in IMMUTABLE.items():
         yield Row("GET", f"{BASE}{path}", _refusing(text))
     yield Row("GET", f"{BASE}/reservation/list", _no_reservations)

@@ -32,7 +32,7 @@ from yarnling.cluster.state import DEFAULT_NAME
 POLL_S = 1.0
 """How often, in seconds, a client that waits for decommissioning polls the RM. Each poll counts as one second."""
 GRACE_S = 5
-"""How many seconds longer than the timeout a client waits, because the ResourceManager itself enforces the timeout."""
+"""The seconds that a client waits longer than the timeout, because the ResourceManager itself enforces the timeout."""
 NO_TIMEOUT = -1
 USAGE_ALONE = ""
 """The message of an error for which only the usage is printed."""

@@ -46,7 +46,7 @@ def play(big_mb: int, trace: RunTrace | None = None) -> Story:
 
 
 def _decisions(stage: Stage) -> list[Decision]:
-    """What the scheduler has decided on bob's container."""
+    """The scheduler's decision on bob's container."""
     return [step for step in stage.record.recorded if isinstance(step, Decision) and "bob-c" in step.text]
 
 

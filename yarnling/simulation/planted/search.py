@@ -24,7 +24,7 @@ RunPlan = Callable[[Plan, int, Options], SimulatedRun]
 
 
 class Finding(Struct, frozen=True):
-    """What a search led to. `seed`: the first with which a run of `plan` fails, 0 if none of `seeds` does.
+    """The result of a search. `seed`: the first with which a run of `plan` fails, 0 if none of `seeds` does.
 
     `seeds`: how many seeds of that plan were run; of each plan, if none fails. `reason`: the first reason of the
     failure. `reached`: how often the broken code ran in that run, or in all runs if none fails. `version`: the version

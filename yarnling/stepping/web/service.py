@@ -1,4 +1,4 @@
-"""What the page of stepping asks for: the run at its position, and commands that move it.
+"""The answers for the page of stepping: the run at its position, and commands that move it.
 
 GET  /state      the position, its step, the steps around it and the cluster
 POST /command    {"command": "next", "argument": ""}: carries it out, and answers as /state does

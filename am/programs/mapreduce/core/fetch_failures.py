@@ -9,7 +9,7 @@ from __future__ import annotations
 from am.programs.mapreduce.core.job import TaskAttemptId
 
 REFUSALS_MAX = 5
-"""How often a node may answer without the output."""
+"""The number of answers of a node without the output."""
 UNREACHABLE_MS_MAX = 10_000
 """The time a node may not answer. It is not longer because a node that was restarted at once is never reported as lost,
 but its shuffle service has another port."""
