@@ -1,4 +1,4 @@
-"""Invariants of what a step books, compared with the step before: I-07, I-10, I-46, I-64; and of sizes, I-68."""
+"""Invariants of what a step books, compared with the step before: I-07, I-10, I-46, I-64; of sizes: I-01, I-68."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ from collections.abc import Iterator
 
 from rm.core.context import RMContext
 from rm.core.effects import Effect
-from rm.core.events import Allocate, Event, MoveApplication, NodeHeartbeat, StateLoaded
+from rm.core.events import (
+    Allocate,
+    Event,
+    MoveApplication,
+    NodeHeartbeat,
+    RefreshNodes,
+    RegisterNode,
+    StateLoaded,
+    UpdateNodeResource,
+)
 from rm.core.rm_node import RMNode
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
@@ -89,7 +98,7 @@ class BookingAudit:
 
 
 class SizeAudit:
-    """I-68: an increase that a node has reported stays, and a decrease is sent to the node."""
+    """I-68: an increase that a node has reported stays, and a decrease is sent to the node. I-01: a node's size."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
@@ -101,6 +110,18 @@ class SizeAudit:
             for effect in effects:
                 if isinstance(effect, Reply) and isinstance(effect.value, AllocateResponse):
                     yield from self._of_reply(effect.value)
+        elif isinstance(event, RegisterNode | RefreshNodes | UpdateNodeResource):
+            yield from self._of_nodes()
+
+    def _of_nodes(self) -> Iterator[str]:
+        """The total of a node that runs is what it registered with, or what an administrator gave it."""
+        scheduler = self._context.scheduler
+        for node in self._context.nodes.values():
+            known = scheduler.nodes.get(node.node_id)
+            if known is None or node.state is not NodeState.RUNNING:
+                continue
+            if known.total != scheduler.resource_types.complete(node.capability):
+                yield f"I-01: {node.node_id} has {node.capability}, and the scheduler takes it to have {known.total}"
 
     def _of_report(self, event: NodeHeartbeat) -> Iterator[str]:
         """A heartbeat that is refused takes the node, or an unhealthy one does not reach the scheduler."""

@@ -222,6 +222,12 @@ def _simulated_kinds() -> Iterator[FaultKind]:
         has_end=False,
         only_simulated="the clusters of plans have one queue",
     )
+    yield FaultKind(
+        "resize-node",
+        "an administrator gives a node half of its memory; at the end all of it again",
+        Scope.NODE,
+        only_simulated="no administrator is part of a plan's cluster",
+    )
     requests = "the ApplicationMasters of plans make no such requests"
     yield FaultKind(
         "resize-container",

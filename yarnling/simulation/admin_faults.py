@@ -1,14 +1,17 @@
-"""What administrators do while applications run: they make new keys, read queues again from a good or a bad file, and
-move applications.
+"""What administrators do while applications run: they make new keys, read queues again from a good or a bad file, move
+applications and resize nodes.
 """
 
 from __future__ import annotations
 
-from rm.core.events import MoveApplication
+from functools import partial
+
+from rm.core.events import MoveApplication, UpdateNodeResource
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId
+from yarn.resource import Resource
 from yarn.settings import scheduler
-from yarnling.simulation.fault_action import FaultAction, picked
+from yarnling.simulation.fault_action import FaultAction, names, picked
 from yarnling.simulation.process import run
 
 _ROOT = f"{scheduler.PREFIX}root."
@@ -21,6 +24,28 @@ class RollKeys(FaultAction):
         self.check_rm_is_up()
         self.cluster.rm.roll_keys()
         return "rm"
+
+
+class ResizeNode(FaultAction):
+    """Nodes get half of their memory, and at the end all of it again. A node that is unknown then refuses the call."""
+
+    def inject(self) -> str:
+        self.check_rm_is_up()
+        running = self.running_nodes()
+        for number in running:
+            size = self.cluster.machine(number).size
+            self._resize(number, Resource(size.memory_mb // 2, size.vcores))
+        return names(running)
+
+    def recover(self) -> None:
+        for number in self.injection.nodes:
+            self._resize(number, self.cluster.machine(number).size)
+
+    def _resize(self, number: int, size: Resource) -> None:
+        node_id = self.cluster.machine(number).nm.node_id
+        rm = self.cluster.rm
+        resizing = partial(UpdateNodeResource, resources=((node_id, size),))
+        rm.deliver(rm.starts, lambda: run(rm.ask(resizing), lambda _: None))
 
 
 class RefreshQueues(FaultAction):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from yarnling.chaos.link_faults import LINKS, link_names, network_fault
-from yarnling.simulation.admin_faults import MoveRunningApplication, RefreshQueues, RollKeys
+from yarnling.simulation.admin_faults import MoveRunningApplication, RefreshQueues, ResizeNode, RollKeys
 from yarnling.simulation.container_faults import (
     AvoidNode,
     ExceedLimit,
@@ -140,6 +140,7 @@ ACTIONS: Mapping[str, type[FaultAction]] = {
     "roll-keys": RollKeys,
     "refresh-queues": RefreshQueues,
     "move-application": MoveRunningApplication,
+    "resize-node": ResizeNode,
     **dict.fromkeys(LINKS, LinkFault),
 }
 """{name of the fault: how it is carried out}, for all of yarnling.chaos.plan.KINDS."""

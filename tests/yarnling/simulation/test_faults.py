@@ -406,11 +406,20 @@ def test_an_am_avoids_a_node_for_a_while() -> None:
     assert any_with(lines, '"rm"', "events.Allocate", '"blacklist_removals":["n0')
 
 
+def test_an_administrator_resizes_a_node_for_a_while() -> None:
+    plan = parse_plan(f"{REQUESTS}  - {{fault: resize-node, node: 1, at: 0.5, for: 2}}", "one", "one")
+    _, lines = traced(plan)
+    sizes = [line for line in lines if "events.UpdateNodeResource" in line]
+    assert [size for line in sizes for size in ("[1024,16]", "[2048,16]") if size in line] == ["[1024,16]", "[2048,16]"]
+    assert any_with(lines, '"nm-1"', "events.NodeHeartbeatAnswered", '"resource":{"$resource":[1024,16]}')
+
+
 @pytest.mark.parametrize(
     ("bug", "plan", "violation"),
     [
         ("reported-increase-ignored", "unusual-requests", "I-68: container_"),
         ("decrease-not-sent-to-the-node", "unusual-requests", "I-68: container_"),
+        ("new-size-of-a-node-ignored", "administration", "I-01: n0000"),
         ("new-size-without-a-new-version", "unusual-requests", "I-68: container_"),
         ("increase-not-reported", "unusual-requests", "N-11: container_"),
         ("new-size-not-applied", "unusual-requests", "N-11: an update of "),

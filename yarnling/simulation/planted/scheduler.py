@@ -402,6 +402,12 @@ SCHEDULER_RECOVERY = (
         ("kill-rm", "random"),
     ),
     PlantedBug(
+        "new-size-of-a-node-ignored",
+        "A node that gets another size keeps its room, and the cluster gets the new size.",
+        (change("rm.scheduler.cluster_nodes:ClusterNodes.resize", "node.update_total(total)", "planted()"),),
+        ("administration", "random"),
+    ),
+    PlantedBug(
         "reported-increase-ignored",
         "An increase that a node has reported is taken back as if its AM had never passed it on.",
         (
