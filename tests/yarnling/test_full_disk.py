@@ -25,8 +25,6 @@ from yarnling.whatif.tables import write_tables
 from yarnling.workload.model import Workload
 from yarnling.workload.workload_file import write_nodes, write_workload
 
-PID = os.getpid()
-
 
 def _write_trace(path: Path) -> None:
     with TraceFile(path, "title"):
@@ -63,17 +61,17 @@ def _exclude(path: Path) -> None:
         (lambda path: write_nodes((), path), "nodes.json", "nodes.json"),
         (lambda path: write_faults(path.parent, History(), round), "faults.json", "faults.json"),
         (_write_trace, "run.trace", "run.trace"),
-        (lambda path: write_private(path, b"x"), "state.json", f".state.json.{PID}"),
+        (lambda path: write_private(path, b"x"), "state.json", ".state.json.PID"),
         (_exclude, "excluded", ".excluded.new"),
         (lambda path: _replace(path, "x"), "yarn-site.xml", ".yarn-site.xml.new"),
-        (lambda path: write_atomically(path, b"x"), "job.json", f".job.json.{PID}.tmp"),
+        (lambda path: write_atomically(path, b"x"), "job.json", ".job.json.PID.tmp"),
         (_append_a_line, "journal.jsonl", "journal.jsonl"),
         (_spill, "spill-0", "spill-0"),
         (_merge, "merge-0", "merge-0"),
     ],
 )
 def test_a_full_disk_is_named(tmp_path: Path, write: Callable[[Path], object], name: str, opened: str) -> None:
-    (tmp_path / opened).symlink_to("/dev/full")
+    (tmp_path / opened.replace("PID", str(os.getpid()))).symlink_to("/dev/full")
     with pytest.raises(DiskFull) as caught:
         write(tmp_path / name)
     assert _described(caught.value) == f"{tmp_path / name}: No space left on device (free some space there)"
