@@ -15,7 +15,7 @@ from yarn.resource import Resource
 
 CONTAINERS = 10_000
 RUNS = 3
-"""How often each shape is measured; the median is reported."""
+"""The number of times that each shape is measured; the median is reported."""
 
 NODE = Resource(65_536, 64)
 

@@ -54,7 +54,7 @@ COMPILED = "compiled"
 
 
 class Measured(NamedTuple):
-    """What a side measured in one round: {figure: amount per second}, and (application, container, node)."""
+    """The measurements of a side in one round: {figure: amount per second}, and (application, container, node)."""
 
     figures: dict[str, float]
     containers: list[tuple[int, int, int]]
@@ -65,7 +65,7 @@ Side = Callable[[str], Measured]
 
 
 class SideMissing(Exception):
-    """One side cannot be measured here; the message says why."""
+    """A side cannot be measured here; the message says why."""
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:

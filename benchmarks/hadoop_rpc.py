@@ -1,4 +1,4 @@
-"""What a call costs the ResourceManager: over gRPC, and over Hadoop's RPC.
+"""The cost of a call to the ResourceManager: over gRPC, and over Hadoop's RPC.
 
 The two ways take turns, so that a busy machine is busy for both; each figure is the median of its rounds.
 """
@@ -64,7 +64,7 @@ async def _measure(progress: Callable[[str], None]) -> dict[str, float]:
 
 
 async def _cpu_s(call: Call, process: psutil.Process) -> float:
-    """What CALLS calls cost the process."""
+    """The cost of CALLS calls to the process."""
 
     async def one_after_the_other() -> None:
         for _ in range(CALLS // AT_ONCE):

@@ -1,4 +1,4 @@
-"""How fast a simulated cluster is: virtual seconds, and whole lives of containers, for each second of CPU.
+"""The speed of a simulated cluster: virtual seconds, and whole lives of containers, for each second of CPU.
 
 Hadoop's intervals, invariants not checked, messages not encoded but where the name says so. Quiet heartbeats are left
 out, except in the shapes of ALL_HEARTBEATS, which are measured alternately with the others. Under load 20 or 40

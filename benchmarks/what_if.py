@@ -1,4 +1,4 @@
-"""How fast a day of a cluster is simulated: `yarnling simulate --workload`, with Hadoop's intervals.
+"""The speed at which a day of a cluster is simulated: `yarnling simulate --workload`, with Hadoop's intervals.
 
 The workload is drawn: applications come evenly over the day, their sizes and the lengths of their tasks vary. The time
 is that of the CPU, from the start of the simulated cluster to the finished result.

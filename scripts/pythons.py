@@ -95,7 +95,7 @@ def trace_hash(plan: str, seed: int, python_of_version: tuple[str, Path]) -> str
 
 
 def output(*command: str, environment: dict[str, str] = {}) -> str:  # noqa: B006  never changed
-    """What a command prints, without the last line's end."""
+    """The output of a command, without the last line's end."""
     done = subprocess.run(
         command,
         check=False,

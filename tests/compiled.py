@@ -1,4 +1,4 @@
-"""What tests have to know of a compiled scheduler."""
+"""The facts that tests have to know of a compiled scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for all tests: how long a property may look for a counter-example and where from, and what is drawn.
+"""Settings of all tests: how long a property may look for a counter-example and where from, and what is drawn.
 
 By default the examples are the same in every run, so that a change is not blamed for what chance found. To look for
 what is not known yet:  scripts/test --hypothesis-profile=explore  (a failure prints how to repeat it).

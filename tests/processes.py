@@ -32,7 +32,7 @@ def running(*command: str | os.PathLike[str], **options: Any) -> Iterator[subpro
 
 
 def output_at_end(process: subprocess.Popen[str], timeout_s: float) -> tuple[str, str]:
-    """What the process prints until it ends. If it hangs, the test fails with where it is.
+    """The output of the process until it ends. If it hangs, the test fails with where it is.
 
     For a Python process that leads its own process group, with PYTHONFAULTHANDLER set and pipes.
     """

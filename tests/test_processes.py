@@ -1,4 +1,4 @@
-"""What tests start ends with them."""
+"""Processes that tests start end with them."""
 
 from __future__ import annotations
 

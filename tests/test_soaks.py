@@ -1,4 +1,4 @@
-"""What takes long does not run unless it is asked for."""
+"""Tests that take long do not run unless they are asked for."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ STREAMS_MAX = 256
 gRPC's clients queue further calls.
 """
 TRIES = 10
-"""How many ports to try on several addresses: a port that is free on the first address may be in use on another."""
+"""Number of ports to try on several addresses: a port that is free on the first address may be in use on another."""
 STOP_GRACE_S = 1.0
 """The time running calls may take to finish when the server stops."""
 

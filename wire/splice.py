@@ -90,7 +90,7 @@ class _End(asyncio.BufferedProtocol):
         self._lost(self)
         target = self._target()
         if target is not None:
-            # What was received is still sent, for a while.
+            # Received bytes are still sent, for a while.
             target.close()
             asyncio.get_running_loop().call_later(LINGER_S, target.abort)
 

@@ -129,7 +129,7 @@ class AMRMClient:
         finally:
             await self._proxy.close()
 
-    # What the application wants
+    # Requests of the application
 
     @property
     def nm_tokens(self) -> Mapping[NodeId, Token]:

@@ -205,7 +205,7 @@ class AMRMClientCore:
         self._state.skip_heartbeats(count)
         self._pause_ends_ms, self._after_pause = due_ms, self._send_heartbeat
 
-    # What the AM does
+    # Calls of the AM
 
     def _register(self, event: Register) -> None:
         self.phase = Phase.REGISTERING

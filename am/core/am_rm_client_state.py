@@ -76,7 +76,7 @@ class AMRMClientState:
         self._are_vcores_counted = True
         self.nm_tokens: dict[NodeId, Token] = {}
 
-    # What the application wants
+    # Requests of the application
 
     def add_request(self, request: ContainerRequest) -> None:
         """Request one more container.

@@ -212,7 +212,7 @@ class ContainerStarts:
     def _starts_failed(self, event: StartsFailed) -> None:
         starts = self._take_sent()
         if len(starts) > 1 and isinstance(event.error, InvalidToken | InvalidArgumentException):
-            # One start made the NM refuse the whole call (a forged token, or the sum is too large): find out which.
+            # A start made the NM refuse the whole call (a forged token, or the sum is too large): find out which.
             for start in starts:
                 start.error = event.error
             self._suspects.extend(start for start in starts if start.number in self._starts)

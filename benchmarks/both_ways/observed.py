@@ -1,4 +1,4 @@
-"""What happened in a run, from the steps of its cores: a simulation's trace, or the event logs of processes.
+"""The events of a run, from the steps of its cores: a simulation's trace, or the event logs of processes.
 
 Both have the same records, so one reader serves for both. Times of different hosts are compared: they have one clock.
 """

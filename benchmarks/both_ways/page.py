@@ -100,7 +100,7 @@ def _section(case: Outcomes) -> str:
 
 
 def _order(case: Outcomes) -> list[str]:
-    """How far runs agree on the number, the order and the nodes of containers."""
+    """The agreement of runs on the number, the order and the nodes of containers."""
     pairs = {
         "simulated, other seeds": list(combinations(case.simulated, 2)),
         "processes, again": list(combinations(case.processes, 2)),

@@ -11,7 +11,7 @@ from tests.hadoop import toolchain
 
 HERE = Path(__file__).resolve().parent
 PASSES = 8
-"""How often a JVM repeats the case: the first pass, then those that are warm."""
+"""The number of times that a JVM repeats the case: the first pass, then those that are warm."""
 
 # Hadoop's INFO log has several lines for each container, which would cost more than placing it.
 _LOG4J = """\
@@ -24,7 +24,7 @@ log4j.logger.org.apache.hadoop.yarn.server.resourcemanager.RMAuditLogger=OFF
 
 
 class HadoopPasses(NamedTuple):
-    """What a JVM measured. `containers` of the first pass: (application, container, node).
+    """The measurements of a JVM. `containers` of the first pass: (application, container, node).
 
     `cpu_s` and `process_cpu_s` have a value for each pass: the CPU time of the thread that handles the heartbeats, and
     that of the whole JVM with its compiler and garbage collector.
@@ -83,7 +83,7 @@ def _properties(case: Case, passes: int, work: Path) -> str:
 
 
 def read_passes(output: str) -> HadoopPasses:
-    """What the Java program printed."""
+    """The output of the Java program."""
     passes = HadoopPasses([], [], [])
     for line in output.splitlines():
         match line.split():

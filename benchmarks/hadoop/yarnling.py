@@ -20,14 +20,14 @@ from yarn.containers import ContainerStatus
 from yarnling.compiled import scheduler_is_compiled
 
 PASSES = 2
-"""How often a process runs the case each way."""
+"""The number of times that a process runs the case each way."""
 
 WAYS = (False, True)
 """Through the core, then to the scheduler only."""
 
 
 class YarnlingPasses(TypedDict):
-    """What a process measured: seconds of CPU of each pass, and (application, container, node) of the first."""
+    """The measurements of a process: seconds of CPU of each pass, and (application, container, node) of the first."""
 
     is_compiled: bool
     core_cpu_s: list[float]

@@ -40,7 +40,7 @@ EXPLORERS, MEMBERS, QUERIES = 8, 10, 5
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an archetype is for, what was observed, and whether that is as intended."""
+    """The purpose of an archetype, what was observed, and whether that is as intended."""
 
     archetype: str
     made_for: str

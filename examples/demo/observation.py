@@ -1,4 +1,4 @@
-"""What the demonstration knows about its cluster: a snapshot of the present, and observations of the whole run."""
+"""The demonstration's knowledge about its cluster: a snapshot of the present, and observations of the whole run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Snapshot(Struct, frozen=True):
 
 @dataclass
 class Observations:
-    """What was observed so far: usage over time, the node of each container, the containers of ApplicationMasters."""
+    """The observations so far: usage over time, the node of each container, the containers of ApplicationMasters."""
 
     usage: UsageHistory = field(default_factory=UsageHistory)
     places: dict[ContainerId, NodeId] = field(default_factory=dict)

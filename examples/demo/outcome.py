@@ -21,7 +21,7 @@ SHOWN_DIFFERENCES = 3
 
 
 class Loss(Struct, frozen=True):
-    """What was lost with the killed node: containers and ApplicationMasters by user, map outputs, repeated tasks."""
+    """The losses with the killed node: containers and ApplicationMasters by user, map outputs, repeated tasks."""
 
     containers: dict[str, list[ContainerId]]
     ams: dict[str, int]
@@ -97,7 +97,7 @@ def places_table(
 
 
 def application_lines(submitted: list[Submitted], reports: tuple[ApplicationReport, ...]) -> list[str]:
-    """How each application ended, one line each."""
+    """The ends of the applications, one line each."""
     return [
         f"{one.job.user}: {one.job.what}, {report.final_status.name} after "
         f"{(report.finish_time_ms - report.start_time_ms) / 1000:.1f} s, "

@@ -168,5 +168,5 @@ class LogMonitorLoop:
                 try:
                     await monitor.measure()
                 except Exception:
-                    # One failed measurement must not end the node: the next one may succeed.
+                    # A failed measurement must not end the node: the next one may succeed.
                     _logger.exception("cannot measure the logs of containers")

@@ -243,7 +243,7 @@ class MonitorLoop:
             self._measure()
 
     def _measure(self) -> None:
-        # One failed measurement must not end the node: the next one may succeed.
+        # A failed measurement must not end the node: the next one may succeed.
         try:
             self.machine = node_utilization(self._processors)
         except Exception:

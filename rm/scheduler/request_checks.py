@@ -117,7 +117,7 @@ class ContainerSizes:
         return self._context.calculator.normalize(size, smallest, largest, smallest)
 
 
-# One request
+# Checks of a request
 
 
 def check_capability(capability: Resource, allowed: Resource, configured: Resource) -> None:

@@ -304,7 +304,7 @@ def test_a_reply_without_a_request_is_a_bug() -> None:
 
 
 class Manager:
-    """What an RM knows: rows as sent and as lowered by allocations, the blacklist, the releases that it has seen.
+    """The knowledge of an RM: rows as sent and as lowered by allocations, the blacklist, the releases that it has seen.
 
     It answers a repeated call as it did before. The containers that it allocates are part of the answer to the next
     call, after it has read the rows of that call.

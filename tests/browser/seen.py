@@ -1,4 +1,4 @@
-"""What a browser shows, and what its console says."""
+"""The page that a browser shows, and the messages of its console."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def texts(browser: WebDriver, selector: str) -> list[str]:
 
 
 def complaints(browser: WebDriver) -> list[str]:
-    """What the console has said since the last call: failures, and what the policy has refused."""
+    """Messages of the console since the last call: failures, and what the policy has refused."""
     entries: list[dict[str, str]] = browser.execute(Command.GET_LOG, {"type": "browser"})["value"]
     return [entry["message"] for entry in entries]

@@ -60,7 +60,7 @@ class Page:
         return bool(self._browser.execute_script(script))
 
     def complaints(self) -> list[str]:
-        """What the console has said since the last call: failures, and what the policy has refused."""
+        """Messages of the console since the last call: failures, and what the policy has refused."""
         return complaints(self._browser)
 
 

@@ -26,7 +26,7 @@ POLL_S = 0.02
 
 
 def task(folder: Path) -> None:
-    """What the container runs."""
+    """The program of the container."""
     while not (folder / "grown").exists():
         time.sleep(POLL_S)
     held = bytearray(HELD_BYTES)

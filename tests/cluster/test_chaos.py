@@ -46,7 +46,7 @@ work:
 lasts: 0.5
 """
 ALWAYS = ("kill-node", "kill-master", "kill-rm", "partition-replies")
-"""One each for nodes, ApplicationMasters, the ResourceManager and the network; the others run only as a soak."""
+"""A fault each for nodes, ApplicationMasters, the ResourceManager and the network; the others run only as a soak."""
 
 
 @pytest.fixture(autouse=True)

@@ -281,7 +281,7 @@ def test_up_reports_why_a_node_is_unhealthy(yarnling: Yarnling) -> None:
 
 
 def sleepers(directory: Path) -> int:
-    """How many processes of containers sleep."""
+    """The number of processes of containers that sleep."""
     count = 0
     for process in names(directory):
         with contextlib.suppress(psutil.NoSuchProcess):

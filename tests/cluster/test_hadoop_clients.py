@@ -35,7 +35,7 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def up(
     yarnling: Yarnling, environment: dict[str, str], java: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[subprocess.CompletedProcess[str]]:
-    """What `up --hadoop` printed; JAVA_HOME is not set, and `java` is in PATH. A shell has to quote the directory."""
+    """The output of `up --hadoop`; JAVA_HOME is not set, and `java` is in PATH. A shell has to quote the directory."""
     directory = tmp_path_factory.mktemp("it's here; $HOME")
     environment.pop("JAVA_HOME", None)
     environment["PATH"] = f"{java}/bin{os.pathsep}{environment['PATH']}"

@@ -26,7 +26,7 @@ COMMAND = f"seq 1 {LINES}"
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingCluster]:
     conf = tmp_path_factory.mktemp("conf")
-    # What a file says of the remote directory belongs to another cluster.
+    # A file's remote directory belongs to another cluster.
     (conf / "yarn-site.xml").write_text(
         "<configuration><property><name>yarn.nodemanager.remote-app-log-dir</name><value>hdfs://nn/app-logs</value>"
         "</property></configuration>"

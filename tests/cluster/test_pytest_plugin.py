@@ -165,7 +165,7 @@ def test_a_failure_shows_the_logs_of_daemons_and_of_containers_that_failed(teste
             r".*to=EXITED_WITH_FAILURE.*",
         ]
     )
-    # What ended well, and what was before this test, is not shown; but all of it is kept.
+    # Applications that ended well, or before this test, are not shown; but all of it is kept.
     assert "\nall is well" not in shown
     assert "from before\n" not in shown
     assert "_0001 event=START from=NEW" not in shown

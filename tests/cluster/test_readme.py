@@ -75,7 +75,7 @@ def test_the_commands_run(name: str, commands: str) -> None:
 
 
 def simulated(commands: str, tmp_path: Path, *, timeout_s: float = TIMEOUT_S, **instead: str) -> str:
-    """What the commands print, with their output in the directory and `instead` as values of options."""
+    """The output of the commands, with their output in the directory and `instead` as values of options."""
     printed = ""
     for line in commands.splitlines():
         program, *arguments = shlex.split(line, comments=True)

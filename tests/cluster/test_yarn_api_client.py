@@ -21,7 +21,7 @@ Call = Callable[[Any, "Names"], Any]
 
 
 class Names:
-    """What the methods are called with."""
+    """The arguments of the methods."""
 
     def __init__(self, cluster: BlockingCluster, rm: Any) -> None:
         self.app = submit(cluster, "sleep 900")
@@ -112,7 +112,7 @@ def methods_of(kind: type) -> set[str]:
 
 
 def test_every_method_of_the_client_gets_its_answer(cluster: BlockingCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    # One method reads yarn-site.xml.
+    # A method reads yarn-site.xml.
     monkeypatch.setattr("yarn_api_client.resource_manager.CONF_DIR", str(cluster.directory.conf))
     rm = api.ResourceManager([f"http://{cluster.addresses[WEBAPP_ADDRESS.key]}"])
     names = Names(cluster, rm)

@@ -29,7 +29,7 @@ RECORDED_AGAIN = 4
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """What to search. `folder`: where differing recordings are kept."""
+    """The search's inputs. `folder`: where differing recordings are kept."""
 
     folder: Path
     allowed: frozenset[str]
@@ -84,7 +84,7 @@ _hadoop: Hadoop | None = None
 
 
 def _own_hadoop() -> Hadoop:
-    """One for each process; its JVM ends with it."""
+    """A Hadoop for each process; its JVM ends with it."""
     global _hadoop
     if _hadoop is None:
         _hadoop = Hadoop()
@@ -143,7 +143,7 @@ def minimised(hadoop: Hadoop, scenario: Scenario, outcome: Outcome) -> Scenario:
 
 
 def manner(outcome: Outcome) -> str:
-    """How a recording differs: at the start, by an error of ours, by an unknown step, or by the kind of decision.
+    """Kind of difference: at the start, by an error of ours, by an unknown step, or by the kind of decision.
 
     Without the kind a scenario that only looks alike would do, such as one that makes no sense any more and is refused.
     """

@@ -1,4 +1,4 @@
-"""What a hunt counts."""
+"""The counts of a hunt."""
 
 from __future__ import annotations
 

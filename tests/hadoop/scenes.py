@@ -42,7 +42,7 @@ TOPICS = {
 """Which topics are played with which configuration, in this order: those that disturb the cluster last."""
 
 Steps = list[tuple[str, Any]]
-"""What a scene saw: (step, value)."""
+"""The steps that a scene saw: (step, value)."""
 
 
 def record(work: Path, configuration: str, topics: Iterable[str]) -> dict[str, Steps]:
@@ -127,7 +127,7 @@ def _drive(command: list[str], work: Path, act: Callable[[list[str]], str]) -> i
 
 
 def acts(cluster: BlockingCluster, excluded: Path) -> Callable[[list[str]], str]:
-    """What scenes do to the cluster, by name."""
+    """The actions of scenes on the cluster, by name."""
 
     def restart_rm() -> None:
         cluster.kill_rm()

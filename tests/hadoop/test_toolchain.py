@@ -1,4 +1,4 @@
-"""What a machine without Java, or with an old one, says."""
+"""The message of a machine without Java, or with an old one."""
 
 from __future__ import annotations
 

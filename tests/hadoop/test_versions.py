@@ -35,7 +35,7 @@ def jars(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def application(cluster: BlockingCluster) -> ApplicationId:
-    """One that waits for an ApplicationMaster outside of the cluster."""
+    """An application that waits for an ApplicationMaster outside of the cluster."""
     app_id = cluster.client.new_application().application_id
     cluster.client.submit(ApplicationSubmissionContext(app_id, name="waits", unmanaged_am=True))
     return app_id

@@ -18,7 +18,7 @@ OLDEST_JAVA = 11
 FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx512m")
 """Short runs: no time for the better compiler, and no more memory than needed."""
 OPENED = ("--add-opens", "java.base/java.lang=ALL-UNNAMED", "--add-opens", "java.base/java.util=ALL-UNNAMED")
-"""What Hadoop's own servers need from Java 17 on."""
+"""Options that Hadoop's own servers need from Java 17 on."""
 
 
 class JavaMissing(Exception):

@@ -1,4 +1,4 @@
-"""How the containers of a node end: killed, failed, over their memory, relaunched."""
+"""The ends of a node's containers: killed, failed, over their memory, relaunched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a container finds, compared with a real NodeManager: variables, directories, modes, descriptors, ancestry.
+"""A container's surroundings, compared with a real NodeManager: variables, directories, modes, descriptors, ancestry.
 
 The facts are in golden/environment.json. An AM with resources of all kinds and a task with one run for real; what they
 see is written down by a probe script that is their command, what lies on the disks is walked from outside.

@@ -1,4 +1,4 @@
-"""How containers end, compared with a real NodeManager: same commands, same exit statuses, same diagnostics.
+"""The ends of containers, compared with a real NodeManager: same commands, same exit statuses, same diagnostics.
 
 The facts are in golden/exits.json, the texts without what is of one run only (golden_text.py). All cases run at once on
 one node, so that the whole takes as long as the longest.

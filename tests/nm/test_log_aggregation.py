@@ -73,7 +73,7 @@ def test_logs_that_could_not_be_aggregated_are_retained_as_without_aggregation()
 
 
 def reports_after(node: Node) -> tuple[LogAggregationReport, ...]:
-    """What the next heartbeat reports."""
+    """The reports in the next heartbeat."""
     node.after(1000, Tick())
     return node.one(SendHeartbeat).request.log_aggregation_reports
 

@@ -96,7 +96,7 @@ def hadoop_name(named: Descriptor | EnumDescriptor | ServiceDescriptor) -> str:
 
 
 def faults(ours: Shapes, hadoop: Shapes) -> list[str]:
-    """How ours differs: messages and enums must be the same throughout, services may lack methods."""
+    """The differences of ours: messages and enums must be the same throughout, services may lack methods."""
     found = []
     for name, members in ours.items():
         if name not in hadoop:

@@ -119,7 +119,7 @@ async def serving(conf: Configuration, **options: object) -> AsyncIterator[Clust
 
 @dataclass
 class Started:
-    """What a node was asked to start."""
+    """The containers that a node was asked to start."""
 
     identifier: ContainerTokenIdentifier
     context: ContainerLaunchContext

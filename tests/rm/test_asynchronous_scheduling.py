@@ -251,7 +251,7 @@ def test_one_node_and_one_application_get_the_same_containers_as_with_heartbeats
 
 
 Story: TypeAlias = list[tuple[int, list[tuple[str, str]], Resource]]
-"""What applications get: the time, (container, node) of each container, and the headroom."""
+"""The containers that applications get: the time, (container, node) of each container, and the headroom."""
 
 WALKED = (
     {},
@@ -291,7 +291,7 @@ def random_life(seed: int, draw: Callable[[int], int], conf: dict[str, str] | No
 
 
 def counts_and_limits(rm: RM) -> list[object]:
-    """What walks count for applications, and the limits that they store, after a request has made walks go on."""
+    """The counts of walks for applications, and the limits that they store, after a request has made walks go on."""
     scheduler = rm.core.context.scheduler
     rm.allocate(next(iter(rm.core.context.apps)), [resource_request(1, priority=9)])
     found: list[object] = []

@@ -1,4 +1,4 @@
-"""What is said of a container afterwards: its placement, its reservation, its preemption."""
+"""The explanations of a container afterwards: its placement, its reservation, its preemption."""
 
 from __future__ import annotations
 

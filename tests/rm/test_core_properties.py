@@ -116,7 +116,7 @@ class ResourceManagerMachine(RuleBasedStateMachine):
         elif task.id in self.rm.nodes[task.node_id.host].running:
             self.rm.beat(task.node_id.host, ended=[done(task.id, exit_status)])
 
-    # What administrators and clients change
+    # Changes by administrators and clients
 
     @precondition(lambda self: self.running())
     @rule(data=st.data(), queue=st.sampled_from(["a", "default"]), priority=st.integers(0, 9))
@@ -169,7 +169,7 @@ class ResourceManagerMachine(RuleBasedStateMachine):
         assert self.rm.send(Allocate(self.rm.call(), self.rm.attempt_id(app), request)) is first
         assert len(self.rm.effects) == 1
 
-    # What goes wrong, or comes to its end
+    # Faults and ends
 
     @rule(data=st.data(), host=st.sampled_from(HOSTS), kind=st.sampled_from(DISTURBANCES))
     def disturb(self, data: st.DataObject, host: str, kind: str) -> None:

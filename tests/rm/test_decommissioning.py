@@ -351,7 +351,7 @@ def test_the_first_heartbeat_after_a_node_is_decommissioned_again_places_nothing
 
 @pytest.mark.parametrize("unheard", ["unhealthy", "sent again"])
 def test_the_first_heartbeat_that_reaches_the_scheduler_shrinks_the_node(rm: RM, unheard: str) -> None:
-    """One of an unhealthy node, or one that is sent again, does not reach it; the audit of I-16 must not count it."""
+    """That of an unhealthy node, or a repeated one, does not reach it; the audit of I-16 must not count it."""
     app = rm.submit()
     rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
@@ -450,7 +450,7 @@ def test_an_unhealthy_decommissioning_node_stays_decommissioning(rm: RM) -> None
 
 
 def test_an_unhealthy_node_can_be_decommissioned(rm: RM) -> None:
-    """It runs nothing in the scheduler, so it is decommissioned at once."""
+    """The node runs nothing in the scheduler, so it is decommissioned at once."""
     rm.beat("n1", healthy=False)
     exclude_gracefully(rm, "n1")
     rm.beat("n1")

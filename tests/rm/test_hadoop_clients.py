@@ -159,7 +159,7 @@ async def scene(way: OverGrpc | OverHadoop, node: Node) -> list[object]:
 
 
 async def played(directory: Path, *, over_hadoop: bool) -> tuple[str, str]:
-    """What the scene's callers saw, and the RM's event log; both without times, ports and secrets."""
+    """The replies that the scene's callers saw, and the RM's event log; both without times, ports and secrets."""
     directory.mkdir()
     log = directory / "events.jsonl"
     async with (

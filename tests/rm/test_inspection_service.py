@@ -1,4 +1,4 @@
-"""How much time the trials of explanations may take."""
+"""The time that the trials of explanations may take."""
 
 from __future__ import annotations
 

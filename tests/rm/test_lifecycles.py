@@ -66,7 +66,7 @@ def made(event: type) -> Any:
 
 
 def fields(subject: object) -> dict[str, str]:
-    """What the subject holds, without its machine."""
+    """The fields of the subject, without its machine."""
     names = attribute_names(type(subject)) or vars(subject)
     return {name: repr(getattr(subject, name)) for name in names if name not in ("machine", "_machine")}
 

@@ -1,4 +1,4 @@
-"""What the RM reports of log aggregation, from what nodes report (RMAppLogAggregation)."""
+"""The RM's reports of log aggregation, from what nodes report (RMAppLogAggregation)."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class LyingNodes:
         return self.rng.random() < probability
 
     def lies(self) -> list[tuple[ContainerId, ContainerState, int]]:
-        """What a node says of containers: its own, other nodes', and those that ended long ago."""
+        """A node's reports of containers: its own, other nodes', and those that ended long ago."""
         states = (ContainerState.NEW, *[ContainerState.RUNNING, ContainerState.COMPLETE] * 4)
         return [
             (self.rng.choice(self.containers), self.rng.choice(states), self.rng.choice(EXITS))
@@ -192,7 +192,7 @@ def test_no_report_of_a_node_breaks_an_invariant(seed: int) -> None:
                 pytest.fail("\n".join([*nodes.steps, str(error)]), pytrace=False)
 
 
-# What such walks found, each by itself
+# Findings of such walks, each by itself
 
 
 @pytest.fixture

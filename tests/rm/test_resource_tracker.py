@@ -334,7 +334,7 @@ def test_a_silent_node_is_lost_with_its_containers(rm: RM, app: ApplicationId) -
 
 
 def test_containers_that_a_lost_node_still_runs_are_cleaned_up_when_it_returns(rm: RM, app: ApplicationId) -> None:
-    """It registers again; its containers are not recovered, and are killed after it has reported them."""
+    """The node registers again; its containers are not recovered, and are killed after it has reported them."""
     rm.allocate(app, [resource_request(1)])
     rm.beat("n2")
     (container,) = rm.allocate(app).allocated

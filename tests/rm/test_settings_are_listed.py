@@ -105,7 +105,7 @@ SHIPPED = {
 
 
 def test_the_file_that_hadoop_ships_is_accepted() -> None:
-    """It contains defaults of features that are not supported here, which they do not enable."""
+    """That file contains defaults of features that are not supported here, which they do not enable."""
     values = {"root.queues": "default", "root.default.capacity": "100", **SHIPPED}
     conf = Configuration.of({f"{PREFIX}{name}": value for name, value in values.items()})
     assert list(CapacitySchedulerConfiguration.read(conf).queues) == ["root", "root.default"]

@@ -54,7 +54,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
 
 
 def load(directory: Path, files: Files) -> Loaded:
-    """What a store that consists of these files holds."""
+    """The content of a store that consists of these files."""
     for path in directory.iterdir():
         if path.name not in files:
             path.unlink()
@@ -88,7 +88,7 @@ def cuts(files: Files) -> Iterator[tuple[str, int]]:
 
 
 def outcomes(files: Files, directory: Path, damaged: Iterable[Files]) -> Counter[str]:
-    """How often each kind of damage was refused or had no effect, and every other outcome."""
+    """The number of times that each kind of damage was refused or had no effect, and every other outcome."""
     directory.mkdir()
     written, counted = load(directory, files), Counter[str]()
     for number, damage in enumerate(damaged):
@@ -149,7 +149,7 @@ def test_a_log_of_an_earlier_release_beside_the_file_is_refused(path: Path) -> N
 
 
 def test_a_record_of_an_earlier_transaction_is_noticed(path: Path) -> None:
-    """It matches its own checksum: what notices it is the digest of all records."""
+    """The record matches its own checksum: what notices it is the digest of all records."""
     with closing(opened(path)) as store:
         store.write([SaveApplication(application(), Saving.NEW)])
     with sqlite3.connect(path) as database:

@@ -123,7 +123,7 @@ def _own_tokens(cluster: Cluster, node: Node) -> dict[str, Token | None]:
 
 
 async def _state(cluster: Cluster) -> object:
-    """What clients can see of the RM."""
+    """The state of the RM that clients can see."""
     client = await cluster.client()
     reports = (
         await client.get_applications(ApplicationFilter()),

@@ -309,7 +309,7 @@ def test_a_request_that_no_node_can_ever_meet() -> None:
     )
 
 
-# What an observation is worth
+# Values of observations
 
 
 def test_what_was_observed_before_the_request_is_not_reported() -> None:

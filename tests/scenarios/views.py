@@ -34,7 +34,7 @@ class Views:
         return text + f" apps {queue.application_count}"
 
     def partition(self, path: str, label: str) -> str:
-        """What a queue uses of the nodes with a label, containers of other partitions included."""
+        """The amount that a queue uses of the nodes with a label, containers of other partitions included."""
         queue = self._cluster.scheduler.queues[path]
         usage, own = queue.usage, queue.capacities.at(label)
         text = (
@@ -49,7 +49,7 @@ class Views:
         return text
 
     def shares(self, path: str) -> str:
-        """What the queue order compares: binary32 numbers, printed with as many digits as they need."""
+        """The numbers that the queue order compares: binary32 numbers, printed with as many digits as they need."""
         queue = self._cluster.scheduler.queues[path]
         own = queue.capacities.default
         return (

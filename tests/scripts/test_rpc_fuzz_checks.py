@@ -81,7 +81,7 @@ def test_a_log_that_grows_too_fast_is_reported(tmp_path: Path) -> None:
     assert check_log(log_of(tmp_path, text), 2) == []
 
 
-# What may be sent
+# Messages that may be sent
 
 
 def submission(**launch: object) -> ApplicationSubmissionContext:

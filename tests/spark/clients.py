@@ -66,7 +66,7 @@ class Spark:
         self._jars = f"local:{package_of(home, 'pyspark')}/jars/*"
 
     def result(self, job: str, mode: str, settings: Mapping[str, str] | None = None) -> object:
-        """What the job has written, once spark-submit has exited with status 0."""
+        """The output of the job, once spark-submit has exited with status 0."""
         with self.running(job, mode, settings) as submission:
             return submission.result()
 
@@ -121,7 +121,7 @@ class Submission:
 
     @property
     def output(self) -> str:
-        """What spark-submit has printed."""
+        """The output of spark-submit."""
         return (self.directory / "output.txt").read_text()
 
     def application(self) -> ApplicationId:

@@ -16,7 +16,7 @@ from yarnling.cluster.blocking import BlockingCluster
 HADOOP_JARS = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "commons-logging-*.jar")
 """Flink brings no classes of Hadoop; these come with pyspark 3.5."""
 
-# What the distribution's own config.yaml has for Java 17, which the Python package lacks.
+# Options that the distribution's own config.yaml has for Java 17, which the Python package lacks.
 _JAVA_17 = " ".join(
     [
         "--add-exports=java.base/sun.net.util=ALL-UNNAMED",

@@ -16,7 +16,7 @@ from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(2 * TIMEOUT_S)]
 
 KILLED = "Exit status: 137"
-"""What Spark's AM logs of an executor whose container the ResourceManager reports with 128 + SIGKILL."""
+"""The line that Spark's AM logs of an executor whose container the ResourceManager reports with 128 + SIGKILL."""
 COUNTS = {
     "words": {"to": 200, "be": 200, "or": 100, "not": 100, "that": 100, "is": 100},
     "sums": [sum(range(bucket, 1000, 3)) for bucket in range(3)],

@@ -46,7 +46,7 @@ def cluster() -> Iterator[BlockingCluster]:
 
 @pytest.fixture(scope="module")
 def results(cluster: BlockingCluster) -> Iterator[dict[str, dict[str, Any]]]:
-    """What each method returned, while an application runs."""
+    """The results of the methods, while an application runs."""
     python = home_of("yarn-api-client-1.0.3") / "bin" / "python"
     app_id = cluster.submit(Job("sleep 600")).application_id
     (container,) = cluster.wait_containers(app_id, 1)

@@ -127,7 +127,7 @@ async def test_a_connection_has_one_unread_reply_and_the_others_get_theirs(caplo
 
 
 async def test_connections_take_turns() -> None:
-    """One that asks for many lists delays another by one list, not by all of them."""
+    """A connection that asks for many lists delays another by one list, not by all of them."""
     bulky, built = BulkyReplies(), list[str]()
 
     async def call(peer: str) -> None:

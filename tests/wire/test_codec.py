@@ -140,7 +140,7 @@ def _scalar(field: Any) -> Any:
     )
 
 
-# What is left out, and what is refused
+# Fields that are left out, and refusals
 
 
 def test_bytes_that_are_not_a_message_are_refused_with_its_name() -> None:
@@ -259,7 +259,7 @@ def test_a_long_error_loses_its_middle() -> None:
     assert proto.message.endswith("b" * 100)
 
 
-# One table for servers and proxies
+# A table for servers and proxies
 
 
 @pytest.mark.parametrize("rpc", [pytest.param(rpc, id=rpc.path) for rpc in RPCS])

@@ -1,4 +1,4 @@
-"""What a server lets connections do: how many there are, how long one may be silent, how many calls are on one."""
+"""The limits of a server for connections: how many there are, how long one may be silent, how many calls are on one."""
 
 from __future__ import annotations
 

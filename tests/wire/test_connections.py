@@ -146,7 +146,7 @@ async def test_a_server_that_is_slow_to_begin_is_waited_for() -> None:
 
 
 def test_the_installed_grpc_knows_the_experiments() -> None:
-    """It writes an error for an experiment that it does not have, and goes on."""
+    """gRPC writes an error for an experiment that it does not have, and goes on."""
     environment = {key: value for key, value in os.environ.items() if key != "GRPC_EXPERIMENTS"}
     added = grpc_environment(environment)
     done = subprocess.run(

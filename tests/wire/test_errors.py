@@ -1,4 +1,4 @@
-"""What a failed call becomes, and which failures surely had no effect."""
+"""The error that a failed call becomes, and which failures surely had no effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers experience: deadlines, size limits, servers that stop, start or cannot be reached."""
+"""The experience of callers: deadlines, size limits, servers that stop, start or cannot be reached."""
 
 from __future__ import annotations
 

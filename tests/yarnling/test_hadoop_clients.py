@@ -1,4 +1,4 @@
-"""What a cluster gives Hadoop's own clients: the files they read, class paths, and the Java of containers."""
+"""A cluster's provisions for Hadoop's own clients: the files they read, class paths, and the Java of containers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the web services of the ResourceManager and the NodeManagers share. Imported only by daemons that serve them."""
+"""The web services' base of the ResourceManager and the NodeManagers. Imported only by daemons that serve them."""

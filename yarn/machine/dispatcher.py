@@ -102,7 +102,7 @@ class Dispatcher(Generic[Effect]):
         """True if the class has a handler."""
         return event in self._handlers
 
-    # What handlers do
+    # Calls of handlers
 
     def emit(self, effect: Effect | Reply | Refuse | StateChanged | Warn) -> None:
         """Return `effect` from this step; the shell carries it out after the step."""

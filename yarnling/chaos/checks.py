@@ -309,7 +309,7 @@ def check_nothing_after_the_end(history: History, expect: Expectations) -> Check
     return Checked("nothing runs for ended applications", _widest(windows), tuple(wrong), timed=True)
 
 
-# What is left
+# Leftovers
 
 
 def check_daemons_live(history: History, expect: Expectations) -> Checked:

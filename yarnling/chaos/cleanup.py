@@ -60,7 +60,7 @@ def _is_orphan(directory: Path) -> bool:
         return False
 
 
-# What a cluster still uses after all applications have ended. Each function returns a line for each finding.
+# Resources that a cluster still uses after all applications have ended. Each function returns a line for each finding.
 
 
 async def busy_nodes(client: Client) -> list[str]:
@@ -98,7 +98,7 @@ def work_files(nodes: Iterable[Node]) -> list[str]:
     return [f"file {path}" for path in found]
 
 
-# What is left behind when the cluster has ended
+# Leftovers when the cluster has ended
 
 
 def sockets_of_this_process() -> set[str]:

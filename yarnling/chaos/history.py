@@ -263,7 +263,7 @@ class History:
         return any(one.acknowledged_s is not None and one.acknowledged_s <= loss_s for loss_s in ended_s)
 
     def times_resubmitted(self, one: SubmittedApplication) -> int:
-        """How often the ResourceManager lost its state while the client had no answer and went on submitting.
+        """The times that the ResourceManager lost its state while the client had no answer and went on submitting.
 
         The next one, which knows of no application, accepts the same id again, as Hadoop's does.
         """

@@ -93,7 +93,7 @@ def _bounded(name: str, value: int, bounds: tuple[int, int]) -> Checked:
     return Checked(name, str(value), wrong, timed=True)
 
 
-# What each fault caused
+# Effects of each fault
 
 
 def effect_of(fault: InjectedFault, history: History) -> str:

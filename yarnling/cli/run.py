@@ -125,7 +125,7 @@ class ContainerOutput:
         try:
             return log.read(start)
         except FileNotFoundError:
-            # It has been aggregated since it was found.
+            # The log has been aggregated since it was found.
             found = self._client.logs(self._app_id)
             same = (each for each in found if (each.container_id, each.name) == (log.container_id, log.name))
             return b"".join(each.read(start) for each in same)

@@ -38,7 +38,7 @@ from yarnling.cluster.processes import end_orphans
 from yarnling.cluster.state import write_private
 
 ADDED_MAX = 1000
-"""How many nodes can be added later. The ResourceManager reads the table of racks only once, so it must already list
+"""Nodes that can be added later. The ResourceManager reads the table of racks only once, so it must already list
 them."""
 PRIVATE_MODE = 0o700
 PORTS_TRIED_MAX = 100
@@ -55,7 +55,7 @@ _logger = logging.getLogger(__name__)
 
 
 class RouteOverride(Struct, frozen=True):
-    """How one node reaches the other processes: `settings` of its NodeManager, and the HADOOP_CONF_DIR of its
+    """A node's way to the other processes: `settings` of its NodeManager, and the HADOOP_CONF_DIR of its
     containers (None: the cluster's)."""
 
     settings: dict[str, str]

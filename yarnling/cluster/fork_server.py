@@ -56,7 +56,7 @@ KILL_ROUNDS_MAX = 50
 """The limit on rounds of killing descendants. Each round kills the processes that the previous round missed; nearly
 always one round is enough."""
 STARTING_MAX = 4 * (os.cpu_count() or 1)
-"""How many daemons start at the same time. The next are started when half of them are ready. On two cores, starting 300
+"""Daemons that start at the same time. The next are started when half of them are ready. On two cores, starting 300
 at the same time took four times the CPU, because the kernel serialises their first writes to shared pages."""
 READY_BYTES_MAX = 64 * 1024
 
@@ -167,7 +167,7 @@ class ForkServer:
         self._report(DaemonStarted(daemon.name, daemon.pid))
 
     def _on_ready_pipe(self, daemon: RunningDaemon) -> None:
-        # One call of select may also have returned the daemon's exit, which was handled first.
+        # A call of select may also have returned the daemon's exit, which was handled first.
         if daemon.ready_fd >= 0:
             self._on_ready_line(daemon)
         self._start_waiting()

@@ -37,4 +37,4 @@ def find_lesson(which: str) -> Lesson:
             return lesson
     known = ", ".join(f"{lesson.number} ({lesson.name})" for lesson in LESSONS)
     nearest = did_you_mean(which, [lesson.name for lesson in LESSONS])
-    raise InvalidArgumentException(f"there is no lesson {which!r}: {nearest}choose one of {known}")
+    raise InvalidArgumentException(f"unknown lesson {which!r}: {nearest}choose one of {known}")

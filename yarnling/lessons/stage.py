@@ -108,7 +108,7 @@ class Stage:
             trace.observe(self.cluster, self.record)
         self.cluster.start()
 
-    # What happens
+    # Events
 
     def at(self, seconds: float, action: Callable[[], None]) -> None:
         self.engine.at(START_MS + round(1000 * seconds), Rank.CLIENT, 0, action)

@@ -212,7 +212,7 @@ class SimulatedCluster:
         machine = self.machine(self._numbers[node_id.host])
         return f"node-{machine.number}", partial(machine.nm.served, node_id)
 
-    # What happens (ContainerWatch, and the state changes of the ResourceManager)
+    # Events (ContainerWatch, and the state changes of the ResourceManager)
 
     def started(self, machine: Machine, launch: LaunchContainer) -> Program | None:
         container_id = launch.container_id
@@ -281,7 +281,7 @@ class SimulatedCluster:
             case "RMNode":
                 node_id = NodeId.parse(subject)
                 machine = self.machine(self._numbers[node_id.host])
-                # One that came back with another port counts as what its running process is.
+                # A node that came back with another port counts as what its running process is.
                 if machine.nm.node_id == node_id:
                     self.recorder.changed(f"nm-{machine.number}", change.target)
             case "RMApp":

@@ -83,7 +83,7 @@ class Intruder:
         if isinstance(outcome, NodeHeartbeatResponse) and outcome.action is NodeAction.NORMAL:
             self._caught(f"I-25: an old heartbeat {request.response_id} of {request.node_id} was handled")
 
-    # What it knows
+    # Knowledge of the intruder
 
     def _overhear(self, carried: Carried) -> None:
         known = self._calls.setdefault(carried.method().path, deque(maxlen=REMEMBERED_MAX))

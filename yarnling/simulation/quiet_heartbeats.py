@@ -124,7 +124,7 @@ class QuietHeartbeats:
         rm.quiet_heartbeats = self
         network.before_fault = self._before_fault
 
-    # What the daemons call
+    # Calls of the daemons
 
     def leave_out(self, nm: NodeManagerProcess) -> None:
         """The core's heartbeats are quiet, and the last one has just been answered: leave out the next ones."""
@@ -184,7 +184,7 @@ class QuietHeartbeats:
             if quiet.nm.tracker_link == link.name:
                 self.resume(quiet.nm)
 
-    # One node
+    # A node
 
     def _is_over(self, time_ms: int, rank: Rank, quiet: QuietNode) -> bool:
         return self._engine.is_over(time_ms, rank, quiet.nm.number)

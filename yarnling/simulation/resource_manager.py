@@ -257,7 +257,7 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
             self.refuse(event.call, problem)
         else:
             if isinstance(event, RefreshQueues) and self.quiet_heartbeats is not None:
-                # It may change how long nodes may be silent.
+                # The refresh may change how long nodes may be silent.
                 self.quiet_heartbeats.resume_all()
             super().step(event)
             if self.quiet_heartbeats is not None:

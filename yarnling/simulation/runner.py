@@ -304,7 +304,7 @@ class PlanRun:
         job = self.cluster.works[application_id].job
         return None if job is None else job.is_right()
 
-    # What the ResourceManager reports
+    # Reports of the ResourceManager
 
     def _missing_nodes(self) -> list[str]:
         """A line for each node that is not RUNNING, or one for a ResourceManager that does not answer.

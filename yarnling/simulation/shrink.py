@@ -119,7 +119,7 @@ class _Trials:
         return self._tried[text]
 
 
-# What can be made smaller
+# Parts that can be made smaller
 
 
 def _fewer_faults(plan: Plan, holds: Holds) -> Plan:

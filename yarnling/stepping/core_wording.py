@@ -1,4 +1,4 @@
-"""Words for the events and effects of cores that are no calls of the ResourceManager."""
+"""Words for the events and effects of cores that are not calls of the ResourceManager."""
 
 from __future__ import annotations
 

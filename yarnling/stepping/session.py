@@ -157,7 +157,7 @@ class Session:
         if behind is None or behind.position > position:
             if behind is not None:
                 behind.run.close()
-            # What is run again was checked when it was run first.
+            # Commands that run again were checked when they ran first.
             behind = self._behind = Player(self.source, self.changes, checked=False)
         while behind.position < position and behind.advance():
             if behind.position >= position - VIEWS_BEFORE:

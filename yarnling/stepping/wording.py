@@ -94,7 +94,7 @@ class StepWording:
             return am(self._names.application(container_id.application_id))
         return RM if host == "rm" else host
 
-    # What came of it
+    # Results
 
     def _lines(self, step: CoreStep) -> Iterator[Line]:
         yield from (self._decision(decision) for decision in step.decisions)

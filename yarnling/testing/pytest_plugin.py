@@ -155,7 +155,7 @@ _module_pool = pytest.fixture(scope="module", name="_yarnling_module_pool")(_poo
 _session_pool = pytest.fixture(scope="session", name="_yarnling_session_pool")(_pool)
 
 
-# What a test requests
+# Requests of a test
 
 
 def _clusters_of(config: pytest.Config) -> Clusters:

@@ -130,7 +130,7 @@ class QueueUse(Struct, frozen=True):
 
 
 class HeadroomUse(Struct, frozen=True):
-    """What an application and its user used at one moment on the default partition, the user's limit, and the headroom
+    """The use of an application and its user at one moment on the default partition, the user's limit, and the headroom
     that the application's next `allocate` would report; in MB of memory. `guaranteed_mb`: of the queue.
     """
 

@@ -32,8 +32,9 @@ TRUNCATED = 0.5
 """Vcore-seconds that the ResourceManager leaves out of each container, on average."""
 
 STARTED_PER_S_MAX = Resource(8_192_000, 1000)
-"""What an application can hold, on average, for each second that it ran: 1000 containers of 8 GB. That is as much as a
-ResourceManager starts in a second, so one that held more has a wrong time or wrong totals.
+"""Bound of an application's containers, on average, for each second that it ran: 1000 containers of 8 GB.
+
+That is as much as a ResourceManager starts in a second, so one that held more has a wrong time or wrong totals.
 """
 
 

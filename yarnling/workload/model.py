@@ -21,7 +21,7 @@ TASK_START_MS = 0
 
 
 class Client(Enum):
-    """How an AM requests containers. HADOOP: as AMRMClientImpl, which sends each lowered request again, so it gets
+    """The way an AM requests containers. HADOOP: as AMRMClientImpl, which sends each lowered request again, so it gets
     surplus containers and releases them. EXACT: it sends only what the ResourceManager cannot know.
     """
 

@@ -1,4 +1,4 @@
-"""Recognises what is no answer of a ResourceManager although it was saved as one, and mends numbers that are not JSON.
+"""Recognises files that were saved as a ResourceManager's answer and are not, and mends numbers that are not JSON.
 
 A standby ResourceManager answers with a line of text (RMWebAppFilter), a proxy with a page to log in. Jersey writes a
 percentage that is not finite as a bare INF or NaN (YARN-7699), which no reader of JSON takes.

@@ -220,7 +220,7 @@ class _Visit:
             application.forget_passed(node_id)
         return outcome
 
-    # One key
+    # A key
 
     def _assign_key(self, key: SchedulerKey) -> Outcome:
         """The checks that do not depend on the locality, then the node itself."""

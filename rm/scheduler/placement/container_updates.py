@@ -107,7 +107,7 @@ def _mismatch(
     return None
 
 
-# What the AM requests
+# Requests of the AM
 
 
 def apply_updates(application: FiCaSchedulerApp, updates: Iterable[tuple[UpdateContainerRequest, RMContainer]]) -> None:
@@ -224,7 +224,7 @@ def _temporary(application: FiCaSchedulerApp, container: RMContainer) -> RMConta
     )
 
 
-# What was placed
+# Placed updates
 
 
 def keep_temporary(application: FiCaSchedulerApp, placed: RMContainer, node: SchedulerNode) -> bool:

@@ -19,7 +19,7 @@ from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.states import ContainerExitStatus, ContainerState
 
 PASSES = 4
-"""How many heartbeats each node sends. The first two clean up an application that ends, the others place containers."""
+"""Heartbeats of each node. The first two clean up an application that ends, the others place containers."""
 
 
 def size_of(scheduler: CapacityScheduler) -> int:

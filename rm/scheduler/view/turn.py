@@ -128,7 +128,7 @@ def _leaves(queue: CSQueue) -> Iterator[LeafQueue]:
             yield from _leaves(child)
 
 
-# What others were given
+# Containers that others were given
 
 
 def overtaken(

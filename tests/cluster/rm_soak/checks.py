@@ -1,4 +1,4 @@
-"""What must hold after a soak. Each check returns the problems as lines; an empty list means that it holds."""
+"""Rules that hold after a soak. Each check returns the problems as lines; an empty list means that it holds."""
 
 from __future__ import annotations
 

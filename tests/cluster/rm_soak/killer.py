@@ -114,7 +114,7 @@ class Killer:
     async def _start(self, killed_s: float) -> None:
         await self.cluster.restart_rm()
         self.ready_ms.append((time.monotonic() - killed_s) * 1000)
-        # It reconnects with the users' backoff: channels of a process to one address share their failures.
+        # The client reconnects with the users' backoff: channels of a process to one address share their failures.
         address = self.cluster.addresses[resourcemanager.ADDRESS.key]
         token = read_client_token(self.cluster.configuration)
         async with ApplicationClientProtocol(address, token=token, retry=QUICKLY) as rm:

@@ -37,7 +37,7 @@ PAUSE_S_MAX = 0.8
 LOOK_S = 0.1
 RETRY = RetryPolicy(max_wait_ms=60_000, interval_ms=40)
 CHANGES = ("none", "none", "none", "priority", "move", "kill", "crash")
-"""What is done to an application after its submission; `crash`: its AM is killed."""
+"""The change of an application after its submission; `crash`: its AM is killed."""
 
 
 @dataclass

@@ -29,7 +29,7 @@ NODES = 3
 SETTLE_S = 30.0
 """The time to wait after the last application until heartbeats have reported the last containers."""
 STUCK_S = 120.0
-"""How long applications may take to end after the last kill."""
+"""The time applications may take to end after the last kill."""
 KILL_S = 12.0
 """The time one kill may take on average."""
 

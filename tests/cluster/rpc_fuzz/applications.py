@@ -45,7 +45,7 @@ DAMAGE = 0.05
 """The probability that a message of a sequence is damaged: with more, sequences would end too early."""
 STEPS_MAX = 60
 TOKEN_LOOKS_MAX = 20
-"""How often the report of an unmanaged application is read to get its token."""
+"""The number of times that the report of an unmanaged application is read to get its token."""
 ASKS_MAX = 300
 """The number of resource requests in a large call."""
 HELD_MAX = 20

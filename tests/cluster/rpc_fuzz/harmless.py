@@ -31,7 +31,7 @@ from yarn.states import ContainerRetryPolicy, LocalResourceType
 COMMANDS = ("true", "sleep 0.1", "sleep 2", ":")
 ENVIRONMENT = {"COLOR": ("red", "", "a b"), "LANG": ("C",), "DEPTH": ("1", "2147483648")}
 LINKS = ("a", "words.txt", "sub/b", "../c", "a", "", ".", "x" * 300)
-"""One level up is still inside the application's directory."""
+"""A level up is still inside the application's directory."""
 PATTERNS = (None, "", "a.*", "(")
 FILES = ("words.txt", "missing.txt", "archive.zip", "directory")
 """Names in `resources`: a text, a missing file, a file that is not an archive, a directory."""
@@ -74,7 +74,7 @@ class Harmless:
         )
 
     def allows(self, rpc: Rpc[Any, Any], data: bytes) -> bool:
-        """Whether these bytes may be sent as a request of `rpc`. Bytes that cannot be decoded run nothing."""
+        """True if these bytes may be sent as a request of `rpc`. Bytes that cannot be decoded run nothing."""
         if (
             rpc not in GUARDED
             and rpc not in REGISTRATIONS

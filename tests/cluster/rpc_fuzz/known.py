@@ -44,7 +44,7 @@ class Known:
     nodes: list[NodeId] = field(default_factory=list)
     real_nodes: tuple[NodeId, ...] = ()
     nodes_list_ended: bool = True
-    """Whether registrations of fake nodes list containers that they have reported as ended, or that others have.
+    """True if registrations of fake nodes list containers that they have reported as ended, or that others have.
 
     As in Hadoop, the ResourceManager recovers them, and they end twice: where invariants are checked (I-31), a node
     with the cluster's secret can make the ResourceManager exit.

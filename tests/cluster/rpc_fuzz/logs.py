@@ -1,4 +1,4 @@
-"""What the daemons' logs must not contain after a fuzz run, and their maximum size."""
+"""Lines that the daemons' logs must not contain after a fuzz run, and their maximum size."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 
 NESTING_MAX = 200
-"""How deep a message is nested in itself at most. protobuf refuses more than a hundred levels."""
+"""The depth to which a message is nested in itself at most. protobuf refuses more than a hundred levels."""
 REPEATS_MAX = 200
 LARGEST_VARINT = b"\xff" * 9 + b"\x01"
 TOO_LONG_VARINT = b"\xff" * 11

@@ -1,4 +1,4 @@
-"""What clients, AMs and containers do in a random scenario. Each action writes some steps, or none."""
+"""Actions of clients, AMs and containers in a random scenario. Each action writes some steps, or none."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 NOTATIONS = ("percent", "absolute", "weight", "vectors")
-"""How capacities are written; each scenario has one of them. Vectors mean that legacy queue mode is off."""
+"""The notations of capacities; each scenario has one of them. Vectors mean that legacy queue mode is off."""
 
 _OF_QUEUES: dict[str, float] = {
     "deep": 0.2,  # trees of up to five levels, wide ones among them

@@ -1,4 +1,4 @@
-"""What nodes do in a random scenario. Each action writes some steps, or none if there is nothing to do it to."""
+"""Actions of nodes in a random scenario. Each action writes some steps, or none if there is nothing to do it to."""
 
 from __future__ import annotations
 

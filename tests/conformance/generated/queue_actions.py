@@ -1,4 +1,4 @@
-"""What administrators do to the queues of a random scenario. Each action changes the tree and refreshes."""
+"""Actions of administrators on the queues of a random scenario. Each action changes the tree and refreshes."""
 
 from __future__ import annotations
 

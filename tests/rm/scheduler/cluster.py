@@ -316,7 +316,7 @@ class Cluster:
         return f"{app}/{container_id.number}" if attempt == 1 else f"{app}.{attempt}/{container_id.number}"
 
     def read_story(self) -> list[str]:
-        """What happened since the last call."""
+        """The events since the last call."""
         self._note_reservations()
         story, self.story = self.story, []
         return story

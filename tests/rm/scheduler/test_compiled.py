@@ -25,7 +25,7 @@ def test_the_core_is_the_one_that_was_asked_for() -> None:
 
 
 def test_a_copy_of_the_scheduler_shares_nothing_that_changes() -> None:
-    """What `explain` tries on a copy leaves the scheduler as it was."""
+    """A trial of `explain` on a copy leaves the scheduler as it was."""
     cluster = Cluster(ONE_QUEUE)
     cluster.node("n1", 8192)
     cluster.submit("app1", queue="a")

@@ -1,4 +1,4 @@
-"""How containers complete, and when their resources are freed."""
+"""The ends of containers, and when their resources are freed."""
 
 from __future__ import annotations
 

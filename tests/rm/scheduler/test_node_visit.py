@@ -1,4 +1,4 @@
-"""What one heartbeat may place."""
+"""The containers that one heartbeat may place."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_a_refusal_by_the_root_is_removed_once_nothing_is_requested(start_cluste
 
 
 def test_a_full_node_is_reported_at_the_first_request(start_cluster: StartCluster) -> None:
-    """It was full before, while nothing was requested."""
+    """The node was full before, while nothing was requested."""
     cluster = start_cluster()
     cluster.node("n1", GB)
     cluster.run("app1", "n1")

@@ -40,7 +40,7 @@ def counts(cluster: Cluster, queue: str = "a") -> tuple[int, int, int]:
 
 
 def test_an_application_above_the_queues_limit_is_held_back(start_cluster: StartCluster) -> None:
-    """It counts as an application of the queue, and nowhere else."""
+    """An application held back counts as an application of the queue, and nowhere else."""
     cluster = start(start_cluster, a="2")
     submit(cluster, "app1", "app2", "app3")
     assert counts(cluster) == (2, 0, 1)

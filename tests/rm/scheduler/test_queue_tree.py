@@ -196,7 +196,7 @@ def test_a_queue_starts_again_only_below_a_running_one(start_cluster: StartClust
 
 
 def test_a_new_queue_takes_its_state_only_from_the_file(start_cluster: StartCluster) -> None:
-    """It is created in the new file's tree before it is attached to the existing parent (parseQueue)."""
+    """The queue is created in the new file's tree before it is attached to the existing parent (parseQueue)."""
     conf = {**TWO, "root.a.queues": "x", "root.a.x.capacity": "100"}
     cluster = start_two(start_cluster, conf)
     cluster.refresh({**conf, "root.a.state": "STOPPED"})

@@ -180,7 +180,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.violated |= {"I-08"}
         self._try(lambda: self.cluster.refresh({**self.conf, **change}))
 
-    # What AMs do. Each size has a priority of its own: Hadoop also allocates at a request's old size after it changed.
+    # Actions of AMs. Each size has a priority: Hadoop also allocates at a request's old size after it changed.
 
     @precondition(lambda self: self.with_running_am())
     @rule(

@@ -76,7 +76,7 @@ class RandomOperations:
         self._story: list[str] = []
 
     def stories(self, steps: int = STEPS) -> Iterator[object]:
-        """What happened in each step, and what the queues and applications have then."""
+        """The events of each step, and what the queues and applications have then."""
         operations: list[tuple[Callable[[], object], int]] = [
             (self._heartbeat, 60),
             (self._all_heartbeats, 20),

@@ -137,7 +137,7 @@ def test_a_share_of_zero_is_zero(start_cluster: StartCluster) -> None:
 
 
 def test_a_weight_of_the_root_is_ignored(start_cluster: StartCluster) -> None:
-    """It is normalised to 1 (RootQueueCapacityCalculator): the root has the whole cluster whatever is configured."""
+    """That weight becomes 1 (RootQueueCapacityCalculator): the root has the whole cluster whatever is configured."""
     cluster = start_cluster({**VECTORS, **queues(a="100"), "root.capacity": "1w"}, alone=True)
     cluster.node("n1", 10 * GB, 10)
     root = cluster.scheduler.queue("root")

@@ -1,4 +1,4 @@
-"""What strangers see and may change by REST with yarn.acl.enable, as in the recordings of Hadoop's."""
+"""Strangers' access by REST with yarn.acl.enable, as in the recordings of Hadoop's."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ PREAMBLE_SIMPLE, PREAMBLE_SASL = b"hrpc\x09\x00\x00", b"hrpc\x09\x00\xdf"
 
 
 class HadoopError(Exception):
-    """What the server sent instead of a reply."""
+    """The error that the server sent instead of a reply."""
 
     def __init__(self, header: RpcResponseHeaderProto) -> None:
         super().__init__(header.exceptionClassName, header.errorMsg)

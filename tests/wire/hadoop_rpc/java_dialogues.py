@@ -59,7 +59,7 @@ SAID = {
     "am": ["response 1", "unregistered true"],
     "nm": ["statuses 0"],
 }
-"""How the lines begin that the Java program prints."""
+"""The beginning of the lines that the Java program prints."""
 
 
 def token_of(scene: str) -> Token | None:

@@ -1,4 +1,4 @@
-"""What Hadoop's own clients sent and were answered, replayed: our server's bytes are the same as then."""
+"""Bytes that Hadoop's own clients sent and were answered, replayed: our server's bytes are the same as then."""
 
 from __future__ import annotations
 

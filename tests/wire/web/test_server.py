@@ -57,7 +57,7 @@ async def connect(server: WebServer) -> tuple[asyncio.StreamReader, asyncio.Stre
 
 
 async def rest_of(reader: asyncio.StreamReader) -> bytes:
-    """What comes until the end, which may be a reset."""
+    """The bytes until the end, which may be a reset."""
     try:
         return await reader.read()
     except ConnectionError:

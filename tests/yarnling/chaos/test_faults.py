@@ -1,4 +1,4 @@
-"""How faults find their targets, which may be missing, starting or exiting."""
+"""The targets of faults, which may be missing, starting or exiting."""
 
 from __future__ import annotations
 

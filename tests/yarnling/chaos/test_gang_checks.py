@@ -53,7 +53,7 @@ def test_members_of_a_gang_end_with_the_first_that_is_lost() -> None:
     ("fault", "node"), [("kill-node", 1), ("kill-node", 2), ("kill-rm", 0), ("partition-masters-from-rm", 3)]
 )
 def test_a_fault_may_keep_the_members_of_a_gang_from_ending_together(fault: str, node: int) -> None:
-    """It hides their node or that of the lost member, or the AM does not learn of the loss."""
+    """The fault hides their node or that of the lost member, or the AM does not learn of the loss."""
     story = gang().am(1.0, 40.0, node=3).member(2.0, 10.0, 0, status=None, node=2).member(2.0, 24.0, 1)
     assert found(checks.check_gangs_end, story)
     assert not found(checks.check_gangs_end, story.fault(fault, 9.0, 20.0, *([node] if node else ())))

@@ -1,4 +1,4 @@
-"""What a link does to a TCP stream: it holds data back, delays or resets it, but never changes the bytes."""
+"""The effects of a link on a TCP stream: it holds data back, delays or resets it, but never changes the bytes."""
 
 from __future__ import annotations
 

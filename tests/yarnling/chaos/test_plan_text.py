@@ -1,4 +1,4 @@
-"""What is written of a plan is read as the same plan."""
+"""The text of a plan is read as the same plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `yarnling up` prints if the start fails."""
+"""The output of `yarnling up` if the start fails."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ async def test_a_situation_is_explained_everywhere(situation: Situation) -> None
 
 
 def printed(found: Explanation) -> str:
-    """What the command prints, on one line as long as needed."""
+    """The output of the command, on one line as long as needed."""
     console = Console(width=400, force_terminal=False)
     with console.capture() as capture:
         for line in explained(found):

@@ -83,7 +83,7 @@ def test_the_list_names_the_options() -> None:
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        (["0"], "there is no lesson '0'"),
+        (["0"], "unknown lesson '0'"),
         (["2", "--expiry", "2"], "--expiry 2 is out of bounds: give a whole number from 3 to 600"),
         (["2", "--expiry", "x"], "--expiry 'x' is not a whole number from 3 to 600"),
         (["2", "--memory", "9"], "its option is --expiry VALUE"),
@@ -101,7 +101,7 @@ def test_an_unknown_lesson_is_refused() -> None:
         find_lesson("ten")
 
 
-# What the chapters teach, against the run
+# Claims of the chapters, against the run
 
 
 def test_a_node_below_the_minimum_allocation_is_shut_down() -> None:

@@ -96,7 +96,7 @@ class Preemption(NamedTuple):
 
 
 class UserUse(NamedTuple):
-    """What a user holds in a leaf queue, and its limit as last computed."""
+    """The amount that a user holds in a leaf queue, and its limit as last computed."""
 
     used_mb: int
     limit_mb: int
@@ -293,7 +293,7 @@ class CaseCluster:
         """The scheduler's last refusals, in the order of the checks."""
         return [str(obstacle) for obstacle in self.scheduler.explain(self.id_of(app))]
 
-    # What is held
+    # Held amounts
 
     @property
     def scheduler(self) -> Any:
@@ -314,7 +314,7 @@ class CaseCluster:
         return Counter(self._names[each.application_id] for each in running)
 
     def assert_settled(self, *apps: str) -> None:
-        """What the ResourceManager has allocated runs on the machines, and nothing else."""
+        """The containers that the ResourceManager has allocated run on the machines, and nothing else."""
         assert [self.running()[app] for app in apps] == list(self.count(*apps))
 
     def attempt(self, app: str) -> FiCaSchedulerApp:

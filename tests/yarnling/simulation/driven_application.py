@@ -27,7 +27,7 @@ TASK_RULE = "task"
 
 @dataclass(eq=False)
 class DrivenApplication:
-    """What the test knows of an application. `received`, `exits`: as its AM has heard.
+    """The knowledge of the test about an application. `received`, `exits`: as its AM has heard.
 
     `failure`: why the ResourceManager has refused a call of the AM.
 

@@ -228,7 +228,7 @@ class RandomWork(RunningWork, frozen=True):
 
 
 class Decisions(Trace):
-    """What each host has decided: state changes, allocations, preemption; not which heartbeats led to it."""
+    """The decisions of each host: state changes, allocations, preemption; not which heartbeats led to it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -372,7 +372,7 @@ class RandomRun:
     # The end
 
     def final_state(self) -> dict[str, object]:
-        """What the heartbeats leave behind in the cores."""
+        """The state that the heartbeats leave behind in the cores."""
         state: dict[str, object] = {}
         rm = self.cluster.rm
         if not rm.is_up or rm.is_paused:

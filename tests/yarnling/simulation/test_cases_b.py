@@ -141,7 +141,7 @@ def second_queue(memory_mb: int, percent: str) -> CaseCluster:
     ids=["minimum-100", "minimum-30"],
 )
 def test_a_queue_with_large_containers_sticks(percent: str, taken: int, held_gb: int, limit_gb: int) -> None:
-    """What the limit leaves is less than a container: preemption frees too little, and nothing more."""
+    """The rest under the limit is less than a container: preemption frees too little, and nothing more."""
     cluster = second_queue(4 * GB, percent)
     assert cluster.users("b") == {"u2": UserUse(held_gb * GB, limit_gb * GB)}
     assert len(cluster.steps("killed")) == taken
@@ -224,7 +224,7 @@ def big_among_small(conf: dict[str, str]) -> CaseCluster:
 
 @pytest.mark.case("B7")
 def test_a_big_container_waits_while_nothing_ends() -> None:
-    """It has a reservation. The plain selector counts that as used, and takes nothing."""
+    """The application has a reservation. The plain selector counts that as used, and takes nothing."""
     cluster = big_among_small({})
     cluster.run(30)
     assert cluster.preemptions == []

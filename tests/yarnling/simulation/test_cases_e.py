@@ -93,7 +93,7 @@ def test_the_most_over_served_queue_gives_and_in_it_the_youngest_application_and
         cluster.until(lambda app=app, tasks=tasks: cluster.count(app) == (tasks + 1,), f"{app} has its containers")
 
     def taken(more: int) -> list[str]:
-        """What d's request for so many more costs the others."""
+        """The cost of d's request for so many more to the others."""
         before = len(cluster.steps("killed"))
         cluster.ask("dema", more)
         cluster.until(lambda: len(cluster.steps("killed")) == before + more, f"{more} are killed")

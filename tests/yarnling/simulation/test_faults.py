@@ -263,7 +263,7 @@ expect: {drain: 20}
 
 
 def test_a_node_that_was_stopped_while_it_was_paused_is_started_again() -> None:
-    """It unregisters just after the last fault, when the ResourceManager still has it as RUNNING."""
+    """The AM unregisters just after the last fault, when the ResourceManager still has it as RUNNING."""
     plan = parse_plan(STOPPED_WHILE_PAUSED, "stopped", "stopped")
     assert simulate(plan, 3318888).judgement.reasons == ()
 

@@ -1,4 +1,4 @@
-"""What NodeManagers leave out of their reports is noticed, and what they may leave out is not."""
+"""Omissions in NodeManagers' reports are noticed, and what they may leave out is not."""
 
 from __future__ import annotations
 

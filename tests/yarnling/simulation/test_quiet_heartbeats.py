@@ -54,7 +54,7 @@ SHORT_SILENCE = {**ASYNCHRONOUS, "yarn.scheduler.skip.node.multiplier": "1"}
 
 
 def compare(seed: int, settings: dict[str, str] | None = None) -> tuple[list[str], QuietHeartbeats]:
-    """What differs without the quiet heartbeats."""
+    """The differences without the quiet heartbeats."""
     settings = settings or {}
     every = RandomRun(seed, all_heartbeats=True, settings=settings).go()
     quiet = RandomRun(seed, all_heartbeats=False, settings=settings).go()
@@ -166,7 +166,7 @@ def _without_ended_containers(patch: pytest.MonkeyPatch) -> None:
 
 
 def _without_requests_of_the_am(patch: pytest.MonkeyPatch) -> None:
-    """What an AM has to send does not matter."""
+    """The requests that an AM has to send do not matter."""
     patch.setattr(AMRMClientState, "has_nothing_to_send", property(lambda state: state._in_flight is None))
     patch.setattr(
         AMRMClientCore, "_progress_sent", property(lambda core: core._progress(), lambda *_: None), raising=False

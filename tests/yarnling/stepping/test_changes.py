@@ -1,4 +1,4 @@
-"""What can be changed when a run is forked, and what is refused."""
+"""Changes that are possible when a run is forked, and those that are refused."""
 
 from __future__ import annotations
 

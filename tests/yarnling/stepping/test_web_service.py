@@ -1,4 +1,4 @@
-"""What the page of stepping is answered."""
+"""The answers to the page of stepping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker does with a batch."""
+"""The work of a worker on a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What containers cost in RPCs and bytes: recordings small enough to add up by hand, and a simulated run."""
+"""The costs of containers in RPCs and bytes: recordings small enough to add up by hand, and a simulated run."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_a_percentile_is_a_lower_bound_if_an_unfinished_wait_may_change_it() -> 
 def test_a_longer_true_wait_never_shortens_a_percentile_and_changes_no_exact_one(
     drawn: list[tuple[int, bool]], longer: int
 ) -> None:
-    """What was cut off may have been any longer: exact percentiles stay, lower bounds hold."""
+    """The part that was cut off may have been any longer: exact percentiles stay, lower bounds hold."""
     reported = summarize(Wait(ms, cut) for ms, cut in drawn)
     true = summarize(Wait(ms + longer if cut else ms) for ms, cut in drawn)
     for name in ("p50", "p95", "p99", "longest"):

@@ -47,7 +47,7 @@ def ignores_ctrl_c(process: psutil.Process) -> bool:
 
 
 def ended(command: subprocess.Popen[str], children: list[psutil.Process]) -> str:
-    """What the command printed on standard error; no process is left."""
+    """The output of the command on standard error; no process is left."""
     _, stderr = output_at_end(command, HANG_S)
     assert psutil.wait_procs(children, timeout=HANG_S)[1] == []
     return stderr

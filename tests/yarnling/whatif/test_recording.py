@@ -1,4 +1,4 @@
-"""What is recorded while a workload runs."""
+"""The records made while a workload runs."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ def test_another_answer_is_refused(tmp_path: Path) -> None:
         read_workload(tmp_path / "apps.json")
 
 
-# What is no answer, and numbers that are not finite
+# Files that are not an answer, and numbers that are not finite
 
 
 @pytest.mark.parametrize("constant", ["INF", "-INF", "NaN", "Infinity", "-Infinity"])

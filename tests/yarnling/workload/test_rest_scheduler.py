@@ -282,7 +282,7 @@ def test_absolute_maxima_of_labels_and_other_types_are_amounts() -> None:
 
 
 def test_work_of_a_queue_with_a_default_label_runs_on_its_partition() -> None:
-    """It ran on the default partition when the answer's defaultNodeLabelExpression was dropped."""
+    """The work ran on the default partition when the answer's defaultNodeLabelExpression was dropped."""
     label = {"nodeLabels": ["ded"], "defaultNodeLabelExpression": "ded"}
     whole = {"partitionName": "ded", "capacity": 100.0}
     queues = parsed(

@@ -30,7 +30,7 @@ from yarnling.cluster.client import Client
 from yarnling.cluster.state import DEFAULT_NAME
 
 POLL_S = 1.0
-"""How often, in seconds, a client that waits for decommissioning polls the RM. Each poll counts as one second."""
+"""The seconds between two polls of a client that waits for decommissioning. Each poll counts as one second."""
 GRACE_S = 5
 """The seconds that a client waits longer than the timeout, because the ResourceManager itself enforces the timeout."""
 NO_TIMEOUT = -1

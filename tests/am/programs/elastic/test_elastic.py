@@ -1,4 +1,4 @@
-"""How many workers an elastic application wants, requests, and releases (ExecutorAllocationManager's rules)."""
+"""Workers that an elastic application wants, requests, and releases (ExecutorAllocationManager's rules)."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class Model:
             case _:
                 pass
 
-    # What a test does
+    # Actions of a test
 
     def register(self, maximum: Resource = GB) -> list[JobAction]:
         return self.deliver(Registered(maximum, "root.default"))

@@ -26,7 +26,7 @@ ON_FILES = settings(max_examples=30, suppress_health_check=[HealthCheck.function
 
 
 def copy_partition(output: Path, partition: int, target: Path) -> None:
-    """What a reduce gets of a map's output."""
+    """A reduce's part of a map's output."""
     record = index_record((output / INDEX).read_bytes(), partition, output.name)
     assert record.raw_length == record.part_length
     target.write_bytes((output / OUTPUT).read_bytes()[record.start :][: record.part_length])

@@ -245,7 +245,7 @@ def test_rounds_are_not_skipped_while_a_reservation_waits_for_its_age() -> None:
 
 
 def test_a_victim_that_was_forgotten_while_it_waited_is_requested_again() -> None:
-    """What is chosen to balance queues waits for 300 s by default, and is forgotten after twice the ordinary wait."""
+    """A victim chosen to balance queues waits for 300 s by default, and is forgotten after twice the ordinary wait."""
     balancing = {
         "root.queues": "a,b,c",
         "root.a.capacity": "30",

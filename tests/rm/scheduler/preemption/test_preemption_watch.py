@@ -22,7 +22,7 @@ def order(cluster: Cluster, app: str, number: int, step: str = "requested", *, c
 
 
 def decided(cluster: Cluster, app: str, number: int, step: str = "requested", clock_ms: int = 0) -> PreemptionDecided:
-    """What a round that begins now would decide of a container."""
+    """The decision of a round that begins now on a container."""
     attempt, none = cluster.attempt(app), Resource(0, 0)
     leaf = attempt.leaf
     seen = QueueInRound(leaf.path, "", leaf.effective_minimum(""), leaf.usage.used(""), none, none, none, none)
