@@ -90,7 +90,7 @@ class KeyRing:
             self.previous, self.current = self.current, key
 
     def newest(self) -> MasterKey | None:
-        """The key that a node should have: the next one while it is being rolled out."""
+        """The next key while it is being rolled out, otherwise the current one."""
         return self.next or self.current
 
     def accepted(self) -> tuple[MasterKey, ...]:

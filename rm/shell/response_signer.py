@@ -60,12 +60,16 @@ class ResponseSigner:
     # Replies to NMs
 
     def sign_node_registration(self, reply: RegisterNodeManagerResponse) -> RegisterNodeManagerResponse:
+        """Add the keys that sign now; while keys change, the first heartbeat brings the next ones.
+
+        With the next ones alone the node would refuse tokens that are signed until these are activated.
+        """
         if reply.action is not NodeAction.NORMAL:
             return reply
         return replace(
             reply,
-            container_token_key=self._keys.containers.keys.newest(),
-            nm_token_key=self._keys.nodes.keys.newest(),
+            container_token_key=self._keys.containers.keys.current,
+            nm_token_key=self._keys.nodes.keys.current,
         )
 
     def are_newest(self, container_key_id: int, nm_key_id: int) -> bool:

@@ -258,6 +258,23 @@ async def test_a_new_key_reaches_nodes_and_ams(cluster: Cluster) -> None:
     assert (await am.allocate(AllocateRequest(1))).am_rm_token is None
 
 
+async def test_a_node_that_registers_while_keys_change_gets_the_current_ones_first(cluster: Cluster) -> None:
+    """ResourceTrackerService: registerNodeManager sends getCurrentKey, which signs tokens until the next key is
+    activated; the first heartbeat brings getNextKey.
+    """
+    keys = cluster.rm.keys
+    for ring in (keys.nodes.keys, keys.containers.keys):
+        ring.roll()
+    node = await cluster.node()
+    registration = node.registration
+    assert (registration.nm_token_key, registration.container_token_key) == (
+        keys.nodes.keys.current,
+        keys.containers.keys.current,
+    )
+    reply = await node.beat()
+    assert (reply.nm_token_key, reply.container_token_key) == (keys.nodes.keys.next, keys.containers.keys.next)
+
+
 # Calls of nodes
 
 

@@ -81,7 +81,7 @@ class MoveRunningApplication(RefreshQueues):
         application_id = container_id.application_id
         self.read("good")
         self.cluster.rm.deliver(self.cluster.rm.starts, lambda: self._move(application_id))
-        return str(application_id)
+        return str(container_id)
 
     def _move(self, application_id: ApplicationId) -> None:
         """The application may have ended, which refuses the move."""

@@ -9,7 +9,7 @@ from yarn.errors import YarnException
 from yarn.java.versions import HADOOP_VERSION
 from yarnling.chaos.plan import Plan
 from yarnling.chaos.plan_file import find_plan, parse_plan, plan_names
-from yarnling.chaos.verdict import Verdict
+from yarnling.chaos.verdict import Verdict, effect_of
 from yarnling.simulation.engine import START_MS
 from yarnling.simulation.node_faults import OLD_VERSION
 from yarnling.simulation.planted.bug import planted
@@ -375,9 +375,11 @@ def test_nodes_that_were_recommissioned_while_unhealthy_get_no_containers() -> N
 
 
 def test_a_running_application_is_moved_with_its_containers() -> None:
-    _, lines = traced(plan_with("{fault: move-application, at: 0.5}"))
+    run, lines = traced(plan_with("{fault: move-application, at: 0.5}"))
     assert any_with(lines, "events.MoveApplication", '"queue":"extra"', "SaveApplication")
     assert not any_with(lines, "events.MoveApplication", "Refuse")
+    (moved,) = run.history.injected
+    assert effect_of(moved, run.history) == ""
 
 
 REQUESTS = """
