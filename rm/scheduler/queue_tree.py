@@ -262,12 +262,11 @@ def _walk(queue: CSQueue) -> Iterator[CSQueue]:
 
 
 def _check_deletion(queue: CSQueue, configuration: Configuration, faults: list[Fault]) -> None:
-    """Add a fault for a deleted queue that is not stopped, nor set to STOPPED in the new configuration.
-
-    Source: CapacitySchedulerConfigValidator.
+    """Add a fault for a deleted queue that is not stopped, nor set to STOPPED in the new configuration, in exactly this
+    spelling: CapacitySchedulerConfigValidator.createQueueState does not trim the value.
     """
     key = queue_key(queue.path, "state")
-    if queue.state is QueueState.STOPPED or configuration.get_trimmed(key) == "STOPPED":
+    if queue.state is QueueState.STOPPED or configuration.get(key) == "STOPPED":
         return
     problem = (
         f"{queue.path} cannot be deleted from the capacity scheduler configuration, as the queue is not yet in stopped "

@@ -1,4 +1,4 @@
-"""What was changed between the two sides of a comparison: keys of the configuration, machines, workload, seed. Pure."""
+"""Differences between the two sides of a comparison: keys of the configuration, machines, workload, seed. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALL_EQUAL = "Both sides are equal: the same configuration, machines, workload an
 
 
 class Change(Struct, frozen=True):
-    """One thing that differs: a key or something else, what it was before, and what it is after."""
+    """A key, or something else, that differs, with its value before and after."""
 
     what: str
     before: str
@@ -35,7 +35,7 @@ def changes_of(before: WhatIfResult, after: WhatIfResult) -> tuple[Change, ...]:
 
 
 def about_changes(before: WhatIfResult, after: WhatIfResult) -> str:
-    """What to know about the changes, for example that there are none; "" if there is nothing to say."""
+    """A note about the changes, for example that there are none; "" if there is nothing to say."""
     if not (before.settings and after.settings):
         return "An earlier version wrote a result without its configuration, so the keys are not known: simulate again."
     changes = changes_of(before, after)

@@ -224,7 +224,7 @@ def _unlisted_queues(tree: ReadQueues) -> Iterator[Mistake]:
         path = None if _is_of_tree(key, tree.queues) else queue_of(key)
         if path is None or path in tree.queues or _LABELS_OR_TEMPLATE.search(path):
             continue
-        if key != queue_key(path, "state") or tree.reader.text(key).upper() != "STOPPED":
+        if key != queue_key(path, "state") or tree.reader.raw(key) != "STOPPED":
             unlisted.setdefault(path, []).append(key)
     for path, keys in sorted(unlisted.items()):
         above = path.rpartition(".")[0]

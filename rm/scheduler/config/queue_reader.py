@@ -5,6 +5,8 @@ A value with a fault is added to the reader's faults and replaced by a valid one
 
 from __future__ import annotations
 
+import re
+
 from msgspec.structs import replace
 
 from rm.scheduler.config.acls import PRIORITY_ACL, read_priority_acls
@@ -14,6 +16,7 @@ from rm.scheduler.config.configured_capacity import (
     CapacityReader,
     CapacityUnit,
     ConfiguredCapacity,
+    to_mib,
     uniform,
 )
 from rm.scheduler.config.queue_configuration import (
@@ -42,7 +45,8 @@ from rm.scheduler.model.usage import NO_LABEL
 from yarn.containers import ANY
 from yarn.faults import untrimmed
 from yarn.java.binary32 import f32, shortest
-from yarn.resource import Resource, ResourceTypes
+from yarn.java.values import trim
+from yarn.resource import MEMORY_MB, Resource, ResourceTypes
 from yarn.settings import preemption, scheduler
 from yarn.settings.scheduler import PREFIX, ROOT, queue_key
 from yarn.states import QueueState
@@ -51,6 +55,11 @@ DEFAULT_MANAGEMENT_POLICY = (
     "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.queuemanagement."
     "GuaranteedOrZeroCapacityOverTimePolicy"
 )
+
+
+_AMOUNT = re.compile(r"([^=]+)=(\d+)\s?([MmGg]?)", re.ASCII)
+_TYPES_BY_NAME = {"memory": MEMORY_MB, "gpu": "yarn.io/gpu", "fpga": "yarn.io/fpga"}
+"""{short name of a resource type in amounts: its name}."""
 
 
 class QueueReader:
@@ -140,7 +149,7 @@ class QueueReader:
             maximum_allocation=self._maximum_allocation(path, parent),
             ordering_policy=_ordering_policy(reader, path, parent, is_leaf=is_leaf),
             fair_by_size=reader.flag(queue_key(path, "ordering-policy.fair.enable-size-based-weight"), False),
-            exclusive_partitions=reader.words(queue_key(path, "ordering-policy.exclusive-enforced-partitions")),
+            exclusive_partitions=reader.listed(queue_key(path, "ordering-policy.exclusive-enforced-partitions")),
             priority=reader.integer(queue_key(path, "priority"), 0),
             default_application_priority=reader.integer(queue_key(path, "default-application-priority"), 0),
             priority_acls=read_priority_acls(reader, queue_key(path, PRIORITY_ACL)) if is_leaf else (),
@@ -275,7 +284,7 @@ class QueueReader:
         reader, ceiling = self._reader, self._scheduler_maximum
         inherited = parent.maximum_allocation if parent is not None else ceiling
         key = queue_key(path, "maximum-allocation")
-        if reader.text(key):
+        if reader.raw(key):
             own = self._resource(key)
         else:
             memory_mb = reader.long(key + "-mb", inherited.memory_mb)
@@ -285,7 +294,7 @@ class QueueReader:
             own = Resource(memory_mb, vcores, inherited.extra)
         if not own.fits_in(ceiling):
             reader.fault(
-                key if reader.text(key) else key + "-mb",
+                key if reader.raw(key) else key + "-mb",
                 f"Queue maximum allocation cannot be larger than the cluster setting for queue {path} "
                 f"max allocation per queue: {own} cluster setting: {ceiling}",
                 "lower the value, or raise yarn.scheduler.maximum-allocation-mb and -vcores",
@@ -295,18 +304,32 @@ class QueueReader:
         return own
 
     def _resource(self, key: str) -> Resource:
-        """Parse `memory-mb=8192,vcores=4`. As in Hadoop a type that is not named is 0."""
+        """Parse `memory-mb=8192,vcores=4`, also `memory=8G` (ResourceUtils.parseResourcesString).
+
+        As in Hadoop a type that is not named is 0, `memory` without a unit is in bytes, and units of other types than
+        memory are ignored.
+        """
         amounts = dict.fromkeys(self._scheduler_maximum.amounts(), 0)
-        for word in self._reader.words(key):
-            name, _, value = (part.strip() for part in word.partition("="))
-            if name == "memory":
-                name = "memory-mb"
-            if name not in amounts or not value.isdigit():
-                problem = f"{word!r} is not one of {', '.join(amounts)} = number"
-                self._reader.fault(key, problem, "write memory-mb=MB,vcores=N")
+        for word in _split(trim(self._reader.raw(key))):
+            found = _AMOUNT.fullmatch(word)
+            written, number, unit = found.groups() if found is not None else ("", "0", "")
+            name = _TYPES_BY_NAME.get(written, written)
+            if name not in amounts:
+                problem = f"{word!r} is not one of {', '.join(amounts)} = number, or a number with the unit M or G"
+                self._reader.fault(key, problem, "write memory-mb=MB,vcores=N, without blanks around =")
                 continue
-            amounts[name] = int(value)
+            amounts[name] = int(number)
+            if name == MEMORY_MB and (unit or written == "memory"):
+                amounts[name] = to_mib(int(number), f"{unit.upper()}i" if unit else "")
         return Resource.of(amounts)
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas, trimmed, without empty ones at the end (Java's String.split)."""
+    parts = text.split(",")
+    while len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    return [trim(part) for part in parts]
 
 
 def _accessible_labels(reader: Reader, path: str, parent: QueueConfiguration | None) -> tuple[str, ...]:
@@ -317,7 +340,7 @@ def _accessible_labels(reader: Reader, path: str, parent: QueueConfiguration | N
     inherited = parent.accessible_labels
     if reader.configuration.get(key) is None:
         return inherited
-    labels = tuple(dict.fromkeys(filter(None, reader.words(key))))
+    labels = tuple(dict.fromkeys(reader.listed(key)))
     if ANY in labels:
         labels = (ANY,)
     if ANY not in inherited:

@@ -77,8 +77,12 @@ class Reader:
         return self.configuration.get_trimmed(key, default)
 
     def words(self, key: str) -> tuple[str, ...]:
-        """Comma-separated words, each trimmed."""
+        """Words separated by commas or line breaks, each trimmed (Configuration.getTrimmedStrings)."""
         return self.configuration.get_strings(key)
+
+    def listed(self, key: str) -> tuple[str, ...]:
+        """Words separated by commas alone, each trimmed, without blank ones (String.split(","))."""
+        return tuple(filter(None, self.names(key)))
 
     def names(self, key: str) -> tuple[str, ...]:
         """Comma-separated names, trimmed; a blank one is returned as an empty name."""

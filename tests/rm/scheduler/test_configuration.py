@@ -74,6 +74,52 @@ def test_the_ordering_policy_of_a_parent_is_inherited() -> None:
     assert settings.queues["root.a.x"].ordering_policy == "fifo"
 
 
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("memory-mb=4096,vcores=2", Resource(4096, 2)),
+        (" memory-mb=4096 , vcores=2 ,", Resource(4096, 2)),
+        ("memory-mb=4G,vcores=2", Resource(4096, 2)),
+        ("memory-mb=4 g,vcores=2m", Resource(4096, 2)),
+        ("memory=512M", Resource(512, 0)),
+        ("memory=1073741824", Resource(1024, 0)),
+        ("memory=4096", Resource(0, 0)),
+    ],
+)
+def test_a_maximum_allocation_is_read_as_by_hadoop(written: str, expected: Resource) -> None:
+    """ResourceUtils.parseResourcesString: units of memory are M and G; without one `memory` counts bytes."""
+    assert read({**TWO, "root.a.maximum-allocation": written}).queues["root.a"].maximum_allocation == expected
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        " ",
+        "memory-mb=1024\nvcores=1",
+        "memory-mb =1024",
+        "memory-mb= 1024",
+        "memory-mb=4T",
+        "vcores=1, ,",
+        "memory-mb=1024,,vcores=1",
+        "memory-mb=-1",
+    ],
+)
+def test_a_maximum_allocation_that_stops_hadoop_is_refused(written: str) -> None:
+    with pytest.raises(ConfigurationException) as refusal:
+        read({**TWO, "root.a.maximum-allocation": written})
+    assert any(fault.key.endswith("root.a.maximum-allocation") for fault in refusal.value.faults)
+
+
+def test_labels_are_separated_by_commas_alone() -> None:
+    """CapacitySchedulerConfiguration.getAccessibleNodeLabels, and FifoOrderingPolicyWithExclusivePartitions."""
+    labels = {"root.a.accessible-node-labels": " x\n, y ,, ", "root.b.accessible-node-labels": "x\ny"}
+    partitions = {"root.a.ordering-policy.exclusive-enforced-partitions": "x\ny,z"}
+    queues = read({**TWO, **labels, **partitions}).queues
+    assert queues["root.a"].accessible_labels == ("x", "y")
+    assert queues["root.b"].accessible_labels == ("x\ny",)
+    assert queues["root.a"].exclusive_partitions == ("x\ny", "z")
+
+
 def test_a_maximum_allocation_with_one_type_sets_the_others_to_zero() -> None:
     """The older keys replace only their own type."""
     settings = read({**TWO, "root.a.maximum-allocation": "memory-mb=4096", "root.b.maximum-allocation-mb": "2048"})

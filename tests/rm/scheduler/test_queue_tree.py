@@ -107,6 +107,8 @@ def test_queues_are_added_and_removed(start_cluster: StartCluster) -> None:
         "root.b cannot be deleted from the capacity scheduler configuration, as the queue is not yet in stopped state. "
         "Current State : RUNNING"
     ]
+    not_trimmed = problems(cluster, {**only_a, "root.b.state": " STOPPED"})
+    assert not_trimmed[0] == problems(cluster, only_a)[0]
     cluster.refresh({**TWO, "root.b.state": "STOPPED"})
     cluster.refresh(only_a)
     assert list(cluster.scheduler.queues) == ["root", "root.a"]
