@@ -1,9 +1,9 @@
-"""Run the same simulations with Python 3.11, 3.12 and 3.13, and compare the hashes of their traces.
+"""Run the same simulations with Python 3.11, 3.12 and 3.13, and compare the hashes of their traces; run a cluster.
 
-Exit with 1 if two interpreters disagree. The hashes are compared within one run, because a change of the code may
-change them. Each interpreter also has another PYTHONHASHSEED. A version that is not installed, or whose environment
-cannot be made (no network), is left out, and the last line names it; with --require-all that is a failure. The
-environments are .venv-3.12 and so on.
+Exit with 1 if two interpreters disagree or a cluster fails. The hashes are compared within one run, because a change of
+the code may change them. Each interpreter also has another PYTHONHASHSEED. A version that is not installed, or whose
+environment cannot be made (no network), is left out, and the last line names it; with --require-all that is a failure.
+The environments are .venv-3.12 and so on.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VERSION_OF = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
 def main() -> int:
-    """Simulate with each interpreter, and compare."""
+    """Simulate with each interpreter and compare, and run clusters."""
     parser = argparse.ArgumentParser(prog="scripts/pythons", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--require-all", action="store_true", help="fail if a version is missing")
     requires_all = parser.parse_args().require_all
@@ -39,7 +39,10 @@ def main() -> int:
         made = dict(zip(VERSIONS, pool.map(environment, VERSIONS), strict=True))
         environments = {version: python for version, python in made.items() if python is not None}
         runs = [pool.map(partial(trace_hash, plan, seed), environments.items()) for plan, seed in SIMULATIONS]
-        return report(list(environments), [list(hashes) for hashes in runs], requires_all=requires_all)
+        hashes = [list(found) for found in runs]
+        faults = [fault for fault in pool.map(cluster_fault, *zip(*environments.items(), strict=True)) if fault]
+        print(*faults, sep="\n", end="\n" if faults else "")
+        return report(list(environments), hashes, requires_all=requires_all) or bool(faults)
 
 
 def report(versions: list[str], runs: list[list[str]], *, requires_all: bool = False) -> int:
@@ -92,6 +95,17 @@ def trace_hash(plan: str, seed: int, python_of_version: tuple[str, Path]) -> str
         str(python), "-P", "-m", "yarnling", "simulate", plan, "--seed", str(seed), "--hash", environment=environment
     )
     return printed.rpartition("\n")[2]
+
+
+def cluster_fault(version: str, python: Path) -> str:
+    """Why a cluster of the command line does not run; "" if it runs."""
+    name = f"pythons-{version}-{os.getpid()}"
+    verbs = ("up", "--nodes", "1", "--fast", "--detach"), ("run", "echo hello"), ("down",)
+    command = (str(python), "-P", "-m", "yarnling")
+    printed = [output(*command, *verb, environment={"YARNLING_NAME": name}) for verb in verbs]
+    if "| hello" in printed[1] and printed[2] == f"Cluster {name} has stopped.":
+        return ""
+    return "\n".join([f"FAILED a cluster on Python {version}:", *printed])
 
 
 def output(*command: str, environment: dict[str, str] = {}) -> str:  # noqa: B006  never changed

@@ -68,9 +68,8 @@ class CallWatch:
             raise YarnException(
                 f"{WATCH_DIR.key} = {self._directory}: {error.strerror} (name another directory, or remove the setting)"
             ) from None
-        self._server = await asyncio.get_running_loop().create_unix_server(
-            lambda: _Watcher(self._watchers), sock=listening
-        )
+        # create_unix_server of Python 3.13 looks for the file by its bound name, which was valid only while binding.
+        self._server = await asyncio.get_running_loop().create_server(lambda: _Watcher(self._watchers), sock=listening)
 
     async def close(self) -> None:
         if self._server is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from scripts import pythons
@@ -43,3 +45,24 @@ def test_a_version_that_is_not_installed_is_left_out(
     monkeypatch.setattr(pythons, "interpreters", lambda _: iter(()))
     assert pythons.environment("3.99") is None
     assert capsys.readouterr().out == "Python 3.99 is not installed: not compared\n"
+
+
+@pytest.mark.parametrize(
+    ("printed", "fault"),
+    [
+        (["2 NodeManagers are up", "container_1 | hello", "Cluster {name} has stopped."], ""),
+        (["yarnling: Not a directory", "yarnling: no cluster is up", "yarnling: no cluster is up"], "Not a directory"),
+        (["up", "container_1 | hello", "the cluster did not stop"], "did not stop"),
+    ],
+)
+def test_a_cluster_that_fails_is_a_fault(printed: list[str], fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = iter(printed)
+
+    def output(*command: str, environment: dict[str, str]) -> str:
+        return next(lines).format(name=environment["YARNLING_NAME"])
+
+    monkeypatch.setattr(pythons, "output", output)
+    found = pythons.cluster_fault("3.13", Path("python"))
+    assert fault in found
+    assert found.startswith("FAILED a cluster on Python 3.13:" if fault else "")
+    assert bool(found) == bool(fault)

@@ -65,7 +65,8 @@ def bound_socket(path: Path) -> Iterator[socket.socket]:
 async def serving_commands(listener: socket.socket, execute: Execute) -> AsyncIterator[None]:
     """Serve commands while the context is open. When it closes, commands that still run are cancelled."""
     commands = _CommandServer(execute)
-    server = await asyncio.start_unix_server(commands.connected, sock=listener, limit=LINE_BYTES_MAX)
+    # start_unix_server of Python 3.13 looks for the file by its bound name, which was valid only while binding.
+    server = await asyncio.start_server(commands.connected, sock=listener, limit=LINE_BYTES_MAX)
     try:
         yield
     finally:
