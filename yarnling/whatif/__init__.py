@@ -1,1 +1,1 @@
-"""What if: a workload in virtual time under a configuration, and the comparison of two configurations."""
+"""Runs a workload in virtual time under a configuration, and compares two configurations."""

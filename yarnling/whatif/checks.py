@@ -1,4 +1,4 @@
-"""What of a workload does not fit the cluster and the configuration: found before the simulation starts."""
+"""Finds before the simulation starts what of a workload does not fit the cluster and the configuration."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ def names_of_run(conf: Configuration, workload: Workload) -> KnownNames:
 
 
 def warnings_about(conf: Configuration, workload: Workload, nodes: Sequence[WorkloadNode]) -> tuple[str, ...]:
-    """What is simulated in another way than the workload says."""
+    """Warnings about what is simulated in another way than the workload says."""
     return (*_size_warnings(conf, workload), *_host_warnings(workload, nodes))
 
 
 def assumed_of_starts(workload: Workload) -> tuple[str, ...]:
-    """What AMs and tasks take to start, and how AMs request containers: a workload has that rather than a trace."""
+    """Assumptions about starts of AMs and tasks, and about requests of AMs: a workload has them rather than a trace."""
     applications = workload.applications
     am = _range({one.am_start_ms for one in applications})
     task = _range({one.task_start_ms for one in applications})
@@ -163,7 +163,7 @@ def _similar(name: str, leaves: Sequence[str]) -> list[str]:
 
 
 def _one_of_each(applications: Iterable[WorkloadApplication]) -> Iterable[WorkloadApplication]:
-    """One application for each user and queue."""
+    """An application for each user and queue."""
     found: dict[tuple[str, str], WorkloadApplication] = {}
     for one in applications:
         found.setdefault((one.user, one.queue), one)
@@ -171,7 +171,7 @@ def _one_of_each(applications: Iterable[WorkloadApplication]) -> Iterable[Worklo
 
 
 def _submission_problem(core: ResourceManagerCore, application: WorkloadApplication) -> str:
-    """Why the queue of an application cannot be used, "" if it can; access lists are checked at the submission."""
+    """The fault of an application's queue, "" if it can be used; access lists are checked at the submission."""
     scheduler = core.scheduler
     try:
         path = _placed(core, application)

@@ -37,7 +37,7 @@ USER_WEIGHT = 0.4
 
 
 class Verdict(Enum):
-    """What a difference means. OTHER: neither better nor worse; NOISE: it may be chance; SMALL: below the threshold."""
+    """The meaning of a difference. OTHER: neither better nor worse; NOISE: maybe chance; SMALL: below the threshold."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -64,7 +64,7 @@ class Difference(Struct, frozen=True):
 
 
 class Balance(Struct, frozen=True):
-    """What a queue or a user gained (negative) or pays: `change_ms` is the change of the mean wait of a container."""
+    """Gain (negative) or loss of a queue or a user: `change_ms` is the change of the mean wait of a container."""
 
     scope: Scope
     before_ms: float
@@ -83,8 +83,8 @@ class Balance(Struct, frozen=True):
 
 
 class ParentBalance(Struct, frozen=True):
-    """What the leaf queues right below a parent pay, or gain (negative), together: how many do, and `total_ms`, the
-    change of the waits of all their containers.
+    """Losses and gains of the leaf queues right below a parent together: how many there are, and `total_ms`, the change
+    of the waits of all their containers, negative if they gain.
     """
 
     parent: str
@@ -178,7 +178,7 @@ _T = TypeVar("_T")
 
 
 def ends_of(balances: Sequence[_T], most: int) -> Sequence[_T]:
-    """Those who pay most and those who gain most, `most` together, if there are more than that."""
+    """The balances with the largest losses and gains, `most` together, if there are more than that."""
     gaining = most - most // 2
     return balances if len(balances) <= most else (*balances[: most // 2], *balances[-gaining:])
 

@@ -42,7 +42,7 @@ class Moved(Struct, frozen=True):
 
     @property
     def change(self) -> float:
-        """How much it changed, without a sign."""
+        """The amount of the change, without a sign."""
         return abs(self.ends[1] - self.ends[0])
 
 
@@ -119,7 +119,7 @@ def p95_over_time(before: Sequence[Waits], after: Sequence[Waits], span_ms: int,
 
 
 def preemption_over_time(before: Histogram, after: Histogram, until_ms: int) -> Picture:
-    """How many containers had been preempted until when, before and after."""
+    """Draw the number of containers preempted so far, before and after."""
     span_ms = before.span_ms
 
     def draw(axes: Axes, width: int) -> None:

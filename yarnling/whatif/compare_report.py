@@ -105,7 +105,7 @@ def _measured(checked: Checked) -> str:
 
 
 def _changes(before: WhatIfResult, after: WhatIfResult) -> Table:
-    """What was changed."""
+    """The table of changes between the sides."""
     rows = tuple((each.what, each.before, each.after) for each in changes_of(before, after))
     note = about_changes(before, after)
     return Table("What was changed", ("", "before", "after"), rows, note, text_columns=3)

@@ -79,7 +79,7 @@ def _who(comparison: Comparison, names: dict[str, str]) -> str:
 
 
 def findings(comparison: Comparison) -> tuple[str, ...]:
-    """How sure the answer is, further differences that matter, most important first, and what one side alone has."""
+    """The certainty of the answer, further differences, most important first, and what one side alone has."""
     names = names_of(comparison)
     shown = [] if _who_differs(comparison) == "user" else _for_headline(comparison)
     seen = {_values(each) for each in shown}
@@ -111,7 +111,7 @@ def _doubt(comparison: Comparison) -> list[str]:
 
 
 def _not_submitted(comparison: Comparison) -> list[str]:
-    """What both sides, or one of them, leave out because they ended before it was submitted. Of the first seed."""
+    """Applications of the first seed that both sides, or one of them, leave out because they ended before."""
     before, after = (not_submitted(runs[0].cluster) for runs in (comparison.before, comparison.after))
     if before == after:
         return [before] if before else []
@@ -138,7 +138,7 @@ def tiles(comparison: Comparison) -> tuple[Tile, ...]:
 
 
 def sentence(difference: Difference, names: dict[str, str]) -> str:
-    """One difference, for example "etl waits p95 12 min -> 41 min"."""
+    """A difference in words, for example "etl waits p95 12 min -> 41 min"."""
     measure, scope = difference.measure, difference.scope
     before, after = measure.written(difference.before), measure.written(difference.after)
     subject = {"cluster": "cluster", "user": f"user {scope.name}"}.get(scope.kind, names.get(scope.name, scope.name))

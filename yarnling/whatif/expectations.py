@@ -74,14 +74,14 @@ class Expectation(Struct, frozen=True):
 
 
 class KnownNames(Struct, frozen=True):
-    """What expectations may name: paths of queues, the root's among them, and users."""
+    """Names that expectations may use: paths of queues, the root's among them, and users."""
 
     queues: tuple[str, ...]
     users: tuple[str, ...]
 
 
 class Checked(Struct, frozen=True):
-    """Whether an expectation holds. `value`: what was measured, in words. `warning`: what it could not be checked
+    """The outcome of an expectation. `value`: what was measured, in words. `warning`: what it could not be checked
     against, because the simulation ended too early.
     """
 
@@ -157,7 +157,7 @@ def names_in(figures: Figures) -> KnownNames:
 
 
 def with_paths(expectation: Expectation, known: KnownNames) -> Expectation:
-    """The same expectation with the full path of its queue. Raises NotAnExpectation if there is no such queue or user,
+    """An expectation with the full path of its queue. Raises NotAnExpectation if there is no such queue or user,
     or several queues of this name.
     """
     scope = expectation.scope
@@ -209,7 +209,7 @@ def check(expectation: Expectation, after: Sequence[Figures], before: Sequence[F
 
 
 def _undecided(expectation: Expectation, runs: Sequence[Figures]) -> str:
-    """How many deadlines an expectation about deadlines says nothing of, with the seed that has most; "" if none."""
+    """A sentence about deadlines of which an expectation says nothing, with the seed that has most; "" if none."""
     groups = [(group, run) for run in runs if (group := group_of(expectation.scope, run)) is not None]
     if expectation.measure.name != MISSED_DEADLINES or not groups:
         return ""

@@ -85,7 +85,7 @@ class HourFigures(Struct, frozen=True):
 
 
 class LongestWait(Struct, frozen=True):
-    """One of the longest waits, and why it was so long."""
+    """A wait among the longest, and why it was so long."""
 
     wait: Wait
     requested_ms: int
@@ -117,7 +117,7 @@ class Figures(Struct, frozen=True):
     wait_reasons: tuple[WaitReason, ...] = ()
 
     def measured_in(self, measured: str) -> Figures:
-        """The same with amounts of queue use of another resource type."""
+        """These figures with amounts of queue use of another resource type."""
         return replace(self, measured=measured)
 
     @property
@@ -222,7 +222,7 @@ class _Outcomes:
         return state == REFUSED or (state == FAILED and not self._containers_of[position])
 
     def first_refusal(self) -> str:
-        """What the ResourceManager said of the first application that it refused; "" if it refused none."""
+        """The ResourceManager's words about the first application that it refused; "" if it refused none."""
         positions = range(len(self._result.applications))
         return next((self._result.applications[one].diagnostics for one in positions if self._is_refused(one)), "")
 

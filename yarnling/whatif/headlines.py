@@ -22,7 +22,7 @@ NAMED_MAX = 3
 
 
 class Tile(Struct, frozen=True):
-    """One large number with what it means. `is_bad`: it wants attention."""
+    """A large number with its meaning. `is_bad`: it wants attention."""
 
     value: str
     label: str
@@ -38,7 +38,7 @@ def short_names(paths: Iterable[str]) -> dict[str, str]:
 
 
 def headline(figures: Figures) -> str:
-    """What happened, in one sentence or two."""
+    """The answer, in one sentence or two."""
     waits = figures.cluster.waits
     if waits.p50 is None or waits.p95 is None:
         return "No container was requested."
@@ -164,7 +164,7 @@ def _unfinished(cluster: GroupFigures) -> str:
 
 
 def not_submitted(cluster: GroupFigures) -> str:
-    """How many applications no other figure counts because the simulation ended before their time; "" if none."""
+    """A sentence about applications whose time had not come at the end, which no other figure counts; "" if none."""
     number = cluster.not_submitted
     if not number:
         return ""

@@ -36,7 +36,7 @@ class Better(Enum):
 
 
 class Scope(Struct, frozen=True):
-    """What a number is about. `kind`: "cluster", "queue" or "user"; `name`: a queue's path, or a user."""
+    """The subject of a number. `kind`: "cluster", "queue" or "user"; `name`: a queue's path, or a user."""
 
     kind: str
     name: str = ""

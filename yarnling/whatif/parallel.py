@@ -25,7 +25,7 @@ POLL_S = 0.2
 
 
 def run_all(runs: Sequence[Run], report: Report) -> list[Outcome]:
-    """What comes of the runs, in their order; a single one happens in this process.
+    """The outcomes of the runs, in their order; a single one happens in this process.
 
     Raises InternalError if a core fails or a process is killed. If this raises, the other runs end first, each within
     a virtual minute.
@@ -83,7 +83,7 @@ def _followed(
 
 
 class _Shared:
-    """What the processes of a pool share with the one that started them."""
+    """State that the processes of a pool share with the one that started them."""
 
     times: SimpleQueue[tuple[int, int, int]]
     stop: Event

@@ -41,14 +41,14 @@ Draw = Callable[[Axes, int], None]
 
 
 def picture(name: str, alternative: str, draw: Draw, size: tuple[int, int] = PANEL) -> str:
-    """One SVG. `name` must be unique on the page."""
+    """Draw an SVG. `name` must be unique on the page."""
     with drawing(*size) as (figure, axes):
         draw(axes, size[0])
         return inline_svg(figure, alternative, name)
 
 
 def in_two_widths(name: str, alternative: str, draw: Draw, height: int = 0) -> tuple[str, str]:
-    """The same picture for wide and for narrow pages. `height`: that of both, if it depends on what is drawn."""
+    """Draw a picture for wide and for narrow pages. `height`: that of both, if it depends on what is drawn."""
     wide, narrow = (WIDE[0], height or WIDE[1]), (PANEL[0], height or 260)
     return picture(f"{name}-w", alternative, draw, wide), picture(f"{name}-n", alternative, draw, narrow)
 
@@ -90,7 +90,7 @@ def cluster_use(
 
 
 def queue_use(name: str, series: QueueSeries, measured: str, number: int, top: float | None = None) -> Picture:
-    """One queue: used, reserved and pending on top of one another, with its guarantee and its maximum.
+    """Draw a queue: used, reserved and pending on top of one another, with its guarantee and its maximum.
 
     `top`: the height of the picture; None: what `queue_top` says of this queue alone.
     """
@@ -176,7 +176,7 @@ def wait_distribution(waits: Mapping[str, Sequence[Wait]], roles: Mapping[str, s
 
 
 def preemption(histogram: Histogram, roles: Mapping[str, str], until_ms: int) -> Picture:
-    """How many containers were preempted in each span of time, by the queue that lost them. `histogram`: by name."""
+    """Draw the containers preempted in each span of time, by the queue that lost them. `histogram`: by name."""
     names = sorted(histogram.counts, key=lambda name: -sum(histogram.counts[name]))
 
     def draw(axes: Axes, width: int) -> None:

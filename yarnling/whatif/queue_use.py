@@ -1,4 +1,4 @@
-"""How much queues used over time, against what they are guaranteed and at most allowed, from samples.
+"""Use of queues over time, against what they are guaranteed and at most allowed, from samples.
 
 A sample counts until the next one. Amounts are of one resource type, the one that the cluster has least left of among
 those that the scheduler compares: with the DefaultResourceCalculator always memory.
@@ -90,7 +90,7 @@ def whole_samples(by_queue: SamplesByQueue) -> dict[str, list[QueueSample]]:
 
 
 def _sum(samples: Sequence[QueueSample]) -> QueueSample:
-    """One sample from those of a queue's partitions at one time."""
+    """A sample made of those of a queue's partitions at one time."""
     first, *others = samples
     amounts = {
         field: sum((getattr(other, field) for other in others), getattr(first, field))

@@ -1,4 +1,4 @@
-"""Why containers waited, summed up by queue and user: the main reason of a group's waits is the cause that held for
+"""Causes of waits, summed up by queue and user: the main reason of a group's waits is the cause that held for
 most of their waiting time.
 
 A group is a user's containers, or AMs, in one queue. When samples are taken, the waiting time since the last one is

@@ -1,4 +1,4 @@
-"""What happens to the applications and containers of a simulated workload, while it runs.
+"""Records the applications and containers of a simulated workload, while it runs.
 
 It becomes the immutable outcomes of yarnling.whatif.result at the end.
 """
@@ -39,7 +39,7 @@ _ENDED_ATTEMPT = frozenset(state.name for state in FINAL_ATTEMPT_STATES)
 
 @dataclass(slots=True, eq=False)
 class ContainerRecord:
-    """One request for one container. `position`: among all records of the run."""
+    """A request for one container. `position`: among all records of the run."""
 
     position: int
     application: int
@@ -59,7 +59,7 @@ class ContainerRecord:
         return self.allocated_ms is None and self.withdrawn_ms is None
 
     def wait_ms(self, now_ms: int) -> int:
-        """How long it has waited, or had waited when it was allocated or withdrawn."""
+        """The time that it has waited, or had waited when it was allocated or withdrawn."""
         over_ms = self.withdrawn_ms if self.allocated_ms is None else self.allocated_ms
         return (now_ms if over_ms is None else over_ms) - self.requested_ms
 
@@ -83,7 +83,7 @@ class ContainerRecord:
 
 
 class Explained(NamedTuple):
-    """Why a request waited at a time: a cause and a sentence, as in VerdictReport."""
+    """The reason of a wait at a time: a cause and a sentence, as in VerdictReport."""
 
     at_ms: int
     cause: str
@@ -107,7 +107,7 @@ class KeyWaits:
             self.longest = record
 
     def explanation(self, record: ContainerRecord, now_ms: int) -> str:
-        """Why the request waited in the end, and before that, if another cause held for long; "" if unknown."""
+        """The reason of the wait in the end, and before that, if another cause held for long; "" if unknown."""
         wait_ms = record.wait_ms(now_ms)
         until_ms = record.requested_ms + wait_ms
         held_ms, sentences = dict[str, int](), dict[str, str]()
@@ -151,7 +151,7 @@ class Recording:
 
 
 class RecordedApplication:
-    """One application of the workload, and its records (RunningApplication, TaskWatch).
+    """An application of the workload, and its records (RunningApplication, TaskWatch).
 
     `queue`: the path of its queue, which the configuration may have chosen. `waits` {key: its requests}; the AM's are
     those of AM_KEY.

@@ -98,7 +98,7 @@ def has_matplotlib() -> bool:
 
 
 def subject_of(result: WhatIfResult) -> str:
-    """What was simulated, in one line."""
+    """The simulated cluster, workload and configuration, in one line."""
     return (
         f"{result.title}: {result.workload} under {result.configuration}; {machines(result)}, "
         f"{duration(result.until_ms)} simulated"
@@ -106,7 +106,7 @@ def subject_of(result: WhatIfResult) -> str:
 
 
 def notes_of(result: WhatIfResult) -> tuple[Notes, ...]:
-    """What limits the result: warnings of the configuration, assumptions of the workload."""
+    """Limits of the result: warnings of the configuration, assumptions of the workload."""
     found = (Notes("Warnings", result.warnings), Notes("Assumptions", result.assumptions))
     return tuple(notes for notes in found if notes.lines)
 

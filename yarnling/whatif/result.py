@@ -1,4 +1,4 @@
-"""What a simulated workload led to: the waits, the use of the queues, preemption, and what the report is made from.
+"""The result of a simulated workload: the waits, the use of the queues, preemption, and what the report is made from.
 
 All times are milliseconds since the start of the workload. Everything is plain data and can be written as JSON.
 """
@@ -18,18 +18,18 @@ NOT_SUBMITTED = "NOT_SUBMITTED"
 
 
 class End(Enum):
-    """How a container ended."""
+    """The end of a container."""
 
     COMPLETED = "completed"
     PREEMPTED = "preempted"
     FAILED = "failed"
     """Its node was lost, it was released, or its AM ended before it."""
     RUNNING = "running"
-    """It still ran when the simulation ended."""
+    """The container still ran when the simulation ended."""
 
 
 class ContainerOutcome(Struct, frozen=True):
-    """One request for one container. `application`: its position in `WhatIfResult.applications`.
+    """A request for one container. `application`: its position in `WhatIfResult.applications`.
 
     `withdrawn_ms`: when its application ended, or the attempt that requested it, before it was allocated.
     `allocated_ms` is None for those, and if it was still waiting at the end; `ended_ms` is None for all of these, and
@@ -85,7 +85,7 @@ class QueueSample(Struct, frozen=True):
 
 
 class LongWait(Struct, frozen=True):
-    """One of the longest waits. `container` is the position in `WhatIfResult.containers`; `explanation`: the verdict of
+    """A wait among the longest. `container` is the position in `WhatIfResult.containers`; `explanation`: the verdict of
     `explain` while it waited.
     """
 

@@ -42,19 +42,19 @@ from yarnling.workload.model import Workload, WorkloadApplication, WorkloadNode
 
 DAY_MS = 24 * 3_600_000
 START_MAX_MS = 600_000
-"""How long the nodes may take to register before the workload starts."""
+"""The time in which the nodes must register before the workload starts."""
 SIMULATED_SETTINGS = {
     resourcemanager.RECOVERY_ENABLED.key: "false",
     logs.AGGREGATION_ENABLED.key: "false",
 }
-"""What a simulation leaves out: nothing restarts, and containers write no logs."""
+"""Settings of all simulations: nothing restarts, and containers write no logs."""
 
 Progress = Callable[[int, int], bool]
 """Called once a virtual minute with the time and the end, in ms since the start; False ends the simulation."""
 
 
 class Names(Struct, frozen=True):
-    """What the result calls its inputs."""
+    """The names of its inputs in the result."""
 
     title: str = "what if"
     configuration: str = ""
@@ -190,7 +190,7 @@ class _Running:
         return None if container is None else container.started_ms - self._recording.began_ms
 
     def _is_over(self) -> bool:
-        """Whether all applications have been submitted and have ended."""
+        """True once all applications have been submitted and have ended."""
         is_all_submitted = not self._submitter.unfinished
         return is_all_submitted and not self._recording.unended
 
@@ -212,7 +212,7 @@ def _answered(application: RecordedApplication, application_id: ApplicationId, r
 
 
 def submission_context(application_id: ApplicationId, work: WorkloadApplication) -> ApplicationSubmissionContext:
-    """What a client submits for an application of a workload."""
+    """The submission of an application of a workload."""
     return ApplicationSubmissionContext(
         application_id,
         ContainerLaunchContext((AM_RULE,)),

@@ -183,12 +183,12 @@ class Sampler:
                 self.waiting_time.explain(group, report.cause, report.sentence)
 
     def _explained_again_ms(self, one: _LongWait) -> float:
-        """How long the request must have waited for another explanation."""
+        """The wait after which the request is explained again."""
         record, wait_ms = self._explained.get((one.application.position, one.key), (None, 0))
         return EXPLAINED_AGAIN_AFTER * wait_ms if record is one.record else wait_ms + 1
 
     def _report(self, one: _LongWait) -> VerdictReport | None:
-        """Why the request waits now, if anything is known of its attempt."""
+        """The verdict on the request now, if anything is known of its attempt."""
         application_id, scheduler = one.application.application_id, self._core.scheduler
         attempt = None if application_id is None else scheduler.attempt_of(application_id)
         if attempt is None or attempt.is_stopped:
@@ -215,7 +215,7 @@ def _length(wait: _LongWait) -> tuple[int, int]:
 
 
 def _applications(queue: CSQueue) -> tuple[int, int]:
-    """How many applications of the queue, and of those below it, are active, and wait for activation."""
+    """The numbers of applications in the queue, and below it, that are active, and that wait for activation."""
     running = pending = 0
     for leaf in leaves_of(queue):
         running += leaf.active_count

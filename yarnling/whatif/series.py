@@ -65,8 +65,8 @@ def span_ms(until_ms: int) -> int:
 
 
 def preemptions(result: WhatIfResult, until_ms: int | None = None) -> Histogram:
-    """How many containers of each queue were preempted in each span. `until_ms`: the end of the picture, by default
-    that of the simulation.
+    """The number of containers of each queue that were preempted in each span. `until_ms`: the end of the picture, by
+    default that of the simulation.
     """
     until_ms = result.until_ms if until_ms is None else until_ms
     span = span_ms(until_ms)

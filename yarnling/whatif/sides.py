@@ -27,7 +27,7 @@ class Side(Struct, frozen=True):
 
 
 class Experiment(Struct, frozen=True):
-    """What is run on one side. `name`: of the workload. `settings`: keys that are set in the configuration.
+    """Inputs of the runs of one side. `name`: of the workload. `settings`: keys that are set in the configuration.
 
     `queue_map`: what was applied to the workload already; the remedies of errors name it.
     """
@@ -42,7 +42,7 @@ class Experiment(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """One simulation of a side. `configuration`: {key: value}; whole, because it may happen in another process.
+    """Inputs of a simulation of a side. `configuration`: {key: value}; whole, because it may happen in another process.
 
     `keeps_result`: without it only the figures come back.
     """

@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 QUEUE_COLOURS = 8
-"""How many colours there are for queues; further queues are drawn together."""
+"""The number of colours for queues; further queues are drawn together."""
 _FIXED_ROLES = (
     "ink",
     "muted",

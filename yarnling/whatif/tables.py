@@ -16,7 +16,7 @@ from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.waits import wait_of
 
 _FORMULA = re.compile(r"[=+\-@\t\r]")
-"""How a text begins that spreadsheets take for a formula."""
+"""The beginning of a text that spreadsheets take for a formula."""
 Row = Iterable[object]
 
 WAITS_COLUMNS = (

@@ -49,7 +49,7 @@ class Waits(Struct, frozen=True):
 
 
 def wait_of(container: ContainerOutcome, until_ms: int) -> Wait:
-    """How long a container waited; the simulation ended at `until_ms`."""
+    """The wait of a container; the simulation ended at `until_ms`."""
     if container.allocated_ms is not None:
         return Wait(container.allocated_ms - container.requested_ms)
     end_ms = until_ms if container.withdrawn_ms is None else container.withdrawn_ms

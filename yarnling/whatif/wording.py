@@ -1,4 +1,4 @@
-"""How figures are written: durations, counts, shares and amounts of memory, each short and with its unit."""
+"""Writes figures: counts, shares and amounts of memory, each short and with its unit."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ _REMEDY = "write [user=u1,u2 group=g1 max_priority=N default_priority=N] ..."
 
 
 class PriorityAcl(Struct, frozen=True):
-    """One group of the list. `default_priority` None: the queue's is used."""
+    """A group of the list. `default_priority` None: the queue's is used."""
 
     allowed: AccessControlList
     max_priority: int

@@ -24,7 +24,7 @@ from yarn.settings.scheduler import PREFIX, ROOT, queue_key
 from yarn.states import QueueState
 
 CAPACITY_SUM_PRECISION = f32(0.0005)
-"""How far the capacities of siblings may be from 100 % (AbstractParentQueue.PRECISION)."""
+"""The distance from 100 % that the capacities of siblings may have (AbstractParentQueue.PRECISION)."""
 
 
 class CapacityComparator(Struct, frozen=True):

@@ -13,7 +13,7 @@ from yarn.states import QueueState
 
 
 class ApplicationLifetime(Struct, frozen=True):
-    """How long applications of a queue may live (QueueAppLifetimeAndLimitSettings), in seconds; 0 or less: no limit.
+    """The lifetime of applications of a queue (QueueAppLifetimeAndLimitSettings), in seconds; 0 or less: no limit.
 
     A negative configured maximum means the parent's. A negative configured default means the parent's, at most the
     queue's own maximum, but only if some queue above configures a default; otherwise the default is the maximum.

@@ -97,7 +97,7 @@ class QueueTemplate:
 
 
 def queue_depth_max(reader: Reader, path: str) -> int:
-    """How many levels of queues may be created below the configured parent at `path`."""
+    """The number of levels of queues that may be created below the configured parent at `path`."""
     own = queue_key(path, QUEUE_CREATION + "maximum-queue-depth")
     return reader.integer(own, reader.value(scheduler.QUEUE_DEPTH_MAX))
 

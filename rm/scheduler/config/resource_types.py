@@ -44,7 +44,7 @@ _REMEDY = f"list each type once, without {MEMORY_MB} and {VCORES}, which always 
 
 
 def _problem_of(name: str) -> str | None:
-    """Why Hadoop's ResourceManager does not start with a resource type of this name."""
+    """The reason why Hadoop's ResourceManager does not start with a resource type of this name; None if it does."""
     if not name:
         return f"Incomplete configuration for resource type {name!r}"
     if not _NAME.fullmatch(name):

@@ -1,4 +1,4 @@
-"""What Hadoop's scheduler does and this one does not: warnings that say how decisions differ, refusals if strict."""
+"""Features of Hadoop's scheduler that this one lacks: warnings that say how decisions differ, refusals if strict."""
 
 from __future__ import annotations
 

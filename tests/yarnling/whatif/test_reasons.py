@@ -1,4 +1,4 @@
-"""Why containers waited: the cause of most of their waiting time, and how a comparison shows it."""
+"""Reasons of waits: the cause of most of their waiting time, and how a comparison shows it."""
 
 from __future__ import annotations
 
