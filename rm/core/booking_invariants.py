@@ -138,7 +138,7 @@ class SizeAudit:
     def _of_reply(self, reply: AllocateResponse) -> Iterator[str]:
         """A reply that is sent again may be older than what the node has been sent since.
 
-        As in Hadoop a node that is being decommissioned is sent no updates.
+        A node that is being decommissioned is sent no updates: only RUNNING has a row for them (RMNodeImpl).
         """
         for updated in reply.updated_containers:
             container = self._context.scheduler.container(updated.container.id)

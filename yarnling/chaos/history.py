@@ -249,8 +249,8 @@ class History:
     def ignores_start(self, application_id: ApplicationId, node: int) -> bool:
         """True if the node was UNHEALTHY when it started its last container of an application that had ended.
 
-        The ResourceManager ignores what such a node reports, so it does not order again to end the application. So it
-        is in Hadoop.
+        The ResourceManager ignores what such a node reports, so it does not order again to end the application. So does
+        RMNodeImpl.StatusUpdateWhenUnHealthyTransition.
         """
         spans = [span for span in self.spans_of(application_id) if span.node == node]
         ends_s = [change.at_s for change in self.changes_of(str(application_id)) if change.state in FINAL_STATES]

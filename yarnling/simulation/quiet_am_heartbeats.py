@@ -5,7 +5,7 @@ them would arrive, the ResourceManager's core is asked whether its reply would c
 the core becomes what it would be after the heartbeat, and that is all: no message, no reply, no step of the AM. If it
 would, the heartbeat arrives and is answered, and the AM does everything by itself again; so it does when something
 happens to it. The headroom itself is looked up each time: that may store the limit of the AM's user, on which later
-decisions depend, as in Hadoop.
+decisions depend (UsersManager.getComputedResourceLimitForActiveUsers).
 """
 
 from __future__ import annotations

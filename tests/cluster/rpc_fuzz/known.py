@@ -46,8 +46,8 @@ class Known:
     nodes_list_ended: bool = True
     """True if registrations of fake nodes list containers that they have reported as ended, or that others have.
 
-    As in Hadoop, the ResourceManager recovers them, and they end twice: where invariants are checked (I-31), a node
-    with the cluster's secret can make the ResourceManager exit.
+    The ResourceManager recovers them (AbstractYarnScheduler.recoverContainersOnNode), and they end twice: where
+    invariants are checked (I-31), a node with the cluster's secret can make the ResourceManager exit.
     """
     master_tokens: list[Token] = field(default_factory=list)
     nm_tokens: list[tuple[NodeId, Token]] = field(default_factory=list)

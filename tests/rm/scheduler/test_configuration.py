@@ -320,14 +320,14 @@ def test_empty_entries_of_a_list_of_queues_are_ignored(text: str, children: tupl
 
 @pytest.mark.parametrize("text", [" ", "x, ,y"])
 def test_a_blank_entry_of_a_list_of_queues_is_refused(text: str) -> None:
-    """A blank names a queue with an empty name, for which Hadoop's ResourceManager does not start."""
+    """A blank names a queue with an empty name, which stops the start (recorded: bug-3 and bug-5)."""
     first = faults_of({**TWO, "root.a.queues": text, "root.a.x.capacity": "50", "root.a.y.capacity": "50"})[0]
     assert first.key.endswith("root.a.queues")
     assert first.problem == "a blank is not a valid queue name"
 
 
 def test_the_name_of_a_queue_may_contain_dots() -> None:
-    """Hadoop accepts `a.b` below root as the name of a queue; checks and inheritance use the real parent."""
+    """A queue below root may be named `a.b`; checks and inheritance use the real parent (bug-6-queue-name-with-dot)."""
     conf = {"root.queues": "a.b,c", "root.a.b.capacity": "50", "root.c.capacity": "50"}
     queue = read({**conf, "root.a.b.queues": "d", "root.a.b.d.capacity": "100"}).queues["root.a.b"]
     assert (queue.name, queue.parent_path, queue.children) == ("a.b", "root", ("d",))
@@ -372,7 +372,7 @@ def test_a_refusal_reports_the_warnings_too() -> None:
 
 
 def test_a_queue_that_no_list_contains_is_a_warning() -> None:
-    """Hadoop ignores its keys. Its state is excepted: it allows the queue to be removed."""
+    """Its keys are ignored but for its state, which allows the queue to be removed (validateQueueHierarchy)."""
     (warning,) = read({**TWO, "root.a.x.capacity": "100", "root.d.state": "STOPPED"}).warnings
     assert warning.key == "yarn.scheduler.capacity.root.a.x.capacity"
     assert warning.problem == "there is no queue root.a.x: yarn.scheduler.capacity.root.a.queues does not list it"

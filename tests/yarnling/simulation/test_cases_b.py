@@ -11,7 +11,7 @@ ONE_QUEUE = {"root.queues": "a", "root.a.capacity": "100"}
 
 @pytest.mark.case("B1")
 def test_a_users_limit_is_the_formulas() -> None:
-    """A queue of 20 GB, 25 % at least, 0.5 of the queue at most; Hadoop divides what the active users hold."""
+    """A queue of 20 GB, 25 % at least, 0.5 of the queue at most (UsersManager.computeUserLimit)."""
     conf = {**ONE_QUEUE, "root.a.minimum-user-limit-percent": "25", "root.a.user-limit-factor": "0.5"}
     cluster = CaseCluster(conf, nodes=(20 * GB,))
     cluster.launch("app1", user="u1")
@@ -37,7 +37,7 @@ def test_a_users_limit_is_the_formulas() -> None:
 @pytest.mark.case("B2")
 @pytest.mark.parametrize("held", [(100,), (51, 49), (35, 34, 31), (31, 31, 31, 7), (31, 31, 31, 6, 1)])
 def test_a_minimum_of_30_percent_shares_among_three(held: tuple[int, ...]) -> None:
-    """100 containers of 1 GB: all, 50 %, 33.3 %, then 30 % for the first three; one above the limit, as in Hadoop."""
+    """100 containers of 1 GB: all, 50 %, 33.3 %, then 30 % for three; one above the limit (canAssignToUser)."""
     conf = {**ONE_QUEUE, **ALL_AT_ONCE, "root.a.minimum-user-limit-percent": "30"}
     cluster = CaseCluster(conf, nodes=(100 * GB,))
     apps = [f"app{number}" for number in range(1, len(held) + 1)]
@@ -154,7 +154,7 @@ def test_a_queue_with_large_containers_sticks(percent: str, taken: int, held_gb:
 @pytest.mark.case("B5")
 @pytest.mark.parametrize("percent", ["100", "30"])
 def test_a_queue_with_small_containers_gets_its_guarantee(percent: str) -> None:
-    """With each container its limit grows. As in Hadoop preemption ends at the guarantee of 10 GB."""
+    """With each container its limit grows. Preemption ends at the guarantee of 10 GB (TempQueuePerPartition)."""
     cluster = second_queue(GB, percent)
     assert cluster.users("b") == {"u2": UserUse(10 * GB, 11 * GB)}, "the limit is above the queue's capacity"
     assert cluster.used_mb("root.a", "root.b") == (30 * GB, 10 * GB)
