@@ -88,6 +88,10 @@ def main() -> int:
     recordings = [file for path in arguments.recordings for file in _files(path)]
     mutants = sample(arguments.count, arguments.seed)
     survivors = 0
+    differing = _judge(None, recordings)
+    if differing is not None:
+        print(f"{differing}: differs without a mutant (scripts/conform shows where); it would kill every mutant")
+        return 2
     for mutant, killer in judged(mutants, recordings):
         survivors += killer is None
         if killer is None or arguments.verbose:
@@ -137,8 +141,8 @@ def judged(mutants: Sequence[Mutant], recordings: Sequence[Path]) -> Iterator[tu
         yield mutant, killer
 
 
-def _judge(mutant: Mutant, recordings: Sequence[Path]) -> str | None:
-    """The name of the first recording that differs. The mutant is loaded in a new process."""
+def _judge(mutant: Mutant | None, recordings: Sequence[Path]) -> str | None:
+    """The name of the first recording that differs. The mutant, if any, is loaded in a new process."""
     spawn = multiprocessing.get_context("spawn")
     result, sender = spawn.Pipe(duplex=False)
     process = spawn.Process(target=_step_through, args=(mutant, recordings, sender))
@@ -152,10 +156,11 @@ def _judge(mutant: Mutant, recordings: Sequence[Path]) -> str | None:
     return killer
 
 
-def _step_through(mutant: Mutant, recordings: Sequence[Path], result: Connection) -> None:
+def _step_through(mutant: Mutant | None, recordings: Sequence[Path], result: Connection) -> None:
     """Send the name of the first recording that differs, None if all are the same."""
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S_MAX, CPU_S_MAX))
-    sys.meta_path.insert(0, MutantLoader(mutant))
+    if mutant is not None:
+        sys.meta_path.insert(0, MutantLoader(mutant))
     try:
         from tests.conformance.comparison import compare_file
     except Exception as error:

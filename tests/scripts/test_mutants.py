@@ -47,3 +47,13 @@ def test_a_mutant_is_killed_by_the_recording_that_differs() -> None:
 def test_a_mutant_with_which_the_core_cannot_be_imported_is_killed() -> None:
     lost = next(mutants.mutants_of(KILLED))._replace(position=10_000)
     assert dict(mutants.judged([lost], RECORDINGS)) == {lost: "cannot be imported: IndexError"}
+
+
+def test_a_recording_that_differs_anyway_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would kill every mutant."""
+    (tmp_path / "forged.jsonl.gz").write_text("no recording")
+    monkeypatch.setattr("sys.argv", ["mutants", "--count", "3", str(tmp_path)])
+    assert mutants.main() == 2
+    assert "forged.jsonl.gz: differs without a mutant" in capsys.readouterr().out
