@@ -171,11 +171,11 @@ def test_submit_runs_a_map_reduce(up: dict[str, object], yarnling: Yarnling, tmp
         (["up", "--name", "../up"], 2, "--name '../up'"),
         (
             ["up", "--name", "other", "--conf", "/nowhere/at/all"],
-            1,
+            2,
             "/nowhere/at/all: No such file or directory (name a",
         ),
         (["up", "-D", "nonsense"], 2, "-D nonsense: must be KEY=VALUE"),
-        (["config", "-D", "yarn.nodemanager.resource.memory-mb=lots"], 1, "'lots'"),
+        (["config", "-D", "yarn.nodemanager.resource.memory-mb=lots"], 2, "'lots'"),
     ],
 )
 def test_wrong_input_is_reported_in_one_line(
