@@ -149,19 +149,18 @@ def test_clients_find_aggregated_logs_whatever_their_file_system_is() -> None:
 
 
 def test_the_users_files_and_settings_win_key_by_key(directory: ClusterDirectory, tmp_path: Path) -> None:
-    (tmp_path / "core-site.xml").write_text(to_xml({"fs.defaultFS": "viewfs://x", "io.file.buffer.size": "1"}))
+    (tmp_path / "core-site.xml").write_text(to_xml({MOUNT_TABLE: "file:///mine", "io.file.buffer.size": "1"}))
     (tmp_path / "mapred-site.xml").write_text(to_xml({"mapreduce.framework.name": "local", "mapreduce.job.maps": "1"}))
     settings = {"mapreduce.job.maps": "7", "io.file.buffer.size": "7", "yarn.nodemanager.vmem-pmem-ratio": "7"}
     written = files(files_of_user(tmp_path), settings, directory, {})
     assert written["core-site.xml"] == {
-        "fs.defaultFS": "viewfs://x",
-        MOUNT_TABLE: f"file://{directory.path}/files",
+        "fs.defaultFS": "viewfs://yarnling/",
+        MOUNT_TABLE: "file:///mine",
         "hadoop.security.authentication": "simple",
         "io.file.buffer.size": "7",
     }
     assert written["mapred-site.xml"] == {
         "mapreduce.framework.name": "local",
-        "yarn.app.mapreduce.am.staging-dir": str(directory.staging),
         "mapreduce.jobhistory.address": "",
         "mapreduce.job.maps": "7",
     }
@@ -210,6 +209,17 @@ def test_services_do_not_register_in_the_registry_of_production(directory: Clust
     mine = {"hadoop.registry.zk.quorum": "localhost:4711"}
     assert site_of_clients(mine, mine) == {**SERVICES, **mine}, "the user says so with -D"
     assert files({"core-site.xml": registry}, mine, directory, {})["core-site.xml"].items() >= mine.items()
+
+
+@pytest.mark.parametrize("key", ["fs.defaultFS", "fs.default.name"])
+def test_clients_do_not_write_into_the_file_system_of_production(directory: ClusterDirectory, key: str) -> None:
+    production = {key: "hdfs://nn.example.org:8020"}
+    written = files({"core-site.xml": production}, {}, directory, {})
+    assert written["core-site.xml"] == files({}, {}, directory, {})["core-site.xml"]
+    assert "hdfs://nn.example.org:8020" not in site_of_clients(production, {}).values()
+    mine = {"fs.defaultFS": "hdfs://localhost:4711"}
+    assert files({"core-site.xml": production}, mine, directory, {})["core-site.xml"].items() >= mine.items()
+    assert site_of_clients(mine, mine).items() >= mine.items(), "the user says so with -D"
 
 
 def test_the_files_say_how_the_cluster_is_reached(directory: ClusterDirectory) -> None:

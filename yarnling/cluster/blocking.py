@@ -175,6 +175,7 @@ class _ClusterMethods:
     submit = Remote(RunningCluster.submit)
     explain = Remote(RunningCluster.explain)
     explain_container = Remote(RunningCluster.explain_container)
+    html = Remote(RunningCluster.html)
     add_nodes = Remote(RunningCluster.add_nodes)
     remove_node = Remote(RunningCluster.remove_node)
     decommission_node = Remote(RunningCluster.decommission_node)

@@ -110,23 +110,23 @@ async def wait_containers(
     neither more nor fewer.
     """
     running: tuple[ContainerReport, ...] = ()
-    state = "in an unknown state"
+    state = ""
 
     async def has_count() -> bool:
         nonlocal running, state
         report = await client.report(app_id)
-        state = report.state.name
         running = await _running_tasks(client, report)
+        state = report.state.name
         return len(running) == count or (len(running) > count and not exactly)
 
     try:
         await until(has_count, timeout_s)
     except WaitTimeout:
-        bound = "exactly " if exactly else ""
-        raise WaitTimeout(
-            f"after {timeout_s:g} s {len(running)} containers of {app_id} run, not {bound}{count}: "
-            f"it is {state}{await why_waiting(client, app_id)}"
-        ) from None
+        wanted = f"not {'exactly ' if exactly else ''}{count}"
+        found = f"{len(running)} containers of {app_id} run, {wanted}: it is {state}"
+        if not state:
+            found = f"the ResourceManager has not answered how many containers of {app_id} run"
+        raise WaitTimeout(f"after {timeout_s:g} s {found}{await why_waiting(client, app_id)}") from None
     return running
 
 

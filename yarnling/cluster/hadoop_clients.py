@@ -66,6 +66,8 @@ _ABSENT_IN_CORE = {
     "hadoop.security.authentication": "simple",
     "hadoop.socks.server": None,
 }
+_OTHER_FILE_SYSTEMS = {_DEFAULT_FS: FILE_SYSTEM, "fs.default.name": None}
+"""The second key is the older name of the first (Configuration)."""
 _ABSENT_REGISTRY = {
     "hadoop.registry.client.auth": None,
     "hadoop.registry.secure": "false",
@@ -79,7 +81,7 @@ _ABSENT_IN_MAPRED = {
 """{key: value for clients, None = left out} of keys that make a client look for what the cluster does not have: another
 ResourceManager (ConfiguredRMFailoverProxyProvider asks each rm-id, also one without an address, for ever), a timeline
 service (YarnClientImpl), a history server, a proxy, TLS, Kerberos; or write where it should not: the registry of
-services (ServiceScheduler)."""
+services (ServiceScheduler), the file system of production."""
 
 Files = Mapping[str, Mapping[str, str]]
 """{file name: {key: value}}."""
@@ -164,7 +166,8 @@ def site_of_clients(values: Mapping[str, str], settings: Mapping[str, str]) -> d
     Keys of core-site.xml are in it, too, and Hadoop reads it later.
     """
     site = {_SERVICE_CLIENT: _WITHOUT_API_SERVER, **values}
-    site = _without_absent(_without_absent(site, settings, _ABSENT_IN_SITE | _ABSENT_REGISTRY), {}, _ABSENT_IN_CORE)
+    absent = _ABSENT_IN_SITE | _ABSENT_REGISTRY | _OTHER_FILE_SYSTEMS
+    site = _without_absent(_without_absent(site, settings, absent), {}, _ABSENT_IN_CORE)
     # A path alone would be one of the clients' default file system.
     return site | {key: f"file:{site[key]}" for key in REMOTE_LOG_KEYS if site.get(key, "").startswith("/")}
 
@@ -186,7 +189,7 @@ def files(
     """
     core = {**_core_defaults(directory), **of_user.get(CORE_SITE, {})}
     core |= {key: settings[key] for key in core if key in settings}
-    core = _without_absent(_without_absent(core, settings, _ABSENT_REGISTRY), {}, _ABSENT_IN_CORE)
+    core = _without_absent(_without_absent(core, settings, _ABSENT_REGISTRY | _OTHER_FILE_SYSTEMS), {}, _ABSENT_IN_CORE)
     of_mapreduce = {key: value for key, value in settings.items() if key.startswith(MAPREDUCE_PREFIXES)}
     staging = {} if core[_DEFAULT_FS] == FILE_SYSTEM else {_STAGING_DIR: str(directory.staging)}
     mapred = {**_mapred_defaults(environ), **staging, **of_user.get(MAPRED_SITE, {}), **of_mapreduce}
