@@ -66,7 +66,7 @@ class ProcessIdentity(Struct, frozen=True):
 def die_with_parent(parent_pid: int) -> None:
     """Have the kernel kill this process when its parent `parent_pid` ends. Exit now if the parent has ended.
 
-    The kernel watches the thread that forked, so the parent must have only one thread.
+    The kernel watches the thread that forked: it must not end before the parent does, as when it is the only one.
     """
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent_pid:

@@ -14,6 +14,7 @@ from multiprocessing.synchronize import Event
 from typing import TypeAlias
 
 from yarn.errors import InternalError
+from yarnling.cluster.processes import die_with_parent
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.sides import Run, run_once
@@ -37,7 +38,7 @@ def run_all(runs: Sequence[Run], report: Report) -> list[Outcome]:
     times: SimpleQueue[tuple[int, int, int]] = context.SimpleQueue()
     stop = context.Event()
     workers = min(len(runs), len(os.sched_getaffinity(0)))
-    with ProcessPoolExecutor(workers, context, _set_up, (times, stop)) as pool:
+    with ProcessPoolExecutor(workers, context, _set_up, (os.getpid(), times, stop)) as pool:
         try:
             with _ctrl_c_waits():
                 futures = [pool.submit(_run, number, run) for number, run in enumerate(runs)]
@@ -89,8 +90,12 @@ class _Shared:
     stop: Event
 
 
-def _set_up(times: SimpleQueue[tuple[int, int, int]], stop: Event) -> None:
-    """Ctrl-C goes to all processes of a terminal; the one that started them decides."""
+def _set_up(parent_pid: int, times: SimpleQueue[tuple[int, int, int]], stop: Event) -> None:
+    """Ctrl-C goes to all processes of a terminal; the one that started them decides. They end with it.
+
+    The thread that started them waits for them, so the kernel does not take its end for the parent's.
+    """
+    die_with_parent(parent_pid)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     _Shared.times, _Shared.stop = times, stop

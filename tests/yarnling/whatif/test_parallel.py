@@ -66,6 +66,17 @@ def test_ctrl_c_ends_the_simulations(tmp_path: Path, is_set_up: bool) -> None:
         assert "Traceback" not in stderr
 
 
+@pytest.mark.parametrize("is_set_up", [False, True], ids=["while they start", "while they run"])
+def test_the_simulations_of_a_killed_command_end(tmp_path: Path, is_set_up: bool) -> None:
+    with comparing(tmp_path) as command:
+        until_blocking(lambda: len(simulations(command)) == 2, HANG_S)
+        children = simulations(command)
+        if is_set_up:
+            until_blocking(lambda: all(map(ignores_ctrl_c, children)), HANG_S)
+        command.kill()
+        ended(command, children)
+
+
 def test_a_simulation_that_is_killed_ends_the_command_with_the_likely_cause(tmp_path: Path) -> None:
     with comparing(tmp_path) as command:
         until_blocking(lambda: len(simulations(command)) == 2, HANG_S)
