@@ -52,7 +52,7 @@ def test_a_mutant_with_which_the_core_cannot_be_imported_is_killed() -> None:
 def test_a_recording_that_differs_anyway_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It would kill every mutant."""
+    """Such a recording would kill every mutant."""
     (tmp_path / "forged.jsonl.gz").write_text("no recording")
     monkeypatch.setattr("sys.argv", ["mutants", "--count", "3", str(tmp_path)])
     assert mutants.main() == 2

@@ -1,5 +1,5 @@
-"""What administrators do while applications run: they make new keys, read queues again from a good or a bad file, move
-applications and resize nodes.
+"""Faults of administrators while applications run: new keys, queues read again from a good or a bad file, applications
+moved, nodes resized.
 """
 
 from __future__ import annotations
