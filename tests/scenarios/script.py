@@ -39,7 +39,7 @@ class Script:
     def __init__(self, text: str) -> None:
         self.cases = tuple(re.findall(r"^# case: (\w+)$", text, re.MULTILINE))
         self.hadoop = tuple(re.findall(r"^# hadoop: (\w+\.\w+)$", text, re.MULTILINE))
-        self._exempt = tuple(re.findall(r"^# exempt: (I-\d+)", text, re.MULTILINE))
+        self._exempt = tuple(re.findall(r"^# exempt: (I-\d+(?: \(\w+\))?)$", text, re.MULTILINE))
         self._text = text
         self._conf: dict[str, str] = {}
         self._started: Cluster | None = None

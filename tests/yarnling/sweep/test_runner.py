@@ -59,7 +59,8 @@ def table(path: Path) -> list[tuple[object, ...]]:
 def worker_processes() -> list[psutil.Process]:
     """The processes of Dask's workers; the tracker of shared resources is the only other child."""
     children = psutil.Process().children(recursive=True)
-    return [each for each in children if "--multiprocessing-fork" in each.cmdline()]
+    running = [each for each in children if each.status() != psutil.STATUS_ZOMBIE]
+    return [each for each in running if "--multiprocessing-fork" in each.cmdline()]
 
 
 def test_one_and_two_workers_give_the_same_table(tmp_path: Path) -> None:
