@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from nm.localizer.sources import IO_EXCEPTION, UNSUPPORTED, DownloadFailed, Source, shown
 
 SCHEMES = frozenset({"abfs", "ftp", "gs", "hdfs", "http", "https", "oss", "s3", "s3a", "sftp", "webhdfs"})
-"""Those for which Hadoop has a file system as well, and fsspec knows a driver."""
+"""Schemes for which Hadoop has a file system as well, and fsspec knows a driver."""
 _CHAIN = "::"
 """With it fsspec would take the rest of a URL for another one, of any file system."""
 

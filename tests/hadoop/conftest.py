@@ -16,10 +16,7 @@ Shared = Callable[[str, Callable[[Path], None]], Path]
 
 @pytest.fixture(scope="session")
 def client_jars() -> Path:
-    try:
-        return toolchain.jars("client")
-    except toolchain.JavaMissing as missing:
-        pytest.skip(str(missing))
+    return toolchain.jars_or_skip("client")
 
 
 @pytest.fixture(scope="session")

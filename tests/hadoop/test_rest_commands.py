@@ -24,10 +24,7 @@ CLI = "org.apache.hadoop.yarn.client.cli."
 @pytest.fixture(scope="module")
 def jars() -> Path:
     """Not those of `client`, which lack the library for JSON."""
-    try:
-        return toolchain.jars("mapreduce")
-    except toolchain.JavaMissing as missing:
-        pytest.skip(str(missing))
+    return toolchain.jars_or_skip("mapreduce")
 
 
 @pytest.fixture(scope="module")

@@ -30,10 +30,7 @@ NO_ZOOKEEPER = {"hadoop.registry.zk.retry.times": "1", "hadoop.registry.zk.conne
 
 @pytest.fixture(scope="module")
 def jars() -> Path:
-    try:
-        return toolchain.jars("services")
-    except toolchain.JavaMissing as missing:
-        pytest.skip(str(missing))
+    return toolchain.jars_or_skip("services")
 
 
 @pytest.fixture(scope="module")

@@ -22,10 +22,7 @@ pytestmark = [pytest.mark.hadoop, pytest.mark.cluster, pytest.mark.slow, pytest.
 @pytest.fixture(scope="module")
 def jars() -> Path:
     """Not those of `client`: `yarn top` needs a library for JSON that they lack."""
-    try:
-        return toolchain.jars("mapreduce")
-    except toolchain.JavaMissing as missing:
-        pytest.skip(str(missing))
+    return toolchain.jars_or_skip("mapreduce")
 
 
 def test_yarn_top_shows_the_cluster(jars: Path, tmp_path: Path) -> None:

@@ -27,10 +27,7 @@ def cluster() -> Iterator[BlockingCluster]:
 
 @pytest.fixture(scope="module", params=["2.10.2", "3.3.6", "3.4.2", "3.5.0"])
 def jars(request: pytest.FixtureRequest) -> Path:
-    try:
-        return toolchain.jars(f"commands-{request.param}")
-    except toolchain.JavaMissing as missing:
-        pytest.skip(str(missing))
+    return toolchain.jars_or_skip(f"commands-{request.param}")
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 OLDEST_JAVA = 11
@@ -50,6 +52,14 @@ def jars(name: str) -> Path:
         lines = fetched.stderr.strip().splitlines()
         raise JavaMissing(lines[-1] if lines else f"scripts/hadoop-jars {name} failed")
     return Path(fetched.stdout.strip())
+
+
+def jars_or_skip(name: str) -> Path:
+    """`jars`, for a fixture: the tests are skipped where Java is missing."""
+    try:
+        return jars(name)
+    except JavaMissing as missing:
+        pytest.skip(str(missing))
 
 
 def compiled(source: str, target: Path, *class_path: Path | str) -> Path:

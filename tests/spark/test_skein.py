@@ -26,10 +26,7 @@ def home() -> Path:
 @pytest.fixture(scope="module")
 def jars() -> Path:
     """Hadoop's classes with a log4j, which skein calls."""
-    try:
-        return toolchain.jars("mapreduce")
-    except toolchain.JavaMissing as missing:
-        pytest.skip(str(missing))
+    return toolchain.jars_or_skip("mapreduce")
 
 
 @pytest.fixture(scope="module")

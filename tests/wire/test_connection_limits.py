@@ -57,7 +57,7 @@ async def test_connections_beyond_the_limit_are_closed() -> None:
 
 @only_as_root
 async def test_another_users_connections_do_not_lock_the_owner_out() -> None:
-    """They were greeted and counted, so that a few thousand, which any user may open, kept everybody out."""
+    """Connections of strangers were greeted and counted: a few thousand, which any user may open, kept all out."""
     async with (
         asyncio.timeout(HANGS_S),
         serving(

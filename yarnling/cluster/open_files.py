@@ -12,11 +12,11 @@ from rm.shell.servers import ADDRESSES
 from wire.connection_limits import CONNECTIONS_MIN, allow_descriptors, descriptors_needed
 
 OWN_DESCRIPTORS = 64
-"""Those of the process that starts the cluster, and of its fork server."""
+"""Descriptors of the process that starts the cluster, and of its fork server."""
 NODE_IN_PROCESS = 10
-"""Those of a NodeManager, or of the proxies to one, that shares this process."""
+"""Descriptors of a NodeManager, or of the proxies to one, that shares this process."""
 LISTENERS_OF_NODE = 2
-"""Those of a node of a pack: its port and that of its shuffle service."""
+"""Descriptors of a node of a pack: its port and that of its shuffle service."""
 
 
 def check_open_files(nodes: int, processes: int, *, in_process: bool, proxies: bool) -> None:

@@ -164,7 +164,7 @@ def _balances(comparison: Comparison) -> tuple[Table, ...]:
 
 
 def _parents(comparison: Comparison) -> Table:
-    """Who pays and who gains among parent queues, each with one line, if many queues do."""
+    """A table of the parent queues that pay or gain, a line each; none if few queues do."""
     rows = tuple(
         (each.parent, _why(comparison, each), str(each.paying), str(each.gaining), f"{each.total_ms / HOUR_MS:+,.1f}")
         for each in comparison.parents()

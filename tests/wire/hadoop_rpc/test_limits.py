@@ -294,7 +294,7 @@ async def test_stop_cancels_calls_that_do_not_finish(tmp_path: Path) -> None:
 
 @only_as_root
 async def test_another_users_connections_are_closed_and_do_not_count(tmp_path: Path) -> None:
-    """Connections that had begun to talk, so that they would not make room, kept the owner out up to the limit."""
+    """Connections that have sent bytes make no room for others; those of strangers kept the owner out."""
     recorder = Recorder({"get_cluster_metrics": COUNTS})
     limits = ConnectionLimits(count=2, handshake_ms=10 * HANGS_S * 1000)
     async with (

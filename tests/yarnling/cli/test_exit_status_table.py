@@ -1,4 +1,4 @@
-"""The same kind of fault gives the same exit status in every verb (the table in docs/command-line.md)."""
+"""Exit statuses: the same kind of fault gives the same one in every verb (the table in docs/design/command-line.md)."""
 
 from __future__ import annotations
 

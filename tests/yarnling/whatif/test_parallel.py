@@ -46,6 +46,15 @@ def ignores_ctrl_c(process: psutil.Process) -> bool:
     return bool(int(line.split()[1], 16) & 1 << signal.SIGINT - 1)
 
 
+def started(command: subprocess.Popen[str], *, is_set_up: bool) -> list[psutil.Process]:
+    """The processes of both simulations, as soon as they exist, or when their set-up is done."""
+    until_blocking(lambda: len(simulations(command)) == 2, HANG_S)
+    children = simulations(command)
+    if is_set_up:
+        until_blocking(lambda: all(map(ignores_ctrl_c, children)), HANG_S)
+    return children
+
+
 def ended(command: subprocess.Popen[str], children: list[psutil.Process]) -> str:
     """The output of the command on standard error; no process is left."""
     _, stderr = output_at_end(command, HANG_S)
@@ -56,10 +65,7 @@ def ended(command: subprocess.Popen[str], children: list[psutil.Process]) -> str
 @pytest.mark.parametrize("is_set_up", [False, True], ids=["while they start", "while they run"])
 def test_ctrl_c_ends_the_simulations(tmp_path: Path, is_set_up: bool) -> None:
     with comparing(tmp_path) as command:
-        until_blocking(lambda: len(simulations(command)) == 2, HANG_S)
-        children = simulations(command)
-        if is_set_up:
-            until_blocking(lambda: all(map(ignores_ctrl_c, children)), HANG_S)
+        children = started(command, is_set_up=is_set_up)
         os.killpg(command.pid, signal.SIGINT)  # as a terminal does: to the simulations too
         stderr = ended(command, children)
         assert command.returncode == 130, stderr
@@ -69,19 +75,14 @@ def test_ctrl_c_ends_the_simulations(tmp_path: Path, is_set_up: bool) -> None:
 @pytest.mark.parametrize("is_set_up", [False, True], ids=["while they start", "while they run"])
 def test_the_simulations_of_a_killed_command_end(tmp_path: Path, is_set_up: bool) -> None:
     with comparing(tmp_path) as command:
-        until_blocking(lambda: len(simulations(command)) == 2, HANG_S)
-        children = simulations(command)
-        if is_set_up:
-            until_blocking(lambda: all(map(ignores_ctrl_c, children)), HANG_S)
+        children = started(command, is_set_up=is_set_up)
         command.kill()
         ended(command, children)
 
 
 def test_a_simulation_that_is_killed_ends_the_command_with_the_likely_cause(tmp_path: Path) -> None:
     with comparing(tmp_path) as command:
-        until_blocking(lambda: len(simulations(command)) == 2, HANG_S)
-        children = simulations(command)
-        until_blocking(lambda: all(map(ignores_ctrl_c, children)), HANG_S)
+        children = started(command, is_set_up=True)
         max(children, key=psutil.Process.create_time).kill()  # the one that a pool may overlook
         stderr = ended(command, children)
         assert command.returncode == 3, stderr
