@@ -12,7 +12,7 @@ from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import in_line, notices, print_json
-from yarnling.cluster.containers import ContainerLog, find_all_logs
+from yarnling.cluster.containers import ContainerLog, find_all_logs, read_log
 from yarnling.cluster.state import find_cluster
 
 
@@ -37,19 +37,23 @@ def show(application: str, options: LogsOptions) -> None:
     state = find_cluster(options.name)
     dirs = [Path(path) for node in state.nodes for path in node.log_dirs]
     conf = load_configuration(Path(state.conf_dir))
-    found = [log for log in find_all_logs(dirs, conf, app_id) if wanted in (None, log.container_id)]
+
+    def find() -> list[ContainerLog]:
+        return [log for log in find_all_logs(dirs, conf, app_id) if wanted in (None, log.container_id)]
+
+    found = find()
     if options.files:
         logs = [log for log in found if log.name in options.files]
     else:
-        logs = found if options.every else [log for log in found if log.is_output]
+        logs = found if options.every else [log for log in found if read_log(log, find, lambda each: each.is_output)]
     if not logs:
         raise YarnException(_none_found(options, app_id, state.directory, found))
     if options.as_json:
-        print_json([_entry(log) for log in logs])
+        print_json([_entry(log, read_log(log, find, ContainerLog.text) or "") for log in logs])
         return
     for log in logs:
         sys.stdout.write(f"==> {log.container_id} {in_line(log.name)} <==\n")
-        text = log.text()
+        text = read_log(log, find, ContainerLog.text) or ""
         sys.stdout.write(text if not text or text.endswith("\n") else text + "\n")
     if len(logs) < len(found) and not options.files:
         left_out = ", ".join(sorted({in_line(log.name) for log in found} - {log.name for log in logs}))
@@ -64,5 +68,5 @@ def _none_found(options: LogsOptions, app_id: ApplicationId, directory: str, fou
     return f"{whose}: no logs in {directory} (NodeManagers delete logs after their retention time)"
 
 
-def _entry(log: ContainerLog) -> dict[str, object]:
-    return {"container_id": log.container_id, "file": log.name, "path": str(log.path), "text": log.text()}
+def _entry(log: ContainerLog, text: str) -> dict[str, object]:
+    return {"container_id": log.container_id, "file": log.name, "path": str(log.path), "text": text}

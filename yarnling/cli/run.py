@@ -17,7 +17,7 @@ from yarnling.cli.connection import connect
 from yarnling.cli.output import print_json
 from yarnling.cli.submit import follow
 from yarnling.cluster.client import Client
-from yarnling.cluster.containers import ContainerLog
+from yarnling.cluster.containers import ContainerLog, read_log
 from yarnling.cluster.jobs import ContainerResult, Job, container_results
 
 STREAMS = ("stdout", "stderr")
@@ -122,13 +122,7 @@ class ContainerOutput:
 
     def _unread(self, log: ContainerLog) -> bytes:
         start = self._printed_bytes.get((log.container_id, log.name), 0)
-        try:
-            return log.read(start)
-        except FileNotFoundError:
-            # The log has been aggregated since it was found.
-            found = self._client.logs(self._app_id)
-            same = (each for each in found if (each.container_id, each.name) == (log.container_id, log.name))
-            return b"".join(each.read(start) for each in same)
+        return read_log(log, lambda: self._client.logs(self._app_id), lambda found: found.read(start)) or b""
 
     def _print(self, log: ContainerLog, data: bytes) -> None:
         if not data:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 from msgspec import Struct
@@ -20,6 +21,8 @@ from yarn.errors import InvalidIdException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.settings import logs
 from yarnling.cluster.processes import descendants
+
+T = TypeVar("T")
 
 TEXT_LENGTH_MAX = 16 * 1024 * 1024
 """The number of bytes that are read from one log file at most; a log may have any size."""
@@ -148,6 +151,20 @@ def find_all_logs(log_dirs: Iterable[Path], conf: Configuration, app_id: Applica
     aggregated = {(log.container_id, log.name): log for log in find_aggregated_logs(conf, app_id)}
     local = [log for log in found if (log.container_id, log.name) not in aggregated]
     return sorted((*local, *aggregated.values()), key=lambda log: (log.container_id, log.name))
+
+
+def read_log(
+    log: ContainerLog, find: Callable[[], Iterable[ContainerLog]], read: Callable[[ContainerLog], T]
+) -> T | None:
+    """The result of `read` for a log; None if the log is gone.
+
+    A node deletes a local log once it is aggregated. Then `find` is called, and the log of the same name is read.
+    """
+    try:
+        return read(log)
+    except FileNotFoundError:
+        same = (each for each in find() if (each.container_id, each.name) == (log.container_id, log.name))
+        return next(map(read, same), None)
 
 
 def processes_of(container_id: ContainerId, below: int | None = None) -> list[psutil.Process]:

@@ -15,6 +15,7 @@ from yarn.ids import ApplicationId, ContainerId
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus
 from yarnling.cluster.client import Client, WaitTimeout
+from yarnling.cluster.containers import ContainerLog, read_log
 
 AM_MEMORY_MB = 128
 NAME_CHARS_MAX = 60
@@ -119,7 +120,8 @@ async def container_results(client: Client, app_id: ApplicationId) -> tuple[Cont
     texts: dict[ContainerId, dict[str, str]] = {}
     for log in client.logs(app_id):
         if log.container_id not in ams:
-            texts.setdefault(log.container_id, {})[log.name] = log.text()
+            text = read_log(log, lambda: client.logs(app_id), ContainerLog.text)
+            texts.setdefault(log.container_id, {})[log.name] = text or ""
     return tuple(
         ContainerResult(container_id, _status(files.get(STATUS_FILE)), files.get("stdout", ""), files.get("stderr", ""))
         for container_id, files in texts.items()
