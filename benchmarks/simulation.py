@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from yarn.resource import Resource
 from yarn.settings import resourcemanager, scheduler
-from yarnling.chaos.history import History, Role
-from yarnling.chaos.plan import WorkPlan
 from yarnling.cluster.configuration import composed, node_sizes
+from yarnling.faults.history import History, Role
+from yarnling.faults.plan import WorkPlan
 from yarnling.simulation.client import Client
 from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
 from yarnling.simulation.conditions import STEADY

@@ -23,9 +23,9 @@ from yarn.settings import scaled
 from yarn.settings.pace import FAST_TIME_FACTOR
 from yarn.settings.scheduler import MINIMUM_ALLOCATION_MB, PREFIX
 from yarn.settings.yarnling import EVENT_LOG
-from yarnling.chaos.plan import ClusterPlan, Plan, WorkPlan, WorkProgram
-from yarnling.chaos.runner import run_plan
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
+from yarnling.faults.plan import ClusterPlan, Plan, WorkPlan, WorkProgram
+from yarnling.faults.runner import run_plan
 from yarnling.simulation.runner import Options, simulate
 from yarnling.whatif.run import RunOptions, run_what_if, what_if_configuration
 from yarnling.workload.model import Client, TaskGroup, Workload, WorkloadApplication, WorkloadNode

@@ -8,7 +8,7 @@ from benchmarks.both_ways.__main__ import outcomes_of
 from benchmarks.both_ways.cases import CASES, SIZE, Case, plan_case, workload_case
 from benchmarks.both_ways.observed import Key, Observed
 from benchmarks.both_ways.page import TIMES, Outcomes, page, same_node, same_order
-from yarnling.chaos.plan import ClusterPlan, Plan, WorkPlan
+from yarnling.faults.plan import ClusterPlan, Plan, WorkPlan
 from yarnling.workload.model import TaskGroup, WorkloadApplication
 
 PLAN = Plan("short", "", ClusterPlan(nodes=2), (WorkPlan(applications=2, tasks=3, seconds=0.2),), (), lasts=1)

@@ -17,14 +17,14 @@ from msgspec.structs import replace
 
 from tests.cluster import command_line
 from tests.processes import HEARING, running
-from yarnling.chaos.history import Role
-from yarnling.chaos.notes import SCRIPT, Notes
-from yarnling.chaos.plan import KINDS
-from yarnling.chaos.plan_file import find_plan, parse_plan, plan_names
-from yarnling.chaos.runner import INTERRUPTED, run_plan
-from yarnling.chaos.schedule import random_plan
-from yarnling.chaos.verdict import Verdict
 from yarnling.cluster.processes import those_that_name
+from yarnling.faults.history import Role
+from yarnling.faults.notes import SCRIPT, Notes
+from yarnling.faults.plan import KINDS
+from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
+from yarnling.faults.runner import INTERRUPTED, run_plan
+from yarnling.faults.schedule import random_plan
+from yarnling.faults.verdict import Verdict
 from yarnling.simulation.runner import simulate
 
 pytestmark = pytest.mark.cluster
@@ -138,7 +138,7 @@ async def test_a_workload_that_skips_containers_fails(tmp_path: Path, monkeypatc
     """The workload is broken on purpose: every second container exits with 0 without having run."""
     lossy = tmp_path / "lossy.sh"
     lossy.write_text(f'case "$2$CONTAINER_ID" in container*[02468]) exit 0;; esac\n. {SCRIPT}\n')
-    monkeypatch.setattr("yarnling.chaos.notes.SCRIPT", lossy)
+    monkeypatch.setattr("yarnling.faults.notes.SCRIPT", lossy)
     run = await run_plan(find_plan(str(write(tmp_path, QUICK))), 1, keep=tmp_path / "kept")
     assert run.judgement.verdict is Verdict.FAIL
     (reason,) = run.judgement.reasons
@@ -148,7 +148,7 @@ async def test_a_workload_that_skips_containers_fails(tmp_path: Path, monkeypatc
 
 async def test_a_fault_without_a_target_is_inconclusive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The only application is submitted after the fault has stopped waiting."""
-    monkeypatch.setattr("yarnling.chaos.faults.TARGET_WAIT_S", 0.5)
+    monkeypatch.setattr("yarnling.faults.faults.TARGET_WAIT_S", 0.5)
     text = QUICK.replace("seconds: 0.5}", "seconds: 0.5, at: 2.5}")
     text = text.replace("{fault: pause-node, node: 2, at: 0.2, for: 0.3}", "{fault: kill-master, at: 0}")
     text += "begins: at once\n"

@@ -13,11 +13,11 @@ from am.programs.mapreduce.job_files import LineWriter
 from am.programs.mapreduce.shuffle import MapOutputWriter, merged_lines
 from tests.yarnling.whatif.outcomes import busy_day
 from wire.full_disk import DiskFull
-from yarnling.chaos.history import History
 from yarnling.cli.app import _described
 from yarnling.cluster.directory import _replace
 from yarnling.cluster.nodes import ExcludedHosts
 from yarnling.cluster.state import write_private
+from yarnling.faults.history import History
 from yarnling.simulation.trace_file import TraceFile
 from yarnling.timeline.fault_file import write_faults
 from yarnling.whatif.report import write_report

@@ -9,7 +9,7 @@ import pytest
 from nm.emulation.table_file import parse_table
 from wire.yaml_file import parse_yaml
 from yarn.faults import ConfigurationException
-from yarnling.chaos.plan import ClusterPlan
+from yarnling.faults.plan import ClusterPlan
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.summary_file import read_summary
 from yarnling.workload.workload_file import NodeList, parse_workload_yaml

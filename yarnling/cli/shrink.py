@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from yarn.errors import YarnException
-from yarnling.chaos.plan import Plan
-from yarnling.chaos.plan_text import plan_text
+from yarnling.faults.plan import Plan
+from yarnling.faults.plan_text import plan_text
 from yarnling.simulation.runner import Options, SimulatedRun
 from yarnling.simulation.shrink import RUNS_MAX, Shrunk, shrink
 
@@ -20,7 +20,7 @@ _TEST = '''"""{about}"""
 
 from __future__ import annotations
 
-from yarnling.chaos.plan_file import parse_plan
+from yarnling.faults.plan_file import parse_plan
 {imports}from yarnling.simulation.runner import Options, simulate
 
 PLAN = r"""

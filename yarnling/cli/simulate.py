@@ -15,14 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from yarn.errors import YarnException
-from yarnling.chaos.plan import SEED_MAX, Plan
-from yarnling.chaos.plan_file import find_plan
-from yarnling.chaos.schedule import random_plan
-from yarnling.chaos.verdict import Verdict
 from yarnling.cli.arguments import TRACES, check_output_directory, check_output_file, plan_faults, reading_arguments
 from yarnling.cli.output import notices, print_json, terminal
 from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
 from yarnling.cli.shrink import shrink_run
+from yarnling.faults.plan import SEED_MAX, Plan
+from yarnling.faults.plan_file import find_plan
+from yarnling.faults.schedule import random_plan
+from yarnling.faults.verdict import Verdict
 from yarnling.silent_logs import without_logs
 from yarnling.simulation.planted.bug import PlantedBug, Planting, planted
 from yarnling.simulation.planted.catalogue import GROUPS, find_bug

@@ -21,7 +21,6 @@ from rich.text import Text
 from yarn.configuration import Configuration
 from yarn.errors import InternalError, YarnException
 from yarn.times import duration
-from yarnling.chaos.history import History
 from yarnling.cli.arguments import (
     EXIT_CRASHED,
     TRACES,
@@ -44,6 +43,7 @@ from yarnling.cli.output import (
 )
 from yarnling.cluster.configuration import definitions
 from yarnling.cluster.warnings import configuration_warnings
+from yarnling.faults.history import History
 from yarnling.simulation.trace_file import TraceFile
 from yarnling.whatif.checks import QueueMap, names_of_run, refuse_if_unfit, with_queues
 from yarnling.whatif.expectation_file import read_expectations, refuse_if_needing_before, resolved

@@ -7,7 +7,7 @@ import re
 
 from msgspec.structs import replace
 
-from yarnling.chaos.history import History
+from yarnling.faults.history import History
 from yarnling.lessons.drawing import drawn
 from yarnling.lessons.lesson import Lesson
 from yarnling.lessons.page import command, predict_line

@@ -33,9 +33,9 @@ from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationId
 from yarn.protocols.client import GetNewApplicationResponse
 from yarn.resource import Resource
-from yarnling.chaos.history import History
-from yarnling.chaos.plan import WorkPlan
 from yarnling.cluster.configuration import composed, node_sizes
+from yarnling.faults.history import History
+from yarnling.faults.plan import WorkPlan
 from yarnling.lessons.application import FOREVER, LENGTHS_S, LessonWork, Wanted
 from yarnling.lessons.names import CLIENT, RM, Names, am, host, nm, node
 from yarnling.lessons.record import Record

@@ -1,6 +1,6 @@
 """The clients of a simulated run: they submit applications, and those of a plan also kill some.
 
-They call as yarnling.chaos.workload does: without an answer, the same submission is sent again.
+They call as yarnling.faults.workload does: without an answer, the same submission is sent again.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from yarn.containers import ContainerLaunchContext
 from yarn.errors import ServerUnavailable, YarnException
 from yarn.ids import ApplicationId
 from yarn.protocols.client import GetNewApplicationResponse, KillApplicationRequest, KillApplicationResponse
-from yarnling.chaos.history import History, SubmittedApplication
-from yarnling.chaos.plan import WorkPlan
-from yarnling.chaos.target import RETRY_S
-from yarnling.chaos.workload import KILLED_BY_USER, SIZE
+from yarnling.faults.history import History, SubmittedApplication
+from yarnling.faults.plan import WorkPlan
+from yarnling.faults.target import RETRY_S
+from yarnling.faults.workload import KILLED_BY_USER, SIZE
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import Rank
 from yarnling.simulation.process import Process

@@ -26,7 +26,7 @@ from yarn.machine import StateChanged
 from yarn.resource import Resource
 from yarn.settings import nodemanager, resourcemanager
 from yarn.states import DecommissionType
-from yarnling.chaos.history import SILENT, History, Role
+from yarnling.faults.history import SILENT, History, Role
 from yarnling.simulation.application_master import AMConduct, AMSettings, ApplicationMasterProcess
 from yarnling.simulation.conditions import USUAL, Conditions
 from yarnling.simulation.engine import Action, Engine, Rank

@@ -8,7 +8,7 @@ from nm.core.events import LimitExceeded
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
 from yarn.states import ContainerExitStatus
-from yarnling.chaos.faults import NoTarget
+from yarnling.faults.faults import NoTarget
 from yarnling.simulation.fault_action import FaultAction, picked
 from yarnling.simulation.master_requests import MasterRequests
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from rm.core.states import FINAL_APP_STATES, RMAppAttemptState
 from yarn.ids import ContainerId
-from yarnling.chaos.history import History
+from yarnling.faults.history import History
 from yarnling.simulation.cluster import SimulatedCluster
 
 

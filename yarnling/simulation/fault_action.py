@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from yarn.ids import ContainerId
-from yarnling.chaos.faults import NoTarget
-from yarnling.chaos.history import Role
-from yarnling.chaos.plan import Scope
-from yarnling.chaos.schedule import FaultInjection
+from yarnling.faults.faults import NoTarget
+from yarnling.faults.history import Role
+from yarnling.faults.plan import Scope
+from yarnling.faults.schedule import FaultInjection
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.state_store import StateStore
 

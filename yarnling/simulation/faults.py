@@ -1,10 +1,10 @@
-"""The faults of a simulated cluster: each is injected, and undone (yarnling.chaos.faults for real processes)."""
+"""The faults of a simulated cluster: each is injected, and undone (yarnling.faults.faults for real processes)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from yarnling.chaos.link_faults import LINKS, link_names, network_fault
+from yarnling.faults.link_faults import LINKS, link_names, network_fault
 from yarnling.simulation.admin_faults import MoveRunningApplication, RefreshQueues, ResizeNode, RollKeys
 from yarnling.simulation.container_faults import (
     AvoidNode,
@@ -143,4 +143,4 @@ ACTIONS: Mapping[str, type[FaultAction]] = {
     "resize-node": ResizeNode,
     **dict.fromkeys(LINKS, LinkFault),
 }
-"""{name of the fault: how it is carried out}, for all of yarnling.chaos.plan.KINDS."""
+"""{name of the fault: how it is carried out}, for all of yarnling.faults.plan.KINDS."""

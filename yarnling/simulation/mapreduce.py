@@ -28,7 +28,7 @@ from am.programs.mapreduce.task import EXIT_FAILED, EXIT_ORPHANED, FETCH_POLL_S
 from nm.core.effects import LaunchContainer
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationAttemptId, ApplicationId
-from yarnling.chaos.workload import SIZE
+from yarnling.faults.workload import SIZE
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.machine import Machine
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from am.programs.gang.core import Member
 from yarn.ids import ContainerId
-from yarnling.chaos.history import Change, History, ProcessSpan, Role
+from yarnling.faults.history import Change, History, ProcessSpan, Role
 from yarnling.simulation.engine import Engine
 
 KILLED = (137, 143)

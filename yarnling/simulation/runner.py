@@ -1,4 +1,4 @@
-"""A simulated run of a chaos plan: the phases of yarnling.chaos.phases, in virtual time, and the same verdict.
+"""A simulated run of a chaos plan: the phases of yarnling.faults.phases, in virtual time, and the same verdict.
 
 While faults are injected only safety is checked: invariants after every step, and the history. Then everything is
 undone, and the cluster must recover and drain: all nodes run, all applications end, everything is released.
@@ -24,17 +24,17 @@ from yarn.settings import scaled
 from yarn.settings.pace import FAST_TIME_FACTOR
 from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
-from yarnling.chaos.faults import POLL_S as TARGET_POLL_S
-from yarnling.chaos.faults import TARGET_WAIT_S, NoTarget
-from yarnling.chaos.history import History, InjectedFault, Outcome, Role
-from yarnling.chaos.notes import FRESH_S
-from yarnling.chaos.phases import POLL_S
-from yarnling.chaos.plan import Plan, WorkProgram
-from yarnling.chaos.runner import SETTINGS
-from yarnling.chaos.schedule import FaultInjection, schedule
-from yarnling.chaos.verdict import Judgement, judge
-from yarnling.chaos.workload import KILLED_AT_THE_END
 from yarnling.cluster.configuration import composed, node_sizes
+from yarnling.faults.faults import POLL_S as TARGET_POLL_S
+from yarnling.faults.faults import TARGET_WAIT_S, NoTarget
+from yarnling.faults.history import History, InjectedFault, Outcome, Role
+from yarnling.faults.notes import FRESH_S
+from yarnling.faults.phases import POLL_S
+from yarnling.faults.plan import Plan, WorkProgram
+from yarnling.faults.runner import SETTINGS
+from yarnling.faults.schedule import FaultInjection, schedule
+from yarnling.faults.verdict import Judgement, judge
+from yarnling.faults.workload import KILLED_AT_THE_END
 from yarnling.simulation import cross_checks, workload
 from yarnling.simulation.client import Client
 from yarnling.simulation.cluster import ClusterShape, InvariantBroken, SimulatedCluster

@@ -20,11 +20,11 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yarnling.chaos.plan import Expectations, FaultPlan, Plan, Scope, WorkPlan
-from yarnling.chaos.plan_file import PARAMETER_DEFAULTS
-from yarnling.chaos.plan_text import plan_text
-from yarnling.chaos.schedule import pinned
-from yarnling.chaos.verdict import Verdict
+from yarnling.faults.plan import Expectations, FaultPlan, Plan, Scope, WorkPlan
+from yarnling.faults.plan_file import PARAMETER_DEFAULTS
+from yarnling.faults.plan_text import plan_text
+from yarnling.faults.schedule import pinned
+from yarnling.faults.verdict import Verdict
 from yarnling.simulation.runner import DEFAULTS, Options, SimulatedRun, simulate
 
 RUNS_MAX = 400

@@ -28,7 +28,7 @@ from wire.full_disk import full_disk_named
 from wire.plain_json import plain
 from wire.rpc import Rpc
 from yarn.errors import ServerUnavailable, YarnException
-from yarnling.chaos.history import History
+from yarnling.faults.history import History
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import START_MS
 from yarnling.simulation.trace import Trace

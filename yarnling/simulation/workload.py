@@ -21,9 +21,9 @@ from am.programs.gang.core import Gang
 from nm.core.emulation import EmulationTable, Match, Rule, Stage
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarnling.chaos.history import Role
-from yarnling.chaos.plan import WorkPlan, WorkProgram
-from yarnling.chaos.workload import SIZE, elastic_plan, gang_plan
+from yarnling.faults.history import Role
+from yarnling.faults.plan import WorkPlan, WorkProgram
+from yarnling.faults.workload import SIZE, elastic_plan, gang_plan
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.mapreduce import TASK_RULE, SimulatedJob, SimulatedMRAppMaster
 from yarnling.simulation.recorder import Recorder

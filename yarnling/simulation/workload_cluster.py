@@ -17,7 +17,7 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import StateChanged
 from yarn.nodes import NodeLabel
 from yarn.settings.resourcemanager import NM_HEARTBEAT_INTERVAL
-from yarnling.chaos.history import History
+from yarnling.faults.history import History
 from yarnling.simulation.application_master import AMConduct, ApplicationMasterProcess
 from yarnling.simulation.cluster import DAEMON_START_MS, SimulatedCluster
 from yarnling.simulation.conditions import STEADY

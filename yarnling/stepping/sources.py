@@ -12,9 +12,9 @@ from yarn.containers import ContainerLaunchContext
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId
 from yarn.suggestions import did_you_mean
-from yarnling.chaos.history import InjectedFault
-from yarnling.chaos.plan import Plan
-from yarnling.chaos.plan_file import find_plan, plan_names
+from yarnling.faults.history import InjectedFault
+from yarnling.faults.plan import Plan
+from yarnling.faults.plan_file import find_plan, plan_names
 from yarnling.lessons.application import Wanted
 from yarnling.lessons.catalogue import LESSONS
 from yarnling.lessons.lesson import Lesson

@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yarn.errors import YarnException
-from yarnling.chaos.verdict import Verdict
+from yarnling.faults.verdict import Verdict
 from yarnling.sweep.runs import Inputs, Row, Run, Sweep
 from yarnling.whatif.figures import GroupFigures
 from yarnling.whatif.waits import Wait

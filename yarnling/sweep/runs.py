@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from yarnling.chaos.plan import Plan
+from yarnling.faults.plan import Plan
 from yarnling.whatif.figures import GroupFigures
 from yarnling.workload.model import Workload, WorkloadNode
 

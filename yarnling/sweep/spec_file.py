@@ -15,8 +15,8 @@ from wire.yaml_file import Section, quantity, read_yaml, scalar
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault, Origin, refuse_if_faulty
-from yarnling.chaos.plan import SEED_MAX, Plan
-from yarnling.chaos.plan_file import find_plan, plan_names
+from yarnling.faults.plan import SEED_MAX, Plan
+from yarnling.faults.plan_file import find_plan, plan_names
 from yarnling.sweep.runs import RANDOM_PLAN, Inputs, Run, Sweep
 from yarnling.whatif.checks import refuse_if_unfit
 from yarnling.whatif.run import what_if_configuration

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
-from yarnling.chaos.schedule import random_plan
-from yarnling.chaos.verdict import Verdict
+from yarnling.faults.schedule import random_plan
+from yarnling.faults.verdict import Verdict
 from yarnling.silent_logs import without_logs
 from yarnling.simulation.runner import Options, simulate
 from yarnling.sweep.runs import RANDOM_PLAN, Inputs, Row, Run

@@ -9,7 +9,7 @@ import msgspec
 
 from wire.full_disk import full_disk_named
 from yarn.errors import YarnException
-from yarnling.chaos.history import History
+from yarnling.faults.history import History
 from yarnling.timeline.faults import faults_of
 from yarnling.timeline.model import Fault
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ContainerId
-from yarnling.chaos.history import History, InjectedFault
-from yarnling.chaos.plan import Scope
+from yarnling.faults.history import History, InjectedFault
+from yarnling.faults.plan import Scope
 from yarnling.timeline.model import Fault
 
 RM_LIFELINE = "rm"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from yarnling.chaos.history import History
-from yarnling.chaos.plan_file import find_plan
-from yarnling.chaos.runner import Run
-from yarnling.chaos.schedule import schedule
-from yarnling.chaos.verdict import Judgement, Verdict
 from yarnling.cli import chaos
 from yarnling.cli.chaos import ChaosOptions
+from yarnling.faults.history import History
+from yarnling.faults.plan_file import find_plan
+from yarnling.faults.runner import Run
+from yarnling.faults.schedule import schedule
+from yarnling.faults.verdict import Judgement, Verdict
 
 
 def summary(verdict: Verdict, directory: Path) -> str:

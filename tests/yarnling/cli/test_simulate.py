@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from yarnling.chaos.plan import Plan
-from yarnling.chaos.plan_file import find_plan, parse_plan
-from yarnling.chaos.schedule import random_plan
 from yarnling.cli.app import app, main
 from yarnling.cli.arguments import UsageException
+from yarnling.faults.plan import Plan
+from yarnling.faults.plan_file import find_plan, parse_plan
+from yarnling.faults.schedule import random_plan
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
 from yarnling.simulation.state_store import StateStore
 

@@ -49,8 +49,8 @@ from yarn.nodes import NodeLabel
 from yarn.resource import Resource
 from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarn.states import FinalApplicationStatus, YarnApplicationState
-from yarnling.chaos.history import History
 from yarnling.cluster.configuration import composed
+from yarnling.faults.history import History
 from yarnling.simulation.client import Submitter
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.conditions import STEADY

@@ -48,10 +48,10 @@ from yarn.protocols.master import AllocateResponse
 from yarn.resource import Resource
 from yarn.settings.preemption import UNDERUTILIZED
 from yarn.states import FinalApplicationStatus
-from yarnling.chaos.history import History
-from yarnling.chaos.plan import WorkPlan
 from yarnling.cluster.configuration import composed, node_sizes
 from yarnling.cluster.network import NetworkFault
+from yarnling.faults.history import History
+from yarnling.faults.plan import WorkPlan
 from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
 from yarnling.simulation.conditions import STEADY
 from yarnling.simulation.engine import Engine, Rank

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from yarn.errors import YarnException
 from yarn.java.versions import HADOOP_VERSION
-from yarnling.chaos.plan import Plan
-from yarnling.chaos.plan_file import find_plan, parse_plan, plan_names
-from yarnling.chaos.verdict import Verdict, effect_of
+from yarnling.faults.plan import Plan
+from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
+from yarnling.faults.verdict import Verdict, effect_of
 from yarnling.simulation.engine import START_MS
 from yarnling.simulation.node_faults import OLD_VERSION
 from yarnling.simulation.planted.bug import planted

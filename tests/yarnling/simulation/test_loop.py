@@ -24,11 +24,11 @@ from yarn.ids import NodeId
 from yarn.settings import scaled
 from yarn.settings.pace import FAST_TIME_FACTOR
 from yarn.states import FinalApplicationStatus, YarnApplicationState
-from yarnling.chaos.history import History
-from yarnling.chaos.plan import WorkPlan
-from yarnling.chaos.runner import SETTINGS
-from yarnling.chaos.workload import SIZE
 from yarnling.cluster.configuration import composed, node_sizes
+from yarnling.faults.history import History
+from yarnling.faults.plan import WorkPlan
+from yarnling.faults.runner import SETTINGS
+from yarnling.faults.workload import SIZE
 from yarnling.simulation.client import Client
 from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
 from yarnling.simulation.engine import START_MS, Engine, Rank

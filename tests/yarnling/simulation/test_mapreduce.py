@@ -8,8 +8,8 @@ import pytest
 
 from yarn.ids import ApplicationId
 from yarn.states import FinalApplicationStatus
-from yarnling.chaos.plan_file import parse_plan
-from yarnling.chaos.verdict import Verdict
+from yarnling.faults.plan_file import parse_plan
+from yarnling.faults.verdict import Verdict
 from yarnling.simulation import mapreduce
 from yarnling.simulation.mapreduce import MAPS, SimulatedJob
 from yarnling.simulation.runner import Options, SimulatedRun, simulate

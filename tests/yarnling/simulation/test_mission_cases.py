@@ -11,9 +11,9 @@ from itertools import pairwise
 import pytest
 
 from yarn.states import FinalApplicationStatus, YarnApplicationState
-from yarnling.chaos.history import Role
-from yarnling.chaos.plan import Plan
-from yarnling.chaos.plan_file import parse_plan
+from yarnling.faults.history import Role
+from yarnling.faults.plan import Plan
+from yarnling.faults.plan_file import parse_plan
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
 
 CAPACITY = "yarn.scheduler.capacity."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yarnling.chaos.plan_file import find_plan, parse_plan
+from yarnling.faults.plan_file import find_plan, parse_plan
 from yarnling.simulation.planted.bug import planted
 from yarnling.simulation.planted.catalogue import find_bug
 from yarnling.simulation.runner import Options, simulate

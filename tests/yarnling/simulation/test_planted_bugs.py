@@ -10,8 +10,8 @@ import pytest
 
 from rm.core.durability import divided
 from yarn.errors import YarnException
-from yarnling.chaos.plan_file import find_plan, plan_names
-from yarnling.chaos.verdict import Verdict
+from yarnling.faults.plan_file import find_plan, plan_names
+from yarnling.faults.verdict import Verdict
 from yarnling.simulation.planted.bug import CannotPlant, PlantedBug, change, planted
 from yarnling.simulation.planted.catalogue import BUGS, GROUPS, find_bug
 from yarnling.simulation.planted.page import found_by, page

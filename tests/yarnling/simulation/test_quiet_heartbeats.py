@@ -36,8 +36,8 @@ from yarn.containers import ContainerLaunchContext
 from yarn.errors import InternalError, YarnException
 from yarn.ids import ApplicationAttemptId, NodeId
 from yarn.resource import Resource
-from yarnling.chaos.history import History
 from yarnling.cluster.configuration import composed
+from yarnling.faults.history import History
 from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
 from yarnling.simulation.conditions import STEADY, USUAL
 from yarnling.simulation.engine import Engine

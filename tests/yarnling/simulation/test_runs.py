@@ -16,11 +16,11 @@ from am.core.container_starts import ContainerStarts, FindContainer, StartEffect
 from rm.core.durability import DividedStep
 from rm.core.effects import Effect, StoreEffect
 from rm.core.events import Event
-from yarnling.chaos.history import Role
-from yarnling.chaos.plan import KINDS, Plan
-from yarnling.chaos.plan_file import find_plan, parse_plan, plan_names
-from yarnling.chaos.schedule import random_plan
-from yarnling.chaos.verdict import Verdict
+from yarnling.faults.history import Role
+from yarnling.faults.plan import KINDS, Plan
+from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
+from yarnling.faults.schedule import random_plan
+from yarnling.faults.verdict import Verdict
 from yarnling.simulation import resource_manager, state_store
 from yarnling.simulation.conditions import Conditions
 from yarnling.simulation.faults import ACTIONS

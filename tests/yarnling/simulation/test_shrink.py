@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from rm.core import invariants
 from rm.scheduler.capacity_scheduler import CapacityScheduler
-from yarnling.chaos.plan import Plan, WorkPlan
-from yarnling.chaos.plan_file import find_plan, parse_plan
-from yarnling.chaos.plan_text import plan_text
+from yarnling.faults.plan import Plan, WorkPlan
+from yarnling.faults.plan_file import find_plan, parse_plan
+from yarnling.faults.plan_text import plan_text
 from yarnling.simulation import shrink as shrinking
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
 from yarnling.simulation.shrink import _plainer_work, failures, shrink

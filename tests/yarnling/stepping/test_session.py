@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from yarn.errors import InvalidArgumentException
-from yarnling.chaos.plan_file import find_plan
+from yarnling.faults.plan_file import find_plan
 from yarnling.lessons.chapters import failure, preemption, reservation
 from yarnling.simulation.cluster import InvariantBroken
 from yarnling.simulation.engine import Rank

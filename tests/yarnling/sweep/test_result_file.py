@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from yarn.errors import YarnException
-from yarnling.chaos.verdict import Verdict
+from yarnling.faults.verdict import Verdict
 from yarnling.sweep.result_file import open_results
 from yarnling.sweep.runs import Inputs, Row, Run, Sweep
 

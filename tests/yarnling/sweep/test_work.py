@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.yarnling.sweep.sweeps import write_workload_sweep
-from yarnling.chaos.verdict import Verdict
+from yarnling.faults.verdict import Verdict
 from yarnling.sweep.result_file import open_results
 from yarnling.sweep.runs import Inputs, Run
 from yarnling.sweep.work import run_batch

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec import Struct
 
-from yarnling.chaos.history import History
-from yarnling.chaos.plan import Plan
-from yarnling.chaos.plan_file import find_plan
-from yarnling.chaos.schedule import random_plan
-from yarnling.chaos.verdict import Verdict
+from yarnling.faults.history import History
+from yarnling.faults.plan import Plan
+from yarnling.faults.plan_file import find_plan
+from yarnling.faults.schedule import random_plan
+from yarnling.faults.verdict import Verdict
 from yarnling.simulation.planted.bug import PlantedBug, planted
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
 

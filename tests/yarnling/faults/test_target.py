@@ -12,9 +12,9 @@ import pytest
 
 from yarn.errors import CallOutcomeUnknown
 from yarn.states import DecommissionType
-from yarnling.chaos.notes import Notes
-from yarnling.chaos.target import TargetCluster
 from yarnling.cluster.launcher import Daemon, DaemonFailed
+from yarnling.faults.notes import Notes
+from yarnling.faults.target import TargetCluster
 
 
 @dataclass

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from yarnling.chaos.schedule import FaultInjection
 from yarnling.cluster.network import NetworkFault
+from yarnling.faults.schedule import FaultInjection
 
 LINKS: Mapping[str, tuple[str, ...]] = {
     "partition-node": ("tracker", "scheduler", "node"),

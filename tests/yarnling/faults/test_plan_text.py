@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from yarnling.chaos.plan import Plan, Scope
-from yarnling.chaos.plan_file import find_plan, parse_plan, plan_names
-from yarnling.chaos.plan_text import plan_text
-from yarnling.chaos.schedule import pinned, random_plan, schedule
+from yarnling.faults.plan import Plan, Scope
+from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
+from yarnling.faults.plan_text import plan_text
+from yarnling.faults.schedule import pinned, random_plan, schedule
 
 
 def again(plan: Plan) -> Plan:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from yarnling.chaos.cleanup import RUNNER_FILE, keep_directory, new_directory, remove_orphans
+from yarnling.faults.cleanup import RUNNER_FILE, keep_directory, new_directory, remove_orphans
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def made_by_another(temporary: Path, then: str = "") -> Path:
     """A directory whose runner has exited."""
-    code = f"from yarnling.chaos import cleanup as d; p = d.new_directory(); print(p); {then}"
+    code = f"from yarnling.faults import cleanup as d; p = d.new_directory(); print(p); {then}"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"TMPDIR": str(temporary)}
     )

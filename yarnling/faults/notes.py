@@ -15,7 +15,7 @@ from am.programs.gang.application_master import HOSTS, RANK, TRY, read_member
 from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
-from yarnling.chaos.history import ProcessSpan, Role
+from yarnling.faults.history import ProcessSpan, Role
 
 SCRIPT = Path(__file__).with_name("note.sh")
 FRESH_S = 1.0

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from tests.yarnling.chaos.stories import APP, FENCE, Story, found
+from tests.yarnling.faults.stories import APP, FENCE, Story, found
 from yarn.states import FinalApplicationStatus, YarnApplicationState
-from yarnling.chaos import checks
-from yarnling.chaos.checks import Checked, check_all
-from yarnling.chaos.history import Change, History, Role
-from yarnling.chaos.plan import Expectations, WorkProgram
+from yarnling.faults import checks
+from yarnling.faults.checks import Checked, check_all
+from yarnling.faults.history import Change, History, Role
+from yarnling.faults.plan import Expectations, WorkProgram
 
 FAILED = FinalApplicationStatus.FAILED
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from yarnling.chaos.disks import DiskUnavailable, SmallDisk
+from yarnling.faults.disks import DiskUnavailable, SmallDisk
 
 
 def test_a_directory_without_a_mount_is_not_filled(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from am.programs.gang.core import Member
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.states import FinalApplicationStatus, YarnApplicationState
-from yarnling.chaos.checks import Checked
-from yarnling.chaos.history import Change, History, InjectedFault, Outcome, ProcessSpan, Role, SubmittedApplication
-from yarnling.chaos.plan import KINDS, Expectations, WorkProgram
-from yarnling.chaos.schedule import FaultInjection
+from yarnling.faults.checks import Checked
+from yarnling.faults.history import Change, History, InjectedFault, Outcome, ProcessSpan, Role, SubmittedApplication
+from yarnling.faults.plan import KINDS, Expectations, WorkProgram
+from yarnling.faults.schedule import FaultInjection
 
 APP = ApplicationId(1, 1)
 FENCE = Expectations(fence=5.0)

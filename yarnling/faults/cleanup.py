@@ -11,10 +11,10 @@ from pathlib import Path
 
 import psutil
 
-from yarnling.chaos.notes import now_s
 from yarnling.cluster.client import Client
 from yarnling.cluster.nodes import Node
 from yarnling.cluster.processes import ProcessIdentity, kill, those_that_name
+from yarnling.faults.notes import now_s
 
 POLL_S = 0.1
 PREFIX = "yarnling-chaos-"

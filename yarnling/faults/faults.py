@@ -14,13 +14,13 @@ import psutil
 
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
-from yarnling.chaos.history import Role
-from yarnling.chaos.link_faults import LINKS, link_names, network_fault
-from yarnling.chaos.plan import Scope
-from yarnling.chaos.schedule import FaultInjection
-from yarnling.chaos.target import RM, TargetCluster
 from yarnling.cluster.containers import processes_of
 from yarnling.cluster.processes import kill
+from yarnling.faults.history import Role
+from yarnling.faults.link_faults import LINKS, link_names, network_fault
+from yarnling.faults.plan import Scope
+from yarnling.faults.schedule import FaultInjection
+from yarnling.faults.target import RM, TargetCluster
 
 TARGET_WAIT_S = 10.0
 """The time a fault waits for its target (a running ApplicationMaster, container or
@@ -195,7 +195,7 @@ class PauseMaster(FaultAction):
 
 
 class LinkFault(FaultAction):
-    """Puts a network fault on some links of the network (yarnling.chaos.link_faults)."""
+    """Puts a network fault on some links of the network (yarnling.faults.link_faults)."""
 
     async def inject(self) -> str:
         assert self.target.network is not None, "the plan of such a fault has a network"

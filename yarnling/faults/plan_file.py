@@ -16,7 +16,7 @@ from wire import yaml_file
 from wire.yaml_file import Probability, Section, choose_from, refusal, sections
 from yarn.errors import YarnException
 from yarn.suggestions import did_you_mean
-from yarnling.chaos.plan import (
+from yarnling.faults.plan import (
     DRIFT_MAX,
     KINDS,
     NODES_MAX,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.yarnling.chaos.stories import APP, Story
+from tests.yarnling.faults.stories import APP, Story
 from yarn.states import YarnApplicationState
-from yarnling.chaos.history import Change
-from yarnling.chaos.plan import KINDS, ClusterPlan, Expectations, FaultPlan, Plan, WorkPlan, WorkProgram
-from yarnling.chaos.verdict import Verdict, effect_of, judge
+from yarnling.faults.history import Change
+from yarnling.faults.plan import KINDS, ClusterPlan, Expectations, FaultPlan, Plan, WorkPlan, WorkProgram
+from yarnling.faults.verdict import Verdict, effect_of, judge
 
 FAULT = FaultPlan(KINDS["kill-node"])
 

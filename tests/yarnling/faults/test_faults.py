@@ -12,13 +12,13 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
-from tests.yarnling.chaos.test_target import FakeCluster, daemon, target_of
-from yarnling.chaos.faults import ACTIONS, NoTarget
-from yarnling.chaos.history import Role
-from yarnling.chaos.notes import now_s
-from yarnling.chaos.plan import KINDS
-from yarnling.chaos.schedule import FaultInjection
+from tests.yarnling.faults.test_target import FakeCluster, daemon, target_of
 from yarnling.cluster.launcher import Daemon
+from yarnling.faults.faults import ACTIONS, NoTarget
+from yarnling.faults.history import Role
+from yarnling.faults.notes import now_s
+from yarnling.faults.plan import KINDS
+from yarnling.faults.schedule import FaultInjection
 
 
 class KillRecorder(FakeCluster):

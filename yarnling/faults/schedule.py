@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from yarn.settings import resourcemanager, scheduler
-from yarnling.chaos.plan import KINDS, ClusterPlan, FaultKind, FaultPlan, Plan, Scope, WorkPlan, WorkProgram
+from yarnling.faults.plan import KINDS, ClusterPlan, FaultKind, FaultPlan, Plan, Scope, WorkPlan, WorkProgram
 
 RANDOM_LASTS_S = (8.0, 8.0, 14.0)
 """The lengths of random plans in seconds. The longest gives faults time to last until an

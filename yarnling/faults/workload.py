@@ -24,11 +24,11 @@ from yarn.configuration import Configuration
 from yarn.errors import ServerUnavailable, YarnException
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
-from yarnling.chaos.history import History, Role, SubmittedApplication
-from yarnling.chaos.notes import Notes, now_s
-from yarnling.chaos.plan import WorkPlan, WorkProgram
-from yarnling.chaos.target import RETRY_S
 from yarnling.cluster.client import Client
+from yarnling.faults.history import History, Role, SubmittedApplication
+from yarnling.faults.notes import Notes, now_s
+from yarnling.faults.plan import WorkPlan, WorkProgram
+from yarnling.faults.target import RETRY_S
 
 SIZE = Resource(128, 1)
 WORKERS_MAX = 6

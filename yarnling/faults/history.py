@@ -15,8 +15,8 @@ from msgspec import Struct
 from am.programs.gang.core import Member
 from yarn.ids import ApplicationId, ContainerId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeState, YarnApplicationState
-from yarnling.chaos.plan import Scope, WorkProgram
-from yarnling.chaos.schedule import FaultInjection
+from yarnling.faults.plan import Scope, WorkProgram
+from yarnling.faults.schedule import FaultInjection
 
 SILENT = "SILENT"
 """The state of a ResourceManager that does not answer."""

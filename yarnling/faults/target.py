@@ -12,11 +12,11 @@ from pathlib import Path
 
 from yarn.errors import CallOutcomeUnknown
 from yarn.states import DecommissionType
-from yarnling.chaos.disks import SmallDisk
-from yarnling.chaos.notes import Notes
 from yarnling.cluster.launcher import Daemon, DaemonFailed
 from yarnling.cluster.local_cluster import LocalCluster
 from yarnling.cluster.network import Network
+from yarnling.faults.disks import SmallDisk
+from yarnling.faults.notes import Notes
 
 RETRY_S = 0.1
 """The pause in seconds before a call without an answer is repeated."""

@@ -16,8 +16,8 @@ from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
-from yarnling.chaos.history import Role
-from yarnling.chaos.notes import Notes, now_s
+from yarnling.faults.history import Role
+from yarnling.faults.notes import Notes, now_s
 
 CONTAINER = "container_1_0001_01_000002"
 

@@ -19,19 +19,19 @@ from yarn.errors import YarnException
 from yarn.nodes import NodeReport
 from yarn.settings import nodemanager, resourcemanager, scheduler, yarnling
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
-from yarnling.chaos.cleanup import keep_directory, leftovers, new_directory, remove_orphans, sockets_of_this_process
-from yarnling.chaos.disks import DiskUnavailable, SmallDisk, enter_mount_namespace
-from yarnling.chaos.history import SILENT, Change, History
-from yarnling.chaos.notes import Notes, now_s
-from yarnling.chaos.phases import POLL_S, Report, RunContext, describe, drain, inject_faults, recover
-from yarnling.chaos.plan import Plan
-from yarnling.chaos.schedule import FaultInjection, schedule
-from yarnling.chaos.target import RM, TargetCluster
-from yarnling.chaos.verdict import Judgement, judge
-from yarnling.chaos.workload import Workload
 from yarnling.cluster.client import Client
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.network import Network, SamePorts
+from yarnling.faults.cleanup import keep_directory, leftovers, new_directory, remove_orphans, sockets_of_this_process
+from yarnling.faults.disks import DiskUnavailable, SmallDisk, enter_mount_namespace
+from yarnling.faults.history import SILENT, Change, History
+from yarnling.faults.notes import Notes, now_s
+from yarnling.faults.phases import POLL_S, Report, RunContext, describe, drain, inject_faults, recover
+from yarnling.faults.plan import Plan
+from yarnling.faults.schedule import FaultInjection, schedule
+from yarnling.faults.target import RM, TargetCluster
+from yarnling.faults.verdict import Judgement, judge
+from yarnling.faults.workload import Workload
 from yarnling.timeline.fault_file import write_faults
 
 END_S = 5.0

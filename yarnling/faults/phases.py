@@ -15,14 +15,14 @@ from msgspec.structs import replace
 
 from yarn.errors import YarnException
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
-from yarnling.chaos.cleanup import busy_nodes, live_containers, work_files
-from yarnling.chaos.faults import ACTIONS
-from yarnling.chaos.history import History, InjectedFault, Outcome, Role, SubmittedApplication
-from yarnling.chaos.notes import FRESH_S, Notes, now_s
-from yarnling.chaos.plan import Plan, WorkPlan, WorkProgram
-from yarnling.chaos.schedule import FaultInjection
-from yarnling.chaos.target import TargetCluster
-from yarnling.chaos.workload import KILLED_AT_THE_END, Workload
+from yarnling.faults.cleanup import busy_nodes, live_containers, work_files
+from yarnling.faults.faults import ACTIONS
+from yarnling.faults.history import History, InjectedFault, Outcome, Role, SubmittedApplication
+from yarnling.faults.notes import FRESH_S, Notes, now_s
+from yarnling.faults.plan import Plan, WorkPlan, WorkProgram
+from yarnling.faults.schedule import FaultInjection
+from yarnling.faults.target import TargetCluster
+from yarnling.faults.workload import KILLED_AT_THE_END, Workload
 
 POLL_S = 0.1
 ANSWER_S = 5.0

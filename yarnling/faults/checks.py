@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from am.programs.gang.core import Member
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, YarnApplicationState
-from yarnling.chaos.history import (
+from yarnling.faults.history import (
     FINAL_STATES,
     History,
     Outcome,
@@ -24,7 +24,7 @@ from yarnling.chaos.history import (
     SubmittedApplication,
     window_end,
 )
-from yarnling.chaos.plan import Expectations, WorkProgram
+from yarnling.faults.plan import Expectations, WorkProgram
 
 SUCCEEDED = FinalApplicationStatus.SUCCEEDED
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.yarnling.chaos.stories import APP, Story, found
-from yarnling.chaos import checks
-from yarnling.chaos.history import Change
-from yarnling.chaos.plan import WorkProgram
+from tests.yarnling.faults.stories import APP, Story, found
+from yarnling.faults import checks
+from yarnling.faults.history import Change
+from yarnling.faults.plan import WorkProgram
 
 
 def gang(tasks: int = 2) -> Story:

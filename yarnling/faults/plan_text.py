@@ -1,4 +1,4 @@
-"""Writes plans in the grammar of plan files (yarnling.chaos.plan_file), without what has its default. Pure."""
+"""Writes plans in the grammar of plan files (yarnling.faults.plan_file), without what has its default. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import yaml
 from pydantic import BaseModel
 
-from yarnling.chaos.plan import FaultPlan, Plan, Scope
-from yarnling.chaos.plan_file import PARAMETER_DEFAULTS
+from yarnling.faults.plan import FaultPlan, Plan, Scope
+from yarnling.faults.plan_file import PARAMETER_DEFAULTS
 
 _WIDTH_MAX = 1_000_000
 """PyYAML breaks lines that are longer; each entry of a plan stays on one."""

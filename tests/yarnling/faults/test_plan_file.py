@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from yarn.faults import ConfigurationException
-from yarnling.chaos.faults import ACTIONS
-from yarnling.chaos.plan import KINDS, Plan, Scope, WorkProgram
-from yarnling.chaos.plan_file import find_plan, parse_plan, plan_names, read_plan
+from yarnling.faults.faults import ACTIONS
+from yarnling.faults.plan import KINDS, Plan, Scope, WorkProgram
+from yarnling.faults.plan_file import find_plan, parse_plan, plan_names, read_plan
 
 
 def plan_of(text: str) -> Plan:
