@@ -8,7 +8,7 @@ from __future__ import annotations
 import compileall
 from pathlib import Path
 
-PACKAGES = ("am", "benchmarks", "nm", "protos", "rm", "wire", "yarn", "yarnling")
+PACKAGES = ("am", "benchmarks", "nm", "rm", "wire", "yarn", "yarnling")
 
 
 def compile_sources() -> None:

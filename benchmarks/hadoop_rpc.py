@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import psutil
 
-from protos.hadoop_rpc_pb2 import (
+from wire.generated.hadoop_rpc_pb2 import (
     IpcConnectionContextProto,
     RequestHeaderProto,
     RpcKindProto,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE_LINES_MAX = 500
-GENERATED = re.compile(r"^protos/\w+_pb2(_grpc)?\.pyi?$")
+GENERATED = re.compile(r"^wire/generated/\w+_pb2(_grpc)?\.pyi?$")
 BINARY = {".gz", ".zip", ".png", ".jar", ".tgz"}
 
 # Written in two parts so that this file passes its own rules.

@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 from google.protobuf.message import DecodeError
 from msgspec import Struct
 
-from protos.security_pb2 import TokenProto
 from wire.codec.containers import read_token, write_token
+from wire.generated.security_pb2 import TokenProto
 from yarn.containers import Token
 from yarn.errors import InvalidArgumentException, InvalidToken
 

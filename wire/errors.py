@@ -12,11 +12,11 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError
 
-from protos import yarn_protos_pb2 as pb
-from protos import yarn_service_protos_pb2 as service_pb
-from protos.yarnling_pb2 import ErrorDetail
 from wire.codec.basic import read_container_id, write_container_id
 from wire.codec.fields import required, text
+from wire.generated import yarn_protos_pb2 as pb
+from wire.generated import yarn_service_protos_pb2 as service_pb
+from wire.generated.yarnling_pb2 import ErrorDetail
 from yarn.errors import (
     AccessControlException,
     ApplicationAttemptNotFoundException,

@@ -23,7 +23,6 @@ from typing import Any, Generic, TypeVar
 from google.protobuf.message import DecodeError, Message
 from msgspec.structs import replace
 
-from protos.yarn_protos_pb2 import NodeIdProto
 from wire.codec.basic import read_node_id, write_node_id
 from wire.codec.containers import (
     read_amrm_identifier,
@@ -33,6 +32,7 @@ from wire.codec.containers import (
     write_container_identifier,
     write_nm_identifier,
 )
+from wire.generated.yarn_protos_pb2 import NodeIdProto
 from yarn.containers import (
     AMRM_KIND,
     CLIENT_KIND,

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, assert_never
 
-from protos.yarn_protos_pb2 import ApplicationSubmissionContextProto
 from rm.core.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
 from rm.core.stored_state import (
     ApplicationAttemptStateData,
@@ -26,6 +25,7 @@ from rm.core.stored_state import (
 )
 from rm.shell.store_file import Group, StoreFile, Table
 from wire.codec.applications import read_submission, write_submission
+from wire.generated.yarn_protos_pb2 import ApplicationSubmissionContextProto
 from wire.json_records import from_json, to_json
 from yarn.ids import ApplicationId
 from yarn.protocols.tracker import MasterKey

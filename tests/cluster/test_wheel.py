@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = {"am", "nm", "protos", "rm", "wire", "yarn", "yarnling"}
+PACKAGES = {"am", "nm", "rm", "wire", "yarn", "yarnling"}
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak, pytest.mark.timeout(600)]
 
@@ -48,7 +48,7 @@ def test_the_wheel_contains_only_the_packages(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == PACKAGES
-    assert {f"{package}/py.typed" for package in PACKAGES - {"protos"}} <= set(names)
+    assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
 
 
 def test_the_installed_wheel_runs_a_cluster(yarnling: Path, tmp_path: Path) -> None:

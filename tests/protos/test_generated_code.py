@@ -12,8 +12,8 @@ CARRIED = (
     "pyproject.toml",
     "scripts/gen_protos",
     "protos/security.proto",
-    "protos/security_pb2.py",
-    "protos/security_pb2.pyi",
+    "wire/generated/security_pb2.py",
+    "wire/generated/security_pb2.pyi",
 )
 
 
@@ -21,7 +21,7 @@ CARRIED = (
 def checkout(tmp_path: Path) -> Path:
     """A checkout with one small source and what was generated from it."""
     for name in CARRIED:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / ".venv-generators").symlink_to(ROOT / ".venv-generators")
     return tmp_path
@@ -42,7 +42,7 @@ def test_a_changed_source_is_reported_with_the_repair_and_repaired(checkout: Pat
     source.write_text(source.read_text().replace("bytes secret = 3", "string secret = 3"))
     done = gen_protos(checkout, "--check")
     assert done.returncode == 1
-    assert "protos/security_pb2.py: stale\n" in done.stdout
+    assert "wire/generated/security_pb2.py: stale\n" in done.stdout
     assert "repair: python scripts/gen_protos" in done.stdout
 
     assert gen_protos(checkout).returncode == 0
@@ -50,12 +50,12 @@ def test_a_changed_source_is_reported_with_the_repair_and_repaired(checkout: Pat
 
 
 def test_missing_and_left_over_files_are_reported(checkout: Path) -> None:
-    (checkout / "protos/security_pb2.pyi").unlink()
-    (checkout / "protos/gone_pb2.py").touch()
+    (checkout / "wire/generated/security_pb2.pyi").unlink()
+    (checkout / "wire/generated/gone_pb2.py").touch()
     done = gen_protos(checkout, "--check")
     assert done.returncode == 1
-    assert "protos/security_pb2.pyi: missing\n" in done.stdout
-    assert "protos/gone_pb2.py: left over\n" in done.stdout
+    assert "wire/generated/security_pb2.pyi: missing\n" in done.stdout
+    assert "wire/generated/gone_pb2.py: left over\n" in done.stdout
 
 
 def test_another_generator_version_is_refused(checkout: Path) -> None:

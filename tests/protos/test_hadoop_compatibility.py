@@ -9,17 +9,17 @@ from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 
-import protos
-from protos import security_pb2
 from tests.protos.descriptors import MOVED, Shapes, faults, hadoop_shapes, shapes_of
+from wire.generated import security_pb2
 
+PROTOS = Path(__file__).resolve().parents[2] / "protos"
 OWN = "yarnling"
 """The package of the messages that Hadoop does not have."""
 
 
 def our_files() -> list[FileDescriptor]:
-    names = sorted(path.stem for path in Path(protos.__file__).parent.glob("*.proto"))
-    files = [importlib.import_module(f"protos.{name}_pb2").DESCRIPTOR for name in names]
+    names = sorted(path.stem for path in PROTOS.glob("*.proto"))
+    files = [importlib.import_module(f"wire.generated.{name}_pb2").DESCRIPTOR for name in names]
     return [file for file in files if file.package != OWN]
 
 

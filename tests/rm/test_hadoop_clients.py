@@ -15,8 +15,6 @@ from typing import Any
 import pytest
 from google.protobuf.message import Message
 
-from protos import yarn_protos_pb2 as yarn_pb
-from protos import yarn_service_protos_pb2 as pb
 from rm.core.states import RMAppState
 from rm.shell.daemon import ResourceManager
 from tests.rm.builders import done, resource_request
@@ -42,6 +40,8 @@ from tests.wire.hadoop_rpc.hadoop_client import (
 )
 from wire.codec.message_codec import MessageCodec
 from wire.event_log import read_event_log
+from wire.generated import yarn_protos_pb2 as yarn_pb
+from wire.generated import yarn_service_protos_pb2 as pb
 from wire.json_records import to_json
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.inspection import InspectionProtocol

@@ -67,7 +67,7 @@ def test_what_is_raised_within_a_handler_of_groups(tidy: Tidy) -> None:
 
 
 def test_generated_files_may_be_of_any_size(tidy: Tidy) -> None:
-    assert tidy({"protos/x_pb2.py": "x = 1\n" * 501}) == []
+    assert tidy({"wire/generated/x_pb2.py": "x = 1\n" * 501}) == []
 
 
 def test_words_and_paths(tidy: Tidy) -> None:

@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from protos import yarn_protos_pb2 as pb
-from protos import yarn_service_protos_pb2 as service_pb
 from tests.wire.random_records import PROTOCOLS, random_record, random_value, record_types
 from wire.codec import containers as tokens
 from wire.codec.basic import read_container_id, read_node_id
@@ -20,6 +18,8 @@ from wire.codec.containers import LAUNCH_CONTEXT_LENGTH_MAX, read_url, write_lau
 from wire.codec.fields import TEXT_LENGTH_MAX
 from wire.codec.message_codec import MessageCodec
 from wire.errors import MESSAGE_LENGTH_MAX, read_exception, write_exception
+from wire.generated import yarn_protos_pb2 as pb
+from wire.generated import yarn_service_protos_pb2 as service_pb
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.container_management import ContainerManagementProtocol
@@ -270,7 +270,7 @@ def test_rpcs_are_those_of_the_proto_files(rpc: Rpc[Any, Any]) -> None:
 
 
 def _service(full_name: str) -> Any:
-    from protos import (
+    from wire.generated import (
         applicationclient_protocol_pb2,
         applicationmaster_protocol_pb2,
         containermanagement_protocol_pb2,

@@ -8,10 +8,10 @@ import grpc
 import grpc.aio
 import pytest
 
-from protos.yarnling_pb2 import ErrorDetail
 from tests.wire.serving import NODE, Recorder, serving, target
 from wire.caller import Caller
 from wire.errors import CONCURRENCY_TEXT, ERROR_KEY, error_metadata, error_of, status_of, status_text
+from wire.generated.yarnling_pb2 import ErrorDetail
 from wire.protocols.tracker import ResourceTracker
 from yarn.errors import (
     AccessControlException,

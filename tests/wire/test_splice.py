@@ -330,4 +330,4 @@ def test_off_nothing_of_it_is_imported() -> None:
     shown = subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE, text=True).stdout
     modules = set(shown.split())
     assert "wire.server" in modules
-    assert {name for name in modules if name.startswith(("wire.hadoop_rpc", "protos.hadoop_rpc"))} == set()
+    assert {name for name in modules if name.startswith(("wire.hadoop_rpc", "wire.generated.hadoop_rpc"))} == set()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from protos import yarn_service_protos_pb2 as pb
 from wire.codec.applications import APPLICATION_STATES
 from wire.codec.fields import members, number, optional_int, optional_text, refuse_too_many, texts
+from wire.generated import yarn_service_protos_pb2 as pb
 from yarn.applications import ApplicationFilter, TimeRange
 from yarn.java.values import LONG_MAX
 from yarn.states import ApplicationsRequestScope

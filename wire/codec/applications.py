@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from protos import yarn_protos_pb2 as pb
 from wire.codec.basic import (
     read_application_id,
     read_attempt_id,
@@ -31,6 +30,7 @@ from wire.codec.fields import (
     texts,
 )
 from wire.codec.requests import EXECUTION_TYPES, read_ask, write_ask
+from wire.generated import yarn_protos_pb2 as pb
 from yarn.applications import (
     NO_REMAINING_TIME,
     ApplicationAttemptReport,

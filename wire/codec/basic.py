@@ -5,8 +5,8 @@ All parts of an id are required: an id without its application is refused.
 
 from __future__ import annotations
 
-from protos import yarn_protos_pb2 as pb
 from wire.codec.fields import int32, int64, name_of, refuse_too_many, required, text
+from wire.generated import yarn_protos_pb2 as pb
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.nodes import ResourceUtilization

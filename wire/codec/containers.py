@@ -10,10 +10,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from protos import security_pb2, yarn_security_token_pb2
-from protos import yarn_protos_pb2 as pb
-from protos import yarn_server_common_service_protos_pb2 as tracker_pb
-from protos import yarn_service_protos_pb2 as service_pb
 from wire.codec.basic import (
     read_attempt_id,
     read_container_id,
@@ -37,6 +33,10 @@ from wire.codec.fields import (
     texts,
 )
 from wire.codec.requests import EXECUTION_TYPES
+from wire.generated import security_pb2, yarn_security_token_pb2
+from wire.generated import yarn_protos_pb2 as pb
+from wire.generated import yarn_server_common_service_protos_pb2 as tracker_pb
+from wire.generated import yarn_service_protos_pb2 as service_pb
 from yarn.containers import (
     AMRMTokenIdentifier,
     Container,

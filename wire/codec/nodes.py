@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from protos import yarn_protos_pb2 as pb
-from protos import yarn_server_common_protos_pb2 as common_pb
 from wire.codec.basic import (
     read_node_id,
     read_resource,
@@ -14,6 +12,8 @@ from wire.codec.basic import (
     write_utilization,
 )
 from wire.codec.fields import int32, member, members, number, optional_member, required, text, texts
+from wire.generated import yarn_protos_pb2 as pb
+from wire.generated import yarn_server_common_protos_pb2 as common_pb
 from yarn.ids import NodeId
 from yarn.nodes import ClusterMetrics, NodeHealth, NodeLabel, NodeReport
 from yarn.resource import INT32_MAX

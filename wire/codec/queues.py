@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from protos import yarn_protos_pb2 as pb
 from wire.codec.applications import read_application_report, write_application_report
 from wire.codec.basic import read_resource, write_sum
 from wire.codec.fields import int64, member, members, number, text, texts
+from wire.generated import yarn_protos_pb2 as pb
 from yarn.queues import QueueInfo, QueuePartition, QueueStatistics
 from yarn.states import QueueState
 

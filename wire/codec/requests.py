@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from protos import yarn_protos_pb2 as pb
-from protos import yarn_service_protos_pb2 as service_pb
 from wire.codec.basic import read_container_id, read_resource, write_container_id, write_resource
 from wire.codec.fields import (
     member,
@@ -15,6 +13,8 @@ from wire.codec.fields import (
     required,
     text,
 )
+from wire.generated import yarn_protos_pb2 as pb
+from wire.generated import yarn_service_protos_pb2 as service_pb
 from yarn.containers import Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.errors import InvalidArgumentException
 from yarn.states import ContainerUpdateType, ExecutionType

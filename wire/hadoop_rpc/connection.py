@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from protos.hadoop_rpc_pb2 import RpcResponseHeaderProto
 from wire.caller import Caller
 from wire.connection_limits import ConnectionLimits
 from wire.dispatch import Dispatcher, ServedRpc
 from wire.errors import shortened
+from wire.generated.hadoop_rpc_pb2 import RpcResponseHeaderProto
 from wire.hadoop_authentication import ByUser, HadoopAuthentication
 from wire.hadoop_rpc.framing import failure, success
 from wire.hadoop_rpc.session import Call, Closed, Refused, Send, Session

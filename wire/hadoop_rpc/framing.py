@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
-from protos.hadoop_rpc_pb2 import RpcRequestHeaderProto, RpcResponseHeaderProto
+from wire.generated.hadoop_rpc_pb2 import RpcRequestHeaderProto, RpcResponseHeaderProto
 
 MAGIC = b"hrpc"
 VERSION = 9

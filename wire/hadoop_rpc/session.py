@@ -13,7 +13,8 @@ from enum import Enum, auto
 from google.protobuf.message import Message
 from msgspec import Struct
 
-from protos.hadoop_rpc_pb2 import (
+from wire.caller import USER_LENGTH_MAX
+from wire.generated.hadoop_rpc_pb2 import (
     IpcConnectionContextProto,
     RequestHeaderProto,
     RpcKindProto,
@@ -21,7 +22,6 @@ from protos.hadoop_rpc_pb2 import (
     RpcResponseHeaderProto,
     RpcSaslProto,
 )
-from wire.caller import USER_LENGTH_MAX
 from wire.hadoop_authentication import ByToken, HadoopAuthentication
 from wire.hadoop_rpc.framing import (
     AUTH_NONE,

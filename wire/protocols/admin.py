@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from protos import yarn_protos_pb2 as yarn_pb
-from protos import yarn_server_resourcemanager_service_protos_pb2 as pb
 from wire.codec.basic import read_node_id, read_resource, write_node_id, write_resource
 from wire.codec.fields import members, name_of, number, optional_int, refuse_too_many, required, texts
 from wire.codec.message_codec import MessageCodec, empty, holding_text, listing, listing_texts
 from wire.codec.nodes import LABELS_MAX, read_label, read_node_labels, write_label, write_node_labels
+from wire.generated import yarn_protos_pb2 as yarn_pb
+from wire.generated import yarn_server_resourcemanager_service_protos_pb2 as pb
 from wire.rpc import Proxy, Rpc
 from yarn.errors import InvalidArgumentException
 from yarn.ids import NodeId

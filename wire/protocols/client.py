@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from google.protobuf.message import Message
 
-from protos import yarn_protos_pb2 as yarn_pb
-from protos import yarn_service_protos_pb2 as pb
 from wire.codec.application_filter import read_filter, write_filter
 from wire.codec.applications import (
     read_application_report,
@@ -45,6 +43,8 @@ from wire.codec.nodes import (
     write_node_report,
 )
 from wire.codec.queues import read_queue_info, write_queue_info
+from wire.generated import yarn_protos_pb2 as yarn_pb
+from wire.generated import yarn_service_protos_pb2 as pb
 from wire.rpc import Proxy, Rpc
 from yarn.applications import (
     ApplicationAttemptReport,

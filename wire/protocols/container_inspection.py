@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from protos import yarnling_pb2 as pb
 from wire.codec.basic import (
     read_container_id,
     read_node_id,
@@ -13,6 +12,7 @@ from wire.codec.basic import (
     write_sum,
 )
 from wire.codec.fields import required, text, texts
+from wire.generated import yarnling_pb2 as pb
 from yarn.protocols.inspection import (
     ContainerExplanation,
     ExplainContainerRequest,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from google.protobuf.message import Message
 
-from protos import yarn_service_protos_pb2 as pb
 from wire.codec.basic import read_container_id, write_container_id
 from wire.codec.containers import (
     read_container_status,
@@ -19,6 +18,7 @@ from wire.codec.containers import (
 from wire.codec.fields import required, text
 from wire.codec.message_codec import MessageCodec, empty, listing
 from wire.errors import read_failed, write_failed
+from wire.generated import yarn_service_protos_pb2 as pb
 from wire.rpc import Proxy, Rpc
 from yarn.containers import Token
 from yarn.ids import ContainerId

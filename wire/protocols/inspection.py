@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from protos import yarnling_pb2 as pb
 from wire.codec.basic import (
     read_application_id,
     read_container_id,
@@ -18,6 +17,7 @@ from wire.codec.basic import (
 )
 from wire.codec.fields import int32, member, members, number, required, text, texts
 from wire.codec.message_codec import MessageCodec
+from wire.generated import yarnling_pb2 as pb
 from wire.protocols.container_inspection import (
     read_container_explanation,
     read_container_request,

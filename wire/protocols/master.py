@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from protos import yarn_protos_pb2 as yarn_pb
-from protos import yarn_service_protos_pb2 as pb
 from wire.codec.basic import (
     read_container_id,
     read_node_id,
@@ -37,6 +35,8 @@ from wire.codec.requests import (
     write_update,
     write_update_error,
 )
+from wire.generated import yarn_protos_pb2 as yarn_pb
+from wire.generated import yarn_service_protos_pb2 as pb
 from wire.rpc import Proxy, Rpc
 from yarn.protocols.master import (
     AllocateRequest,

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ipaddress
 
-from protos import yarnling_pb2 as pb
 from wire.codec.basic import read_node_id, read_utilization, write_node_id, write_utilization
 from wire.codec.fields import refuse_too_many, required
 from wire.codec.message_codec import MessageCodec, empty, listing
 from wire.errors import read_exception, write_exception
+from wire.generated import yarnling_pb2 as pb
 from wire.protocols.tracker import (
     read_heartbeat,
     read_heartbeat_reply,

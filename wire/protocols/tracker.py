@@ -6,9 +6,6 @@ from collections.abc import Iterable
 
 from google.protobuf.message import Message
 
-from protos import yarn_server_common_protos_pb2 as common_pb
-from protos import yarn_server_common_service_protos_pb2 as pb
-from protos import yarnling_pb2 as own_pb
 from wire.codec.basic import (
     read_application_id,
     read_container_id,
@@ -35,6 +32,9 @@ from wire.codec.containers import (
 from wire.codec.fields import member, members, number, refuse_too_many, required, text
 from wire.codec.message_codec import MessageCodec, empty, holding
 from wire.codec.nodes import read_health, write_health
+from wire.generated import yarn_server_common_protos_pb2 as common_pb
+from wire.generated import yarn_server_common_service_protos_pb2 as pb
+from wire.generated import yarnling_pb2 as own_pb
 from wire.rpc import Proxy, Rpc
 from yarn.ids import NodeId
 from yarn.nodes import NodeHealth

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from protos.hadoop_rpc_pb2 import (
+from wire.generated.hadoop_rpc_pb2 import (
     IpcConnectionContextProto,
     RequestHeaderProto,
     RpcRequestHeaderProto,

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from protos.hadoop_rpc_pb2 import RpcResponseHeaderProto
 from tests.wire.hadoop_rpc.hadoop_client import (
     ADMIN_PROTOCOL,
     CLIENT_PROTOCOL,
@@ -28,6 +27,7 @@ from tests.wire.random_records import random_value, record_types
 from tests.wire.serving import Recorder, target
 from wire import local_peer
 from wire.caller import Caller
+from wire.generated.hadoop_rpc_pb2 import RpcResponseHeaderProto
 from wire.hadoop_authentication import ByToken
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.protocols.client import ApplicationClientProtocol

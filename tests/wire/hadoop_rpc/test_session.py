@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protos.hadoop_rpc_pb2 import RpcRequestHeaderProto, RpcResponseHeaderProto, RpcSaslProto
 from tests.wire.hadoop_rpc.hadoop_client import (
     CLIENT_ID,
     CLIENT_PROTOCOL,
@@ -26,6 +25,7 @@ from tests.wire.hadoop_rpc.hadoop_client import (
     initiate,
     sasl_frame,
 )
+from wire.generated.hadoop_rpc_pb2 import RpcRequestHeaderProto, RpcResponseHeaderProto, RpcSaslProto
 from wire.hadoop_authentication import ByToken, ByUser, HadoopAuthentication
 from wire.hadoop_rpc.framing import (
     FRAME_BYTES_MAX,

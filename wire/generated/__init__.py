@@ -1,0 +1,1 @@
+"""Messages and stubs that scripts/gen_protos makes from protos/*.proto; not edited by hand."""
