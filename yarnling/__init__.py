@@ -64,6 +64,9 @@ def __getattr__(name: str) -> object:
         return _version()
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from yarnling.own_packages import check_packages
+
+    check_packages()
     return getattr(importlib.import_module(_MODULES[name]), name)
 
 

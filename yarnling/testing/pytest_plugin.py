@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from yarnling.own_packages import PackageShadowedError, check_packages
+
 if TYPE_CHECKING:
     from yarnling.cluster.blocking import AwaitedCluster, BlockingCluster
     from yarnling.testing.clusters import Clusters, Pool
@@ -72,7 +74,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Report all faults in markers before any test runs."""
-    faults = [fault for item in items if item.get_closest_marker(MARKER) for fault in _faults_of(item)]
+    marked = [item for item in items if item.get_closest_marker(MARKER)]
+    try:
+        faults = [fault for item in marked for fault in _faults_of(item)]
+    except PackageShadowedError as error:
+        raise pytest.UsageError(str(error)) from error
     if faults:
         raise pytest.UsageError(*faults)
 
@@ -134,6 +140,7 @@ def yarn_cluster_factory(
     request: pytest.FixtureRequest,
 ) -> Callable[..., AbstractContextManager[BlockingCluster]]:
     """For fixtures of any scope: `with yarn_cluster_factory(nodes=2) as cluster`; arguments as for the marker."""
+    check_packages()
     from yarnling.testing.spec import ClusterRequest, spec_of
 
     def start(**arguments: object) -> AbstractContextManager[BlockingCluster]:
@@ -171,6 +178,7 @@ def _clusters_of(config: pytest.Config) -> Clusters:
 
 
 def _spec_of(item: pytest.Item) -> ClusterSpec:
+    check_packages()
     from yarnling.testing.spec import ClusterRequest, spec_of
 
     markers = list(item.iter_markers(MARKER))
@@ -179,6 +187,7 @@ def _spec_of(item: pytest.Item) -> ClusterSpec:
 
 
 def _faults_of(item: pytest.Item) -> list[str]:
+    check_packages()
     from yarn.errors import YarnException
 
     try:
