@@ -21,28 +21,20 @@ _TEST = '''"""{about}"""
 from __future__ import annotations
 
 from yarnling.faults.plan_file import parse_plan
-{imports}from yarnling.simulation.runner import Options, simulate
+from yarnling.simulation.runner import Options, simulate
 
 PLAN = r"""
 {plan}"""
 
 
 def test_{name}() -> None:
-{run}
+    run = simulate(parse_plan(PLAN, "{name}", "{name}"), {seed}, Options(encode={encode}))
     assert run.judgement.reasons == ()
 '''
-_IMPORTS_WITH_BUG = """from yarnling.simulation.planted.bug import planted
-from yarnling.simulation.planted.catalogue import find_bug
-"""
 
 
-def shrink_run(
-    run: SimulatedRun, options: Options, directory: Path, console: Console, *, planted_bug: str = ""
-) -> None:
-    """Shrink a failing run, and write the result into the directory. Raises YarnException if it cannot be written.
-
-    `planted_bug`: the name of the bug that the caller has planted, so that the command and the test plant it again.
-    """
+def shrink_run(run: SimulatedRun, options: Options, directory: Path, console: Console) -> None:
+    """Shrink a failing run, and write the result into the directory. Raises YarnException if it cannot be written."""
     columns = (TextColumn("shrinking, {task.fields[faults]} faults left"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("", total=RUNS_MAX, faults=len(run.injections))
@@ -58,12 +50,12 @@ def shrink_run(
     try:
         directory.mkdir(parents=True, exist_ok=True)
         plan_file.write_text(text)
-        test_file.write_text(_test_text(plan, name, run.seed, options, planted_bug))
+        test_file.write_text(_test_text(plan, name, run.seed, options))
     except OSError as error:
         raise YarnException(f"{directory}: the shrunk plan cannot be written: {error.strerror}") from error
     console.print(f"Shrunk in {shrunk.runs} runs; it still fails with: {shrunk.failure}", soft_wrap=True)
     console.print(text, end="", markup=False, highlight=False, soft_wrap=True)
-    replay = _command(plan_file, run.seed, options, planted_bug)
+    replay = _command(plan_file, run.seed, options)
     lines = (f"The plan: {plan_file}", f"To replay it: {replay}", f"A test of it: {test_file}")
     console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
 
@@ -72,21 +64,10 @@ def _about(run: SimulatedRun, shrunk: Shrunk) -> str:
     return f"Shrunk from {run.plan.name} with seed {run.seed}, which failed with: {shrunk.failure}."
 
 
-def _command(plan_file: Path, seed: int, options: Options, planted_bug: str) -> str:
+def _command(plan_file: Path, seed: int, options: Options) -> str:
     """The command that runs the shrunk plan as it ran last."""
-    bug = f" --planted-bug {planted_bug}" if planted_bug else ""
-    return (
-        f"yarnling simulate {shlex.quote(str(plan_file))} --seed {seed}{'' if options.encode else ' --no-encode'}{bug}"
-    )
+    return f"yarnling simulate {shlex.quote(str(plan_file))} --seed {seed}{'' if options.encode else ' --no-encode'}"
 
 
-def _simulation(name: str, seed: int, options: Options, planted_bug: str) -> str:
-    """The lines of the test that run the plan."""
-    run = f'run = simulate(parse_plan(PLAN, "{name}", "{name}"), {seed}, Options(encode={options.encode}))'
-    return f'    with planted(find_bug("{planted_bug}")):\n        {run}' if planted_bug else f"    {run}"
-
-
-def _test_text(plan: Plan, name: str, seed: int, options: Options, planted_bug: str) -> str:
-    imports = _IMPORTS_WITH_BUG if planted_bug else ""
-    simulation = _simulation(name, seed, options, planted_bug)
-    return _TEST.format(about=plan.about, imports=imports, plan=plan_text(plan), name=name, run=simulation)
+def _test_text(plan: Plan, name: str, seed: int, options: Options) -> str:
+    return _TEST.format(about=plan.about, plan=plan_text(plan), name=name, seed=seed, encode=options.encode)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import random
 import shlex
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
 from yarn.errors import YarnException
@@ -24,17 +22,12 @@ from yarnling.faults.plan_file import find_plan
 from yarnling.faults.schedule import random_plan
 from yarnling.faults.verdict import Verdict
 from yarnling.silent_logs import without_logs
-from yarnling.simulation.planted.bug import PlantedBug, Planting, planted
-from yarnling.simulation.planted.catalogue import GROUPS, find_bug
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
 from yarnling.simulation.trace_file import TraceFile
 
 
 class SimulateOptions(Struct, frozen=True):
-    """`plan`: a file or the name of a ready-made plan; "" with `is_random`. `hashed`: print the hash of the trace.
-
-    `planted_bug`: the name of the bug that is planted for the runs, or "".
-    """
+    """`plan`: a file or the name of a ready-made plan; "" with `is_random`. `hashed`: print the hash of the trace."""
 
     plan: str
     is_random: bool
@@ -47,7 +40,6 @@ class SimulateOptions(Struct, frozen=True):
     """Where to write the shrunk plan of the first run that fails; None does not shrink."""
     all_faults: bool = False
     """Random plans also have the faults that processes do not have."""
-    planted_bug: str = ""
     trace: Path | None = None
     """Where to write what happens in the run."""
 
@@ -60,19 +52,6 @@ class _Ended(Struct, frozen=True):
     plain: dict[str, object]
 
 
-def list_planted_bugs(*, as_json: bool) -> int:
-    """Print the names of all planted bugs, with what each breaks."""
-    if as_json:
-        print_json({group: {bug.name: bug.breaks for bug in bugs} for group, bugs in GROUPS.items()})
-        return 0
-    for group, bugs in GROUPS.items():
-        table = Table(group, "what it breaks", box=None)
-        for bug in bugs:
-            table.add_row(bug.name, bug.breaks)
-        terminal().print(table)
-    return 0
-
-
 def run(options: SimulateOptions) -> int:
     """Run the plan with one seed after another; the worst verdict."""
     check_output_file(options.trace, *TRACES)
@@ -81,7 +60,6 @@ def run(options: SimulateOptions) -> int:
         _check(options)
         given = None if options.is_random else find_plan(options.plan)
         seeds = _seeds(options, given)
-        bug = find_bug(options.planted_bug) if options.planted_bug else None
     runs: list[_Ended] = []
     failed: SimulatedRun | None = None
     console = notices() if options.as_json else terminal()
@@ -91,10 +69,8 @@ def run(options: SimulateOptions) -> int:
             plan = given or random_plan(seed, all_faults=options.all_faults)
             if options.runs == 1:
                 console.print(Text(title(plan, seed), "bold"))
-            with without_logs(), _planted(bug) as planting:
+            with without_logs():
                 one = _simulated(plan, seed, options)
-            if planting is not None and not planting.count:
-                notices().print(f"seed {seed}: the code of the planted bug {options.planted_bug} did not run")
             verdict = one.judgement.verdict
             if verdict is Verdict.FAIL and failed is None:
                 failed = one
@@ -104,7 +80,7 @@ def run(options: SimulateOptions) -> int:
             progress.advance(task)
     status = _report(runs, options, console)
     if options.shrink_into is not None:
-        with without_logs(), _planted(bug):
+        with without_logs():
             _shrink(failed, options.shrink_into, options, console)
     return status
 
@@ -120,16 +96,11 @@ def _check(options: SimulateOptions) -> None:
         raise YarnException("\n".join(faults))
 
 
-def _planted(bug: PlantedBug | None) -> AbstractContextManager[Planting | None]:
-    return planted(bug) if bug is not None else nullcontext()
-
-
 def _shrink(failed: SimulatedRun | None, directory: Path, options: SimulateOptions, console: Console) -> None:
     if failed is None:
         console.print("There is nothing to shrink: no run failed.")
         return
-    untraced = replace(_run_options(options), traced=False)
-    shrink_run(failed, untraced, directory, console, planted_bug=options.planted_bug)
+    shrink_run(failed, replace(_run_options(options), traced=False), directory, console)
 
 
 def _simulated(plan: Plan, seed: int, options: SimulateOptions) -> SimulatedRun:
@@ -179,8 +150,7 @@ def _plain(one: SimulatedRun, options: SimulateOptions) -> dict[str, object]:
 def _command(one: SimulatedRun, options: SimulateOptions) -> str:
     """The command that replays exactly this run."""
     plan = shlex.quote(options.plan) if options.plan else f"--random{' --all-faults' if options.all_faults else ''}"
-    bug = f" --planted-bug {options.planted_bug}" if options.planted_bug else ""
-    return f"yarnling simulate {plan} --seed {one.seed}{'' if options.encode else ' --no-encode'}{bug}"
+    return f"yarnling simulate {plan} --seed {one.seed}{'' if options.encode else ' --no-encode'}"
 
 
 def _progress(console: Console, *, is_shown: bool) -> Progress:

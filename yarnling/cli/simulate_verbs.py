@@ -78,17 +78,12 @@ def _plan(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where --shrink writes (default: here).")
     ] = Path(),
-    planted_bug: Annotated[
-        str, typer.Option("--planted-bug", metavar="NAME", help="Break one safeguard for the run; `list` names them.")
-    ] = "",
     trace: TraceFile = None,
     as_json: Json = False,
 ) -> None:
     """Run a chaos plan (the default command). Exit status: 0 pass, 1 fail, 3 cannot tell."""
     from yarnling.cli import simulate as verb
 
-    if planted_bug == "list":
-        raise typer.Exit(verb.list_planted_bugs(as_json=as_json))
     options = verb.SimulateOptions(
         plan,
         is_random,
@@ -99,7 +94,6 @@ def _plan(
         as_json,
         shrink_into=output if shrinks else None,
         all_faults=all_faults,
-        planted_bug=planted_bug,
         trace=trace,
     )
     raise typer.Exit(verb.run(options))

@@ -72,11 +72,11 @@ def test_a_wrong_command_line_exits_with_2(
 
 
 def test_a_fault_of_yarnling_exits_with_3(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def fail(*, as_json: bool) -> int:
-        raise IndexError(as_json)
+    def fail(name: str) -> None:
+        raise IndexError(name)
 
-    monkeypatch.setattr("yarnling.cli.simulate.list_planted_bugs", fail)
-    assert status_of(monkeypatch, "simulate", "--planted-bug", "list") == 3
+    monkeypatch.setattr("yarnling.cli.simulate.find_plan", fail)
+    assert status_of(monkeypatch, "simulate", "kill-node") == 3
     assert "IndexError" in capsys.readouterr().err
 
 

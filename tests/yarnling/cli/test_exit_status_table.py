@@ -177,11 +177,11 @@ CASES = {
     "simulate plan": {
         MISSING_FILE: ["{missing}.yaml"],
         MALFORMED_FILE: ["{bad}.yaml"],
-        UNKNOWN_NAME: ["kill-nod", "kill-node --planted-bug nosuch"],
+        UNKNOWN_NAME: ["kill-nod"],
         WRONG_VALUE: ["kill-node --random", "kill-node --all-faults"],
         OTHER_FORMAT: ["kill-node --trace {out}.html", "kill-node --shrink -o {out}.py"],
         NOT_WRITABLE: ["kill-node --seed 1 --trace {file}/x.jsonl"],
-        FAULT_OF_OURS: ["yarnling.cli.simulate.list_planted_bugs --planted-bug list"],
+        FAULT_OF_OURS: ["yarnling.cli.simulate.find_plan kill-node"],
     },
     "simulate workload": {
         MISSING_FILE: [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -74,10 +73,6 @@ def test_several_runs_as_json(plan: str) -> None:
         ((), "give a plan or --random"),
         (("kill-rm", "--random"), "kill-rm --random: a plan and --random exclude each other (give only one of them)"),
         (("kill-rm", "--all-faults"), "--all-faults: only random plans have more faults with it (leave it out, or"),
-        (
-            ("kill-rm", "--planted-bug", "epoch-not-raise"),
-            "(did you mean epoch-not-raised? yarnling simulate --planted",
-        ),
     ],
 )
 def test_what_cannot_be_simulated_is_a_wrong_argument(
@@ -147,20 +142,3 @@ def test_a_failing_run_is_shrunk_to_a_plan_and_a_test(
     monkeypatch.undo()
     assert invoke(str(shrunk))[0] == 0, "without the bug the shrunk plan passes"
     test["test_shrunk_one_4"]()
-
-
-def test_a_run_with_a_planted_bug_is_shrunk_with_the_bug(plan: str, tmp_path: Path) -> None:
-    bug = ("--planted-bug", "new-application-not-stored")
-    status, out, _ = invoke(plan, "--seed", "4", "--no-encode", *bug, "--shrink", "-o", str(tmp_path))
-    assert status == 1
-    assert "it still fails with: I-48" in out
-    shrunk = find_plan(str(tmp_path / "shrunk_one_4.yaml"))
-    assert (shrunk.cluster.nodes, shrunk.work[0].tasks, shrunk.faults) == (1, 1, ())
-    replay = next(line for line in out.splitlines() if line.startswith("To replay it: yarnling simulate "))
-    arguments = shlex.split(replay.removeprefix("To replay it: yarnling simulate "))
-    assert arguments == [str(tmp_path / "shrunk_one_4.yaml"), "--seed", "4", "--no-encode", *bug]
-    assert invoke(*arguments)[0] == 1
-    test: dict[str, Any] = {}
-    exec((tmp_path / "test_shrunk_one_4.py").read_text(), test)
-    with pytest.raises(AssertionError):
-        test["test_shrunk_one_4"]()

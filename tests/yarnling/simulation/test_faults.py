@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from tests.mutants.bug import planted
+from tests.mutants.catalogue import find_bug
 from yarn.errors import YarnException
 from yarn.java.versions import HADOOP_VERSION
 from yarnling.faults.plan import Plan
@@ -12,8 +14,6 @@ from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
 from yarnling.faults.verdict import Verdict, effect_of
 from yarnling.simulation.engine import START_MS
 from yarnling.simulation.node_faults import OLD_VERSION
-from yarnling.simulation.planted.bug import planted
-from yarnling.simulation.planted.catalogue import find_bug
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
 
 ONLY_SIMULATED = [name for name in plan_names() if find_plan(name).only_simulated]

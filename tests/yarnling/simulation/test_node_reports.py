@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.mutants.bug import planted
+from tests.mutants.catalogue import find_bug
 from yarnling.faults.plan_file import find_plan, parse_plan
-from yarnling.simulation.planted.bug import planted
-from yarnling.simulation.planted.catalogue import find_bug
 from yarnling.simulation.runner import Options, simulate
 
 FAST = Options(encode=False)

@@ -9,16 +9,16 @@ import msgspec
 import pytest
 
 from rm.core.durability import divided
+from tests.mutants.bug import CannotPlant, PlantedBug, change, planted
+from tests.mutants.catalogue import BUGS, GROUPS, find_bug
+from tests.mutants.page import found_by, page
+from tests.mutants.search import RANDOM, Finding, search, version_of
 from yarn.errors import YarnException
 from yarnling.faults.plan_file import find_plan, plan_names
 from yarnling.faults.verdict import Verdict
-from yarnling.simulation.planted.bug import CannotPlant, PlantedBug, change, planted
-from yarnling.simulation.planted.catalogue import BUGS, GROUPS, find_bug
-from yarnling.simulation.planted.page import found_by, page
-from yarnling.simulation.planted.search import RANDOM, Finding, search, version_of
 from yarnling.simulation.runner import Options, simulate
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 FINDINGS = msgspec.json.decode((ROOT / "docs" / "planted-bugs.json").read_bytes(), type=dict[str, Finding])
 QUICK = ("settle-window-ignored", "am-started-before-its-attempt-is-stored", "end-delivered-twice-to-the-application")
 """Runs of the ready-made plan kill-rm find them with the first seed."""
@@ -92,9 +92,7 @@ def test_the_code_that_a_bug_changes_is_still_there(name: str) -> None:
 
 
 def test_an_unknown_bug_is_refused_with_all_names() -> None:
-    with pytest.raises(
-        YarnException, match=r"there is no planted bug 'x' \(yarnling simulate --planted-bug list prints all names\)"
-    ):
+    with pytest.raises(YarnException, match=r"there is no planted bug 'x' \(docs/planted-bugs.md lists all\)"):
         find_bug("x")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yarnling.simulation.planted.bug import PlantedBug, change
+from tests.mutants.bug import PlantedBug, change
 
 _CHECKS = "nm.core.start_checks"
 _STATUS = "nm.core.status_updater:NodeStatusUpdater"

@@ -100,7 +100,7 @@ def _function(bug: PlantedBug, change: Change) -> FunctionType:
         raise CannotPlant(
             f"planted bug {bug.name}: {change.module} has no Python function {change.function}. If the module is "
             "compiled, run without the compiled build; otherwise adapt the bug to the code "
-            "(yarnling/simulation/planted)"
+            "(tests/mutants)"
         )
     return found
 
@@ -126,7 +126,7 @@ def _changed_source(bug: PlantedBug, change: Change, source: str) -> str:
     if count != 1:
         raise CannotPlant(
             f"planted bug {bug.name}: {change.module}:{change.function} has {change.old!r} {count} times, and must "
-            "have it once; adapt the bug to the code (yarnling/simulation/planted)"
+            "have it once; adapt the bug to the code (tests/mutants)"
         )
     return source.replace(change.old, change.new)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yarnling.simulation.planted.bug import PlantedBug, change
+from tests.mutants.bug import PlantedBug, change
 
 BUSY = ("contention",)
 BOTH = ("random", "contention")

@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from yarnling.simulation.planted.bug import PlantedBug
-from yarnling.simulation.planted.catalogue import BUGS, GROUPS
-from yarnling.simulation.planted.search import Finding
+from tests.mutants.bug import PlantedBug
+from tests.mutants.catalogue import BUGS, GROUPS
+from tests.mutants.search import Finding
 
 _HEAD = """# Planted bugs
 
-Each bug removes one safeguard for the length of a run. `yarnling/simulation/planted` changes a few lines of the product
-in memory; the product itself has no switches for this. A run that fails has found the bug. So the table shows how well
-simulated runs and the [invariants](design/invariants.md) detect mistakes.
+Each bug removes one safeguard for the length of a run. `tests/mutants` changes a function of the product in memory;
+the product itself has no switches for this. A run that fails has found the bug. So the table shows how well simulated
+runs and the [invariants](design/invariants.md) detect mistakes.
 
-    yarnling simulate kill-rm --seed 1 --planted-bug epoch-not-raised
-    yarnling simulate --planted-bug list
-    scripts/planted --seeds 1000            # search for the bugs that are not found yet, and update this page
+    scripts/planted --again epoch-not-raised    # search for this bug, and print why a run with it fails
+    scripts/planted --seeds 1000                # search for the bugs that are not found yet, and update this page
 
 *Seeds*: the number of seeds of the plan until the first run that failed; `random` is the random plan of each seed.
 *Found by*: the violated invariant, or the check of the history that failed.

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec import Struct
 
+from tests.mutants.bug import PlantedBug, planted
 from yarnling.faults.history import History
 from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan
 from yarnling.faults.schedule import random_plan
 from yarnling.faults.verdict import Verdict
-from yarnling.simulation.planted.bug import PlantedBug, planted
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
 
 RANDOM = "random"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yarnling.simulation.planted.bug import PlantedBug, change
+from tests.mutants.bug import PlantedBug, change
 
 _STATE = "am.core.am_rm_client_state:AMRMClientState"
 _STARTS = "am.core.container_starts:ContainerStarts"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from yarnling.simulation.planted.bug import PlantedBug, change
-from yarnling.simulation.planted.tokens import TOKENS
+from tests.mutants.bug import PlantedBug, change
+from tests.mutants.tokens import TOKENS
 
 _TRACKER = "rm.core.resource_tracker:ResourceTrackerService"
 _MASTERS = "rm.core.application_masters:ApplicationMasterService"
