@@ -18,9 +18,9 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import Tick
 from yarn.machine.dispatcher import Call
 from yarn.nodes import NodeLabel
+from yarn.protocols.admin import NodeResources
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
-from yarn.resource import Resource
 from yarn.states import DecommissionType, SignalContainerCommand
 
 Asker: TypeAlias = tuple[str, tuple[str, ...]]
@@ -196,7 +196,7 @@ class UpdateNodeResource(Struct, frozen=True):
     """
 
     call: Call
-    resources: tuple[tuple[NodeId, Resource], ...]
+    resources: NodeResources
 
 
 class AddClusterNodeLabels(Struct, frozen=True):

@@ -134,15 +134,18 @@ class ResourceTrackerService:
         Raises YarnException if one is unknown; then none is changed.
         """
         types = self._context.scheduler.resource_types
-        resources = tuple((node_id, types.complete(resource)) for node_id, resource in event.resources)
+        sizes = [
+            (node_id, types.complete(option.resource), option.over_commit_timeout_ms)
+            for node_id, option in event.resources
+        ]
         nodes = self._context.nodes
-        unknown = [str(node_id) for node_id, _ in resources if node_id not in nodes]
+        unknown = [str(node_id) for node_id, *_ in sizes if node_id not in nodes]
         if unknown:
             raise YarnException(
                 f"Resource update get failed on all nodes due to change resource on an unrecognized node: {unknown[0]}"
             )
-        for node_id, resource in resources:
-            self._context.send(RMNodeResourceUpdate(node_id, resource))
+        for node_id, resource, timeout_ms in sizes:
+            self._context.send(RMNodeResourceUpdate(node_id, resource, timeout_ms))
 
     def _report_am_end(self, node_id: NodeId, report: NMContainerStatus) -> None:
         """Report the end of an AM that its NM reported at registration (handleNMContainerStatus).

@@ -22,13 +22,13 @@ from rm.shell.configuration_files import host_lists
 from rm.shell.effects import ResourceManagerShell
 from rm.shell.groups import forget_groups, groups_of
 from wire.caller import Caller
-from wire.protocols.admin import NodeResources, ResourceManagerAdministrationProtocol
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.rpc import handles
 from yarn.configuration import Configuration
 from yarn.errors import YarnException, YARNFeatureNotEnabledException
 from yarn.ids import NodeId
 from yarn.nodes import NodeLabel
-from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
+from yarn.protocols.admin import NodeResources, RefreshNodesRequest, ReplaceLabelsRequest
 from yarn.settings import resourcemanager, scheduler
 from yarn.states import DecommissionType
 

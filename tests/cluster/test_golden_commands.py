@@ -86,13 +86,12 @@ def label_outcomes() -> list[Outcome]:
         return [_replayed(entry, LABEL_THEIRS, names) for entry in recorded("cli-labels")]
 
 
-SAME_OF_ALL = (152, 160)
+SAME_OF_ALL = (153, 160)
 ALL_FAULTS = "all errors are reported, with file, line and remedy; Hadoop reports the first, inside exceptions"
 REASONS = {
     "yarn logs -applicationId application_<RUNNING> -am ALL": "-am is not supported, and refused by name",
     "yarn logs": "without -applicationId it is our own verb, with its own usage",
     "yarn rmadmin -refreshNodesResources": "node resources are not read from a file, and the RM does not have the RPC",
-    "yarn rmadmin -updateNodeResource <NODE 2> 1900 4 100": "overcommit timeouts are not supported",
     "yarn rmadmin -refreshQueues (capacities of root's children sum to 120)": ALL_FAULTS,
     "yarn rmadmin -refreshQueues (running queue root.dev taken out of the list of queues)": ALL_FAULTS,
     "yarn rmadmin -refreshQueues (state of a queue set to NONSENSE)": ALL_FAULTS,

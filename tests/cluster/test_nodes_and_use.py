@@ -14,6 +14,7 @@ from am.programs.elastic import client as elastic
 from tests.cluster.applications import bare_am, python, shell, tasks_of, until, wait_tasks
 from tests.cluster.conftest import QUICK, eventually
 from yarn.nodes import NodeReport
+from yarn.protocols.admin import ResourceOption
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling.cli.status import node_table
@@ -54,7 +55,7 @@ async def test_an_operator_changes_a_running_nodes_resources() -> None:
         (busy,) = await cluster.client.nodes()
         assert busy.used.memory_mb == root.allocated_memory_mb >= 2 * GB
         assert root.available_memory_mb == busy.capability.memory_mb - busy.used.memory_mb
-        await cluster.client.admin.update_node_resource(((node, Resource(2 * GB, 3)),))
+        await cluster.client.admin.update_node_resource(((node, ResourceOption(Resource(2 * GB, 3))),))
         (after,) = await cluster.client.nodes()
         assert after.capability == Resource(2 * GB, 3)
         root = (await cluster.client.queue("root")).statistics

@@ -51,6 +51,7 @@ from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yarn.machine import InvariantsBroken, Refuse, Reply, Tick
 from yarn.nodes import NodeLabel
+from yarn.protocols.admin import ResourceOption
 from yarn.protocols.client import GetNewApplicationResponse
 from yarn.protocols.master import (
     AllocateRequest,
@@ -199,7 +200,7 @@ class RecordedCluster:
         node = self.nodes[action["node"]]
         node.resource = _resource(action["resource"])
         if node.node_id in self.core.context.nodes:
-            self._call(UpdateNodeResource(0, ((node.node_id, node.resource),)))
+            self._call(UpdateNodeResource(0, ((node.node_id, ResourceOption(node.resource)),)))
 
     def _decommission(self, action: Json, _: Json) -> None:
         """Send what NodesListManager sends when a host is excluded; a node that is out of use gets nothing."""

@@ -27,6 +27,7 @@ from tests.rm.builders import ONE_QUEUE, RM, done, resource_request
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.protocols.admin import ResourceOption
 from yarn.protocols.master import AllocateRequest, AllocateResponse
 from yarn.protocols.tracker import NodeHeartbeatRequest
 from yarn.resource import Resource
@@ -128,7 +129,7 @@ class ResourceManagerMachine(RuleBasedStateMachine):
 
     @rule(host=st.sampled_from(HOSTS), memory_mb=st.sampled_from([2048, 4096, 8192, 16384]))
     def resize(self, host: str, memory_mb: int) -> None:
-        resources = ((self.rm.nodes[host].node_id, Resource(memory_mb, 8)),)
+        resources = ((self.rm.nodes[host].node_id, ResourceOption(Resource(memory_mb, 8))),)
         with contextlib.suppress(YarnException):
             self.rm.send(UpdateNodeResource(self.rm.call(), resources))
 

@@ -20,6 +20,7 @@ from tests.rm.builders import RM, done, resource_request
 from yarn.containers import ContainerStatus, ResourceRequest
 from yarn.ids import NodeId
 from yarn.nodes import NodeReport
+from yarn.protocols.admin import ResourceOption
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.resource import Resource
 from yarn.states import ContainerState, DecommissionType, NodeAction, NodeState, NodeUpdateType, SignalContainerCommand
@@ -374,50 +375,12 @@ def test_a_decommissioning_node_that_is_resized_gets_no_containers_either(rm: RM
     rm.get(app, 1, "n1")
     exclude_gracefully(rm, "n1")
     rm.beat("n1")
-    rm.send(UpdateNodeResource(rm.call(), ((N1, Resource(4096, 4)),)))
+    rm.send(UpdateNodeResource(rm.call(), ((N1, ResourceOption(Resource(4096, 4))),)))
     rm.allocate(app, [resource_request(1)])
     assert report(rm, N1).capability == Resource(4096, 4)
     rm.beat("n1")
     assert rm.allocate(app).allocated == ()
     assert report(rm, N1).capability == Resource(1024, 1)
-
-
-def resize(rm: RM, memory_mb: int) -> None:
-    rm.send(UpdateNodeResource(rm.call(), ((N1, Resource(memory_mb, 8)),)))
-
-
-def test_a_node_that_is_recommissioned_too_small_loses_the_newest_containers_but_no_am(rm: RM) -> None:
-    """AbstractYarnScheduler.signalContainersIfOvercommitted: the size comes with an over-commit timeout of 0."""
-    app = rm.submit()
-    am = rm.run_am(app, "n1")
-    older = rm.get(app, 1, "n1")
-    rm.wait(BEAT_MS)
-    (newer,) = rm.get(app, 1, "n1")
-    resize(rm, 2048)
-    rm.beat("n1")
-    assert len(rm.core.scheduler.containers_of(app)) == 3, "a size without a timeout ends nothing"
-    exclude_gracefully(rm, "n1")
-    rm.beat("n1")
-    refresh(rm)
-    assert set(rm.core.scheduler.containers_of(app)) == {am.id, *(one.id for one in older)}
-    assert newer.id in rm.beat("n1").containers_to_clean_up
-    assert [(one.container_id, one.exit_status) for one in rm.allocate(app).completed] == [(newer.id, -102)]
-
-
-def test_a_node_that_was_decommissioning_asks_for_containers_when_it_is_resized_and_then_kills(rm: RM) -> None:
-    """SchedulerNode.setOvercommitTimeOut keeps the timeout of an earlier change."""
-    app = rm.submit()
-    am = rm.run_am(app, "n1")
-    (task,) = rm.get(app, 1, "n1")
-    exclude_gracefully(rm, "n1")
-    rm.beat("n1")
-    refresh(rm)
-    resize(rm, 1024)
-    preemption = rm.allocate(app).preemption
-    assert preemption is not None
-    assert preemption.negotiable == (task.id,)
-    rm.beat("n1")
-    assert set(rm.core.scheduler.containers_of(app)) == {am.id}
 
 
 def test_a_hosts_own_timeout_overrides_that_of_the_request(rm: RM) -> None:

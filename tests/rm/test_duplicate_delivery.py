@@ -47,6 +47,7 @@ from yarn.containers import NMContainerStatus
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeLabel
+from yarn.protocols.admin import ResourceOption
 from yarn.protocols.master import (
     AllocateRequest,
     FinishApplicationMasterRequest,
@@ -144,7 +145,7 @@ CALLS: dict[type, Callable[[RM, int], Event]] = {
     NodeHeartbeat: heartbeat,
     UnregisterNode: lambda rm, call: UnregisterNode(call, NODE),
     RefreshQueues: refresh_queues,
-    UpdateNodeResource: lambda rm, call: UpdateNodeResource(call, ((NODE, Resource(16384, 16)),)),
+    UpdateNodeResource: lambda rm, call: UpdateNodeResource(call, ((NODE, ResourceOption(Resource(16384, 16))),)),
     AddClusterNodeLabels: lambda rm, call: AddClusterNodeLabels(call, (NodeLabel("new"),)),
     RemoveClusterNodeLabels: lambda rm, call: RemoveClusterNodeLabels(call, ("old",)),
     ReplaceLabelsOnNodes: lambda rm, call: ReplaceLabelsOnNodes(call, ((NodeId("n2", 0), ("old",)),)),

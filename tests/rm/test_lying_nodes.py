@@ -17,6 +17,7 @@ from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.nodes import NodeHealth
+from yarn.protocols.admin import ResourceOption
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.resource import Resource
 from yarn.states import ContainerState, DecommissionType, NodeAction, NodeState
@@ -154,7 +155,8 @@ class LyingNodes:
         self.rm.send(RefreshNodes(self.rm.call(), HostLists(excluded=excluded), kind, timeout_s))
 
     def resize(self) -> None:
-        resources = ((self.rm.nodes[self.rng.choice(LIARS)].node_id, Resource(self.rng.choice((2048, 8192)), 8)),)
+        node_id = self.rm.nodes[self.rng.choice(LIARS)].node_id
+        resources = ((node_id, ResourceOption(Resource(self.rng.choice((2048, 8192)), 8))),)
         self.say(resources)
         self.rm.send(UpdateNodeResource(self.rm.call(), resources))
 

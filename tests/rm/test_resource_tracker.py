@@ -12,6 +12,7 @@ from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import ResourceNotFoundException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import Tick, Warn
+from yarn.protocols.admin import ResourceOption
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest, RegisterNodeManagerResponse
 from yarn.resource import Resource
 from yarn.states import ContainerState, ExecutionType, NodeAction, NodeState
@@ -204,7 +205,7 @@ def test_a_node_with_an_unknown_resource_type_is_refused(rm: RM) -> None:
     with pytest.raises(ResourceNotFoundException, match="Unknown resource 'gpu'"):
         rm.send(RegisterNode(rm.call(), RegisterNodeManagerRequest(NodeId("n9", 1), 8042, resource), "/default-rack"))
     with pytest.raises(ResourceNotFoundException):
-        rm.send(UpdateNodeResource(rm.call(), ((rm.nodes["n1"].node_id, resource),)))
+        rm.send(UpdateNodeResource(rm.call(), ((rm.nodes["n1"].node_id, ResourceOption(resource)),)))
     assert rm.core.scheduler.cluster_resource == Resource(2 * 8192, 16)
 
 
@@ -419,14 +420,17 @@ def test_containers_of_an_unknown_application_are_cleaned_up(rm: RM) -> None:
 
 @pytest.mark.case("H1")
 def test_resizing_a_node_reaches_the_scheduler_and_the_node(rm: RM) -> None:
-    rm.send(UpdateNodeResource(rm.call(), ((rm.nodes["n1"].node_id, Resource(4096, 4)),)))
+    rm.send(UpdateNodeResource(rm.call(), ((rm.nodes["n1"].node_id, ResourceOption(Resource(4096, 4))),)))
     assert rm.core.scheduler.cluster_resource == Resource(4096 + 8192, 12)
     assert rm.beat("n1").resource == Resource(4096, 4)
     assert rm.beat("n1").resource is None
 
 
 def test_resizing_an_unknown_node_refuses_all(rm: RM) -> None:
-    resources = ((rm.nodes["n1"].node_id, Resource(4096, 4)), (NodeId("n9", 1), Resource(1024, 1)))
+    resources = (
+        (rm.nodes["n1"].node_id, ResourceOption(Resource(4096, 4))),
+        (NodeId("n9", 1), ResourceOption(Resource(1024, 1))),
+    )
     with pytest.raises(YarnException, match="n9:1"):
         rm.send(UpdateNodeResource(rm.call(), resources))
     assert rm.core.scheduler.cluster_resource == Resource(2 * 8192, 16)

@@ -31,6 +31,7 @@ from yarn.errors import (
 )
 from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.protocols.admin import ResourceOption
 from yarn.protocols.client import KillApplicationRequest, QueueInfoRequest
 from yarn.protocols.master import (
     AllocateRequest,
@@ -422,10 +423,11 @@ async def test_without_files_there_is_nothing_to_read_again(cluster: Cluster) ->
 
 async def test_nodes_are_resized_all_or_none(cluster: Cluster) -> None:
     node, admin, client = await cluster.node(), await cluster.admin(), await cluster.client()
+    size = ResourceOption(Resource(1024, 1))
     with pytest.raises(YarnException, match=r"127[.]0[.]0[.]9:1"):
-        await admin.update_node_resource(((node.node_id, Resource(1024, 1)), (NodeId("127.0.0.9", 1), Resource(1, 1))))
+        await admin.update_node_resource(((node.node_id, size), (NodeId("127.0.0.9", 1), size)))
     assert (await client.get_cluster_nodes(frozenset()))[0].capability == Resource(8192, 8)
-    await admin.update_node_resource(((node.node_id, Resource(4096, 4)),))
+    await admin.update_node_resource(((node.node_id, ResourceOption(Resource(4096, 4))),))
     assert (await client.get_cluster_nodes(frozenset()))[0].capability == Resource(4096, 4)
 
 

@@ -50,7 +50,7 @@ PROTOCOLS: tuple[type[Proxy], ...] = (
 )
 
 _LONG_ENDINGS = ("_ms", "_seconds", "_bytes", "allocation_request_id", "rm_identifier", "_s", "limit")
-_SHORT_NAMES = frozenset({"retry_interval_ms", "timeout_s", "decommissioning_timeout_s"})
+_SHORT_NAMES = frozenset({"over_commit_timeout_ms", "retry_interval_ms", "timeout_s", "decommissioning_timeout_s"})
 _LONG_STARTS = ("apps_", "available_", "allocated_", "pending_", "active_")
 _LETTERS = "abzAZ09 _-./:*é€𝄞\n\"'$"
 

@@ -36,6 +36,7 @@ from yarn.containers import (
 )
 from yarn.errors import InvalidArgumentException, RemoteError, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.protocols.admin import ResourceOption
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
     StartContainersResponse,
@@ -293,18 +294,19 @@ def _service(full_name: str) -> Any:
     raise AssertionError(f"no service {full_name}")
 
 
-@pytest.mark.parametrize("timeout_ms", [0, 30_000])
-def test_a_time_to_empty_a_node_that_shrinks_is_refused(timeout_ms: int) -> None:
-    """ResourceOption.overCommitTimeout: 0 is at once; -1, rmadmin's default, is never."""
+@pytest.mark.parametrize("timeout_ms", [-1, 0, 30_000])
+def test_a_time_to_empty_a_node_that_shrinks_is_sent(timeout_ms: int) -> None:
     codec = ResourceManagerAdministrationProtocol.update_node_resource.request
-    sizes = ((NodeId("n1", 1), Resource(1024, 1)),)
-    proto = codec.proto.FromString(codec.encode(sizes))
-    option = proto.node_resource_map[0].resource_option  # type: ignore[attr-defined]
-    option.over_commit_timeout = timeout_ms
-    with pytest.raises(InvalidArgumentException, match=f"over_commit_timeout is {timeout_ms}, but no container"):
-        codec.decode(proto.SerializeToString())
-    option.over_commit_timeout = -1
-    assert codec.decode(proto.SerializeToString()) == sizes
+    sizes = ((NodeId("n1", 1), ResourceOption(Resource(1024, 1), timeout_ms)),)
+    assert codec.decode(codec.encode(sizes)) == sizes
+
+
+def test_a_time_to_empty_a_node_that_is_left_out_is_0() -> None:
+    """ResourceOptionPBImpl.getOverCommitTimeout returns the default of protobuf."""
+    codec = ResourceManagerAdministrationProtocol.update_node_resource.request
+    proto = codec.proto.FromString(codec.encode(((NodeId("n1", 1), ResourceOption(Resource(1024, 1), 30_000)),)))
+    proto.node_resource_map[0].resource_option.ClearField("over_commit_timeout")  # type: ignore[attr-defined]
+    assert codec.decode(proto.SerializeToString()) == ((NodeId("n1", 1), ResourceOption(Resource(1024, 1), 0)),)
 
 
 def test_sums_beyond_64_bits_are_sent_as_the_largest_number() -> None:

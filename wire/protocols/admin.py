@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from wire.codec.basic import read_node_id, read_resource, write_node_id, write_resource
-from wire.codec.fields import members, name_of, number, optional_int, refuse_too_many, required, texts
+from wire.codec.fields import members, number, optional_int, refuse_too_many, required, texts
 from wire.codec.message_codec import MessageCodec, empty, holding_text, listing, listing_texts
 from wire.codec.nodes import LABELS_MAX, read_label, read_node_labels, write_label, write_node_labels
 from wire.generated import yarn_protos_pb2 as yarn_pb
 from wire.generated import yarn_server_resourcemanager_service_protos_pb2 as pb
 from wire.rpc import Proxy, Rpc
-from yarn.errors import InvalidArgumentException
 from yarn.ids import NodeId
 from yarn.nodes import NodeLabel
-from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
-from yarn.resource import Resource
+from yarn.protocols.admin import NodeResources, RefreshNodesRequest, ReplaceLabelsRequest, ResourceOption
 from yarn.states import DecommissionType
 
 NODES_MAX = 100_000
 """The maximum of nodes in one change of resources or labels."""
 _TYPES = members(DecommissionType)
-NodeResources = tuple[tuple[NodeId, Resource], ...]
 
 
 def _write_refresh_nodes(request: RefreshNodesRequest, out: pb.RefreshNodesRequestProto) -> None:
@@ -32,26 +29,19 @@ def _read_refresh_nodes(proto: pb.RefreshNodesRequestProto) -> RefreshNodesReque
     return RefreshNodesRequest(_TYPES[proto.decommissionType], optional_int(proto, "decommissionTimeout"))
 
 
-def _write_size(size: tuple[NodeId, Resource], out: yarn_pb.NodeResourceMapProto) -> None:
+def _write_size(size: tuple[NodeId, ResourceOption], out: yarn_pb.NodeResourceMapProto) -> None:
     write_node_id(size[0], out.node_id)
-    write_resource(size[1], out.resource_option.resource)
+    write_resource(size[1].resource, out.resource_option.resource)
+    out.resource_option.over_commit_timeout = size[1].over_commit_timeout_ms
 
 
-def _read_size(proto: yarn_pb.NodeResourceMapProto) -> tuple[NodeId, Resource]:
-    return read_node_id(required(proto, "node_id")), _read_resource(required(proto, "resource_option"))
+def _read_size(proto: yarn_pb.NodeResourceMapProto) -> tuple[NodeId, ResourceOption]:
+    return read_node_id(required(proto, "node_id")), _read_resource_option(required(proto, "resource_option"))
 
 
-def _read_resource(proto: yarn_pb.ResourceOptionProto) -> Resource:
-    """A node's new resource.
-
-    Refuses any timeout except -1, the default of `yarn rmadmin`: no container is killed when a node shrinks.
-    """
-    if proto.HasField("over_commit_timeout") and proto.over_commit_timeout >= 0:
-        raise InvalidArgumentException(
-            f"{name_of(proto, 'over_commit_timeout')} is {proto.over_commit_timeout}, but no container is killed on a "
-            "node that becomes too small: send -1, or leave it out"
-        )
-    return read_resource(required(proto, "resource"))
+def _read_resource_option(proto: yarn_pb.ResourceOptionProto) -> ResourceOption:
+    """A node's new size. A timeout that is left out is 0, as in ResourceOptionPBImpl; Hadoop's clients send it."""
+    return ResourceOption(read_resource(required(proto, "resource")), proto.over_commit_timeout)
 
 
 def _write_new_labels(labels: tuple[NodeLabel, ...], out: pb.AddToClusterNodeLabelsRequestProto) -> None:

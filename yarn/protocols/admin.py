@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from yarn.ids import NodeId
 from yarn.protocols.client import NodesToLabels
+from yarn.resource import Resource
 from yarn.states import DecommissionType
 
 
@@ -23,3 +25,18 @@ class ReplaceLabelsRequest(Struct, frozen=True):
 
     labels: NodesToLabels
     fail_on_unknown_nodes: bool = False
+
+
+class ResourceOption(Struct, frozen=True):
+    """A new size for a node, and from when containers that no longer fit are killed.
+
+    `over_commit_timeout_ms`: negative = never, 0 = at once; otherwise AMs are asked to release containers at once, and
+    after this time containers are killed.
+    """
+
+    resource: Resource
+    over_commit_timeout_ms: int = -1
+
+
+NodeResources = tuple[tuple[NodeId, ResourceOption], ...]
+"""The new size of each node."""

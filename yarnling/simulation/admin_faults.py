@@ -9,6 +9,7 @@ from functools import partial
 from rm.core.events import MoveApplication, UpdateNodeResource
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId
+from yarn.protocols.admin import ResourceOption
 from yarn.resource import Resource
 from yarn.settings import scheduler
 from yarnling.simulation.fault_action import FaultAction, names, picked
@@ -44,7 +45,7 @@ class ResizeNode(FaultAction):
     def _resize(self, number: int, size: Resource) -> None:
         node_id = self.cluster.machine(number).nm.node_id
         rm = self.cluster.rm
-        resizing = partial(UpdateNodeResource, resources=((node_id, size),))
+        resizing = partial(UpdateNodeResource, resources=((node_id, ResourceOption(size)),))
         rm.deliver(rm.starts, lambda: run(rm.ask(resizing), lambda _: None))
 
 

@@ -20,14 +20,14 @@ from wire.protocols.admin import ResourceManagerAdministrationProtocol as Admin
 from wire.protocols.client import ApplicationClientProtocol as Client
 from wire.web.application import Answer, Row
 from wire.web.document import Document, Element, Style
-from wire.web.errors import PlainRefusal, WebException, bad_request, illegal_argument, undeclared_throwable
+from wire.web.errors import PlainRefusal, WebException, bad_request, undeclared_throwable
 from wire.web.records import resource_element
 from wire.web.request import Body, WebRequest, member, members, text_of
 from yarn.configuration import Configuration
 from yarn.errors import AccessControlException, InvalidIdException, YarnException
 from yarn.ids import ContainerId, NodeId
 from yarn.nodes import NodeLabel
-from yarn.protocols.admin import ReplaceLabelsRequest
+from yarn.protocols.admin import ReplaceLabelsRequest, ResourceOption
 from yarn.protocols.client import (
     KillApplicationRequest,
     MoveApplicationRequest,
@@ -206,9 +206,9 @@ class WriteService:
     async def _put_resource(self, request: WebRequest) -> Answer:
         node, body = find_node(self._context, request.path["nodeId"]), request.body()
         option = member(body, "resourceOption") or body
-        size = read_resource(member(option, "resource"))
-        if whole_number(option, "overCommitTimeout", -1) >= 0:
-            raise illegal_argument("overCommitTimeout must be -1: a new size kills no containers")
+        # A timeout that is left out is 0, as in ResourceOptionInfo.
+        timeout_ms = whole_number(option, "overCommitTimeout", 0)
+        size = ResourceOption(read_resource(member(option, "resource")), timeout_ms)
         before = node.capability
         update = within_limits(Admin.update_node_resource, ((node.node_id, size),))
         try:

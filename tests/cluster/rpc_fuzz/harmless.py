@@ -86,7 +86,7 @@ class Harmless:
         except InvalidArgumentException:
             return True
         if rpc is ResourceManagerAdministrationProtocol.update_node_resource:
-            return not any(node in self.real_nodes and not _is_enough(size) for node, size in record)
+            return not any(node in self.real_nodes and not _is_enough(option.resource) for node, option in record)
         return all(self._is_harmless(part) for part in _parts(record))
 
     def _is_harmless(self, part: object) -> bool:

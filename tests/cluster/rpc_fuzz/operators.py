@@ -15,7 +15,7 @@ from wire.hadoop_xml import to_xml
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from yarn.ids import NodeId
 from yarn.nodes import NodeLabel
-from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
+from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest, ResourceOption
 from yarn.resource import INT32_MAX, Resource
 from yarn.states import DecommissionType
 
@@ -132,7 +132,7 @@ class Operators:
         rng = self.rng
         nodes = (*self.known.nodes, *self.known.real_nodes, NodeId(rng.choice(HOSTS), 1))
         sizes = tuple(
-            (rng.choice(nodes), rng.choice((Resource(4096, 16), Resource(4096, 16), *SIZES)))
+            (rng.choice(nodes), ResourceOption(rng.choice((Resource(4096, 16), Resource(4096, 16), *SIZES))))
             for _ in range(rng.choice((1, 1, 3)))
         )
         await self._ask(ResourceManagerAdministrationProtocol.update_node_resource, sizes)

@@ -29,7 +29,7 @@ from wire.protocols.tracker import ResourceTracker
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, NodeId
-from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
+from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest, ResourceOption
 from yarn.resource import Resource
 from yarn.settings.yarnling import CHECK_INVARIANTS, CLUSTER_SECRET_FILE
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeState
@@ -240,7 +240,7 @@ async def _put_back(cluster: LocalCluster) -> None:
                 await _send_away(served, node.node_id)
         await _wait_back(client, real)
         await operator.replace_labels_on_nodes(ReplaceLabelsRequest(tuple((node, ()) for node in real)))
-        await operator.update_node_resource(tuple((node, NODE_SIZE) for node in real))
+        await operator.update_node_resource(tuple((node, ResourceOption(NODE_SIZE)) for node in real))
 
 
 async def _wait_back(client: Client, real: tuple[NodeId, ...]) -> None:

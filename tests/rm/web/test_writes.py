@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from rm.shell.admin_service import AdminService
 from tests.rm.served_cluster import Cluster, configuration, serving
 from tests.rm.web.comparison import MASKED, differences, pairs
 from tests.rm.web.http import Reply, ask
 from yarn.configuration import Configuration
+from yarn.protocols.admin import NodeResources, ResourceOption
+from yarn.resource import Resource
 
 RECORDED = json.loads((Path(__file__).parent / "golden" / "rm-writes.json").read_text())
 WEB = "yarn.resourcemanager.webapp.address"
@@ -130,3 +133,23 @@ async def test_the_tags_of_a_submission_are_in_lower_case_unless_configured(
         for tags, found in (("Red", True), ("red", not overrides), ("BLUE", not overrides)):
             reply = await send(cluster, "GET", f"/apps?user.name=alice&applicationTags={tags}")
             assert bool(reply.json["apps"]) is found, tags
+
+
+@pytest.mark.parametrize(
+    ("given", "timeout_ms"), [({}, 0), ({"overCommitTimeout": -1}, -1), ({"overCommitTimeout": 5}, 5)]
+)
+async def test_a_node_gets_a_new_size_and_a_timeout(
+    cluster: Cluster, given: dict[str, int], timeout_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In Hadoop, ResourceOptionInfo has 0 if the timeout is left out."""
+    sent: list[NodeResources] = []
+
+    async def update(service: object, caller: object, request: NodeResources) -> None:
+        sent.append(request)
+
+    monkeypatch.setattr(AdminService, "update_node_resource", update)
+    node = (await cluster.node()).node_id
+    body = {"resource": {"memory": 2048, "vCores": 4}, **given}
+    reply = await send(cluster, "POST", f"/nodes/{node}/resource?user.name=alice", body)
+    assert reply.status == 200
+    assert sent == [((node, ResourceOption(Resource(2048, 4), timeout_ms)),)]

@@ -10,12 +10,12 @@ import pytest
 from yarn.errors import InvalidArgumentException
 from yarn.ids import NodeId
 from yarn.nodes import NodeLabel
-from yarn.protocols.admin import RefreshNodesRequest
+from yarn.protocols.admin import NodeResources, RefreshNodesRequest, ResourceOption
 from yarn.resource import Resource
 from yarn.states import DecommissionType
 from yarnling.cli.hadoop import rmadmin
 from yarnling.cli.hadoop.rmadmin import BAD_RESOURCES, execute, labels_of, mappings_of, names_of, size_of
-from yarnling.cli.hadoop.verb import parse
+from yarnling.cli.hadoop.verb import Option, parse
 from yarnling.cluster.client import Client
 
 
@@ -83,6 +83,33 @@ def test_malformed_sizes_are_refused_with_an_example(words: list[str]) -> None:
     with pytest.raises(InvalidArgumentException) as caught:
         size_of(words)
     assert caught.value.message == BAD_RESOURCES
+
+
+async def resized(*words: str) -> NodeResources:
+    """What `-updateNodeResource WORDS` sends."""
+    sent: list[NodeResources] = []
+
+    async def update_node_resource(request: NodeResources) -> None:
+        sent.append(request)
+
+    admin = SimpleNamespace(update_node_resource=update_node_resource)
+    given = parse((Option("updateNodeResource", "", "NODE SIZE", many=True),), ["-updateNodeResource", *words])
+    await rmadmin._update_resource(rmadmin.AdminCall(given, cast(Client, SimpleNamespace(admin=admin)), {}))
+    return sent[0]
+
+
+@pytest.mark.parametrize("size", [("2048", "4"), ("memory-mb=2Gi,vcores=4",)])
+@pytest.mark.parametrize(("words", "timeout_ms"), [((), -1), (("0",), 0), (("100",), 100)])
+async def test_a_new_size_has_a_timeout(size: tuple[str, ...], words: tuple[str, ...], timeout_ms: int) -> None:
+    assert await resized("n1:1", *size, *words) == ((NodeId("n1", 1), ResourceOption(Resource(2048, 4), timeout_ms)),)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"), [(("soon",), 'For input string: "soon"'), (("1", "2"), "Number of parameters .* is wrong")]
+)
+async def test_a_malformed_timeout_is_refused(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InvalidArgumentException, match=message):
+        await resized("n1:1", "2048", "4", *words)
 
 
 def test_ha_commands_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from rm.core.events import UpdateNodeResource
 from tests.yarnling.simulation.case_cluster import GB, CaseCluster
+from yarn.protocols.admin import ResourceOption
 from yarn.resource import Resource
 
 ONE_QUEUE = {"root.queues": "a", "root.a.capacity": "100", "root.a.user-limit-factor": "2"}
@@ -23,7 +24,7 @@ def test_available_is_total_minus_allocated_and_an_administrator_changes_the_tot
         Resource(2 * GB, 2),
         Resource(2 * GB, 2),
     )
-    changes = ((node.node_id, Resource(2 * GB, 3)),)
+    changes = ((node.node_id, ResourceOption(Resource(2 * GB, 3))),)
     cluster.admin(lambda call: UpdateNodeResource(call, changes))
     cluster.ask("app", 1)
     cluster.run(5)

@@ -19,7 +19,7 @@ from yarn.errors import (
 from yarn.ids import NodeId
 from yarn.java.values import parse_int
 from yarn.nodes import NodeLabel
-from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
+from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest, ResourceOption
 from yarn.protocols.client import NodesToLabels
 from yarn.resource import INT32_MAX, MEMORY_MB, VCORES, Resource
 from yarn.states import DecommissionType
@@ -264,12 +264,13 @@ async def _update_resource(call: AdminCall) -> None:
     is_pair = len(words) > 1 and "=" not in words[0]
     size, rest = (words[:2], words[2:]) if is_pair else (words[:1], words[1:])
     resource = size_of(size)
-    if rest and rest != ["-1"]:
-        raise YARNFeatureNotEnabledException(
-            f"overcommit timeout {' '.join(rest)}: not supported, containers that no longer fit run to their end "
-            "(leave it out)"
-        )
-    await call.client.admin.update_node_resource(((node_id, resource),))
+    if len(rest) > 1:
+        raise InvalidArgumentException("Number of parameters specified for updateNodeResource is wrong.")
+    try:
+        timeout_ms = parse_int(rest[0]) if rest else -1
+    except ValueError:
+        raise InvalidArgumentException(f'For input string: "{rest[0]}"') from None
+    await call.client.admin.update_node_resource(((node_id, ResourceOption(resource, timeout_ms)),))
 
 
 async def _refuse_nodes_resources(call: AdminCall) -> None:
@@ -321,7 +322,7 @@ _COMMANDS = {
         _plain("refreshClusterMaxPriority", lambda client: client.admin.refresh_cluster_max_priority()),
         _Command(
             "updateNodeResource",
-            "[NodeID] [MemSize] [vCores] or [NodeID] [resourcetypes]",
+            "[NodeID] [MemSize] [vCores] ([OvercommitTimeout]) or [NodeID] [resourcetypes] ([OvercommitTimeout])",
             _update_resource,
             missing=BAD_RESOURCES,
         ),
