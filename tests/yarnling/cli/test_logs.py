@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
 
 from tests.yarnling.test_clean_up import state
-from yarn.errors import InvalidArgumentException, YarnException
+from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarnling.cli import logs
-from yarnling.cli.hadoop.logs import _matcher
+from yarnling.cli.hadoop import logs as hadoop_logs
+from yarnling.cli.hadoop.logs import LOGS, _matcher
+from yarnling.cli.hadoop.verb import Call, Given
 from yarnling.cli.logs import LogsOptions, show
+from yarnling.cluster.client import Client
+from yarnling.cluster.containers import ContainerLog
 from yarnling.cluster.processes import ProcessIdentity
 from yarnling.cluster.state import NodeEntry
 
@@ -99,3 +104,36 @@ def test_hadoops_options_for_names_and_patterns(names: list[str], patterns: list
 def test_a_pattern_that_is_not_a_regular_expression_is_refused() -> None:
     with pytest.raises(InvalidArgumentException, match="-log_files_pattern"):
         _matcher([], ["("])
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        ({}, ["127.0.0.2:1", "LogLength:5", "hello"]),
+        ({"show_container_log_info": ()}, ["127.0.0.2:1", f"{'stdout':>30}\t{5:>30}"]),
+        ({"json": ()}, ["127.0.0.2:1", '"text": "hello"']),
+    ],
+)
+async def test_hadoops_form_reads_logs_that_move_since_they_were_found(
+    options: dict[str, tuple[str, ...]],
+    parts: list[str],
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A log that is gone is left out."""
+    deleted = directory.parent / "deleted"
+    found = iter([[deleted / "stdout", deleted / "stderr"], *[[directory / "stdout"]] * 2])
+    monkeypatch.setattr(
+        hadoop_logs, "find_all_logs", lambda *_: [ContainerLog(CONTAINER, path) for path in next(found)]
+    )
+
+    class NoApplication:
+        async def report(self, app_id: ApplicationId) -> None:
+            raise ApplicationNotFoundException(str(app_id))
+
+    given = Given({"applicationId": (str(APP),), **options}, ())
+    assert await LOGS.run(Call(given, logs.find_cluster(""), cast(Client, NoApplication()), "")) == 0
+    out = capsys.readouterr().out
+    assert [part for part in parts if part not in out] == []
+    assert "stderr" not in out

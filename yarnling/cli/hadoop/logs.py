@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import TypeVar
 
 from wire.hadoop_xml import load_configuration
 from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, InvalidIdException
@@ -18,7 +19,10 @@ from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
 from yarnling.cli.output import in_line, print_json
-from yarnling.cluster.containers import AggregatedContainerLog, ContainerLog, find_all_logs
+from yarnling.cluster.containers import AggregatedContainerLog, ContainerLog, find_all_logs, read_log
+from yarnling.cluster.state import ClusterState
+
+T = TypeVar("T")
 
 ALL = "ALL"
 EVERY_FILE = frozenset({ALL, "*"})
@@ -42,11 +46,8 @@ async def _run(call: Call) -> int:
     wanted = {ContainerId.parse(word) for word in given.words("containerId")}
     names, patterns = set(given.words("log_files")), given.words("log_files_pattern")
     matches = _matcher(names, patterns)
-    logs = [
-        (node, log)
-        for node, log in _logs(call, app_id)
-        if (not wanted or log.container_id in wanted) and matches(log.name)
-    ]
+    all_logs = _ApplicationLogs(call.state, app_id)
+    logs = [log for log in all_logs.find() if (not wanted or log.container_id in wanted) and matches(log.name)]
     if not logs:
         listed = ", ".join(sorted(names) or patterns) or ALL
         sys.stderr.write(f"Can not find any log file matching the pattern: [{listed}] ")
@@ -54,11 +55,12 @@ async def _run(call: Call) -> int:
         return REFUSED
     running = await _running(call, app_id)
     if call.as_json:
-        print_json([_entry(node, log, running) for node, log in logs])
+        print_json(list(all_logs.read(logs, lambda node, log: _entry(node, log, running))))
     elif "show_container_log_info" in given:
-        _print_table(logs)
+        _print_table(all_logs.read(logs, _row))
     else:
-        _print_files(logs, running)
+        for text in all_logs.read(logs, lambda node, log: _file(node, log, running)):
+            sys.stdout.write(text)
     return 0
 
 
@@ -77,14 +79,30 @@ def _matcher(names: Collection[str], patterns: Sequence[str]) -> Callable[[str],
     return lambda name: not compiled or any(pattern.fullmatch(name) for pattern in compiled)
 
 
-def _logs(call: Call, app_id: ApplicationId) -> list[tuple[str, ContainerLog]]:
-    """(node, log) of each log file, ordered by container and name.
+class _ApplicationLogs:
+    """The log files of an application on all nodes. They may be aggregated, which moves them, at any time."""
 
-    The node is host:port; for an aggregated file it is host_port, as Hadoop prints it.
-    """
-    nodes = {Path(log_dir): node.node_id for node in call.state.nodes for log_dir in node.log_dirs}
-    found = find_all_logs(nodes, load_configuration(Path(call.state.conf_dir)), app_id)
-    return [(log.node if isinstance(log, AggregatedContainerLog) else nodes[log.log_dir], log) for log in found]
+    def __init__(self, state: ClusterState, app_id: ApplicationId) -> None:
+        self._app_id = app_id
+        self._conf = load_configuration(Path(state.conf_dir))
+        self._nodes = {Path(log_dir): node.node_id for node in state.nodes for log_dir in node.log_dirs}
+
+    def find(self) -> list[ContainerLog]:
+        """The files, ordered by container and name."""
+        return find_all_logs(self._nodes, self._conf, self._app_id)
+
+    def read(self, logs: Iterable[ContainerLog], read: Callable[[str, ContainerLog], T]) -> Iterator[T]:
+        """The results of `read` for the node and the log; logs that are gone by now are left out.
+
+        The node is host:port; for an aggregated file it is host_port, as Hadoop prints it.
+        """
+        for log in logs:
+            result = read_log(log, self.find, lambda found: read(self._node_of(found), found))
+            if result is not None:
+                yield result
+
+    def _node_of(self, log: ContainerLog) -> str:
+        return log.node if isinstance(log, AggregatedContainerLog) else self._nodes[log.log_dir]
 
 
 async def _running(call: Call, app_id: ApplicationId) -> frozenset[ContainerId]:
@@ -96,34 +114,33 @@ async def _running(call: Call, app_id: ApplicationId) -> frozenset[ContainerId]:
         return frozenset()
 
 
-def _print_files(logs: Iterable[tuple[str, ContainerLog]], running: frozenset[ContainerId]) -> None:
-    for node, log in logs:
-        name = in_line(log.name)
-        head = f"Container: {log.container_id} on {node}"
-        sys.stdout.write(f"{head}\nLogAggregationType: {_kind(log)}\n{'=' * len(head)}\nLogType:{name}\n")
-        sys.stdout.write(f"LogLastModifiedTime:{form.moment(log.modified_ms)}\n")
-        sys.stdout.write(f"LogLength:{log.size}\nLogContents:\n")
-        text, end = log.text(), f"End of LogType:{name}"
-        stars = "*" * (len(end) + STARS)
-        if log.is_aggregated:
-            sys.stdout.write(f"{text}\n{end}\n{stars}\n\n")
-            continue
-        sys.stdout.write(text if not text or text.endswith("\n") else text + "\n")
-        if log.container_id in running:
-            owner = f"a running container ({log.container_id})"
-            sys.stdout.write(f"{end}.This log file belongs to {owner} and so may not be complete.\n")
-        else:
-            sys.stdout.write(f"{end}\n")
-        sys.stdout.write(f"{stars}\n\n\n")
+def _file(node: str, log: ContainerLog, running: frozenset[ContainerId]) -> str:
+    name = in_line(log.name)
+    head = f"Container: {log.container_id} on {node}"
+    head = f"{head}\nLogAggregationType: {_kind(log)}\n{'=' * len(head)}\nLogType:{name}\n"
+    head += f"LogLastModifiedTime:{form.moment(log.modified_ms)}\nLogLength:{log.size}\nLogContents:\n"
+    text, end = log.text(), f"End of LogType:{name}"
+    stars = "*" * (len(end) + STARS)
+    if log.is_aggregated:
+        return f"{head}{text}\n{end}\n{stars}\n\n"
+    if text and not text.endswith("\n"):
+        text += "\n"
+    if log.container_id in running:
+        end += f".This log file belongs to a running container ({log.container_id}) and so may not be complete."
+    return f"{head}{text}{end}\n{stars}\n\n\n"
 
 
-def _print_table(logs: Iterable[tuple[str, ContainerLog]]) -> None:
-    for (node, container_id), group in groupby(logs, key=lambda entry: (entry[0], entry[1].container_id)):
-        head = f"Container: {container_id} on {node}"
+def _row(node: str, log: ContainerLog) -> tuple[str, str]:
+    """The heading of the log's container, and its row in the table below it."""
+    cells = (in_line(log.name), log.size, form.moment(log.modified_ms), _kind(log))
+    return f"Container: {log.container_id} on {node}", form.row(INFO_WIDTHS, cells)
+
+
+def _print_table(rows: Iterable[tuple[str, str]]) -> None:
+    for head, group in groupby(rows, key=lambda row: row[0]):
         sys.stdout.write(f"{head}\n{'=' * len(head)}\n{form.row(INFO_WIDTHS, INFO_HEADER)}\n{'=' * 136}\n")
-        for _, log in group:
-            cells = (in_line(log.name), log.size, form.moment(log.modified_ms), _kind(log))
-            sys.stdout.write(form.row(INFO_WIDTHS, cells) + "\n")
+        for _, row in group:
+            sys.stdout.write(row + "\n")
 
 
 def _kind(log: ContainerLog) -> str:
