@@ -15,10 +15,10 @@ CHECKERS = (
     "rm/core/invariants.py",
     "rm/core/protocol_invariants.py",
     "rm/core/timing_invariants.py",
-    "rm/scheduler/view/invariants.py",
-    "rm/scheduler/view/event_invariants.py",
+    "rm/scheduler/invariants/state.py",
+    "rm/scheduler/invariants/decisions.py",
 )
-ORDER_WATCH = "rm/scheduler/view/event_invariants.py"
+ORDER_WATCH = "rm/scheduler/invariants/decisions.py"
 
 
 def rows() -> dict[str, str]:

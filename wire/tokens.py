@@ -176,7 +176,7 @@ class AMRMTokenSecretManager(TokenSecretManager[AMRMTokenIdentifier]):
 
     A token outlives its attempt: Hadoop checks it once per connection, and the AM of a finished attempt then gets its
     error from ApplicationMasterService. Here each call is checked, and the core returns the same error. Only a new
-    connection of Hadoop's RPC is refused (rm.shell.daemon).
+    connection of Hadoop's RPC is refused (rm.daemon).
     """
 
     def __init__(self, keys: KeyRing) -> None:

@@ -9,6 +9,7 @@ import re
 from typing import NamedTuple, TypeVar
 
 from yarn.errors import InvalidIdException
+from yarn.java.hash_order import long_hash, string_hash
 
 EPOCH_BITS = 40
 """The number of bits of a container's number below the RM's epoch (ContainerId.CONTAINER_ID_BITMASK)."""
@@ -131,3 +132,20 @@ def _match(pattern: re.Pattern[str], text: str, kind: str, example: str) -> re.M
     if match is None:
         raise InvalidIdException(f"Invalid {kind}: {text!r} (an example of one: {example})")
     return match
+
+
+def node_hash(node_id: NodeId) -> int:
+    """The hash code of a node's id (NodeId.hashCode)."""
+    return 493217 * (493217 * 8501 + string_hash(node_id.host)) + node_id.port & 0xFFFFFFFF
+
+
+def attempt_hash(attempt_id: ApplicationAttemptId) -> int:
+    """The hash code of an attempt's id (ApplicationAttemptId.hashCode)."""
+    app = attempt_id.application_id
+    application = 371237 * (371237 * 6521 + long_hash(app.cluster_timestamp)) + app.id
+    return 347671 * (347671 * 5501 + application) + attempt_id.attempt & 0xFFFFFFFF
+
+
+def container_hash(container_id: ContainerId) -> int:
+    """The hash code of a container's id (ContainerId.hashCode)."""
+    return 31 * long_hash(container_id.number) + attempt_hash(container_id.attempt_id) & 0xFFFFFFFF

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
 
 from yarn.ids import NodeId
 from yarn.resource import Resource
 from yarn.states import NodeState, NodeUpdateType
+
+NO_LABEL: Final = ""
+"""The partition of nodes without a label (CommonNodeLabelsManager.NO_LABEL)."""
 
 DEFAULT_RACK = "/default-rack"
 """The rack of every host where no topology is configured (NetworkTopology.DEFAULT_RACK)."""

@@ -16,12 +16,11 @@ from rm.core.applications import RMApp, RMAppAttempt
 from rm.core.context import RMContext
 from rm.core.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster
 from rm.core.lifecycle_events import RMAppAttemptRegistered, RMAppAttemptStatusUpdate, RMAppAttemptUnregistered
-from rm.core.reports.applications import resource_types
-from rm.core.reports.nodes import node_update_report
+from rm.core.node_reports import node_update_report
 from rm.core.service_context import AMSession, next_response_id
 from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES, RMAppAttemptState, RMAppState
-from rm.scheduler.allocate import Allocation
-from rm.scheduler.request_checks import with_trimmed_label
+from rm.scheduler.events.allocate import Allocation
+from rm.scheduler.events.request_checks import with_trimmed_label
 from yarn.containers import ANY, Container, ResourceRequest, Token
 from yarn.errors import (
     ApplicationAttemptNotFoundException,
@@ -78,7 +77,7 @@ class ApplicationMasterService:
             queue=app.queue,
             containers_from_previous_attempts=kept,
             nm_tokens=_new_tokens(session, kept),
-            resource_types=resource_types(context),
+            resource_types=context.resource_types(),
             application_acls=app.submission.am_container.application_acls,
             scheduler_resource_types=context.scheduler.scheduling_resource_types,
         )

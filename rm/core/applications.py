@@ -17,11 +17,12 @@ from rm.core.states import RMAppAttemptState, RMAppState
 from rm.core.stored_state import ApplicationAttemptStateData, ApplicationStateData
 from rm.scheduler.config.acls import AccessControlList
 from rm.scheduler.model.node import SchedulerNode
-from rm.scheduler.model.usage import NO_LABEL, Losses
+from rm.scheduler.model.usage import Losses
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ANY, Container, ContainerStatus, ResourceRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import Machine
+from yarn.nodes import NO_LABEL
 from yarn.protocols.inspection import RefusedStartReport
 from yarn.protocols.master import FinishApplicationMasterRequest
 from yarn.resource import Resource

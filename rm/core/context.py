@@ -14,6 +14,8 @@ from rm.core.settings import RMSettings
 from rm.scheduler.config.acls import PriorityAcl
 from yarn.errors import ApplicationNotFoundException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.protocols.master import ResourceTypeInfo
+from yarn.resource import MEMORY_MB, VCORES
 
 
 class RMContext(RMServiceContext):
@@ -55,3 +57,8 @@ class RMContext(RMServiceContext):
     def node(self, node_id: NodeId) -> RMNode | None:
         """The node, in use or not; None for an unknown one."""
         return self.nodes.get(node_id) or self.inactive_nodes.get(node_id)
+
+    def resource_types(self) -> tuple[ResourceTypeInfo, ...]:
+        """The resource types of the cluster: memory and vcores, then the configured ones in order."""
+        extra = (ResourceTypeInfo(name) for name in self.scheduler.resource_types.extra_names)
+        return (ResourceTypeInfo(MEMORY_MB, "Mi"), ResourceTypeInfo(VCORES), *extra)

@@ -8,7 +8,7 @@ that processes a heartbeat of that node, with asynchronous scheduling only in a 
 filled when its node is visited; with asynchronous scheduling a walk is due as long as one fits. I-36: an application
 has at most one attempt that is not over. I-38: an application gets no further attempt once its failures
 have reached the maximum. I-42: an application's queue and priority change only when a client requests it. The other
-numbers are in rm.core.protocol_invariants, and in rm.scheduler.view.invariants and event_invariants.
+numbers are in rm.core.protocol_invariants, and in rm.scheduler.invariants.state and event_invariants.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from rm.core.effects import Effect
 from rm.core.events import Event, MoveApplication, NodeHeartbeat, StateLoaded, UpdateApplicationPriority
 from rm.core.protocol_invariants import ProtocolAudit
 from rm.core.states import FINAL_APP_STATES, FINAL_ATTEMPT_STATES
+from rm.scheduler.invariants.decisions import CommitWatch
+from rm.scheduler.invariants.state import BROKEN_BY_HADOOP, violations
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.notices import Notice
 from rm.scheduler.placement.walk import NodeWalks
-from rm.scheduler.view.event_invariants import CommitWatch
-from rm.scheduler.view.invariants import BROKEN_BY_HADOOP, violations
 from yarn.containers import ANY
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import InvariantsBroken, Reply, Tick, Warn

@@ -5,19 +5,20 @@ through `notify`, in order. Each method runs to completion in the caller's step:
 `node_update` places containers, or with asynchronous scheduling `tick`: an allocate call applies requests and returns
 what was placed since the last one.
 
-The work is done by cluster_nodes.py, applications.py, allocate.py, request_checks.py and queue_refresh.py, which use
-model/ (state), capacity/ (shares, limits, booking) and placement/ (which container goes where).
+The work is done in events/ (nodes, applications, allocate calls) and queues/ (the tree and its refresh), which use
+model/ (state), capacity/ (shares, limits, booking), placement/ (which container goes where) and preemption/.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from rm.scheduler.allocate import AllocateCalls, Allocation
-from rm.scheduler.applications import Applications, usage_of
-from rm.scheduler.cluster_nodes import ClusterNodes
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
-from rm.scheduler.dynamic_queues import can_create, paths_to_create
+from rm.scheduler.events.allocate import AllocateCalls, Allocation
+from rm.scheduler.events.applications import Applications, usage_of
+from rm.scheduler.events.cluster_nodes import ClusterNodes
+from rm.scheduler.events.recovery import ContainerRecovery
+from rm.scheduler.events.request_checks import ContainerSizes
 from rm.scheduler.model.application import FiCaSchedulerApp, SchedulerApplication
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
@@ -25,22 +26,20 @@ from rm.scheduler.model.node import NodeTracker, SchedulerNode
 from rm.scheduler.model.node_labels import LabelChanges, NodeLabels
 from rm.scheduler.model.notices import Notice
 from rm.scheduler.model.queue import CSQueue
-from rm.scheduler.model.resource_calculator import DefaultResourceCalculator
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.placement.visit import Placement
 from rm.scheduler.placement.walk import Draw, NodeWalks, first_of
 from rm.scheduler.preemption.monitor import SchedulingMonitor
-from rm.scheduler.queue_policies import Policies
-from rm.scheduler.queue_refresh import QueueRefresh
-from rm.scheduler.queue_tree import QueueTree
-from rm.scheduler.recovery import ContainerRecovery
-from rm.scheduler.request_checks import ContainerSizes
-from rm.scheduler.view.explanation import Obstacle, obstacles_of
+from rm.scheduler.queues.dynamic_queues import can_create, paths_to_create
+from rm.scheduler.queues.queue_policies import Policies
+from rm.scheduler.queues.queue_refresh import QueueRefresh
+from rm.scheduler.queues.queue_tree import QueueTree
 from yarn.applications import ApplicationResourceUsage
 from yarn.configuration import Configuration
 from yarn.containers import Container, ContainerStatus, ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource, ResourceTypes
+from yarn.resource_calculator import DefaultResourceCalculator
 from yarn.states import SchedulerResourceTypes
 
 
@@ -470,11 +469,6 @@ class CapacityScheduler:
     def containers_of(self, application_id: ApplicationId) -> Mapping[ContainerId, RMContainer]:
         """The live containers of the application's current attempt, kept ones included."""
         return self._applications.table.containers_of(application_id)
-
-    def explain(self, application_id: ApplicationId) -> list[Obstacle]:
-        """Why the application's requests are not served; empty for an unknown application."""
-        attempt = self._applications.table.attempt_of(application_id)
-        return obstacles_of(attempt, self.nodes.values()) if attempt is not None else []
 
     def attempt_of(self, application_id: ApplicationId) -> FiCaSchedulerApp | None:
         """The application's current attempt; None if there is none."""

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from rm.core.events import Asker
-from rm.core.reports.container_explanations import container_explanation
-from rm.core.reports.explanations import explanation
+from rm.core.explain.application import explanation
+from rm.core.explain.container import container_explanation
 from rm.core.resource_manager import ResourceManagerCore
 from rm.shell.services import reader_of
 from wire.caller import Caller

@@ -11,6 +11,7 @@ import re
 
 from msgspec.structs import replace
 
+from rm.core import node_reports
 from rm.core.app_manager import tagged_user
 from rm.core.events import (
     Allocate,
@@ -31,7 +32,6 @@ from rm.core.events import (
     UpdateApplicationTimeouts,
 )
 from rm.core.reports import applications as reports
-from rm.core.reports import nodes as node_reports
 from rm.core.reports.queues import queue_info, queue_user_acls
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.states import RMAppAttemptState
@@ -199,7 +199,7 @@ class ClientService:
 
     @handles(ApplicationClientProtocol.get_resource_type_info)
     async def get_resource_type_info(self, caller: Caller[None], request: None) -> tuple[ResourceTypeInfo, ...]:
-        return reports.resource_types(self._core.context)
+        return self._core.context.resource_types()
 
     @handles(ApplicationClientProtocol.get_resource_profiles)
     async def get_resource_profiles(self, caller: Caller[None], request: None) -> dict[str, Resource]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rm.shell.daemon import ResourceManagerStart
+from rm.daemon import ResourceManagerStart
 from tests.cluster.conftest import QUICK
 from wire.event_log import read_event_log
 from wire.json_records import to_json

@@ -247,7 +247,7 @@ def test_the_failure_of_a_cluster_is_explained_until_the_next_start(
         assert f"the fork server, process {fork_server}, was killed by SIGKILL" in message
         (log,) = re.findall(r"\(its logs: (.*)\)", message)
         assert stat.S_IMODE(Path(log).stat().st_mode) == 0o600
-        assert "INFO yarnling.rm.shell.daemon ready" in Path(log).read_text()
+        assert "INFO yarnling.rm.daemon ready" in Path(log).read_text()
     assert yarnling("up", "--fast", "--detach", "--name", "broken").returncode == 0
     assert not Path(log).exists()
     assert yarnling("down", "--name", "broken").returncode == 0

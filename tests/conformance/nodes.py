@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from yarn.containers import ContainerStatus
-from yarn.ids import ContainerId, NodeId
-from yarn.java.hash_order import container_hash, hash_order
+from yarn.ids import ContainerId, NodeId, container_hash
+from yarn.java.hash_order import hash_order
 from yarn.nodes import NodeHealth
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, RegisterNodeManagerRequest
 from yarn.resource import Resource

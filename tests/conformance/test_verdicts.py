@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from rm.core.explain.verdict import Cause, Finding, Verdict, verdicts_of
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.view.verdict import Cause, Finding, Verdict, verdicts_of
 from tests.conformance.cluster import RecordedCluster, Unsupported
 from tests.conformance.comparison import stumbles
 from tests.conformance.recording import View, read

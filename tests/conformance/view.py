@@ -8,12 +8,12 @@ from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.rm_container import RMContainer
-from rm.scheduler.model.usage import NO_LABEL
 from tests.conformance.cluster import RecordedApp, RecordedCluster
 from tests.conformance.nodes import RecordedNode
 from tests.conformance.recording import View
 from tests.conformance.replies import Names, container_name, show
 from yarn.containers import ANY
+from yarn.nodes import NO_LABEL
 from yarn.settings.scheduler import ROOT
 
 

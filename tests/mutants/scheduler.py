@@ -14,9 +14,9 @@ _COMMIT = "rm.scheduler.placement.commit"
 _LIMITS = "rm.scheduler.capacity.limits"
 _ACTIVATION = "rm.scheduler.capacity.activation"
 _PREEMPTION = "rm.scheduler.preemption"
-_APPLICATIONS = "rm.scheduler.applications"
-_RECOVERY = "rm.scheduler.recovery"
-_NODES = "rm.scheduler.cluster_nodes"
+_APPLICATIONS = "rm.scheduler.events.applications"
+_RECOVERY = "rm.scheduler.events.recovery"
+_NODES = "rm.scheduler.events.cluster_nodes"
 
 BOOKS = (
     PlantedBug(
@@ -404,7 +404,7 @@ SCHEDULER_RECOVERY = (
     PlantedBug(
         "new-size-of-a-node-ignored",
         "A node that gets another size keeps its room, and the cluster gets the new size.",
-        (change("rm.scheduler.cluster_nodes:ClusterNodes.resize", "node.update_total(total)", "planted()"),),
+        (change("rm.scheduler.events.cluster_nodes:ClusterNodes.resize", "node.update_total(total)", "planted()"),),
         ("administration", "random"),
     ),
     PlantedBug(
@@ -412,7 +412,7 @@ SCHEDULER_RECOVERY = (
         "An increase that a node has reported is taken back as if its AM had never passed it on.",
         (
             change(
-                "rm.scheduler.cluster_nodes:ClusterNodes._container_increased",
+                "rm.scheduler.events.cluster_nodes:ClusterNodes._container_increased",
                 "container.handle(NMDoneChangeResource(reported.resource), self._context.now_ms)",
                 "planted()",
             ),
@@ -446,7 +446,7 @@ SCHEDULER_RECOVERY = (
     PlantedBug(
         "moved-container-keeps-its-queue",
         "The containers of a moved application are in its old queue, from which preemption takes them.",
-        (change("rm.scheduler.applications:_hand_over", "container.queue = target.path", "planted()"),),
+        (change("rm.scheduler.events.applications:_hand_over", "container.queue = target.path", "planted()"),),
         ("administration", "random"),
     ),
     PlantedBug(

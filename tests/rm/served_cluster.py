@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rm.shell.daemon import ResourceManager
+from rm.daemon import ResourceManager
 from tests.wire.serving import socket_dir
 from wire.address import Address
 from wire.caller import Caller

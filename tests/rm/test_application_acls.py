@@ -15,8 +15,8 @@ from rm.core.events import (
     UpdateApplicationPriority,
     UpdateApplicationTimeouts,
 )
+from rm.core.explain.application import explanation
 from rm.core.reports import applications as reports
-from rm.core.reports.explanations import explanation
 from rm.core.reports.queues import queue_info
 from tests.rm.builders import RM
 from yarn.applications import ApplicationFilter

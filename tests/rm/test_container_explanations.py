@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rm.core.reports.container_explanations import container_explanation
+from rm.core.explain.container import container_explanation
 from rm.scheduler.model import ended_containers
 from tests.rm.builders import RM, done
 from tests.rm.test_preemption import QUEUES, crowded, pass_time

@@ -15,7 +15,7 @@ from rm.core.events import (
     UpdateNodeResource,
 )
 from rm.core.host_lists import HostLists
-from rm.core.reports.nodes import cluster_metrics, node_reports
+from rm.core.node_reports import cluster_metrics, node_reports
 from tests.rm.builders import RM, done, resource_request
 from yarn.containers import ContainerStatus, ResourceRequest
 from yarn.ids import NodeId

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from rm.core.reports.explanations import explanation
-from rm.scheduler.view.trial import PASSES
+from rm.core.explain.application import explanation
+from rm.core.explain.trial import PASSES
 from tests.rm.builders import RM
 from tests.rm.test_verdicts import CAPACITY
 from yarn.configuration import OVERRIDE, Entry

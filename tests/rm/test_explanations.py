@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rm.core.reports.explanations import explanation
+from rm.core.explain.application import explanation
 from tests.rm.builders import RM, resource_request
 from yarn.containers import ANY, ResourceRequest
 from yarn.errors import ApplicationNotFoundException

@@ -16,7 +16,7 @@ import pytest
 from google.protobuf.message import Message
 
 from rm.core.states import RMAppState
-from rm.shell.daemon import ResourceManager
+from rm.daemon import ResourceManager
 from tests.rm.builders import done, resource_request
 from tests.rm.served_cluster import (
     ADDRESSES,

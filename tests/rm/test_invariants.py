@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rm import daemon
 from rm.core import invariants
 from rm.core.events import GetNewApplication, UnregisterNode
 from rm.core.invariants import UNCHANGED_HEARTBEATS_MAX, RMAudit
@@ -15,7 +16,6 @@ from rm.core.resource_manager import ResourceManagerCore
 from rm.core.states import RMAppAttemptState
 from rm.scheduler.capacity_scheduler import CapacityScheduler
 from rm.scheduler.placement.visit import Placement
-from rm.shell import daemon
 from tests.compiled import only_interpreted
 from tests.rm.builders import ONE_QUEUE, RM, START_MS, done, resource_request
 from tests.rm.served_cluster import SOON_S, configuration

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rm.daemon import ResourceManager
 from rm.shell.configuration_files import RULES_BYTES_MAX, with_mapping_rules
-from rm.shell.daemon import ResourceManager
 from tests.rm.served_cluster import configuration, serving
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from rm.shell.daemon import GC_THRESHOLDS, STORE_FAILED, ResourceManagerStart
+from rm.daemon import GC_THRESHOLDS, STORE_FAILED, ResourceManagerStart
 from rm.shell.sqlite_store import SQLiteStateStore
 from tests.processes import running_in_loop
 from tests.rm.builders import done, resource_request
@@ -159,7 +159,7 @@ async def test_a_damaged_state_store_has_its_own_exit_status(tmp_path: Path) -> 
 SERVES = """
 import asyncio, gc, os, signal, sys
 from pathlib import Path
-from rm.shell.daemon import serve
+from rm.daemon import serve
 from wire.hadoop_xml import load_configuration
 
 def ready(facts):

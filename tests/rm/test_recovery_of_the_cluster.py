@@ -10,7 +10,7 @@ from rm.core.events import (
     ReplaceLabelsOnNodes,
 )
 from rm.core.host_lists import HostLists
-from rm.core.reports.nodes import cluster_metrics
+from rm.core.node_reports import cluster_metrics
 from tests.rm.stored import StoredRM
 from tests.rm.test_node_labels import CONF
 from yarn.containers import ContainerLaunchContext

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from rm.core.events import FinishApplicationMaster, NodeHeartbeat
-from rm.core.reports.explanations import explanation
+from rm.core.explain.application import explanation
 from tests.rm.builders import RM, done
 from yarn.containers import Container
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rm.core.events import Allocate
 from rm.core.liveness import STALE_DEADLINES_MAX, DeadlineMonitor
-from rm.scheduler import request_checks
+from rm.scheduler.events import request_checks
 from tests.rm.builders import RM, resource_request
 from yarn.containers import ResourceRequest
 from yarn.errors import (

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from rm.core.events import NodeHeartbeat, ProcessStalled, RegisterNode, UnregisterNode, UpdateNodeResource
-from rm.core.reports.nodes import cluster_metrics, node_reports
+from rm.core.node_reports import cluster_metrics, node_reports
 from tests.rm.builders import RM, done, resource_request
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import ResourceNotFoundException, YarnException

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rm.core.effects import StoreEffect
-from rm.shell.daemon import ResourceManager
+from rm.daemon import ResourceManager
 from rm.shell.sqlite_store import SQLiteStateStore
 from tests.rm.served_cluster import configuration, serving, submit, until
 from yarn.configuration import Configuration

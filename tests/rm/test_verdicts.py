@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from rm.core.reports.explanations import explanation
-from rm.scheduler.view.verdict import Cause
+from rm.core.explain.application import explanation
+from rm.core.explain.verdict import Cause
 from tests.rm.builders import RM, resource_request
 from yarn.containers import ANY, ResourceRequest
 from yarn.ids import ApplicationId

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from rm.core.reports.explanations import explanation
+from rm.core.explain.application import explanation
 from tests.rm.builders import RM, resource_request
 from tests.rm.state_digest import digest
 from tests.rm.test_verdicts import AMS, CAPACITY, TWO_QUEUES, running, start
@@ -129,7 +129,7 @@ def test_a_reservation_is_filled_when_another_application_ends() -> None:
 
 def test_a_large_cluster_is_not_copied_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the node, two applications and their eight containers a copy has eleven objects, so one copy is allowed."""
-    monkeypatch.setattr("rm.scheduler.view.changes.COPIED_OBJECTS_MAX", 15)
+    monkeypatch.setattr("rm.core.explain.changes.COPIED_OBJECTS_MAX", 15)
     rm = start()
     rm.get(running(rm), 6)
     app = running(rm)

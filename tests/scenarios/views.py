@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from rm.core.explain.obstacles import obstacles
 from rm.scheduler.capacity.activation import user_am_limit
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import ParentQueue
@@ -113,7 +114,7 @@ class Views:
 
     def obstacles(self, app: str) -> Iterable[str]:
         attempt_id = self._cluster.attempt(app).attempt_id
-        for obstacle in self._cluster.scheduler.explain(attempt_id.application_id):
+        for obstacle in obstacles(self._cluster.scheduler, attempt_id.application_id):
             yield str(obstacle).replace(str(attempt_id), app)
 
     def _of(self, amount: Resource) -> str:

@@ -52,7 +52,7 @@ def test_a_node_manager_imports_its_protocols_and_nothing_heavy() -> None:
 
 
 def test_a_resource_manager_without_web_services_does_not_import_them() -> None:
-    assert {"starlette", "uvicorn", "prometheus_client", "wire.web"} & imported("rm.shell.daemon") == set()
+    assert {"starlette", "uvicorn", "prometheus_client", "wire.web"} & imported("rm.daemon") == set()
 
 
 def test_a_node_manager_without_auxiliary_services_and_aggregation_imports_nothing_of_them() -> None:

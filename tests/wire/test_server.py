@@ -295,7 +295,7 @@ import wire, rm, wire.codec, wire.protocols
 for package in (wire, wire.codec, wire.protocols):
     for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
         __import__(module.name)
-import rm.shell.daemon
+import rm.daemon
 assert len(os.listdir("/proc/self/task")) == 1, "importing must not start threads"
 
 from wire.address import Address

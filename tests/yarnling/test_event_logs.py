@@ -11,7 +11,7 @@ import pytest
 from am.programs.distributed_shell.client import parse
 from nm.core import NodeManagerCore
 from nm.shell.node_manager import NodeCoreStart as NodeStart
-from rm.shell.daemon import ResourceManagerStart
+from rm.daemon import ResourceManagerStart
 from wire.event_log import Step, read_event_log
 from wire.json_records import to_json
 from yarn.states import FinalApplicationStatus

@@ -143,7 +143,7 @@ async def test_a_failed_start_keeps_the_ends_of_its_logs(tmp_path: Path) -> None
             pass
     kept = (tmp_path / "kept.log").read_text()
     assert re.findall(r"^==> (.*) <==$", kept, re.MULTILINE) == ["fork-server.log", "rm.log", "nm-1.log"]
-    assert "INFO yarnling.rm.shell.daemon ready" in kept
+    assert "INFO yarnling.rm.daemon ready" in kept
     assert "minimum allocations" in kept.partition("==> nm-1.log <==")[2]
     with pytest.raises(DaemonFailed, match=r"minimum allocations.*\nthe logs are deleted with the temporary directory"):
         async with LocalCluster(1, memory_mb=1, fast=True, options=ClusterOptions(loopback=True)):

@@ -10,9 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 
-from yarn.resource import INT64_MAX
-
-INT64_MIN = -INT64_MAX - 1
+from yarn.java.values import LONG_MAX, LONG_MIN
 
 _SURE_LOW, _SURE_HIGH = -9e18, 9e18
 """Bounds between which a cast needs no special handling; nearly all numbers are."""
@@ -33,8 +31,8 @@ def truncated(number: float) -> int:
     if number != number:
         return 0
     if math.isinf(number):
-        return INT64_MAX if number > 0 else INT64_MIN
-    return min(max(int(number), INT64_MIN), INT64_MAX)
+        return LONG_MAX if number > 0 else LONG_MIN
+    return min(max(int(number), LONG_MIN), LONG_MAX)
 
 
 def ceiled(number: float) -> int:

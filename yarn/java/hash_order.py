@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TypeVar
 
-from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
-
 K = TypeVar("K")
 
 _LOAD_FACTOR = 0.75
@@ -45,28 +43,10 @@ def string_hash(text: str) -> int:
     return value
 
 
-def node_hash(node_id: NodeId) -> int:
-    """The hash code of a node's id (NodeId.hashCode)."""
-    return 493217 * (493217 * 8501 + string_hash(node_id.host)) + node_id.port & 0xFFFFFFFF
-
-
-def attempt_hash(attempt_id: ApplicationAttemptId) -> int:
-    """The hash code of an attempt's id (ApplicationAttemptId.hashCode)."""
-    app = attempt_id.application_id
-    application = 371237 * (371237 * 6521 + _fold(app.cluster_timestamp)) + app.id
-    return 347671 * (347671 * 5501 + application) + attempt_id.attempt & 0xFFFFFFFF
-
-
-def container_hash(container_id: ContainerId) -> int:
-    """The hash code of a container's id (ContainerId.hashCode)."""
-    return 31 * _fold(container_id.number) + attempt_hash(container_id.attempt_id) & 0xFFFFFFFF
-
-
-def request_key_hash(priority: int, allocation_request_id: int, container_id: ContainerId | None) -> int:
-    """The hash code of a scheduler key (SchedulerRequestKey.hashCode)."""
-    value = 517861 * 9511 + priority
-    value = 31 * value + _fold(allocation_request_id)
-    return 31 * value + (container_hash(container_id) if container_id is not None else 0) & 0xFFFFFFFF
+def long_hash(number: int) -> int:
+    """The hash code of a long: `(int) (number ^ (number >>> 32))`."""
+    bits = number & 0xFFFFFFFFFFFFFFFF
+    return (bits ^ bits >> 32) & 0xFFFFFFFF
 
 
 def _utf16(text: str) -> Iterable[int]:
@@ -74,12 +54,6 @@ def _utf16(text: str) -> Iterable[int]:
         return text.encode("ascii")
     raw = text.encode("utf-16-be")
     return [raw[i] << 8 | raw[i + 1] for i in range(0, len(raw), 2)]
-
-
-def _fold(number: int) -> int:
-    """`(int) (number ^ (number >>> 32))` of a long."""
-    bits = number & 0xFFFFFFFFFFFFFFFF
-    return (bits ^ bits >> 32) & 0xFFFFFFFF
 
 
 def _spread(value: int) -> int:

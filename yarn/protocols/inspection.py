@@ -87,7 +87,7 @@ class NodesAlike(Struct, frozen=True):
 class VerdictReport(Struct, frozen=True):
     """Why one resource request waits, as of now.
 
-    `cause`: a constant of rm.scheduler.view.verdict. `sentence` continues the request: "waits because ...". `since_ms`:
+    `cause`: a constant of rm.core.explain.verdict. `sentence` continues the request: "waits because ...". `since_ms`:
     when the AM sent the request. `settings`: the keys behind the cause. `notes`: what else bears on it, such as
     preemption or nodes that are down. `nodes`: what fails on each node that could serve the request, equal ones folded.
     `changes`: each of these alone would get the request its next container, tried on a copy of the scheduler, the

@@ -137,7 +137,7 @@ async def _serve(request: DaemonRequest, daemon: Daemon, stop: asyncio.Event) ->
         daemon.ready.set_result(None)
 
     if request.package == RM:
-        from rm.shell.daemon import serve as serve_rm
+        from rm.daemon import serve as serve_rm
 
         return await serve_rm(load(), ready, reload=load, stop=stop)
     from nm.shell.daemon import serve as serve_nm

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from nm.core.emulation import EmulationTable, Match, Rule
 from nm.core.emulation import Stage as EmulationStage
 from rm.core.events import Event, GetNewApplication, SubmitApplication
-from rm.core.reports.explanations import explanation
+from rm.core.explain.application import explanation
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue

@@ -1,4 +1,4 @@
-"""The ResourceManager's process in a simulation: its core, services, keys and state store (rm.shell.daemon)."""
+"""The ResourceManager's process in a simulation: its core, services, keys and state store (rm.daemon)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from rm.core.events import (
 )
 from rm.core.host_lists import HostLists
 from rm.core.resource_manager import ResourceManagerCore
-from rm.shell.daemon import STALLS_PER_EXPIRY
+from rm.daemon import STALLS_PER_EXPIRY
 from rm.shell.effects import SETTLED
 from rm.shell.master_keys import MasterKeys
 from rm.shell.master_launcher import CALL_TIMEOUT_S, launch_retry, start_request

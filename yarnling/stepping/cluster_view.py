@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from rm.core.applications import RMApp
 from rm.core.context import RMContext
+from rm.core.explain.application import explanation
 from rm.core.reports.applications import application_state, final_status
-from rm.core.reports.explanations import explanation
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.rm_container import RMContainer
-from rm.scheduler.model.usage import NO_LABEL
+from yarn.nodes import NO_LABEL
 from yarn.states import FINAL_APPLICATION_STATES
 from yarnling.lessons.names import Names, host
 from yarnling.simulation.cluster import SimulatedCluster

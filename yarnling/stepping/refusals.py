@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 
 from msgspec import Struct
 
+from rm.core.explain.obstacles import Obstacle, obstacles_of
 from rm.core.resource_manager import ResourceManagerCore
-from rm.scheduler.view.explanation import Obstacle, obstacles_of
 from yarn.ids import ApplicationId, NodeId
 
 

@@ -21,9 +21,9 @@ from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.refusals import Reason, Refusal
 from rm.scheduler.model.rm_container import RMContainer
-from rm.scheduler.model.usage import NO_LABEL
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import Tick
+from yarn.nodes import NO_LABEL
 from yarnling.timeline.model import Decision, HeadroomUse, QueueUse, What
 
 _Held: TypeAlias = dict[ContainerId, Decision]

@@ -18,7 +18,7 @@ from nm.core.events import NodeHeartbeatAnswered, NodeHeartbeatFailed, NodeRegis
 from nm.shell.node_manager import NodeCoreStart
 from rm.core.effects import CleanUpAM, LaunchAM
 from rm.core.events import AMLaunched, AMLaunchFailed
-from rm.shell.daemon import ResourceManagerStart
+from rm.daemon import ResourceManagerStart
 from wire.event_log import FORMAT
 from wire.json_records import from_json
 from wire.plain_json import plain

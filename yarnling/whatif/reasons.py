@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from rm.scheduler.view.verdict import Cause
+from rm.core.explain.verdict import Cause
 from yarn.settings.scheduler import ROOT
 from yarnling.whatif.measures import Measure, Scope
 from yarnling.whatif.result import WaitReason

@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rm.core.context import RMContext
-from rm.scheduler.view.explanation import counted_types
+from rm.core.explain.obstacles import counted_types
 from wire.garbage_collection import seldom_collected
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from am.core.requests import RequestKey
+from rm.core.explain.verdict import Cause, limit_of_attempt
+from rm.core.explain.verdict_wording import worded
 from rm.core.reports.queues import leaves_of, with_all_below
-from rm.core.reports.verdicts import worded
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.model.queue import CSQueue
-from rm.scheduler.view.verdict import Cause, limit_of_attempt
 from yarn.protocols.inspection import VerdictReport
 from yarn.settings.scheduler import ROOT
 from yarnling.whatif.reasons import Group, WaitingTime

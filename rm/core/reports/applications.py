@@ -32,8 +32,7 @@ from yarn.errors import (
     ContainerNotFoundException,
 )
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarn.protocols.master import ResourceTypeInfo
-from yarn.resource import MEMORY_MB, VCORES, Resource
+from yarn.resource import Resource
 from yarn.states import (
     ApplicationsRequestScope,
     ContainerState,
@@ -313,9 +312,3 @@ def _container_report(context: RMContext, container: RMContainer) -> ContainerRe
         node_http_address=address if node is None else f"http://{node.http_address}",
         execution_type=container.container.execution_type,
     )
-
-
-def resource_types(context: RMContext) -> tuple[ResourceTypeInfo, ...]:
-    """The resource types: memory and vcores, then the configured ones in order."""
-    extra = context.scheduler.resource_types.extra_names
-    return (ResourceTypeInfo(MEMORY_MB, "Mi"), ResourceTypeInfo(VCORES), *(ResourceTypeInfo(name) for name in extra))

@@ -16,9 +16,9 @@ from rm.core.reports import applications as reports
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue
-from rm.scheduler.model.usage import NO_LABEL
 from yarn.applications import ApplicationFilter, ApplicationReport
 from yarn.containers import ANY
+from yarn.nodes import NO_LABEL
 from yarn.protocols.client import QueueInfoRequest, QueueUserAcls
 from yarn.queues import QueueInfo, QueuePartition, QueueStatistics
 from yarn.states import ApplicationsRequestScope, QueueACL, YarnApplicationState

@@ -12,11 +12,11 @@ from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.refusals import Reason, Refusal
-from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.model.users import User
 from yarn.errors import AccessControlException
 from yarn.ids import ApplicationId
 from yarn.java.binary32 import f32, truncated
+from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
 from yarn.states import QueueState
 

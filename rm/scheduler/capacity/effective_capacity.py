@@ -12,9 +12,9 @@ import math
 
 from rm.scheduler.config.configured_capacity import DYNAMIC_WEIGHT, WEIGHT_NOT_SET
 from rm.scheduler.model.queue import CSQueue, ParentQueue, Ratios
-from rm.scheduler.model.resource_calculator import multiplied
 from yarn.java.binary32 import f32, truncated
 from yarn.resource import Resource
+from yarn.resource_calculator import multiplied
 
 _WEIGHT_SUM_MIN = 1e-6
 """A sum of weights up to this counts as zero (AbstractParentQueue.updateClusterResourceLegacyMode)."""

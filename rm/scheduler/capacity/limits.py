@@ -18,11 +18,12 @@ from rm.scheduler.model.application import FiCaSchedulerApp, HeadroomProvider
 from rm.scheduler.model.context import RESPECT, SchedulingMode
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue
-from rm.scheduler.model.resource_calculator import multiplied, subtracted_non_negative
-from rm.scheduler.model.usage import NO_LABEL, ResourceLimits
+from rm.scheduler.model.usage import ResourceLimits
 from rm.scheduler.model.users import User, UsersManager
 from yarn.java.hash_order import hash_order, string_hash
+from yarn.nodes import NO_LABEL
 from yarn.resource import Resource, componentwise_min
+from yarn.resource_calculator import multiplied, subtracted_non_negative
 
 _LimitOfUser: TypeAlias = Callable[[UsersManager, str, str, SchedulingMode], Resource]
 

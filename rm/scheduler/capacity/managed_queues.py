@@ -22,13 +22,14 @@ from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue
-from rm.scheduler.model.resource_calculator import multiplied
-from rm.scheduler.model.usage import NO_LABEL, QueueCapacities
+from rm.scheduler.model.usage import QueueCapacities
 from yarn.configuration import Configuration
 from yarn.faults import Fault
 from yarn.java.binary32 import f32, shortest
 from yarn.java.hash_order import hash_order, string_hash
+from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
+from yarn.resource_calculator import multiplied
 from yarn.settings.scheduler import queue_key
 
 _EPSILON = f32(0.001)

@@ -21,7 +21,8 @@ from rm.scheduler.model.application_order import ordering_policy
 from rm.scheduler.model.context import RESPECT
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue
-from rm.scheduler.model.usage import NO_LABEL, ResourceLimits
+from rm.scheduler.model.usage import ResourceLimits
+from yarn.nodes import NO_LABEL
 
 
 def update_cluster_resource(queue: CSQueue, limits: ResourceLimits) -> None:

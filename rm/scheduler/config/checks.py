@@ -15,10 +15,10 @@ from msgspec import Struct
 from rm.scheduler.config.configured_capacity import CapacityUnit, ConfiguredCapacity
 from rm.scheduler.config.queue_configuration import QueueConfiguration
 from rm.scheduler.config.reader import Reader
-from rm.scheduler.model.resource_calculator import ResourceCalculator
 from yarn.faults import Severity
 from yarn.java.binary32 import f32, shortest
 from yarn.resource import Resource
+from yarn.resource_calculator import ResourceCalculator
 from yarn.settings import scheduler
 from yarn.settings.scheduler import PREFIX, ROOT, queue_key
 from yarn.states import QueueState

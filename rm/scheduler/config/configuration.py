@@ -27,14 +27,14 @@ from rm.scheduler.config.reader import Reader
 from rm.scheduler.config.resource_types import extra_types, maximum_allocation, minimum_allocation
 from rm.scheduler.config.template_mistakes import TemplateMistakes
 from rm.scheduler.config.unsupported import check_unsupported
-from rm.scheduler.model.resource_calculator import (
+from yarn.configuration import Configuration
+from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
+from yarn.resource import INT32_MAX, MEMORY_MB, VCORES, Resource, ResourceTypes
+from yarn.resource_calculator import (
     DefaultResourceCalculator,
     DominantResourceCalculator,
     ResourceCalculator,
 )
-from yarn.configuration import Configuration
-from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
-from yarn.resource import INT32_MAX, MEMORY_MB, VCORES, Resource, ResourceTypes
 from yarn.settings import resourcemanager, scheduler
 from yarn.settings.scheduler import PREFIX, ROOT, queue_key
 

@@ -41,11 +41,11 @@ from rm.scheduler.config.queue_templates import (
     queue_depth_max,
 )
 from rm.scheduler.config.reader import Reader
-from rm.scheduler.model.usage import NO_LABEL
 from yarn.containers import ANY
 from yarn.faults import untrimmed
 from yarn.java.binary32 import f32, shortest
 from yarn.java.values import trim
+from yarn.nodes import NO_LABEL
 from yarn.resource import MEMORY_MB, Resource, ResourceTypes
 from yarn.settings import preemption, scheduler
 from yarn.settings.scheduler import PREFIX, ROOT, queue_key

@@ -15,12 +15,13 @@ from rm.scheduler.model.refusals import Refusals
 from rm.scheduler.model.requests import AppSchedulingInfo, SchedulerKey, key_hash
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.rm_container_events import RMContainerAcquired
-from rm.scheduler.model.usage import NO_LABEL, ResourceUsage
+from rm.scheduler.model.usage import ResourceUsage
 from rm.scheduler.model.users import User
 from yarn.containers import ANY, UNDEFINED_PRIORITY, Container, Preemption, ResourceRequest, UpdateContainerError
-from yarn.ids import EPOCH_BITS, ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.ids import EPOCH_BITS, ApplicationAttemptId, ApplicationId, ContainerId, NodeId, container_hash, node_hash
 from yarn.java.binary32 import ceiled
-from yarn.java.hash_order import container_hash, hash_order, node_hash
+from yarn.java.hash_order import hash_order
+from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
 
 Place: TypeAlias = tuple[tuple[int, ...], NodeId]

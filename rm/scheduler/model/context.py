@@ -16,8 +16,8 @@ from rm.scheduler.model.notices import Notice
 from rm.scheduler.model.requests import SchedulerKey
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.usage import ResourceUsage
-from yarn.ids import ContainerId, NodeId
-from yarn.java.hash_order import hash_order, node_hash
+from yarn.ids import ContainerId, NodeId, node_hash
+from yarn.java.hash_order import hash_order
 from yarn.resource import Resource
 
 

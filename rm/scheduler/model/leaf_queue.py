@@ -15,10 +15,10 @@ from rm.scheduler.model.pending_applications import PendingApplications
 from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.refusals import Reason, Refusal
 from rm.scheduler.model.rm_container import RMContainer
-from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.model.users import QueueShape, UserLimitCache, UsersManager
 from yarn.containers import ANY
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
+from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
 
 

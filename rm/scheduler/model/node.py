@@ -7,9 +7,9 @@ start. So when an AM releases a running container, the queue gets the resources 
 from __future__ import annotations
 
 from rm.scheduler.model.rm_container import RMContainer
-from rm.scheduler.model.usage import NO_LABEL
-from yarn.ids import ContainerId, NodeId
-from yarn.java.hash_order import container_hash, hash_order
+from yarn.ids import ContainerId, NodeId, container_hash
+from yarn.java.hash_order import hash_order
+from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
 
 

@@ -13,12 +13,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn
 
-from rm.scheduler.model.usage import NO_LABEL
 from yarn.containers import ANY
 from yarn.errors import YarnException
-from yarn.ids import NodeId
-from yarn.java.hash_order import hash_order, node_hash, string_hash
-from yarn.nodes import NodeLabel
+from yarn.ids import NodeId, node_hash
+from yarn.java.hash_order import hash_order, string_hash
+from yarn.nodes import NO_LABEL, NodeLabel
 from yarn.resource import Resource
 
 WHOLE_HOST = 0

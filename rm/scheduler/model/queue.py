@@ -13,7 +13,8 @@ from rm.scheduler.config.queue_configuration import QueueConfiguration
 from rm.scheduler.model.capacity_warning import CapacityWarning
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.refusals import Refusals
-from rm.scheduler.model.usage import NO_LABEL, Losses, QueueCapacities, ResourceUsage
+from rm.scheduler.model.usage import Losses, QueueCapacities, ResourceUsage
+from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
 from yarn.settings.scheduler import ROOT
 from yarn.states import QueueState

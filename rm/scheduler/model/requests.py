@@ -19,10 +19,11 @@ from enum import Enum
 from itertools import chain, islice
 from typing import NamedTuple, TypeAlias
 
-from rm.scheduler.model.usage import NO_LABEL, ResourceUsage
+from rm.scheduler.model.usage import ResourceUsage
 from yarn.containers import ANY, ResourceRequest
-from yarn.ids import ContainerId
-from yarn.java.hash_order import hash_order, request_key_hash
+from yarn.ids import ContainerId, container_hash
+from yarn.java.hash_order import hash_order, long_hash
+from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
 
 CHUNK_MAX = 512
@@ -383,4 +384,5 @@ def _terms(request: ResourceRequest) -> RequestTerms:
 
 def key_hash(key: SchedulerKey) -> int:
     """The hash code of a key (SchedulerRequestKey.hashCode)."""
-    return request_key_hash(key.priority, key.allocation_request_id, key.container_id)
+    value = 31 * (517861 * 9511 + key.priority) + long_hash(key.allocation_request_id)
+    return 31 * value + (container_hash(key.container_id) if key.container_id is not None else 0) & 0xFFFFFFFF

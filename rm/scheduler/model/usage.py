@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rm.scheduler.config.configured_capacity import WEIGHT_NOT_SET, ConfiguredCapacity
+from yarn.nodes import NO_LABEL
 from yarn.resource import INT32_MAX, INT32_MIN, NONE, Resource
-
-NO_LABEL = ""
-"""The partition of nodes without a label."""
 
 
 class PartitionUsage:

@@ -19,9 +19,10 @@ from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.refusals import Reason
 from rm.scheduler.model.requests import NodeType, RequestRow, RequestsOfKey, SchedulerKey, SortedKeys
 from rm.scheduler.model.rm_container import RMContainer
-from rm.scheduler.model.usage import NO_LABEL, ResourceLimits
+from rm.scheduler.model.usage import ResourceLimits
 from yarn.containers import ANY
 from yarn.java.binary32 import f32, truncated
+from yarn.nodes import NO_LABEL
 from yarn.resource import INT32_MAX, Resource
 
 

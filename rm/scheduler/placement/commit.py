@@ -30,11 +30,11 @@ from rm.scheduler.model.rm_container_events import (
     RMContainerReserved,
     RMContainerStart,
 )
-from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.placement.allocator import Proposal, UnneededReservation
 from rm.scheduler.placement.container_updates import keep_temporary
 from rm.scheduler.placement.origins import origin_of
 from yarn.containers import Container
+from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
 
 

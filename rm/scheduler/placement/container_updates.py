@@ -27,8 +27,8 @@ from rm.scheduler.model.rm_container import FINAL, RMContainer
 from rm.scheduler.model.rm_container_events import AcquireUpdatedContainer
 from yarn.containers import ANY, Container, UpdateContainerError, UpdateContainerRequest
 from yarn.errors import YARNFeatureNotEnabledException
-from yarn.ids import ContainerId
-from yarn.java.hash_order import container_hash, hash_order
+from yarn.ids import ContainerId, container_hash
+from yarn.java.hash_order import hash_order
 from yarn.protocols.master import UpdatedContainer
 from yarn.resource import Resource, componentwise_max
 from yarn.states import ContainerUpdateType, ExecutionType

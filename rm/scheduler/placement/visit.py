@@ -14,11 +14,12 @@ from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.queue import ParentQueue
 from rm.scheduler.model.refusals import Reason
 from rm.scheduler.model.requests import NodeType
-from rm.scheduler.model.usage import NO_LABEL, ResourceLimits
+from rm.scheduler.model.usage import ResourceLimits
 from rm.scheduler.placement.allocator import Proposal, UnneededReservation
 from rm.scheduler.placement.commit import Commit
 from rm.scheduler.placement.memo import VisitMemo
 from rm.scheduler.placement.offer import assign_containers, assign_in_leaf
+from yarn.nodes import NO_LABEL
 
 REFUSED_IN_A_ROW_MAX = 100
 """The number of consecutive refused proposals after which a visit ends.

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.model.resource_calculator import multiplied
 from rm.scheduler.model.rm_container import RMContainer
-from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.preemption.preemptable_resource_calculator import PreemptableResourceCalculator
 from rm.scheduler.preemption.preemption_round import (
     PreemptionReason,
@@ -20,7 +18,9 @@ from rm.scheduler.preemption.preemption_round import (
     Victims,
 )
 from yarn.java.hash_order import hash_order, string_hash
+from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
+from yarn.resource_calculator import multiplied
 
 
 def select_fifo(the_round: PreemptionRound, *, balances: bool) -> Victims:

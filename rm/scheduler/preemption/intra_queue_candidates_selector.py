@@ -16,7 +16,6 @@ from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.application_order import FairOrderingPolicy
 from rm.scheduler.model.context import RESPECT
 from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.model.resource_calculator import multiplied, subtracted_non_negative
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.preemption.fifo_candidates_selector import last_first
 from rm.scheduler.preemption.preemption_round import (
@@ -32,6 +31,7 @@ from rm.scheduler.preemption.temp_queue_per_partition import (
     TempUserPerPartition,
 )
 from yarn.resource import Resource
+from yarn.resource_calculator import multiplied, subtracted_non_negative
 
 
 def select_in_queues(the_round: PreemptionRound) -> Victims:

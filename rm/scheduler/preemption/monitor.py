@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from rm.scheduler.applications import Applications
 from rm.scheduler.capacity.booking import kill_or_mark, unreserved_status
+from rm.scheduler.events.applications import Applications
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.notices import PreemptionDecided, PreemptionFailed
 from rm.scheduler.model.origin import PreemptionStep
@@ -26,7 +26,7 @@ from rm.scheduler.preemption.policy import (
     ProportionalCapacityPreemptionPolicy,
 )
 from rm.scheduler.preemption.preemption_round import Victim
-from rm.scheduler.queue_tree import QueueTree
+from rm.scheduler.queues.queue_tree import QueueTree
 from yarn.resource import INT64_MAX
 
 _NEVER_MS = INT64_MAX
@@ -115,34 +115,3 @@ class SchedulingMonitor:
         context.notify(
             PreemptionDecided(container.id, container.node_id, step, victim.reason.name, victim.serves, clock_ms)
         )
-
-
-class Rounds:
-    """When the rounds of a policy run: the first at once, then one per interval.
-
-    `next_ms`: the time of the next round; None: no round.
-    """
-
-    __slots__ = ("_interval_ms", "next_ms")
-
-    def __init__(self) -> None:
-        self._interval_ms = 0
-        self.next_ms: int | None = None
-
-    def configure(self, interval_ms: int, now_ms: int, *, are_wanted: bool) -> bool:
-        """Start or stop the rounds after a start or refresh. True if they start; running ones keep their interval."""
-        if not are_wanted:
-            self.next_ms = None
-        elif self.next_ms is None:
-            self._interval_ms = max(1, interval_ms)
-            self.next_ms = now_ms
-            return True
-        return False
-
-    def take(self, now_ms: int) -> bool:
-        """True if a round is due now. Several missed rounds count as one."""
-        if self.next_ms is None or now_ms < self.next_ms:
-            return False
-        missed = (now_ms - self.next_ms) // self._interval_ms
-        self.next_ms += (missed + 1) * self._interval_ms
-        return True

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rm.scheduler.model.resource_calculator import multiplied
-from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.preemption.preemption_round import PreemptionRound
 from rm.scheduler.preemption.temp_queue_per_partition import TempQueuePerPartition
 from yarn.java.binary32 import f32
 from yarn.java.priority_queue import JavaPriorityQueue
+from yarn.nodes import NO_LABEL
 from yarn.resource import INT32_MAX, Resource, componentwise_max, componentwise_min
+from yarn.resource_calculator import multiplied
 from yarn.settings.scheduler import ROOT
 
 

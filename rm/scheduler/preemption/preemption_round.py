@@ -11,14 +11,14 @@ from rm.scheduler.config.monitors import PreemptionSettings
 from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.queue import CSQueue, ParentQueue
-from rm.scheduler.model.resource_calculator import ResourceCalculator, multiplied
 from rm.scheduler.model.rm_container import RMContainer
-from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.preemption.temp_queue_per_partition import TempQueuePerPartition, clone_tree
-from yarn.ids import ApplicationAttemptId, ContainerId
-from yarn.java.hash_order import attempt_hash, container_hash, hash_order, string_hash
+from yarn.ids import ApplicationAttemptId, ContainerId, attempt_hash, container_hash
+from yarn.java.hash_order import hash_order, string_hash
+from yarn.nodes import NO_LABEL
 from yarn.protocols.inspection import QueueInRound
 from yarn.resource import Resource
+from yarn.resource_calculator import ResourceCalculator, multiplied
 from yarn.settings.scheduler import ROOT
 
 YARN_RUNTIME_EXCEPTION = "org.apache.hadoop.yarn.exceptions.YarnRuntimeException"

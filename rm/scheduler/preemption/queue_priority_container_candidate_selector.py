@@ -12,11 +12,11 @@ from functools import cmp_to_key
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.rm_container_events import RMContainerReserved
-from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.preemption.preemption_round import PreemptionReason, PreemptionRound, Victim, Victims
 from rm.scheduler.preemption.temp_queue_per_partition import TempQueuePerPartition
 from yarn.containers import ANY
 from yarn.ids import NodeId
+from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
 
 

@@ -11,9 +11,9 @@ from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.context import RESPECT, SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue
-from rm.scheduler.model.resource_calculator import ResourceCalculator, multiplied
 from yarn.protocols.inspection import QueueInRound
 from yarn.resource import Resource, componentwise_max, componentwise_min
+from yarn.resource_calculator import ResourceCalculator, multiplied
 
 
 class TempUserPerPartition:

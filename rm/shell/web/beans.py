@@ -8,18 +8,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from rm.core.context import RMContext
-from rm.core.reports.nodes import cluster_metrics
+from rm.core.node_reports import cluster_metrics
 from rm.core.reports.queues import leaves_of, requested_containers
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.requests import NodeType
-from rm.scheduler.model.usage import NO_LABEL
 from rm.shell.web.cluster import utilization
 from rm.shell.web.counters import AppCounters
 from rm.shell.web.queues import all_queues, root_queue
 from wire.web.jmx import Attribute, Bean
 from wire.web.process_beans import process_beans
 from yarn.ids import NodeId
+from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
 
 ROLE = "ResourceManager"

@@ -6,7 +6,7 @@ Functions of the core's context that change nothing.
 from __future__ import annotations
 
 from rm.core.context import RMContext
-from rm.core.reports.nodes import cluster_metrics
+from rm.core.node_reports import cluster_metrics
 from rm.core.reports.queues import queue_statistics
 from rm.shell.web.counters import AppCounts
 from rm.shell.web.queues import root_queue

@@ -17,7 +17,7 @@ from rm.scheduler.config.configured_capacity import NO_VECTOR, CapacityUnit, Cap
 from rm.scheduler.config.queue_templates import LEAF_TEMPLATE, QueueTemplate
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue, ParentQueue
-from rm.scheduler.model.usage import NO_LABEL, ResourceUsage
+from rm.scheduler.model.usage import ResourceUsage
 from rm.scheduler.model.users import User
 from rm.shell.web.health import health_element
 from wire.web.document import Document, Element, Many, Value, many
@@ -25,6 +25,7 @@ from wire.web.records import resource_element
 from yarn.configuration import Configuration, Entry
 from yarn.java.binary32 import f32
 from yarn.java.hash_order import hash_order, string_hash
+from yarn.nodes import NO_LABEL
 from yarn.settings.scheduler import PREFIX, queue_key
 from yarn.states import QueueACL
 

@@ -17,8 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from rm.scheduler.allocate import Allocation
 from rm.scheduler.capacity_scheduler import CapacityScheduler
+from rm.scheduler.events.allocate import Allocation
+from rm.scheduler.invariants.decisions import CommitWatch
+from rm.scheduler.invariants.state import violations
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
@@ -34,8 +36,6 @@ from rm.scheduler.model.notices import (
     ReleaseTemporary,
 )
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
-from rm.scheduler.view.event_invariants import CommitWatch
-from rm.scheduler.view.invariants import violations
 from yarn.configuration import Configuration
 from yarn.containers import ANY, ContainerStatus, ResourceRequest, UpdateContainerRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId

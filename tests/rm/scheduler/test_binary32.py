@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from yarn.java.binary32 import INT64_MIN, ceiled, f32, quotient, shortest, truncated
+from yarn.java.binary32 import ceiled, f32, quotient, shortest, truncated
+from yarn.java.values import LONG_MIN
 from yarn.resource import INT64_MAX
 
 
@@ -23,7 +24,7 @@ def test_a_value_beyond_the_range_is_infinite() -> None:
 
 @pytest.mark.parametrize(
     ("number", "expected"),
-    [(2.9, 2), (-2.9, -2), (math.nan, 0), (math.inf, INT64_MAX), (-math.inf, INT64_MIN), (1e300, INT64_MAX)],
+    [(2.9, 2), (-2.9, -2), (math.nan, 0), (math.inf, INT64_MAX), (-math.inf, LONG_MIN), (1e300, INT64_MAX)],
 )
 def test_a_cast_truncates_towards_zero(number: float, expected: int) -> None:
     assert truncated(number) == expected

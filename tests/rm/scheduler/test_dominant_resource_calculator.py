@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from rm.scheduler.model.resource_calculator import DominantResourceCalculator
 from yarn.resource import INT32_MAX, NONE, Resource
+from yarn.resource_calculator import DominantResourceCalculator
 
 CALCULATOR = DominantResourceCalculator(NONE)
 CLUSTER = Resource(100, 10)

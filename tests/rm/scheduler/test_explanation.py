@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rm.core.explain.obstacles import obstacles
 from rm.scheduler.model.refusals import REFUSALS_MAX, Reason, Refusals
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from tests.rm.scheduler.conftest import StartCluster
@@ -13,8 +14,8 @@ from yarn.ids import ApplicationId, NodeId
 def explain(cluster: Cluster, app: str) -> list[str]:
     """The obstacles as text, without the attempt's id."""
     attempt_id = cluster.attempt(app).attempt_id
-    obstacles = cluster.scheduler.explain(attempt_id.application_id)
-    return [str(obstacle).replace(str(attempt_id), app) for obstacle in obstacles]
+    found = obstacles(cluster.scheduler, attempt_id.application_id)
+    return [str(obstacle).replace(str(attempt_id), app) for obstacle in found]
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def test_a_new_refusal_on_a_node_replaces_the_last_one(cluster: Cluster) -> None
 
 
 def test_an_unknown_application_has_no_obstacles(cluster: Cluster) -> None:
-    assert cluster.scheduler.explain(ApplicationId(1, 99)) == []
+    assert obstacles(cluster.scheduler, ApplicationId(1, 99)) == []
 
 
 def test_only_refusals_on_the_last_nodes_are_kept() -> None:

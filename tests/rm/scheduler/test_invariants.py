@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from rm.scheduler.events.request_checks import BLACKLIST_MAX
+from rm.scheduler.invariants.state import violations
 from rm.scheduler.model.queue import ParentQueue
 from rm.scheduler.model.rm_container_events import RMContainerKill
-from rm.scheduler.request_checks import BLACKLIST_MAX
-from rm.scheduler.view.invariants import violations
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.containers import ContainerStatus

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from yarn.ids import NodeId
-from yarn.java.hash_order import hash_order, node_hash, request_key_hash, string_hash
+from rm.scheduler.model.requests import SchedulerKey, key_hash
+from yarn.ids import NodeId, node_hash
+from yarn.java.hash_order import hash_order, string_hash
 
 
 @pytest.mark.parametrize(
@@ -65,5 +66,5 @@ def test_a_concurrent_map_grows_one_entry_earlier() -> None:
 
 
 def test_request_keys_hash_by_priority_and_request_id() -> None:
-    assert request_key_hash(1, -1, None) != request_key_hash(2, -1, None)
-    assert request_key_hash(1, 5, None) != request_key_hash(1, 6, None)
+    assert key_hash(SchedulerKey(False, 1, -1)) != key_hash(SchedulerKey(False, 2, -1))
+    assert key_hash(SchedulerKey(False, 1, 5)) != key_hash(SchedulerKey(False, 1, 6))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rm.core.explain.obstacles import obstacles
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
 
@@ -54,13 +55,13 @@ def test_an_application_above_the_queues_limit_is_held_back(start_cluster: Start
 def test_a_held_back_application_reports_its_reason(start_cluster: StartCluster) -> None:
     cluster = start(start_cluster, a="1")
     submit(cluster, "app1", "app2")
-    (obstacle,) = cluster.scheduler.explain(cluster.attempt("app2").attempt_id.application_id)
+    (obstacle,) = obstacles(cluster.scheduler, cluster.attempt("app2").attempt_id.application_id)
     assert (
         "everywhere: Application is not started yet: a queue or the user already runs max-parallel-apps applications"
         in str(obstacle)
     )
     cluster.end("app1")
-    assert cluster.scheduler.explain(cluster.attempt("app2").attempt_id.application_id) == []
+    assert obstacles(cluster.scheduler, cluster.attempt("app2").attempt_id.application_id) == []
 
 
 def test_a_held_back_application_counts_for_the_queues_maximum(start_cluster: StartCluster) -> None:

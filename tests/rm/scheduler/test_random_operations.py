@@ -14,8 +14,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from rm.scheduler.invariants.state import BROKEN_BY_HADOOP
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
-from rm.scheduler.view.invariants import BROKEN_BY_HADOOP
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from yarn.errors import YarnException
 from yarn.nodes import NodeLabel

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from rm.scheduler.model.resource_calculator import DefaultResourceCalculator, multiplied, subtracted_non_negative
 from yarn.resource import NONE, Resource
+from yarn.resource_calculator import DefaultResourceCalculator, multiplied, subtracted_non_negative
 
 CALCULATOR = DefaultResourceCalculator(NONE)
 STEP = Resource(1024, 1)

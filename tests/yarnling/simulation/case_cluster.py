@@ -32,8 +32,9 @@ from nm.core.emulation import EmulationTable, Match, Rule, Stage
 from rm.core.effects import Preempted
 from rm.core.events import AddClusterNodeLabels, ReplaceLabelsOnNodes
 from rm.core.events import Event as RMEvent
+from rm.core.explain.application import explanation
+from rm.core.explain.obstacles import obstacles
 from rm.core.reports.applications import application_state
-from rm.core.reports.explanations import explanation
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
@@ -291,7 +292,7 @@ class CaseCluster:
 
     def obstacles(self, app: str) -> list[str]:
         """The scheduler's last refusals, in the order of the checks."""
-        return [str(obstacle) for obstacle in self.scheduler.explain(self.id_of(app))]
+        return [str(obstacle) for obstacle in obstacles(self.scheduler, self.id_of(app))]
 
     # Held amounts
 

@@ -22,8 +22,8 @@ from rm.core.lifecycle_events import NodeUpdate
 from rm.core.quiet_nodes import QuietNodes
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.rm_node import RMNode
-from rm.scheduler import allocate
-from rm.scheduler.allocate import AllocateCalls
+from rm.scheduler.events import allocate
+from rm.scheduler.events.allocate import AllocateCalls
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.placement.memo import VisitMemo

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rm.scheduler.view.verdict import Cause
+from rm.core.explain.verdict import Cause
 from tests.yarnling.whatif.outcomes import MINUTE, application, container, page_of, result
 from yarnling.whatif.compare import compare
 from yarnling.whatif.figures import figures_of

@@ -111,6 +111,7 @@ LESSON = Lesson(
     play,
     (
         "Hadoop: OpportunisticContainerAllocatorAMService and DefaultAMSProcessor (allocate), CapacityHeadroomProvider",
-        "here: rm/core/application_masters.py, rm/scheduler/allocate.py, rm/scheduler/capacity/limits.py (headroom)",
+        "here: rm/core/application_masters.py, rm/scheduler/events/allocate.py, rm/scheduler/capacity/limits.py "
+        "(headroom)",
     ),
 )

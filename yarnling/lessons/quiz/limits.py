@@ -6,7 +6,7 @@ import random
 
 from rm.scheduler.capacity.limits import present_limit
 from rm.scheduler.model.context import RESPECT
-from rm.scheduler.model.usage import NO_LABEL
+from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
 from yarnling.lessons.application import Wanted
 from yarnling.lessons.names import am

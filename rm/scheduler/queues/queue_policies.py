@@ -13,8 +13,7 @@ from __future__ import annotations
 from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.queue import CSQueue, ParentQueue
-from rm.scheduler.preemption.monitor import Rounds
-from rm.scheduler.queue_tree import QueueTree
+from rm.scheduler.queues.queue_tree import QueueTree
 from yarn.java.hash_order import hash_order, string_hash
 
 
@@ -104,3 +103,34 @@ def _may_be_removed(queue: CSQueue) -> bool:
     if not (queue.is_dynamic and queue.configuration.creation.removes_idle):
         return False
     return not queue.children if isinstance(queue, ParentQueue) else queue.application_total() == 0
+
+
+class Rounds:
+    """When the rounds of a policy run: the first at once, then one per interval.
+
+    `next_ms`: the time of the next round; None: no round.
+    """
+
+    __slots__ = ("_interval_ms", "next_ms")
+
+    def __init__(self) -> None:
+        self._interval_ms = 0
+        self.next_ms: int | None = None
+
+    def configure(self, interval_ms: int, now_ms: int, *, are_wanted: bool) -> bool:
+        """Start or stop the rounds after a start or refresh. True if they start; running ones keep their interval."""
+        if not are_wanted:
+            self.next_ms = None
+        elif self.next_ms is None:
+            self._interval_ms = max(1, interval_ms)
+            self.next_ms = now_ms
+            return True
+        return False
+
+    def take(self, now_ms: int) -> bool:
+        """True if a round is due now. Several missed rounds count as one."""
+        if self.next_ms is None or now_ms < self.next_ms:
+            return False
+        missed = (now_ms - self.next_ms) // self._interval_ms
+        self.next_ms += (missed + 1) * self._interval_ms
+        return True

@@ -19,8 +19,7 @@ from rm.scheduler.model.node import NodeTracker
 from rm.scheduler.model.node_labels import NodeLabels
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.requests import AppSchedulingInfo, SchedulerKey
-from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.queue_tree import QueueTree
+from rm.scheduler.queues.queue_tree import QueueTree
 from yarn.containers import ANY, ResourceRequest
 from yarn.errors import (
     InvalidContainerReleaseException,
@@ -32,6 +31,7 @@ from yarn.errors import (
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.java.hash_order import hash_order, string_hash
 from yarn.java.values import trim
+from yarn.nodes import NO_LABEL
 from yarn.resource import Resource, componentwise_min
 from yarn.states import ExecutionType
 

@@ -1,6 +1,6 @@
 """Changes that would get a waiting request its next container: they are guessed from the verdict, and then tried.
 
-Each change is tried alone on a copy of the scheduler (rm.scheduler.view.trial); only those that work are returned, the
+Each change is tried alone on a copy of the scheduler (rm.core.explain.trial); only those that work are returned, the
 smallest first: waiting, then the request itself, one setting, more memory on a node, the end of another application.
 The number of trials is bounded by the size of the cluster.
 """
@@ -12,18 +12,18 @@ from math import ceil
 
 from msgspec import Struct
 
+from rm.core.explain.binding import bindings_of
+from rm.core.explain.obstacles import counted_types
+from rm.core.explain.trial import PASSES, Trial, size_of
+from rm.core.explain.verdict import Cause, Finding, Verdict
 from rm.scheduler.capacity_scheduler import CapacityScheduler
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.view.binding import bindings_of
-from rm.scheduler.view.explanation import counted_types
-from rm.scheduler.view.trial import PASSES, Trial, size_of
-from rm.scheduler.view.verdict import Cause, Finding, Verdict
 from yarn.configuration import OVERRIDE, Entry
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
 from yarn.ids import NodeId
+from yarn.nodes import NO_LABEL
 from yarn.protocols.inspection import SettingInForce
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarn.settings.scheduler import PREFIX

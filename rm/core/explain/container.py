@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 from rm.core.context import RMContext
 from rm.core.events import Asker
-from rm.core.reports.verdicts import unit
+from rm.core.explain.obstacles import counted_types
+from rm.core.explain.verdict_wording import unit
 from rm.scheduler.model.ended_containers import ENDED_MAX
 from rm.scheduler.model.origin import Origin, PreemptionStep
 from rm.scheduler.model.requests import NodeType
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
 from rm.scheduler.preemption.preemption_round import PreemptionReason
-from rm.scheduler.view.explanation import counted_types
 from yarn.errors import ContainerNotFoundException
 from yarn.ids import ContainerId
 from yarn.protocols.inspection import ContainerExplanation, NodePassed, PreemptionReport, QueueInRound

@@ -10,7 +10,7 @@ from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.node import NodeTracker
-from rm.scheduler.queue_tree import QueueTree
+from rm.scheduler.queues.queue_tree import QueueTree
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Severity, refuse_if_faulty
 from yarn.settings import with_further

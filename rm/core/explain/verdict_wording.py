@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from rm.core.context import RMContext
-from rm.core.reports.turns import comes_first, meanwhile
+from rm.core.explain.binding import Binding, bindings_of
+from rm.core.explain.obstacles import Remedies, counted_types
+from rm.core.explain.turn_wording import comes_first, meanwhile
+from rm.core.explain.verdict import Cause, Finding, Verdict, verdicts_of
 from rm.core.rm_node import RMNode
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.refusals import Reason, Refusal
-from rm.scheduler.view.binding import Binding, bindings_of
-from rm.scheduler.view.explanation import Remedies, counted_types
-from rm.scheduler.view.verdict import Cause, Finding, Verdict, verdicts_of
 from yarn.containers import ANY
 from yarn.ids import NodeId
 from yarn.protocols.inspection import NodesAlike, SettingInForce, VerdictReport, about_vcores

@@ -11,19 +11,19 @@ from collections.abc import Iterable, Iterator
 from rm.core.applications import RMApp
 from rm.core.context import RMContext
 from rm.core.events import Asker
+from rm.core.explain.obstacles import Obstacle, Remedies, application_limits, counted_types, obstacles_of
+from rm.core.explain.verdict_wording import worded
+from rm.core.explain.what_if import with_changes
 from rm.core.reports.applications import application_state
-from rm.core.reports.verdicts import worded
-from rm.core.reports.what_if import with_changes
 from rm.core.states import RMAppState
 from rm.scheduler.capacity.activation import HAS_ALREADY
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.refusals import Reason
-from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.view.explanation import Obstacle, Remedies, application_limits, counted_types
 from yarn.containers import UNDEFINED_PRIORITY
 from yarn.ids import ApplicationId
+from yarn.nodes import NO_LABEL
 from yarn.protocols.inspection import (
     Explanation,
     ObstacleReport,
@@ -79,7 +79,7 @@ def explanation(
             Reservation(container.node_id, container.resource, container.started_ms)
             for container in attempt.reserved_containers
         ),
-        _reports(context, attempt, context.scheduler.explain(application_id)),
+        _reports(context, attempt, obstacles_of(attempt, context.scheduler.nodes.values())),
         with_changes(context, attempt, verdicts) if what_if else tuple(report for _, report in verdicts),
         counted_types(context.scheduler.context),
         app.refused_start,

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from rm.core.context import RMContext
-from rm.core.reports.verdicts import nodes_down
+from rm.core.explain.changes import Budget, DownNode, Tried, changes_of
+from rm.core.explain.preemption_outlook import outlook_of
+from rm.core.explain.verdict import Verdict
+from rm.core.explain.verdict_wording import nodes_down
 from rm.scheduler.model.application import FiCaSchedulerApp
-from rm.scheduler.view.changes import Budget, DownNode, Tried, changes_of
-from rm.scheduler.view.preemption_outlook import outlook_of
-from rm.scheduler.view.verdict import Verdict
 from yarn.ids import ContainerId
 from yarn.protocols.inspection import VerdictReport
 from yarn.times import duration

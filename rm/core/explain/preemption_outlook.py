@@ -13,14 +13,14 @@ from math import ceil
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rm.core.explain.changes import NO_ROOM, Budget, DownNode
+from rm.core.explain.trial import Trial
+from rm.core.explain.verdict import Verdict
 from rm.scheduler.capacity_scheduler import CapacityScheduler
 from rm.scheduler.config.monitors import PreemptionSettings
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.placement.allocator import is_under_guarantee
-from rm.scheduler.view.changes import NO_ROOM, Budget, DownNode
-from rm.scheduler.view.trial import Trial
-from rm.scheduler.view.verdict import Verdict
 from yarn.configuration import OVERRIDE, Entry
 from yarn.ids import ContainerId, NodeId
 from yarn.settings import preemption as keys

@@ -19,14 +19,14 @@ from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import RESPECT, SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.notices import ContainerFinished, Notice, PreemptionDecided
-from rm.scheduler.model.resource_calculator import multiplied
 from rm.scheduler.model.rm_container import RMContainer
-from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.placement.allocator import Proposal
 from rm.scheduler.placement.visit import Placement
 from rm.scheduler.preemption.preemption_round import PreemptionReason
 from yarn.containers import ANY
 from yarn.ids import ContainerId, NodeId
+from yarn.nodes import NO_LABEL
+from yarn.resource_calculator import multiplied
 
 REMEMBERED_MAX = 10_000
 """The number of containers requested from AMs that are remembered. The oldest is dropped first; its wait is not

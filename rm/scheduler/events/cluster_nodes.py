@@ -26,7 +26,7 @@ from rm.scheduler.model.rm_container_events import (
 )
 from rm.scheduler.placement.visit import Placement
 from rm.scheduler.placement.walk import NodeWalks
-from rm.scheduler.queue_tree import QueueTree
+from rm.scheduler.queues.queue_tree import QueueTree
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ContainerId, NodeId
 from yarn.resource import Resource

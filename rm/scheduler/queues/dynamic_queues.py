@@ -16,7 +16,7 @@ from rm.scheduler.config.queue_reader import QueueReader
 from rm.scheduler.config.queue_templates import QueueTemplate, configuration_of_leaf
 from rm.scheduler.config.reader import Reader
 from rm.scheduler.model.queue import CSQueue, ParentQueue
-from rm.scheduler.queue_tree import QueueTree
+from rm.scheduler.queues.queue_tree import QueueTree
 from yarn.faults import Severity
 from yarn.java.values import trim
 from yarn.states import QueueState

@@ -4,7 +4,7 @@ The numbers are those of docs/design/invariants.md: the resources of nodes add u
 containers to users, leaves and parents (I-04 to I-06), no queue is above its maximum (I-08), usage by AMs (I-10) and
 counts (I-11) add up, nothing pending is negative (I-14), a container is in one place (I-15), a node has at most one
 reservation, which has an owner (I-18, I-19), containers held are alive (I-28), what an application keeps is bounded
-(I-64). What must hold when an allocation is committed is in rm.scheduler.view.event_invariants.
+(I-64). What must hold when an allocation is committed is in rm.scheduler.invariants.decisions.
 
 Hadoop itself violates some of them, and so does this scheduler: see `BROKEN_BY_HADOOP`.
 """
@@ -17,6 +17,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from rm.scheduler.capacity_scheduler import CapacityScheduler
+from rm.scheduler.events.request_checks import BLACKLIST_MAX, REMEMBERED_RELEASES_MAX, REQUESTS_MAX
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
@@ -24,7 +25,6 @@ from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.requests import RequestRow, SchedulerKey
 from rm.scheduler.model.rm_container import RMContainerState
 from rm.scheduler.model.usage import ResourceUsage
-from rm.scheduler.request_checks import BLACKLIST_MAX, REMEMBERED_RELEASES_MAX, REQUESTS_MAX
 from yarn.containers import ANY
 from yarn.ids import ContainerId
 from yarn.resource import Resource

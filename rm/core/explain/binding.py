@@ -11,8 +11,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from rm.scheduler.model.context import SchedulerContext
-from rm.scheduler.model.resource_calculator import DefaultResourceCalculator
 from yarn.resource import MEMORY_MB, Resource
+from yarn.resource_calculator import DefaultResourceCalculator
 
 
 class Binding(Struct, frozen=True):

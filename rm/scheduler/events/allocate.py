@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from rm.scheduler.capacity.booking import RELEASED_BY_AM, aborted_status, complete, update_requests
 from rm.scheduler.capacity.limits import headroom
+from rm.scheduler.events.request_checks import ContainerSizes, check_blacklist, check_remembered, check_requests
 from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.rm_container_events import RMContainerReleased
 from rm.scheduler.placement.container_updates import apply_updates, check_updates, pull_refused, pull_updated
-from rm.scheduler.request_checks import ContainerSizes, check_blacklist, check_remembered, check_requests
 from yarn.containers import Container, Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.protocols.master import UpdatedContainer

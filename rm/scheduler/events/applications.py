@@ -19,16 +19,15 @@ from rm.scheduler.capacity.booking import (
 )
 from rm.scheduler.capacity.managed_queues import AutoCreatedLeafQueue
 from rm.scheduler.capacity.parallel_applications import ParallelApplications
-from rm.scheduler.dynamic_queues import CreationRefused, create_queue
 from rm.scheduler.model.application import ApplicationTable, FiCaSchedulerApp, SchedulerApplication
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.notices import ApplicationAccepted, ApplicationRejected, AttemptAdded, QueueMissing
 from rm.scheduler.model.rm_container import FINAL, RMContainer
 from rm.scheduler.model.rm_container_events import RMContainerEnd, RMContainerExpire, RMContainerKill
-from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.placement.container_updates import apply_updates
-from rm.scheduler.queue_tree import QueueTree
+from rm.scheduler.queues.dynamic_queues import CreationRefused, create_queue
+from rm.scheduler.queues.queue_tree import QueueTree
 from yarn.applications import ApplicationResourceUsage
 from yarn.containers import ContainerStatus, UpdateContainerRequest
 from yarn.errors import AccessControlException, YarnException
@@ -36,6 +35,7 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.java.binary32 import f32
 from yarn.java.hash_order import hash_order, string_hash
 from yarn.java.values import trim
+from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
 from yarn.settings.scheduler import PREFIX
 from yarn.states import ContainerUpdateType, QueueState

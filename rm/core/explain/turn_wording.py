@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rm.scheduler.view.turn import Ahead, Figure, Overtaking, Precedence
+from rm.core.explain.turn import Ahead, Figure, Overtaking, Precedence
 
 _DIGITS_MAX = 3
 

@@ -12,6 +12,8 @@ from itertools import islice
 
 from msgspec import Struct
 
+from rm.core.explain.turn import Figure, Precedence
+from rm.scheduler.capacity_scheduler import CapacityScheduler
 from rm.scheduler.config.checks import capacity_key
 from rm.scheduler.config.queue_templates import LEAF_TEMPLATE, QUEUE_CREATION
 from rm.scheduler.model.application import FiCaSchedulerApp
@@ -20,13 +22,12 @@ from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.refusals import REFUSALS_MAX, Reason, Refusal
-from rm.scheduler.model.resource_calculator import DefaultResourceCalculator
-from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.view.turn import Figure, Precedence
 from yarn.configuration import Configuration
-from yarn.ids import NodeId
+from yarn.ids import ApplicationId, NodeId
+from yarn.nodes import NO_LABEL
 from yarn.protocols.inspection import SettingInForce
 from yarn.resource import MEMORY_MB, VCORES, Resource
+from yarn.resource_calculator import DefaultResourceCalculator
 from yarn.settings.scheduler import PREFIX, ROOT, queue_key
 
 _SATISFIED = frozenset({Reason.QUEUE_SATISFIED, Reason.APPLICATION_SATISFIED})
@@ -42,6 +43,12 @@ class Obstacle(Struct, frozen=True):
     def __str__(self) -> str:
         place = "everywhere" if self.node_id is None else f"on {self.node_id.host}"
         return f"{self.subject} {place}: {self.refusal}"
+
+
+def obstacles(scheduler: CapacityScheduler, application_id: ApplicationId) -> list[Obstacle]:
+    """The obstacles of an application's current attempt; none for an unknown application."""
+    attempt = scheduler.attempt_of(application_id)
+    return obstacles_of(attempt, scheduler.nodes.values()) if attempt is not None else []
 
 
 def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> list[Obstacle]:

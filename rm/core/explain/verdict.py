@@ -20,6 +20,8 @@ from itertools import islice
 
 from msgspec import Struct
 
+from rm.core.explain.obstacles import in_use, serves
+from rm.core.explain.turn import Ahead, Overtaking, kept_for, overtaken
 from rm.scheduler.capacity.limits import present_limit
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.context import IGNORE, RESPECT, SchedulerContext, SchedulingMode
@@ -29,8 +31,6 @@ from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.refusals import Reason, Refusal
 from rm.scheduler.model.requests import NodeType, RequestsOfKey, SchedulerKey
 from rm.scheduler.placement.allocator import is_under_guarantee, off_switch_delay, rack_delay
-from rm.scheduler.view.explanation import in_use, serves
-from rm.scheduler.view.turn import Ahead, Overtaking, kept_for, overtaken
 from yarn.containers import ANY
 from yarn.ids import NodeId
 from yarn.resource import Resource

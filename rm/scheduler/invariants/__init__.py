@@ -1,0 +1,1 @@
+"""Checks of what always holds in the scheduler: of its state, and of each decision."""

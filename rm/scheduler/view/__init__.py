@@ -1,1 +1,0 @@
-"""Read-only views of the scheduler: explanations, reasons and invariants."""
