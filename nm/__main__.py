@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from nm.shell.daemon import serve
+from nm.daemon import serve
 from wire.hadoop_xml import load_configuration
 from yarn.errors import YarnException
 

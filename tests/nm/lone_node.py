@@ -9,8 +9,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from nm.daemon import hosting
 from nm.launcher.processes import all_processes, environment_of
-from nm.shell.daemon import hosting
 from nm.shell.node_host import NodeHost
 from nm.shell.node_manager import NodeManager
 from wire.address import Address

@@ -13,8 +13,8 @@ import pytest
 from nm.core import NodeManagerCore
 from nm.core.effects import Effect
 from nm.core.events import ContainerExited, Event, ShutDown, UnregisterCompleted
+from nm.daemon import hosting
 from nm.launcher.processes import stat_of
-from nm.shell.daemon import hosting
 from nm.shell.host_environment import DirectoriesInUse
 from nm.shell.node_host import NodeHost
 from nm.shell.node_manager import NodeCoreStart

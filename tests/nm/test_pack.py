@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nm.shell.daemon import hosting
+from nm.daemon import hosting
 from nm.shell.node_host import NodeHost
 from tests.nm.lone_node import WAIT_S, fake_resource_manager, lone_nodes, node_configuration
 from wire import listener

@@ -46,7 +46,7 @@ def test_an_am_imports_its_two_protocols_and_nothing_heavy(program: str) -> None
 
 
 def test_a_node_manager_imports_its_protocols_and_nothing_heavy() -> None:
-    modules = imported("nm.shell.daemon")
+    modules = imported("nm.daemon")
     assert spoken(modules) == {"container_management", "master", "tracker"}
     assert HEAVY & modules == set()
 
@@ -56,7 +56,7 @@ def test_a_resource_manager_without_web_services_does_not_import_them() -> None:
 
 
 def test_a_node_manager_without_auxiliary_services_and_aggregation_imports_nothing_of_them() -> None:
-    modules = imported("nm.shell.daemon")
+    modules = imported("nm.daemon")
     assert {"h11", "nm.shuffle", "nm.launcher.log_aggregation", "wire.tfile", "wire.shuffle"} & modules == set()
 
 

@@ -319,7 +319,7 @@ async def test_a_caller_of_hadoops_rpc_is_not_answered_where_it_is_off() -> None
 def test_off_nothing_of_it_is_imported() -> None:
     program = (
         "import asyncio, sys\n"
-        "import nm.shell.daemon, rm.daemon, wire.watching\n"
+        "import nm.daemon, rm.daemon, wire.watching\n"
         "from tests.wire.serving import Recorder, serving\n"
         "from wire.protocols.client import ApplicationClientProtocol\n"
         "async def main():\n"

@@ -84,7 +84,7 @@ class ForkStarter:
         """
         if package in self._imported:
             return
-        for name in (f"{package}.shell.daemon", *LATE_IMPORTS):
+        for name in (f"{package}.daemon", *LATE_IMPORTS):
             importlib.import_module(name)
         self._imported.add(package)
         gc.freeze()
@@ -181,7 +181,7 @@ def _threads_left() -> int:
 
 
 def _serve(request: DaemonRequest, conf: Configuration) -> int:
-    serve = importlib.import_module(f"{request.package}.shell.daemon").serve
+    serve = importlib.import_module(f"{request.package}.daemon").serve
     # Imported modules are never freed, so the garbage collector need not look at them.
     gc.freeze()
     gc.enable()

@@ -140,7 +140,7 @@ async def _serve(request: DaemonRequest, daemon: Daemon, stop: asyncio.Event) ->
         from rm.daemon import serve as serve_rm
 
         return await serve_rm(load(), ready, reload=load, stop=stop)
-    from nm.shell.daemon import serve as serve_nm
+    from nm.daemon import serve as serve_nm
 
     variables = {**environment_of_daemons(), **request.environment}
     return await serve_nm(

@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from probe.shell.daemon import serve
+from probe.daemon import serve
 from wire.hadoop_xml import load_configuration
 from yarn.errors import YarnException
 

@@ -1,1 +1,0 @@
-"""The daemon of the package threaded."""
