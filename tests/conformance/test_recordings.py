@@ -64,7 +64,7 @@ def test_a_difference_is_found_and_named(tmp_path: Path) -> None:
     assert json.loads(ended.stdout)["recordings"][0]["difference"]["key"] == first.key
 
 
-def test_a_step_that_there_is_no_event_for_is_a_difference(tmp_path: Path) -> None:
+def test_a_step_without_an_event_is_a_difference(tmp_path: Path) -> None:
     outcome = compare_file(forged(tmp_path, lambda lines: lines[5]["step"].update(op="dance")))
     assert (outcome.differences[0].step, outcome.differences[0].ours) == (5, "unsupported op dance")
 
@@ -97,7 +97,7 @@ def test_a_refused_start_is_compared_too(tmp_path: Path) -> None:
     assert (outcome.differences[0].step, outcome.differences[0].key) == (0, "start")
 
 
-def test_what_is_no_recording_is_a_difference_and_no_crash(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_recording_is_a_difference(tmp_path: Path) -> None:
     forged = tmp_path / "forged.jsonl.gz"
     forged.write_text("no gzip")
     assert not compare_file(forged).same
@@ -109,7 +109,7 @@ def test_the_command_counts_what_is_the_same() -> None:
     assert ended.stdout.splitlines()[-1] == "2 passed, 0 failed"
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     ended = conform(str(tmp_path / "nowhere.jsonl.gz"))
     assert ended.returncode == 2
     assert "no such recording" in ended.stderr

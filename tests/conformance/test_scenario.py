@@ -61,7 +61,7 @@ def test_the_same_lines_give_the_same_bytes(tmp_path: Path) -> None:
     assert read_lines(first) == _lines(SCENARIO)
 
 
-def test_what_is_no_scenario_is_refused() -> None:
+def test_a_file_that_is_not_a_scenario_is_refused() -> None:
     with pytest.raises(ValueError, match="this has name, about"):
         of_json({"name": "x", "about": "y"})
 

@@ -68,5 +68,5 @@ def test_the_scale_holds_the_largest_value(largest: float, scale: float) -> None
     assert full_scale(largest) == scale
 
 
-def test_nothing_seen_is_no_picture() -> None:
+def test_without_samples_there_is_no_picture() -> None:
     assert usage_chart(UsageHistory(), 10).plain == "no samples"

@@ -22,7 +22,6 @@ from yarnling.cluster.local_cluster import LocalCluster
 toolchain = pytest.importorskip("tests.hadoop.toolchain")
 
 pytestmark = [pytest.mark.hadoop, pytest.mark.cluster, pytest.mark.timeout(600)]
-JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xmx300m"
 SETTINGS = {
     "yarn.yarnling.hadoop-rpc.enabled": "true",
     "yarn.log-aggregation-enable": "true",
@@ -44,7 +43,7 @@ class Job(NamedTuple):
 
 
 def run_java(class_path: str, main: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [toolchain.java(), *JVM.split(), "-cp", class_path, main, *map(str, arguments)]
+    command = [toolchain.java(), *toolchain.SMALL_JVM.split(), "-cp", class_path, main, *map(str, arguments)]
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=JOB_SECONDS)
 
 
@@ -97,12 +96,7 @@ def write_conf(cluster: BlockingCluster, path: Path, jars: Path) -> Path:
         "mapreduce.framework.name": "yarn",
         "mapreduce.jobhistory.address": "",
         "mapreduce.application.classpath": f"{jars}/*",
-        "yarn.app.mapreduce.am.resource.mb": "512",
-        "yarn.app.mapreduce.am.command-opts": JVM,
-        "mapreduce.map.memory.mb": "512",
-        "mapreduce.map.java.opts": JVM,
-        "mapreduce.reduce.memory.mb": "512",
-        "mapreduce.reduce.java.opts": JVM,
+        **toolchain.SMALL_JOBS,
     }
     (conf / "mapred-site.xml").write_text(to_xml(mapred))
     return conf

@@ -70,14 +70,14 @@ def test_a_configuration_that_is_a_file_is_not_changed(
 def test_the_logs_of_a_running_container_come_from_its_node(cluster: BlockingCluster, jars: Path) -> None:
     """An ApplicationMaster that only writes; nothing is aggregated yet."""
     app = cluster.client.new_application().application_id
-    launch = ContainerLaunchContext(("echo it has begun > <LOG_DIR>/words; exec sleep 300",))
+    launch = ContainerLaunchContext(("echo it has started > <LOG_DIR>/words; exec sleep 300",))
     cluster.client.submit(ApplicationSubmissionContext(app, launch, Resource(512, 1)))
-    cluster.until(lambda: any("has begun" in log.text() for log in cluster.client.logs(app) if log.name == "words"))
+    cluster.until(lambda: any("has started" in log.text() for log in cluster.client.logs(app) if log.name == "words"))
     shown = ran(cluster, jars, "LogsCLI", "-applicationId", app)
     assert shown.returncode == 0, shown.stderr
     assert "LogAggregationType: LOCAL\n" in shown.stdout
     assert "LogType:words\n" in shown.stdout
-    assert "\nLogContents:\nit has begun\n" in shown.stdout
+    assert "\nLogContents:\nit has started\n" in shown.stdout
     listed = ran(cluster, jars, "LogsCLI", "-applicationId", app, "-show_container_log_info")
     assert listed.returncode == 0, listed.stderr
     (words,) = [line.split() for line in listed.stdout.splitlines() if line.split()[:1] == ["words"]]

@@ -19,16 +19,6 @@ from yarnling.cluster.blocking import BlockingCluster
 
 pytestmark = [pytest.mark.hadoop, pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(900)]
 
-JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx300m"
-SMALL = {
-    "yarn.app.mapreduce.am.resource.mb": "512",
-    "yarn.app.mapreduce.am.command-opts": JVM,
-    "mapreduce.map.memory.mb": "512",
-    "mapreduce.map.java.opts": JVM,
-    "mapreduce.reduce.memory.mb": "512",
-    "mapreduce.reduce.java.opts": JVM,
-    "mapreduce.task.io.sort.mb": "50",
-}
 WORDS = [f"w{index % 7 * (index % 3)}" for index in range(3_000)]
 COMMAND = """\
 #!/bin/sh
@@ -63,7 +53,7 @@ if __name__ == "__main__":
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[BlockingCluster]:
-    with cluster_with(jars_of("streaming"), SMALL) as started:
+    with cluster_with(jars_of("streaming"), toolchain.SMALL_JOBS) as started:
         yield started
 
 

@@ -21,6 +21,17 @@ FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx512
 """Short runs: no time for the better compiler, and no more memory than needed."""
 OPENED = ("--add-opens", "java.base/java.lang=ALL-UNNAMED", "--add-opens", "java.base/java.util=ALL-UNNAMED")
 """Options that Hadoop's own servers need from Java 17 on."""
+SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xmx300m"
+SMALL_JOBS = {
+    "yarn.app.mapreduce.am.resource.mb": "512",
+    "yarn.app.mapreduce.am.command-opts": SMALL_JVM,
+    "mapreduce.map.memory.mb": "512",
+    "mapreduce.map.java.opts": SMALL_JVM,
+    "mapreduce.reduce.memory.mb": "512",
+    "mapreduce.reduce.java.opts": SMALL_JVM,
+    "mapreduce.task.io.sort.mb": "50",
+}
+"""Settings of MapReduce jobs for nodes of 4 GB."""
 
 
 class JavaMissing(Exception):

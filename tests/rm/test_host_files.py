@@ -25,7 +25,7 @@ def test_xml_gives_hosts_their_times(tmp_path: Path) -> None:
     assert read_hosts(NODES_EXCLUDE_PATH, path) == (("n1", 60), ("n2", 60), ("n3", None))
 
 
-def test_no_path_is_no_list() -> None:
+def test_without_a_path_the_list_is_empty() -> None:
     assert read_hosts(NODES_EXCLUDE_PATH, "") == ()
 
 

@@ -262,7 +262,7 @@ def test_another_nm_at_the_same_port_may_forget_the_ends_of_the_one_before(rm: R
 
 
 def test_a_node_that_is_told_to_shut_down_is_lost_in_time(rm: RM) -> None:
-    """I-61: a refused call is no sign of life.
+    """I-61: a refused call does not count as a heartbeat.
 
     The NM that replaces a leaving one does not leave: ResourceTrackerService.registerNodeManager looks at the state of
     the new RMNode, which is NEW, and not at that of the old one.

@@ -165,7 +165,7 @@ def test_a_last_line_cut_short_ends_the_log(tmp_path: Path) -> None:
     assert list(steps) == _steps()[:1]
 
 
-def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_event_log_is_refused(tmp_path: Path) -> None:
     (tmp_path / "log").write_text('{"format": 99}\n')
     with pytest.raises(InvalidArgumentException, match="is not an event log of format 1"):
         read_event_log(tmp_path / "log")

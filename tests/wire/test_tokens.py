@@ -182,7 +182,7 @@ def test_a_name_that_cannot_travel_is_refused_before_the_call(user: str) -> None
         caller_metadata(user)
 
 
-def test_metadata_that_is_no_token_is_refused() -> None:
+def test_metadata_that_is_not_a_token_is_refused() -> None:
     with pytest.raises(InvalidToken, match="malformed token"):
         read_caller([(TOKEN_KEY, b"\xff\xff")], "")
     with pytest.raises(InvalidToken, match=f"at most {TOKEN_BYTES_MAX} are accepted"):

@@ -184,7 +184,7 @@ def test_a_minimum_version_is_a_version_or_one_of_two_words(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "none", "EqualToNM", "v3.4.1", "3.4.1 or later", "latest"])
-def test_a_minimum_version_that_is_no_version_is_refused(value: str) -> None:
+def test_a_malformed_minimum_version_is_refused(value: str) -> None:
     """Hadoop accepts any text, but a word is below every release: the check would do nothing."""
     (fault,) = check_settings(conf_of(yarn__resourcemanager__nodemanager__minimum__version=value))
     assert (fault.severity, fault.problem) == (Severity.ERROR, "is not a version")

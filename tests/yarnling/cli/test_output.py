@@ -113,7 +113,7 @@ def test_a_long_list_of_faults_has_their_number_first_and_last(capsys: pytest.Ca
     assert shown[1:-1] == [*lines, "warning: key: odd"]
     assert shown[-1] == f"{shown[0]}, listed above"
     print_error(YarnException("\n".join([*lines, "more"])))
-    assert "errors" not in capsys.readouterr().err, "an application's diagnostics are no list of faults"
+    assert "errors" not in capsys.readouterr().err, "an application's diagnostics are not counted as errors"
 
 
 def test_the_health_report_of_an_unhealthy_node_is_shown() -> None:

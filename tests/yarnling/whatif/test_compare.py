@@ -83,7 +83,7 @@ def test_nothing_is_said_below_the_threshold() -> None:
 
 
 def test_it_says_that_few_seeds_tell_little() -> None:
-    """With one seed there is no spread that would tell chance from effect."""
+    """With one seed, an effect cannot be told from chance."""
     assert findings(compare(runs(12), runs(41)))[0].startswith("one seed of each side: some of this may be chance")
     assert "--seeds 5" in findings(compare(runs(12, 13), runs(41, 42)))[0]
     assert not any("chance" in each for each in findings(compare(runs(12, 13, 14), runs(41, 42, 43))))

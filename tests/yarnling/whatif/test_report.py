@@ -148,7 +148,7 @@ def test_the_headline_names_the_queue_that_waits_longest() -> None:
     assert headline(figures_of(result(apps, fast))) == "Containers start at once: 95 % wait less than 2 s."
 
 
-def test_a_lower_bound_is_no_short_wait() -> None:
+def test_a_lower_bound_does_not_count_as_a_short_wait() -> None:
     [found] = [headline(figures_of(result([application()], [container(0, None)], until_ms=5000)))]
     assert found == "Half of the containers wait up to \u2265 5 s, one in twenty more than 5 s."
 

@@ -278,7 +278,7 @@ def test_a_number_that_is_not_finite_is_named_where_it_is_used(tmp_path: Path) -
         ('{"scheduler": {"schedulerInfo": {"type": "fairScheduler"}}}', "runs the FairScheduler", "yarn fs2cs"),
     ],
 )
-def test_what_is_no_answer_is_named_as_such(tmp_path: Path, text: str, problem: str, remedy: str) -> None:
+def test_a_text_that_is_not_an_answer_is_named_as_such(tmp_path: Path, text: str, problem: str, remedy: str) -> None:
     """RMWebAppFilter has the texts of a ResourceManager that is not active."""
     (tmp_path / "apps.json").write_text(text)
     for read_file in (read_workload, read_node_list):

@@ -91,7 +91,7 @@ public final class ContainerScenes extends Scenes {
     private void awaitRunning(Am am, Container container) throws Exception {
         await("a process", () -> am.statuses(container).getContainerStatuses().stream().allMatch(
             each -> each.getContainerSubState().toString().equals("RUNNING")));
-        // Its script has begun; its process group exists a moment later.
+        // Its script runs; its process group exists a moment later.
         Thread.sleep(500);
     }
 
