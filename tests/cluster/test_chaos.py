@@ -19,8 +19,8 @@ from tests.cluster import command_line
 from tests.processes import HEARING, running
 from yarnling.cluster.processes import those_that_name
 from yarnling.faults.history import Role
+from yarnling.faults.kinds import KINDS
 from yarnling.faults.notes import SCRIPT, Notes
-from yarnling.faults.plan import KINDS
 from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
 from yarnling.faults.runner import INTERRUPTED, run_plan
 from yarnling.faults.schedule import random_plan
@@ -148,7 +148,7 @@ async def test_a_workload_that_skips_containers_fails(tmp_path: Path, monkeypatc
 
 async def test_a_fault_without_a_target_is_inconclusive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The only application is submitted after the fault has stopped waiting."""
-    monkeypatch.setattr("yarnling.faults.faults.TARGET_WAIT_S", 0.5)
+    monkeypatch.setattr("yarnling.faults.phases.WAIT_S", 0.5)
     text = QUICK.replace("seconds: 0.5}", "seconds: 0.5, at: 2.5}")
     text = text.replace("{fault: pause-node, node: 2, at: 0.2, for: 0.3}", "{fault: kill-master, at: 0}")
     text += "begins: at once\n"

@@ -15,7 +15,8 @@ from msgspec import Struct
 from am.programs.gang.core import Member
 from yarn.ids import ApplicationId, ContainerId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeState, YarnApplicationState
-from yarnling.faults.plan import Scope, WorkProgram
+from yarnling.faults.kinds import Scope
+from yarnling.faults.plan import WorkProgram
 from yarnling.faults.schedule import FaultInjection
 
 SILENT = "SILENT"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
@@ -15,13 +15,15 @@ from msgspec.structs import replace
 
 from yarn.errors import YarnException
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
+from yarnling.faults.actions import ACTIONS
 from yarnling.faults.cleanup import busy_nodes, live_containers, work_files
-from yarnling.faults.faults import ACTIONS
 from yarnling.faults.history import History, InjectedFault, Outcome, Role, SubmittedApplication
 from yarnling.faults.notes import FRESH_S, Notes, now_s
 from yarnling.faults.plan import Plan, WorkPlan, WorkProgram
+from yarnling.faults.process_target import ProcessTarget
 from yarnling.faults.schedule import FaultInjection
-from yarnling.faults.target import TargetCluster
+from yarnling.faults.target import POLL_S as TARGET_POLL_S
+from yarnling.faults.target import WAIT_S, NoTarget
 from yarnling.faults.workload import KILLED_AT_THE_END, Workload
 
 POLL_S = 0.1
@@ -39,7 +41,7 @@ class RunContext(Struct, frozen=True):
 
     plan: Plan
     injections: tuple[FaultInjection, ...]
-    target: TargetCluster
+    target: ProcessTarget
     workload: Workload
     notes: Notes
     history: History
@@ -91,13 +93,13 @@ async def _wait_for_work(run: RunContext) -> None:
 async def _inject(run: RunContext, injection: FaultInjection) -> None:
     """Inject a fault at its time, and undo it when its time is over."""
     history = run.history
-    action = ACTIONS[injection.kind.name](run.target, injection)
+    fault = AsyncExitStack()
     await asyncio.sleep(max(0.0, history.started_s + injection.at_ms / 1000 - now_s()))
     start_s = now_s()
     index = len(history.injected)
     history.injected.append(InjectedFault(injection, start_s))
     try:
-        target = await _result(action.inject())
+        target = await _result(inject(fault, run.target, injection))
     except YarnException as error:
         # There was no target, or the target has just exited. For an optional fault this is acceptable.
         problem = "" if injection.optional else error.message
@@ -110,15 +112,31 @@ async def _inject(run: RunContext, injection: FaultInjection) -> None:
     history.injected[index] = injected
     run.report("fault", f"{injection.kind.name} {target}")
     if injection.until_ms is None:
+        await fault.aclose()
         return
     # The planned duration starts now: on a busy machine the injection itself takes a while.
     await asyncio.sleep((injection.until_ms - injection.at_ms) / 1000)
     try:
-        await _result(action.recover())
+        await _result(fault.aclose())
     except YarnException as error:
         history.not_recovered.append(f"{injection.kind.name} {target}: {error.message}")
     history.injected[index] = replace(injected, recovered_s=now_s())
     run.report("recovered", f"{injection.kind.name} {target}")
+
+
+async def inject(fault: AsyncExitStack, target: ProcessTarget, injection: FaultInjection) -> str:
+    """Inject a fault, which `fault` then undoes, and return the name of its target.
+
+    Waits for a target, as an earlier fault may still be undone, unless the fault is optional. Raises NoTarget.
+    """
+    deadline_s = now_s() + (0.0 if injection.optional else WAIT_S)
+    while True:
+        try:
+            return await fault.enter_async_context(ACTIONS[injection.kind.name](target, injection))
+        except NoTarget:
+            if now_s() >= deadline_s:
+                raise
+        await asyncio.sleep(TARGET_POLL_S)
 
 
 async def _result(step: Coroutine[Any, Any, T]) -> T:
@@ -151,12 +169,12 @@ async def recover(run: RunContext) -> None:
     run.history.recovered_s = now_s()
 
 
-async def _all_nodes_run(target: TargetCluster) -> bool:
+async def _all_nodes_run(target: ProcessTarget) -> bool:
     running = await target.cluster.client.nodes(frozenset({NodeState.RUNNING}))
     return len(running) == len(target.cluster.nodes)
 
 
-async def _missing_nodes(target: TargetCluster) -> list[str]:
+async def _missing_nodes(target: ProcessTarget) -> list[str]:
     """A line for each node that is not RUNNING, or a line that says that the ResourceManager does not answer."""
     try:
         async with asyncio.timeout(ANSWER_S):
@@ -224,7 +242,7 @@ async def _outcome(run: RunContext, submitted: SubmittedApplication) -> Outcome:
     return Outcome(None)
 
 
-async def _still_used(target: TargetCluster) -> list[str]:
+async def _still_used(target: ProcessTarget) -> list[str]:
     """A line for each resource in use, according to the ResourceManager and to the processes and files of the nodes."""
     return [
         *await busy_nodes(target.cluster.client),

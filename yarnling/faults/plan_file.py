@@ -16,19 +16,17 @@ from wire import yaml_file
 from wire.yaml_file import Probability, Section, choose_from, refusal, sections
 from yarn.errors import YarnException
 from yarn.suggestions import did_you_mean
+from yarnling.faults.kinds import KINDS, FaultKind, Scope
 from yarnling.faults.plan import (
     DRIFT_MAX,
-    KINDS,
     NODES_MAX,
     SECONDS_MAX,
     SEED_MAX,
     ClusterPlan,
     Expectations,
-    FaultKind,
     FaultPlan,
     Plan,
     Range,
-    Scope,
     Seconds,
     Text,
     Times,

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 import yaml
 from pydantic import BaseModel
 
-from yarnling.faults.plan import FaultPlan, Plan, Scope
+from yarnling.faults.kinds import Scope
+from yarnling.faults.plan import FaultPlan, Plan
 from yarnling.faults.plan_file import PARAMETER_DEFAULTS
 
 _WIDTH_MAX = 1_000_000

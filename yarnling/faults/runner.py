@@ -28,8 +28,9 @@ from yarnling.faults.history import SILENT, Change, History
 from yarnling.faults.notes import Notes, now_s
 from yarnling.faults.phases import POLL_S, Report, RunContext, describe, drain, inject_faults, recover
 from yarnling.faults.plan import Plan
+from yarnling.faults.process_target import ProcessTarget
 from yarnling.faults.schedule import FaultInjection, schedule
-from yarnling.faults.target import RM, TargetCluster
+from yarnling.faults.target import RM
 from yarnling.faults.verdict import Judgement, judge
 from yarnling.faults.workload import Workload
 from yarnling.timeline.fault_file import write_faults
@@ -150,7 +151,7 @@ class _Running:
             self.report("phase", "starting")
             cluster = await stack.enter_async_context(self._cluster(network))
             excluded = self.directory / "excluded"
-            target = TargetCluster(cluster, self.notes, excluded, network, disks, self.history.crashed)
+            target = ProcessTarget(cluster, self.notes, excluded, network, disks, self.history.crashed)
             addresses = cluster.addresses if network is None else await network.for_clients(cluster.addresses)
             workload = Workload(addresses, cluster.configuration, self.directory, self.notes, self.history)
             stack.push_async_callback(workload.close)
@@ -240,7 +241,7 @@ class Observer:
 
     def __init__(
         self,
-        target: TargetCluster,
+        target: ProcessTarget,
         addresses: Mapping[str, str],
         conf: Configuration,
         history: History,

@@ -17,7 +17,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from yarn.settings import resourcemanager, scheduler
-from yarnling.faults.plan import KINDS, ClusterPlan, FaultKind, FaultPlan, Plan, Scope, WorkPlan, WorkProgram
+from yarnling.faults.kinds import KINDS, FaultKind, Scope
+from yarnling.faults.plan import ClusterPlan, FaultPlan, Plan, WorkPlan, WorkProgram
 
 RANDOM_LASTS_S = (8.0, 8.0, 14.0)
 """The lengths of random plans in seconds. The longest gives faults time to last until an
@@ -66,6 +67,12 @@ class FaultInjection(Struct, frozen=True):
     pick: float = 0.0
     options: Mapping[str, object] = field(default_factory=dict)
     optional: bool = False
+
+    def amount(self, option: str) -> float:
+        """The value of an option that is a number."""
+        value = self.options[option]
+        assert isinstance(value, int | float)
+        return value
 
     def __str__(self) -> str:
         """For example `2.0 s kill-node 3 for 2.5 s`. Options that have their default value are left out."""
@@ -192,7 +199,7 @@ def _random_plan(seed: int) -> Plan:
     kinds = [name for name in RANDOM_KINDS if draw.random() < 0.5] or [draw.choice(RANDOM_KINDS)]
     # Every third run has no proxies: they are between the processes and could themselves hide a bug.
     if draw.random() < 1 / 3:
-        kinds = [name for name in kinds if not KINDS[name].needs_network] or ["kill-node"]
+        kinds = [name for name in kinds if not KINDS[name].links] or ["kill-node"]
     lasts_s = draw.choice(RANDOM_LASTS_S)
     faults = tuple(_random_fault(name, lasts_s, draw) for name in kinds)
     cluster = ClusterPlan(

@@ -1,129 +1,79 @@
-"""The cluster that faults are injected into, and the state of its daemons: paused, expected to exit, or leaving."""
+"""What a cluster lets faults do to it: two clusters are such targets, one of processes and a simulated one."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import os
-import signal
-from collections import Counter
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Protocol
 
-from yarn.errors import CallOutcomeUnknown
-from yarn.states import DecommissionType
-from yarnling.cluster.launcher import Daemon, DaemonFailed
-from yarnling.cluster.local_cluster import LocalCluster
-from yarnling.cluster.network import Network
-from yarnling.faults.disks import SmallDisk
-from yarnling.faults.notes import Notes
+from yarn.errors import YarnException
+from yarnling.cluster.network import NetworkFault
+from yarnling.faults.history import ProcessSpan, Role
 
-RETRY_S = 0.1
-"""The pause in seconds before a call without an answer is repeated."""
 RM = 0
 """The number that stands for the ResourceManager; nodes are numbered from 1."""
+WAIT_S = 10.0
+"""The seconds a fault waits for its target (a running container, or a daemon that restarts), unless it is optional."""
+POLL_S = 0.05
 
 
-@dataclass
-class TargetCluster:
-    """The cluster of a run. `disks` is {node number: disk of its local directory; RM: disk of the state store}.
+class NoTarget(YarnException):
+    """The fault has no target: for example, no ApplicationMaster runs, or the node is already down."""
 
-    `excluded` is the hosts file that lists nodes to decommission. `crashed` has a line for each daemon that exited
-    unexpectedly.
+
+class Target(Protocol):
+    """A running cluster. Daemons are named by numbers: nodes from 1, and RM.
+
+    Everything is undone by its counterpart, even if several faults overlap: a daemon that was paused twice runs after
+    the second `resume`.
     """
 
-    cluster: LocalCluster
-    notes: Notes
-    excluded: Path
-    network: Network | None = None
-    disks: dict[int, SmallDisk] = field(default_factory=dict)
-    crashed: list[str] = field(default_factory=list)
-    leaving: set[int] = field(default_factory=set)
-    _paused: Counter[int] = field(default_factory=Counter)
-    _expected_exits: set[int] = field(default_factory=set)
-    _recorded_exits: set[int] = field(default_factory=set)
-    _restarting: dict[int, asyncio.Lock] = field(default_factory=dict)
-
     def is_up(self, number: int) -> bool:
-        """True if this daemon runs; False before it has a process."""
-        daemon = self._daemon(number)
-        return daemon.spawned.is_set() and daemon.exit_status is None
+        """True if this daemon has a process, which may be paused."""
+        ...
 
-    def expect_exit(self, number: int) -> None:
-        """From now on, do not report the exit of this daemon as unexpected."""
-        self._expected_exits.add(self._daemon(number).pid)
+    async def kill(self, numbers: Sequence[int], *, containers: bool) -> None:
+        """SIGKILL to daemons, with `containers` to those of their nodes as well."""
 
-    def record_exits(self) -> None:
-        """Record every daemon that exited unexpectedly, each once."""
-        for name, daemon in [("rm", self.cluster.rm), *((node.name, node.daemon) for node in self.cluster.nodes)]:
-            if daemon.exit_status is None or daemon.pid in self._recorded_exits:
-                continue
-            self._recorded_exits.add(daemon.pid)
-            if daemon.pid not in self._expected_exits:
-                self.crashed.append(f"{name} (process {daemon.pid}) exited unexpectedly, status {daemon.exit_status}")
+    async def stop(self, numbers: Sequence[int]) -> None:
+        """SIGTERM to NodeManagers."""
 
-    async def restart(self, number: int) -> None:
-        """Restart a daemon that has exited, and wait until it is ready. No effect on a running or leaving daemon."""
-        async with self._restarting.setdefault(number, asyncio.Lock()):
-            if number in self.leaving or self.is_up(number):
-                return
-            self.record_exits()
-            try:
-                await (self.cluster.restart_node(number) if number != RM else self.cluster.restart_rm())
-            except DaemonFailed:
-                # The daemon was killed again while it started. The fault that killed it will restart it.
-                if self._daemon(number).pid not in self._expected_exits:
-                    raise
+    async def start(self, numbers: Sequence[int]) -> None:
+        """Restart daemons that have exited. No effect on one that runs, or whose node is leaving."""
 
-    async def restart_nodes(self) -> None:
-        """Restart every node that has exited."""
-        for number in range(1, len(self.cluster.nodes) + 1):
-            await self.restart(number)
+    def pause(self, number: int) -> None: ...
 
-    def pause(self, number: int) -> None:
-        self._signal(number, signal.SIGSTOP)
-        self._paused[number] += 1
+    def resume(self, number: int) -> None: ...
 
-    def resume(self, number: int) -> None:
-        """Resume a paused daemon, unless another fault has paused it too."""
-        self._paused[number] -= 1
-        if self._paused[number] <= 0:
-            self._signal(number, signal.SIGCONT)
+    async def decommission(self, numbers: Sequence[int], timeout_s: int) -> None:
+        """Have nodes leave gracefully; their NodeManagers exit once their containers have ended."""
 
-    async def refresh_leaving(self, timeout_s: int) -> None:
-        """Send the list of leaving nodes to the ResourceManager, and retry if it was killed during the call."""
-        hosts = [self.cluster.node(number).place.host for number in sorted(self.leaving)]
-        self.excluded.write_text("".join(f"{host}\n" for host in hosts))
-        while True:
-            try:
-                await self.cluster.client.refresh_nodes(DecommissionType.GRACEFUL, timeout_s)
-                return
-            except CallOutcomeUnknown:
-                await asyncio.sleep(RETRY_S)
+    async def recommission(self, numbers: Sequence[int]) -> None:
+        """Take the nodes again; their NodeManagers are not restarted."""
 
-    async def recover(self) -> None:
-        """Undo every remaining fault and restart all daemons that have exited. Raises YarnException if that fails."""
-        if self.network is not None:
-            self.network.recover()
-        for disk in self.disks.values():
-            disk.empty()
-        for number in range(len(self.cluster.nodes) + 1):
-            self._paused[number] = 0
-            self._signal(number, signal.SIGCONT)
-        await self.restart(RM)
-        if self.leaving:
-            self.leaving.clear()
-            await self.refresh_leaving(0)
-        await self.restart_nodes()
+    async def fill_disk(self, number: int) -> None:
+        """Fill the disk of a node's local directory, or that of the state store."""
 
-    def _signal(self, number: int, signum: signal.Signals) -> None:
-        """Send a signal to a daemon, if it runs.
+    def empty_disk(self, number: int) -> None: ...
 
-        A daemon that has not started has process id 0, which means our own group.
-        """
-        if self.is_up(number):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._daemon(number).pid, signum)
+    def impair(self, key: int, links: Sequence[str], fault: NetworkFault) -> None:
+        """Put a fault on links of the network until `mend` is called with the same key."""
 
-    def _daemon(self, number: int) -> Daemon:
-        return self.cluster.node(number).daemon if number != RM else self.cluster.rm
+    def mend(self, key: int, links: Sequence[str]) -> None: ...
+
+    def running(self, *roles: Role) -> list[ProcessSpan]:
+        """The containers that run in these roles, in the order of their ids."""
+        ...
+
+    async def kill_container(self, container: ProcessSpan) -> None:
+        """SIGKILL to a container; its NodeManager reports exit status 137. Raises NoTarget if it has ended."""
+
+    async def pause_container(self, container: ProcessSpan) -> None:
+        """SIGSTOP to the processes of a container. Raises NoTarget if it has ended."""
+
+    def resume_container(self, container: ProcessSpan) -> None:
+        """SIGCONT to the processes that `pause_container` has paused."""
+
+
+def no_target(*roles: Role) -> NoTarget:
+    """No container runs in one of these roles."""
+    return NoTarget(f"no {'ApplicationMaster' if Role.MASTER in roles else 'container'} is running")

@@ -15,7 +15,8 @@ from yarn.ids import ContainerId
 from yarn.states import FinalApplicationStatus
 from yarnling.faults.checks import Checked, check_aborted, check_all
 from yarnling.faults.history import SILENT, Change, History, InjectedFault, Role
-from yarnling.faults.plan import Plan, Scope
+from yarnling.faults.kinds import Scope
+from yarnling.faults.plan import Plan
 
 LAG_MAX_S = 1.0
 """The longest acceptable delay of a sleep in seconds: three such delays can make a healthy node expire."""

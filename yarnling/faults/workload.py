@@ -28,7 +28,7 @@ from yarnling.cluster.client import Client
 from yarnling.faults.history import History, Role, SubmittedApplication
 from yarnling.faults.notes import Notes, now_s
 from yarnling.faults.plan import WorkPlan, WorkProgram
-from yarnling.faults.target import RETRY_S
+from yarnling.faults.process_target import RETRY_S
 
 SIZE = Resource(128, 1)
 WORKERS_MAX = 6

@@ -19,7 +19,7 @@ from yarn.ids import ApplicationId
 from yarn.protocols.client import GetNewApplicationResponse, KillApplicationRequest, KillApplicationResponse
 from yarnling.faults.history import History, SubmittedApplication
 from yarnling.faults.plan import WorkPlan
-from yarnling.faults.target import RETRY_S
+from yarnling.faults.process_target import RETRY_S
 from yarnling.faults.workload import KILLED_BY_USER, SIZE
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import Rank

@@ -1,146 +1,357 @@
-"""The faults of a simulated cluster: each is injected, and undone (yarnling.faults.faults for real processes)."""
+"""The faults that only a simulated cluster has: of disks, clocks, versions, single writes, administrators and requests.
+
+They are contexts like those of yarnling.faults.actions, which the simulation has as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 
-from yarnling.faults.link_faults import LINKS, link_names, network_fault
-from yarnling.simulation.admin_faults import MoveRunningApplication, RefreshQueues, ResizeNode, RollKeys
-from yarnling.simulation.container_faults import (
-    AvoidNode,
-    ExceedLimit,
-    FailContainer,
-    KillProcesses,
-    PauseMaster,
-    ResizeContainer,
-)
-from yarnling.simulation.fault_action import FaultAction, names
-from yarnling.simulation.node_faults import DriftingClock, FullDisk, LateHeartbeat, LoseNodeDisk, OldNode, WrongClock
-from yarnling.simulation.store_faults import FullStore, KillAtWrite, LoseStore, SlowStore
+from msgspec.structs import replace
 
+from nm.core.events import LimitExceeded
+from rm.core.events import MoveApplication, UpdateNodeResource
+from wire.protocols.tracker import ResourceTracker
+from yarn.errors import YarnException
+from yarn.ids import ApplicationId, ContainerId
+from yarn.java.versions import HADOOP_VERSION
+from yarn.protocols.admin import ResourceOption
+from yarn.protocols.tracker import NodeHeartbeatRequest
+from yarn.resource import Resource
+from yarn.settings import scheduler
+from yarn.states import ContainerExitStatus
+from yarnling.faults.actions import ACTIONS as COMMON_ACTIONS
+from yarnling.faults.actions import Fault, names, picked, running_daemons
+from yarnling.faults.schedule import FaultInjection
+from yarnling.faults.target import RM, NoTarget
+from yarnling.simulation.machine import Machine
+from yarnling.simulation.machine_clock import PPM
+from yarnling.simulation.master_requests import MasterRequests
+from yarnling.simulation.process import run
+from yarnling.simulation.state_store import StateStore
+from yarnling.simulation.target import SimulatedTarget
 
-class KillNode(FaultAction):
-    def inject(self) -> str:
-        running = self.running_nodes()
-        for number in running:
-            self.cluster.machine(number).kill(containers=bool(self.injection.options.get("containers", True)))
-        return names(running)
-
-    def recover(self) -> None:
-        for number in self.injection.nodes:
-            self.cluster.start_node(number)
-
-
-class StopNode(FaultAction):
-    def inject(self) -> str:
-        running = self.running_nodes()
-        for number in running:
-            self.cluster.machine(number).stop()
-        return names(running)
-
-    def recover(self) -> None:
-        for number in self.injection.nodes:
-            self.cluster.start_node(number)
+OLD_VERSION = "3.3.6"
+MORE_HEARTBEATS = 1_000_000
+"""The number of heartbeats more than it that did a killed NodeManager seems to have sent."""
 
 
-class DecommissionNode(FaultAction):
-    def inject(self) -> str:
-        running = self.running_nodes()
-        for number in running:
-            self.cluster.machine(number).is_exit_expected = True
-        self.cluster.leaving |= set(running)
-        timeout_s = self.injection.options.get("timeout", 30)
-        assert isinstance(timeout_s, int)
-        self.cluster.refresh_leaving(timeout_s)
-        return names(running)
-
-    def recover(self) -> None:
-        self.cluster.leaving -= set(self.injection.nodes)
-        self.cluster.refresh_leaving(0)
-        for number in self.injection.nodes:
-            self.cluster.start_node(number)
+# The state store
 
 
-class PauseNode(FaultAction):
-    def inject(self) -> str:
-        self.nodes = self.running_nodes()
-        for number in self.nodes:
-            self.target.paused[number] += 1
-            self.cluster.machine(number).nm.pause()
-        return names(self.nodes)
-
-    def recover(self) -> None:
-        for number in self.nodes:
-            self.target.paused[number] -= 1
-            if self.target.paused[number] <= 0:
-                self.cluster.machine(number).nm.resume()
+@asynccontextmanager
+async def slow_store(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    """Only what must be durable is answered later; nothing else waits for the store."""
+    target.store.delay_ms = round(injection.amount("delay") * 1000)
+    yield "the state store"
+    target.store.delay_ms = 0
 
 
-class KillResourceManager(FaultAction):
-    def inject(self) -> str:
-        self.check_rm_is_up()
-        self.cluster.kill_rm()
-        return "rm"
-
-    def recover(self) -> None:
-        self.cluster.start_rm()
-
-
-class PauseResourceManager(FaultAction):
-    def inject(self) -> str:
-        self.check_rm_is_up()
-        self.target.paused[0] += 1
-        self.cluster.pause_rm()
-        return "rm"
-
-    def recover(self) -> None:
-        self.target.paused[0] -= 1
-        if self.target.paused[0] <= 0:
-            self.cluster.resume_rm()
+@asynccontextmanager
+async def lose_store(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    """The next ResourceManager knows no application: NodeManagers end their containers, and AMs exit."""
+    numbers = running_daemons(target, injection)
+    await target.kill(numbers, containers=False)
+    target.cluster.rm.store = StateStore()
+    yield names(numbers)
+    await target.start(numbers)
 
 
-class LinkFault(FaultAction):
-    """Puts a network fault on some links of the network."""
+@asynccontextmanager
+async def kill_at_write(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    """The ResourceManager is killed at a write: before anything is on the disk, or before anybody learns of it."""
+    numbers = running_daemons(target, injection)
+    writes_left = round(injection.amount("nth"))
 
-    def inject(self) -> str:
-        for name in link_names(self.injection):
-            self.cluster.network.link(name).inject(self.injection.number, network_fault(self.injection))
-        return names(self.injection.nodes) if self.injection.nodes else "clients"
+    def count() -> bool | None:
+        nonlocal writes_left
+        writes_left -= 1
+        if writes_left:
+            return None
+        target.store.at_write = None
+        target.cluster.kill_rm()
+        return injection.options["write"] == "after"
 
-    def recover(self) -> None:
-        for name in link_names(self.injection):
-            self.cluster.network.link(name).remove(self.injection.number)
+    target.store.at_write = count
+    yield names(numbers)
+    target.store.at_write = None
+    await target.start(numbers)
 
 
-ACTIONS: Mapping[str, type[FaultAction]] = {
-    "kill-node": KillNode,
-    "stop-node": StopNode,
-    "pause-node": PauseNode,
-    "decommission-node": DecommissionNode,
-    "kill-rm": KillResourceManager,
-    "pause-rm": PauseResourceManager,
-    "full-store": FullStore,
-    "kill-master": KillProcesses,
-    "pause-master": PauseMaster,
-    "kill-container": KillProcesses,
-    "full-disk": FullDisk,
-    "lose-store": LoseStore,
-    "kill-rm-at-write": KillAtWrite,
-    "slow-store": SlowStore,
-    "lose-node-disk": LoseNodeDisk,
-    "late-heartbeat": LateHeartbeat,
-    "wrong-clock": WrongClock,
-    "drifting-clock": DriftingClock,
-    "old-node": OldNode,
-    "fail-container": FailContainer,
-    "exceed-memory": ExceedLimit,
-    "exceed-logs": ExceedLimit,
-    "resize-container": ResizeContainer,
-    "avoid-node": AvoidNode,
-    "roll-keys": RollKeys,
-    "refresh-queues": RefreshQueues,
-    "move-application": MoveRunningApplication,
-    "resize-node": ResizeNode,
-    **dict.fromkeys(LINKS, LinkFault),
+# A node's disk, clock and version, and a message of its killed NodeManager that arrives late
+
+
+@asynccontextmanager
+async def lose_node_disk(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    """The next NodeManager knows nothing of the containers before it."""
+    numbers = running_daemons(target, injection)
+    await target.kill(numbers, containers=True)
+    for number in numbers:
+        target.cluster.machine(number).lose_disk()
+    yield names(numbers)
+    await target.start(injection.nodes)
+
+
+@asynccontextmanager
+async def late_heartbeat(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    """A heartbeat of a killed NodeManager must not harm the next one, which may have the same node id.
+
+    Its response id is one that the next one does not reach. Nothing else in a heartbeat tells the two apart: a late one
+    whose response id happens to be the expected one is accepted, as by ResourceTrackerService.nodeHeartbeat.
+    """
+    numbers = running_daemons(target, injection)
+    late: dict[int, NodeHeartbeatRequest] = {}
+    for number in numbers:
+        last = target.cluster.machine(number).nm.last_heartbeat
+        if last is not None:
+            late[number] = replace(last, response_id=last.response_id + MORE_HEARTBEATS)
+    await target.kill(numbers, containers=True)
+    await target.start(numbers)
+    yield names(numbers)
+    for number, request in late.items():
+        machine = target.cluster.machine(number)
+        target.cluster.network.call(
+            machine.kernel,
+            f"tracker-{number}",
+            target.cluster.rm.served,
+            ResourceTracker.node_heartbeat,
+            request,
+            lambda _: None,
+            token=machine.nm.token_of(request.node_id),
+        )
+
+
+@asynccontextmanager
+async def drifting_clock(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    """The timers of the machine's NodeManager run too fast or too slow. What the clock gains or loses stays."""
+    numbers = running_daemons(target, injection)
+
+    def set_drift(drift_ppm: int) -> None:
+        for number in injection.nodes:
+            target.cluster.machine(number).nm.set_drift(drift_ppm)
+
+    set_drift(round(injection.amount("drift") * PPM))
+    yield names(numbers)
+    set_drift(0)
+
+
+@asynccontextmanager
+async def wrong_clock(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    """Only the expiry of tokens depends on a machine's clock; it is read when the NodeManager starts."""
+    numbers = running_daemons(target, injection)
+
+    def set_ahead(machine: Machine, ahead_ms: int) -> None:
+        machine.nm.clock_ahead_ms = ahead_ms
+        machine.forget_starts()
+
+    ahead_ms = round(injection.amount("ahead") * 1000)
+    await _restart_with(target, numbers, partial(set_ahead, ahead_ms=ahead_ms))
+    yield names(numbers)
+    await _restart_with(target, injection.nodes, partial(set_ahead, ahead_ms=0))
+
+
+@asynccontextmanager
+async def old_node(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    """The NodeManager is of an older version, so the ResourceManager may refuse it: then it ends."""
+    numbers = running_daemons(target, injection)
+
+    def set_version(machine: Machine, version: str) -> None:
+        machine.version = version
+
+    await _restart_with(target, numbers, partial(set_version, version=OLD_VERSION))
+    yield names(numbers)
+    await _restart_with(target, injection.nodes, partial(set_version, version=HADOOP_VERSION))
+
+
+async def _restart_with(target: SimulatedTarget, numbers: Sequence[int], change: Callable[[Machine], None]) -> None:
+    """Change the machines, and restart their NodeManagers beside the running containers."""
+    for number in numbers:
+        change(target.cluster.machine(number))
+    await target.kill(numbers, containers=False)
+    await target.start(numbers)
+
+
+# Containers: the statuses they exit with, and limits they exceed
+
+
+@asynccontextmanager
+async def fail_container(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    """A container ends by itself with this status."""
+    machine, container_id, launch = _picked_launch(target, injection)
+    machine.program_ended(container_id, launch, round(injection.amount("exit")))
+    yield str(container_id)
+
+
+_LIMITS = {
+    "exceed-memory": (ContainerExitStatus.KILLED_EXCEEDED_PMEM, "the container is running beyond its memory limit"),
+    "exceed-logs": (ContainerExitStatus.KILLED_FOR_EXCESS_LOGS, "the container is logging beyond its limit"),
 }
-"""{name of the fault: how it is carried out}, for all of yarnling.faults.plan.KINDS."""
+"""{fault: exit status and diagnostics of its container}"""
+
+
+@asynccontextmanager
+async def exceed_limit(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    """The NodeManager's monitor finds the container above its limit, and kills it."""
+    machine, container_id, launch = _picked_launch(target, injection)
+    exceeded = LimitExceeded(container_id, launch, *_LIMITS[injection.kind.name])
+    machine.nm.deliver(machine.nm.starts, partial(machine.nm.step, exceeded))
+    yield str(container_id)
+
+
+def _picked_launch(target: SimulatedTarget, injection: FaultInjection) -> tuple[Machine, ContainerId, int]:
+    """The machine, the id and the launch of the container that `pick` selects. Raises NoTarget."""
+    container = picked(target, injection)
+    machine = target.cluster.machine(container.node)
+    return machine, container.container_id, machine.containers.running[container.container_id].effect.launch
+
+
+# Rare requests of ApplicationMasters
+
+
+@asynccontextmanager
+async def resize_container(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    """A container gets twice its memory, if there is room, and at the end its first size again."""
+    container_id = picked(target, injection).container_id
+    requests = _requests_of(target, container_id.application_id)
+    size = None if requests is None else requests.size_of(container_id)
+    if requests is None or size is None:
+        raise NoTarget(f"no ApplicationMaster has {container_id}")
+    requests.resize(container_id, size + Resource(size.memory_mb, 0))
+    yield str(container_id)
+    requests = _requests_of(target, container_id.application_id)
+    if requests is not None:
+        requests.resize(container_id, size)
+
+
+@asynccontextmanager
+async def avoid_node(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    """An ApplicationMaster wants no containers on the host that it runs on, and at the end takes them again."""
+    master = picked(target, injection)
+    host = target.cluster.machine(master.node).host
+    requests = _requests_of(target, master.application_id)
+    if requests is None:
+        raise NoTarget(f"{master.container_id} has not registered yet")
+    requests.change_blacklist(additions=(host,))
+    yield str(master.container_id)
+    requests = _requests_of(target, master.application_id)
+    if requests is not None:
+        requests.change_blacklist(removals=(host,))
+
+
+def _requests_of(target: SimulatedTarget, application_id: ApplicationId) -> MasterRequests | None:
+    """The requests of an application's latest ApplicationMaster; None if none runs."""
+    of_attempts = {
+        container_id.attempt_id: master
+        for container_id, master in target.cluster.masters.items()
+        if container_id.application_id == application_id
+    }
+    return of_attempts[max(of_attempts)].requests if of_attempts else None
+
+
+# Administrators
+
+
+@asynccontextmanager
+async def roll_keys(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    numbers = running_daemons(target, injection)
+    target.cluster.rm.roll_keys()
+    yield names(numbers)
+
+
+@asynccontextmanager
+async def resize_node(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    """Nodes get half of their memory, and at the end all of it again. A node that is unknown then refuses the call."""
+    _check_rm_is_up(target)
+    numbers = running_daemons(target, injection)
+    for number in numbers:
+        size = target.cluster.machine(number).size
+        _resize(target, number, Resource(size.memory_mb // 2, size.vcores))
+    yield names(numbers)
+    for number in injection.nodes:
+        _resize(target, number, target.cluster.machine(number).size)
+
+
+def _resize(target: SimulatedTarget, number: int, size: Resource) -> None:
+    node_id, rm = target.cluster.machine(number).nm.node_id, target.cluster.rm
+    resizing = partial(UpdateNodeResource, resources=((node_id, ResourceOption(size)),))
+    rm.deliver(rm.starts, lambda: run(rm.ask(resizing), lambda _: None))
+
+
+_ROOT = f"{scheduler.PREFIX}root."
+_SHARES = {"good": ("60", "40"), "bad": ("60", "50")}
+"""{file: capacities of the queues default and extra in percent}; those of the bad file have the sum 110."""
+
+
+@asynccontextmanager
+async def refresh_queues(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    """A good file adds a queue; a bad one is refused and changes nothing."""
+    numbers = running_daemons(target, injection)
+    _read_queues(target, str(injection.options["file"]))
+    yield names(numbers)
+
+
+@asynccontextmanager
+async def move_application(target: SimulatedTarget, injection: FaultInjection) -> AsyncIterator[str]:
+    """An application is moved between the queues default and extra, of which the second is added first."""
+    _check_rm_is_up(target)
+    container, rm = picked(target, injection), target.cluster.rm
+    application_id = container.application_id
+    _read_queues(target, "good")
+
+    def move() -> None:
+        """The application may have ended, which refuses the move."""
+        app = rm.core.context.apps.get(application_id)
+        if app is not None:
+            queue = "extra" if app.queue.endswith("default") else "default"
+            moving = rm.ask(lambda call: MoveApplication(call, app.user, application_id, queue))
+            run(moving, lambda _: None)
+
+    rm.deliver(rm.starts, move)
+    yield str(container.container_id)
+
+
+def _read_queues(target: SimulatedTarget, file: str) -> None:
+    default, extra = _SHARES[file]
+    changes = {
+        f"{_ROOT}queues": "default,extra",
+        f"{_ROOT}default.capacity": default,
+        f"{_ROOT}extra.capacity": extra,
+        f"{_ROOT}default.maximum-capacity": "100",
+    }
+
+    def done(outcome: object) -> None:
+        is_refused = isinstance(outcome, YarnException)
+        assert is_refused == (file == "bad"), f"refreshQueues with a {file} file: {outcome}"
+
+    target.cluster.rm.refresh_queues(target.cluster.conf.overridden(changes, "refreshQueues"), done)
+
+
+def _check_rm_is_up(target: SimulatedTarget) -> None:
+    """Raises NoTarget if the ResourceManager is down."""
+    if not target.is_up(RM):
+        raise NoTarget("the ResourceManager is already down")
+
+
+ACTIONS: Mapping[str, Callable[[SimulatedTarget, FaultInjection], Fault]] = {
+    **COMMON_ACTIONS,
+    "lose-store": lose_store,
+    "kill-rm-at-write": kill_at_write,
+    "slow-store": slow_store,
+    "lose-node-disk": lose_node_disk,
+    "late-heartbeat": late_heartbeat,
+    "wrong-clock": wrong_clock,
+    "drifting-clock": drifting_clock,
+    "old-node": old_node,
+    "fail-container": fail_container,
+    "exceed-memory": exceed_limit,
+    "exceed-logs": exceed_limit,
+    "resize-container": resize_container,
+    "avoid-node": avoid_node,
+    "roll-keys": roll_keys,
+    "refresh-queues": refresh_queues,
+    "move-application": move_application,
+    "resize-node": resize_node,
+}
+"""{kind of fault: what it does}, for all of yarnling.faults.kinds.KINDS."""

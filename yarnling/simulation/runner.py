@@ -7,6 +7,7 @@ undone, and the cluster must recover and drain: all nodes run, all applications 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,14 +26,14 @@ from yarn.settings.pace import FAST_TIME_FACTOR
 from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.cluster.configuration import composed, node_sizes
-from yarnling.faults.faults import POLL_S as TARGET_POLL_S
-from yarnling.faults.faults import TARGET_WAIT_S, NoTarget
 from yarnling.faults.history import History, InjectedFault, Outcome, Role
 from yarnling.faults.notes import FRESH_S
 from yarnling.faults.phases import POLL_S
 from yarnling.faults.plan import Plan, WorkProgram
 from yarnling.faults.runner import SETTINGS
 from yarnling.faults.schedule import FaultInjection, schedule
+from yarnling.faults.target import POLL_S as TARGET_POLL_S
+from yarnling.faults.target import WAIT_S, NoTarget
 from yarnling.faults.verdict import Judgement, judge
 from yarnling.faults.workload import KILLED_AT_THE_END
 from yarnling.simulation import cross_checks, workload
@@ -40,10 +41,10 @@ from yarnling.simulation.client import Client
 from yarnling.simulation.cluster import ClusterShape, InvariantBroken, SimulatedCluster
 from yarnling.simulation.conditions import USUAL, Conditions
 from yarnling.simulation.engine import Engine, Rank
-from yarnling.simulation.fault_action import FaultAction, Target
 from yarnling.simulation.faults import ACTIONS
 from yarnling.simulation.intruder import Intruder
 from yarnling.simulation.machine import running_containers
+from yarnling.simulation.target import SimulatedTarget, at_once
 from yarnling.simulation.trace import Line, Trace
 
 START_WAIT_S = 60.0
@@ -162,7 +163,7 @@ class PlanRun:
             self.cluster.rm.after_step = self._compare_hosts
         self._intruder = Intruder(self.cluster, self._caught) if options.intruder else None
         self.client = Client(self.cluster, self.history)
-        self._target = Target(self.cluster)
+        self._target = SimulatedTarget(self.cluster)
         self._faults_over = 0
 
     def go(self) -> None:
@@ -216,13 +217,14 @@ class PlanRun:
     def _begin(self, injection: FaultInjection) -> None:
         index = len(self.history.injected)
         self.history.injected.append(InjectedFault(injection, self.engine.elapsed_s))
-        self._try(injection, index, self.engine.elapsed_s + (0.0 if injection.optional else TARGET_WAIT_S))
+        self._try(injection, index, self.engine.elapsed_s + (0.0 if injection.optional else WAIT_S))
 
     def _try(self, injection: FaultInjection, index: int, deadline_s: float) -> None:
         """Inject the fault; without a target wait for one, unless it is optional."""
-        action, now_s = ACTIONS[injection.kind.name](self._target, injection), self.engine.elapsed_s
+        fault, now_s = AsyncExitStack(), self.engine.elapsed_s
         try:
-            target = action.inject()
+            action = ACTIONS[injection.kind.name](self._target, injection)
+            target = at_once(fault.enter_async_context(action))
         except NoTarget as missing:
             if now_s < deadline_s:
                 again_ms = self.engine.now_ms + round(TARGET_POLL_S * 1000)
@@ -237,13 +239,14 @@ class PlanRun:
             return
         self.history.injected[index] = InjectedFault(injection, now_s, target=target)
         if injection.until_ms is None:
+            at_once(fault.aclose())
             self._faults_over += 1
             return
         ends_ms = self.engine.now_ms + injection.until_ms - injection.at_ms
-        self.engine.at(ends_ms, Rank.FAULT, injection.number, partial(self._end, action, index))
+        self.engine.at(ends_ms, Rank.FAULT, injection.number, partial(self._end, fault, index))
 
-    def _end(self, action: FaultAction, index: int) -> None:
-        action.recover()
+    def _end(self, fault: AsyncExitStack, index: int) -> None:
+        at_once(fault.aclose())
         injected = self.history.injected
         injected[index] = replace(injected[index], recovered_s=self.engine.elapsed_s)
         self._faults_over += 1

@@ -20,7 +20,8 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yarnling.faults.plan import Expectations, FaultPlan, Plan, Scope, WorkPlan
+from yarnling.faults.kinds import Scope
+from yarnling.faults.plan import Expectations, FaultPlan, Plan, WorkPlan
 from yarnling.faults.plan_file import PARAMETER_DEFAULTS
 from yarnling.faults.plan_text import plan_text
 from yarnling.faults.schedule import pinned

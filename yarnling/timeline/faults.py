@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ContainerId
 from yarnling.faults.history import History, InjectedFault
-from yarnling.faults.plan import Scope
+from yarnling.faults.kinds import Scope
 from yarnling.timeline.model import Fault
 
 RM_LIFELINE = "rm"

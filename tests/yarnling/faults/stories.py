@@ -9,7 +9,8 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling.faults.checks import Checked
 from yarnling.faults.history import Change, History, InjectedFault, Outcome, ProcessSpan, Role, SubmittedApplication
-from yarnling.faults.plan import KINDS, Expectations, WorkProgram
+from yarnling.faults.kinds import KINDS
+from yarnling.faults.plan import Expectations, WorkProgram
 from yarnling.faults.schedule import FaultInjection
 
 APP = ApplicationId(1, 1)

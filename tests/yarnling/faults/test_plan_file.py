@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from yarn.faults import ConfigurationException
-from yarnling.faults.faults import ACTIONS
-from yarnling.faults.plan import KINDS, Plan, Scope, WorkProgram
+from yarnling.faults.actions import ACTIONS
+from yarnling.faults.kinds import KINDS, Scope
+from yarnling.faults.plan import Plan, WorkProgram
 from yarnling.faults.plan_file import find_plan, parse_plan, plan_names, read_plan
 
 

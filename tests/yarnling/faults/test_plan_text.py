@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from yarnling.faults.plan import Plan, Scope
+from yarnling.faults.kinds import Scope
+from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
 from yarnling.faults.plan_text import plan_text
 from yarnling.faults.schedule import pinned, random_plan, schedule

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from yarnling.faults.plan import KINDS, ClusterPlan, FaultPlan, Plan, WorkPlan, WorkProgram
+from yarnling.faults.kinds import KINDS
+from yarnling.faults.plan import ClusterPlan, FaultPlan, Plan, WorkPlan, WorkProgram
 from yarnling.faults.schedule import RANDOM_KINDS, random_plan, schedule
 
 KILL = FaultPlan(KINDS["kill-node"], at=(1.0, 2.0), lasts=(0.5, 3.0), times=3, every=(0.5, 1.0))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.yarnling.faults.stories import APP, Story
 from yarn.states import YarnApplicationState
 from yarnling.faults.history import Change
-from yarnling.faults.plan import KINDS, ClusterPlan, Expectations, FaultPlan, Plan, WorkPlan, WorkProgram
+from yarnling.faults.kinds import KINDS
+from yarnling.faults.plan import ClusterPlan, Expectations, FaultPlan, Plan, WorkPlan, WorkProgram
 from yarnling.faults.verdict import Verdict, effect_of, judge
 
 FAULT = FaultPlan(KINDS["kill-node"])

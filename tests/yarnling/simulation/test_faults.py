@@ -13,7 +13,7 @@ from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
 from yarnling.faults.verdict import Verdict, effect_of
 from yarnling.simulation.engine import START_MS
-from yarnling.simulation.node_faults import OLD_VERSION
+from yarnling.simulation.faults import OLD_VERSION
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
 
 ONLY_SIMULATED = [name for name in plan_names() if find_plan(name).only_simulated]

@@ -17,7 +17,8 @@ from rm.core.durability import DividedStep
 from rm.core.effects import Effect, StoreEffect
 from rm.core.events import Event
 from yarnling.faults.history import Role
-from yarnling.faults.plan import KINDS, Plan
+from yarnling.faults.kinds import KINDS
+from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
 from yarnling.faults.schedule import random_plan
 from yarnling.faults.verdict import Verdict

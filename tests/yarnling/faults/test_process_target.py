@@ -14,7 +14,7 @@ from yarn.errors import CallOutcomeUnknown
 from yarn.states import DecommissionType
 from yarnling.cluster.launcher import Daemon, DaemonFailed
 from yarnling.faults.notes import Notes
-from yarnling.faults.target import TargetCluster
+from yarnling.faults.process_target import ProcessTarget
 
 
 @dataclass
@@ -39,8 +39,8 @@ def daemon(pid: int, exit_status: int | None = None) -> Daemon:
     return made
 
 
-def target_of(cluster: FakeCluster, directory: Path) -> TargetCluster:
-    return TargetCluster(cluster, Notes(directory), directory / "excluded")  # type: ignore[arg-type]
+def target_of(cluster: FakeCluster, directory: Path) -> ProcessTarget:
+    return ProcessTarget(cluster, Notes(directory), directory / "excluded")  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ async def test_a_daemon_paused_twice_resumes_after_the_second_resume(
 async def test_an_unexpected_exit_is_recorded_once(tmp_path: Path) -> None:
     cluster = FakeCluster(daemon(7), [daemon(8), daemon(9)])
     target = target_of(cluster, tmp_path)
-    target.expect_exit(0)
+    target._expect_exits([0])
     cluster.rm.exit_status = -9
     await target.restart(0)
     cluster.rm.exit_status = 70

@@ -6,19 +6,21 @@ import asyncio
 import os
 import shlex
 import subprocess
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import psutil
 import pytest
 from msgspec.structs import replace
 
-from tests.yarnling.faults.test_target import FakeCluster, daemon, target_of
+from tests.yarnling.faults.test_process_target import FakeCluster, daemon, target_of
 from yarnling.cluster.launcher import Daemon
-from yarnling.faults.faults import ACTIONS, NoTarget
 from yarnling.faults.history import Role
+from yarnling.faults.kinds import KINDS
 from yarnling.faults.notes import now_s
-from yarnling.faults.plan import KINDS
+from yarnling.faults.phases import inject
 from yarnling.faults.schedule import FaultInjection
+from yarnling.faults.target import NoTarget
 
 
 class KillRecorder(FakeCluster):
@@ -39,9 +41,9 @@ def orphan(*command: str, **variables: str) -> psutil.Process:
 
 async def test_a_fault_waits_for_a_resource_manager_that_another_fault_has_killed(tmp_path: Path) -> None:
     cluster = KillRecorder(daemon(7, exit_status=-9))
-    fault = ACTIONS["kill-rm"](target_of(cluster, tmp_path), FaultInjection(1, KINDS["kill-rm"], 0, 0))
+    target, injection = target_of(cluster, tmp_path), FaultInjection(1, KINDS["kill-rm"], 0, 0)
     async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
-        killing = tasks.create_task(fault.inject())
+        killing = tasks.create_task(inject(AsyncExitStack(), target, injection))
         await asyncio.sleep(0)
         assert cluster.killed is None
         cluster.rm = next_one = daemon(8)
@@ -56,7 +58,7 @@ async def test_a_container_that_exits_during_the_lookup_of_its_processes_is_not_
     assert target.notes.alive(Role.MASTER)
     injection = replace(FaultInjection(1, KINDS["kill-master"], 0, 0), optional=True)
     with pytest.raises(NoTarget, match="no ApplicationMaster is running"):
-        await ACTIONS["kill-master"](target, injection).inject()
+        await inject(AsyncExitStack(), target, injection)
 
 
 async def test_a_process_of_another_cluster_is_not_a_target(tmp_path: Path) -> None:
@@ -67,7 +69,7 @@ async def test_a_process_of_another_cluster_is_not_a_target(tmp_path: Path) -> N
         (tmp_path / "container_1_0001_01_000001.1").write_text(f"master 0 127.0.0.2 {round(now_s() * 100)}\n")
         injection = replace(FaultInjection(1, KINDS["kill-master"], 0, 0), optional=True)
         with pytest.raises(NoTarget, match="no ApplicationMaster is running"):
-            await ACTIONS["kill-master"](target, injection).inject()
+            await inject(AsyncExitStack(), target, injection)
         assert stranger.is_running()
     finally:
         stranger.kill()
@@ -77,5 +79,5 @@ async def test_an_optional_fault_does_not_wait(tmp_path: Path) -> None:
     cluster = KillRecorder(daemon(7, exit_status=-9))
     injection = replace(FaultInjection(1, KINDS["kill-rm"], 0, 0), optional=True)
     with pytest.raises(NoTarget, match="the ResourceManager is already down"):
-        await ACTIONS["kill-rm"](target_of(cluster, tmp_path), injection).inject()
+        await inject(AsyncExitStack(), target_of(cluster, tmp_path), injection)
     assert cluster.killed is None
