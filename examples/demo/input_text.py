@@ -34,9 +34,7 @@ def find_text(paths: Iterable[str], bytes_max: int = DEFAULT_BYTES_MAX) -> Input
     """
     named = list(paths)
     if named:
-        found = InputText(
-            {path: size for path, size in find_inputs(named, recursive=True).items() if size}, ", ".join(named)
-        )
+        found = InputText({path: size for path, size in find_inputs(named).items() if size}, ", ".join(named))
     else:
         library = Path(sysconfig.get_path("stdlib"))
         found = InputText(_some_of(library, bytes_max), f"{library}, of which at most {bytes_max >> 20} MiB")

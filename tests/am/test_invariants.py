@@ -253,7 +253,7 @@ def test_a_task_with_the_wrong_number_of_attempts_is_reported() -> None:
 def test_an_attempt_that_is_over_and_holds_a_container_is_reported() -> None:
     model = started(maps=1, reduces=0)
     model.place()
-    model.core.maps[0].attempts[0].machine.state = AttemptState.SUCCEEDED
+    model.core.maps[0].end_attempt(AttemptState.SUCCEEDED, 1)
     assert [problem[:4] for problem in model.core.violations()] == ["A-19"]
 
 

@@ -13,7 +13,7 @@ from am.client.launching import (
     write_atomically,
     write_record,
 )
-from am.programs.mapreduce.core.events import TaskReport
+from am.programs.mapreduce.core.map_reduce import TaskReport
 from tests.am.builders import APP
 from yarn.errors import InvalidArgumentException, YarnException
 

@@ -35,7 +35,7 @@ def _append_a_line(path: Path) -> None:
     LineWriter(path).write(("record",))
 
 
-def _spill(path: Path) -> None:
+def _write_map_output(path: Path) -> None:
     writer = MapOutputWriter(path.parent, reduces=1)
     writer.add(b"key\tvalue")
     writer.close()
@@ -66,7 +66,7 @@ def _exclude(path: Path) -> None:
         (lambda path: _replace(path, "x"), "yarn-site.xml", ".yarn-site.xml.new"),
         (lambda path: write_atomically(path, b"x"), "job.json", ".job.json.PID.tmp"),
         (_append_a_line, "journal.jsonl", "journal.jsonl"),
-        (_spill, "spill-0", "spill-0"),
+        (_write_map_output, "file.out", "file.out"),
         (_merge, "merge-0", "merge-0"),
     ],
 )

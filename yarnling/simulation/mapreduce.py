@@ -12,16 +12,15 @@ from pathlib import Path
 
 from am.programs.mapreduce.application_master import MRAppMaster
 from am.programs.mapreduce.committer import OutputCommitter, part_name
-from am.programs.mapreduce.core.events import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.core.job import (
     MapReduceJob,
-    Split,
     SplitPart,
     TaskAttemptId,
     TaskId,
     TaskKind,
     parse_attempt_id,
 )
+from am.programs.mapreduce.core.map_reduce import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.core.tasks import ATTEMPTS_PER_AM, AttemptRecord
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
 from am.programs.mapreduce.task import EXIT_FAILED, EXIT_ORPHANED, FETCH_POLL_S
@@ -52,7 +51,7 @@ class SimulatedJob:
         self.outputs: dict[TaskAttemptId, tuple[Machine, int]] = {}
         self.maps_in_part: dict[int, int] = {}
         self.staging.mkdir(parents=True)
-        splits = tuple(Split((SplitPart(f"part-{number}", 0, 1),)) for number in range(MAPS))
+        splits = tuple((SplitPart(f"part-{number}", 0, 1),) for number in range(MAPS))
         job = MapReduceJob(
             "word count", splits, str(self.output), "map", "reduce", map_resource=SIZE, reduce_resource=SIZE
         )

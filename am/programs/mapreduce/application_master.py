@@ -31,48 +31,28 @@ from pathlib import Path
 
 from am.client.environment import AMEnvironment
 from am.client.launching import python_launch_context, write_atomically
-from am.core.actions import (
-    Action,
-    ChangeBlacklist,
-    Finish,
-    Launch,
-    Leave,
-    ReleaseContainer,
-    RequestContainer,
-    StopContainer,
-    WithdrawRequest,
-)
+from am.core.actions import Action, Finish, Launch, Leave
 from am.core.events import ContainersCompleted, Event, HeartbeatDone
 from am.programs.application_master import run_application_master
 from am.programs.mapreduce.committer import OutputCommitter
-from am.programs.mapreduce.core.events import (
-    AbortJob,
-    CommitJob,
-    CommitOutcome,
-    CommitTask,
+from am.programs.mapreduce.core.job import TaskAttemptId, TaskKind
+from am.programs.mapreduce.core.map_reduce import (
     JobAction,
-    JobCommitFailed,
-    JobCommitted,
     JobEvent,
+    MapReduce,
     PublishOutput,
     Record,
     RunTask,
-    TaskCommitFailed,
-    TaskCommitted,
     TaskEnded,
     TaskReport,
-    WithdrawOutput,
 )
-from am.programs.mapreduce.core.job import TaskAttemptId, TaskKind
-from am.programs.mapreduce.core.map_reduce import MapReduce
 from am.programs.mapreduce.core.tasks import AttemptRecord, AttemptState, Task, TaskState, recover
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, LineWriter, MapOutput
 from wire.json_records import Json
 from wire.shuffle import SERVICE, service_data
 from yarn.containers import ContainerLaunchContext, ContainerStatus, ServiceData
 from yarn.ids import ApplicationAttemptId
-from yarn.machine import StateChanged
-from yarn.states import FinalApplicationStatus
+from yarn.states import ContainerExitStatus, FinalApplicationStatus
 
 STATUS_INTERVAL_MS = 200
 """The minimum time between two writes of status.json; the final state is written at once."""
@@ -103,6 +83,7 @@ class MRAppMaster:
         self._outputs = LineWriter(self._files.outputs(am_attempt_id.attempt))
         self._started_ms = now_ms
         self._status_ms = 0
+        self._recovered_tasks = len(recovered.tasks)
         self._is_complete = self._committer.is_job_committed()
         self._setup_problem = "" if self._is_complete else self._set_up()
         _logger.info(
@@ -127,12 +108,13 @@ class MRAppMaster:
             return [Leave(reason if in_charge else "the staging directory of this application was removed")]
         if self._is_complete:
             # An earlier attempt committed the job, and ended before it could unregister.
-            return [self._finish(Finish(FinalApplicationStatus.SUCCEEDED), now_ms)]
+            return [self._end(Finish(FinalApplicationStatus.SUCCEEDED), now_ms)]
         if self._setup_problem:
-            return [self._finish(Finish(FinalApplicationStatus.FAILED, self._setup_problem, exit_code=1), now_ms)]
+            return [self._end(Finish(FinalApplicationStatus.FAILED, self._setup_problem, exit_code=1), now_ms)]
         actions: list[Action] = []
         for job_event in self._with_reports(event):
-            actions += self._handle(job_event, now_ms)
+            carried_out = (self._carry_out(action, now_ms) for action in self._core.handle(job_event, now_ms))
+            actions += [action for action in carried_out if action is not None]
         if isinstance(event, HeartbeatDone) and now_ms - self._status_ms >= STATUS_INTERVAL_MS:
             self._write_status("RUNNING", "", now_ms)
         return actions
@@ -145,54 +127,36 @@ class MRAppMaster:
             return f"Job setup failed : {error}"
         return ""
 
-    def _handle(self, event: JobEvent, now_ms: int) -> list[Action]:
-        """The outcome of a commit is handled at once, before the next action."""
-        actions: list[Action] = []
-        for action in self._core.handle(event, now_ms):
-            outcome = self._carry_out(action, now_ms)
-            if isinstance(outcome, CommitOutcome):
-                actions += self._handle(outcome, now_ms)
-            elif outcome is not None:
-                actions.append(outcome)
-        return actions
-
     def _with_reports(self, event: Event) -> list[JobEvent]:
         if not isinstance(event, ContainersCompleted):
             return [event]
         return [TaskEnded(status, self._report_of(status)) for status in event.statuses]
 
     def _report_of(self, status: ContainerStatus) -> TaskReport | None:
+        """The report of the task; if it succeeded and wrote a part of the job's output, that part is committed."""
         attempt = self._core.attempt_in(status.container_id)
-        return None if attempt is None else self._files.read_report(attempt.id)
+        report = None if attempt is None else self._files.read_report(attempt.id)
+        if attempt is None or report is None or status.exit_status != ContainerExitStatus.SUCCESS:
+            return report
+        if attempt.id.task_id.kind is TaskKind.MAP and self._job.reduces:
+            return report
+        try:
+            self._committer.commit_task(attempt.id)
+        except OSError as error:
+            return TaskReport(commit_error=str(error))
+        return report
 
-    def _carry_out(self, action: JobAction, now_ms: int) -> Action | CommitOutcome | None:
+    def _carry_out(self, action: JobAction, now_ms: int) -> Action | None:
         match action:
             case RunTask(attempt_id, container):
                 return Launch(container, self._launch_context(attempt_id))
-            case CommitTask(attempt_id):
-                return self._commit_task(attempt_id)
             case PublishOutput(attempt_id, output):
                 self._outputs.write(MapOutput(attempt_id.task_id.number, attempt_id, output))
-            case WithdrawOutput(attempt_id):
-                self._outputs.write(MapOutput(attempt_id.task_id.number, attempt_id, ""))
             case Record(attempt):
                 self._record(attempt)
-            case CommitJob():
-                return self._commit_job()
-            case AbortJob():
-                self._committer.abort_job()
             case Finish():
-                return self._finish(action, now_ms)
-            case (
-                RequestContainer()
-                | WithdrawRequest()
-                | ReleaseContainer()
-                | ChangeBlacklist()
-                | StopContainer()
-                | Launch()
-                | Leave()
-                | StateChanged()
-            ):
+                return self._end(self._committed(action), now_ms)
+            case _:
                 return action
         return None
 
@@ -201,12 +165,9 @@ class MRAppMaster:
         return python_launch_context(
             "am.programs.mapreduce.task",
             ("--staging", str(self._files.staging), "--attempt", str(attempt_id)),
-            environment=self._job.environment,
             local_resources=self._job.files,
             service_data=self._shuffle if shuffles else None,
         )
-
-    # Files
 
     def _does_output_exist(self, attempt: AttemptRecord) -> bool:
         if attempt.id.task_id.kind is TaskKind.MAP and self._job.reduces:
@@ -218,21 +179,18 @@ class MRAppMaster:
         log = _logger.warning if attempt.state is AttemptState.FAILED else _logger.info
         log("attempt=%s node=%s state=%s %s", attempt.id, attempt.node_id, attempt.state.value, attempt.why)
 
-    def _commit_task(self, attempt_id: TaskAttemptId) -> TaskCommitted | TaskCommitFailed:
-        try:
-            self._committer.commit_task(attempt_id)
-        except OSError as error:
-            return TaskCommitFailed(attempt_id, str(error))
-        return TaskCommitted(attempt_id)
+    def _committed(self, finish: Finish) -> Finish:
+        """Put the job's output in place, or remove it if the job failed."""
+        if finish.final_status is FinalApplicationStatus.SUCCEEDED:
+            try:
+                self._committer.commit_job()
+                return finish
+            except OSError as error:
+                finish = Finish(FinalApplicationStatus.FAILED, f"Job commit failed: {error}", exit_code=1)
+        self._committer.abort_job()
+        return finish
 
-    def _commit_job(self) -> JobCommitted | JobCommitFailed:
-        try:
-            self._committer.commit_job()
-        except OSError as error:
-            return JobCommitFailed(str(error))
-        return JobCommitted()
-
-    def _finish(self, finish: Finish, now_ms: int) -> Finish:
+    def _end(self, finish: Finish, now_ms: int) -> Finish:
         self._outputs.write(JobEnded())
         self._write_status(finish.final_status.name, finish.diagnostics, now_ms)
         return finish
@@ -240,7 +198,7 @@ class MRAppMaster:
     def _write_status(self, state: str, diagnostics: str, now_ms: int) -> None:
         self._status_ms = now_ms
         core = self._core
-        own = [attempt.record for task in (*core.maps, *core.reduces) for attempt in task.attempts]
+        own = [attempt for task in (*core.maps, *core.reduces) for attempt in task.attempts]
         attempts = sorted((*self._earlier, *own), key=lambda attempt: (attempt.started_ms, attempt.id.number))
         status: dict[str, Json] = {
             "application": str(self._am_attempt_id.application_id),
@@ -254,7 +212,7 @@ class MRAppMaster:
             "progress": core.progress(),
             "maps": _counts_of(core.maps),
             "reduces": _counts_of(core.reduces),
-            "recovered_tasks": core.recovered_tasks,
+            "recovered_tasks": self._recovered_tasks,
             "lost_outputs": core.lost_outputs,
             "attempts": [_attempt_status(attempt) for attempt in attempts],
         }

@@ -22,11 +22,16 @@ from am.client.submission import (
     OptionParser,
     add_application_options,
     build_context,
-    parse_pairs,
     read_application_options,
 )
 from am.programs.mapreduce import wordcount
-from am.programs.mapreduce.core.job import DEFAULT_SPLIT_BYTES, REDUCES_MAX, JobConf, MapReduceJob, splits_of
+from am.programs.mapreduce.core.job import (
+    DEFAULT_SPLIT_BYTES,
+    DEFAULT_TASK_RESOURCE,
+    REDUCES_MAX,
+    MapReduceJob,
+    splits_of,
+)
 from am.programs.mapreduce.job_files import JobFiles
 from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import InvalidArgumentException
@@ -35,9 +40,6 @@ from yarn.resource import Resource
 
 PROG = "mapreduce"
 APPLICATION_TYPE = "MAPREDUCE"
-DEFAULT_TASK_MEMORY_MB = 256
-"""The default memory of a task. It is smaller than Hadoop's 1024 MB, because tasks are scripts, not JVMs."""
-
 HIDDEN = ("_", ".")
 """Files whose names start so are not input (FileInputFormat's hidden files): output can be used as input."""
 
@@ -52,11 +54,9 @@ class MapReduceSubmission(Struct, frozen=True):
     options: ApplicationOptions
     reduces: int = 1
     files: dict[str, Path] = field(default_factory=dict)
-    environment: dict[str, str] = field(default_factory=dict)
-    map_resource: Resource = Resource(DEFAULT_TASK_MEMORY_MB, 1)
-    reduce_resource: Resource = Resource(DEFAULT_TASK_MEMORY_MB, 1)
+    map_resource: Resource = DEFAULT_TASK_RESOURCE
+    reduce_resource: Resource = DEFAULT_TASK_RESOURCE
     split_bytes: int = DEFAULT_SPLIT_BYTES
-    conf: JobConf = JobConf()
 
     @property
     def vcores(self) -> int:
@@ -79,8 +79,6 @@ class MapReduceSubmission(Struct, frozen=True):
             map_resource=self.map_resource,
             reduce_resource=self.reduce_resource,
             files={link: local_file(path) for link, path in self.files.items()},
-            environment=self.environment,
-            conf=self.conf,
         )
         staging = make_staging_directory(staging_root, application_id)
         JobFiles(staging).write_job(job)
@@ -98,8 +96,8 @@ def check_output(output: Path) -> None:
         raise InvalidArgumentException(f"Output directory {output} already exists (choose a new one)")
 
 
-def find_inputs(patterns: Iterable[str], *, recursive: bool = False) -> dict[Path, int]:
-    """{file: size in bytes} of files, directories and glob patterns, sorted within each.
+def find_inputs(patterns: Iterable[str]) -> dict[Path, int]:
+    """{file: size in bytes} of files, of all files below directories, and of glob patterns, sorted within each.
 
     Raises InvalidArgumentException with every pattern that matches nothing.
     """
@@ -111,7 +109,7 @@ def find_inputs(patterns: Iterable[str], *, recursive: bool = False) -> dict[Pat
             missing.append(f"Input path does not exist: {pattern}")
         missing += [f"Input path is not a file or directory: {path}" for path in paths if not _can_be_read(path)]
         for path in paths:
-            found |= {file: file.stat().st_size for file in _files_below(path, recursive=recursive)}
+            found |= {file: file.stat().st_size for file in _files_below(path)}
     if missing:
         raise InvalidArgumentException("\n".join(missing))
     return found
@@ -121,17 +119,13 @@ def _can_be_read(path: Path) -> bool:
     return path.is_file() or path.is_dir()
 
 
-def _files_below(path: Path, *, recursive: bool) -> Iterator[Path]:
+def _files_below(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
     for entry in sorted(path.iterdir()):
-        if entry.name.startswith(HIDDEN):
-            continue
-        if entry.is_file():
-            yield entry
-        elif recursive and entry.is_dir():
-            yield from _files_below(entry, recursive=True)
+        if not entry.name.startswith(HIDDEN) and _can_be_read(entry):
+            yield from _files_below(entry)
 
 
 def word_count(
@@ -141,7 +135,6 @@ def word_count(
     options: ApplicationOptions,
     reduces: int = 1,
     split_bytes: int = DEFAULT_SPLIT_BYTES,
-    conf: JobConf = JobConf(),  # noqa: B008  immutable
 ) -> MapReduceSubmission:
     """A word count over `inputs`. The word count script is shipped, and run by this Python interpreter."""
     script = Path(wordcount.__file__)
@@ -155,7 +148,6 @@ def word_count(
         reduces=reduces,
         files={script.name: script},
         split_bytes=split_bytes,
-        conf=conf,
     )
 
 
@@ -163,7 +155,6 @@ def make_parser() -> OptionParser:
     parser = OptionParser(PROG, "Run a map command over files, and a reduce command over its output.")
     add_application_options(parser, name=PROG, master_memory_mb=256)
     parser.option("input", "file, directory or pattern; may be given several times", action="append", default=[])
-    parser.option("recursive", "include files of subdirectories", action="store_true")
     parser.option("output", "directory for the output; must not exist yet", type=Path, required=True)
     parser.option("mapper", "shell command: input lines to lines `key<TAB>value`", default="")
     parser.option("reducer", "shell command: sorted lines `key<TAB>value` to output lines", default="")
@@ -172,14 +163,8 @@ def make_parser() -> OptionParser:
         "numReduceTasks", "number of reduces; 0: the output of the maps is the output of the job", type=int, default=1
     )
     parser.option("files", "files to ship to the tasks, separated by commas", default="")
-    parser.option(
-        "cmdenv", "variable for the commands: NAME=value; may be given several times", action="append", default=[]
-    )
-    parser.option("map_memory", "MB of memory for each map", type=int, default=DEFAULT_TASK_MEMORY_MB)
-    parser.option("reduce_memory", "MB of memory for each reduce", type=int, default=DEFAULT_TASK_MEMORY_MB)
-    parser.option("split_size", "bytes that one map reads", type=int, default=DEFAULT_SPLIT_BYTES)
-    parser.option("slow_start", "share of maps that must be done before reduces start", type=float, default=0.05)
-    parser.option("max_attempts", "how often a task is tried", type=int, default=4)
+    parser.option("map_memory", "MB of memory for each map", type=int, default=DEFAULT_TASK_RESOURCE.memory_mb)
+    parser.option("reduce_memory", "MB of memory for each reduce", type=int, default=DEFAULT_TASK_RESOURCE.memory_mb)
     parser.refuse(
         {"combiner": "there is no combine step; combine in the mapper", "inputformat": "input is read as lines"}
     )
@@ -196,12 +181,10 @@ def parse(arguments: Sequence[str]) -> MapReduceSubmission:
     needs_reducer = options.numReduceTasks > 0 and not options.wordcount
     faults.check(not needs_reducer or bool(options.reducer), "no reduce command: give -reducer or -numReduceTasks 0")
     faults.check(0 <= options.numReduceTasks <= REDUCES_MAX, f"-numReduceTasks must be 0..{REDUCES_MAX}")
-    faults.check(0.0 <= options.slow_start <= 1.0, f"-slow_start {options.slow_start}: must be 0..1")
-    faults.check_positive(options, "map_memory", "reduce_memory", "split_size", "max_attempts")
-    for check in (lambda: check_output(options.output), lambda: parse_pairs(options.cmdenv)):
-        _collect(check, faults)
+    faults.check_positive(options, "map_memory", "reduce_memory")
+    _collect(lambda: check_output(options.output), faults)
     inputs: dict[Path, int] = {}
-    _collect(lambda: inputs.update(find_inputs(options.input, recursive=options.recursive)), faults)
+    _collect(lambda: inputs.update(find_inputs(options.input)), faults)
     files = {path.name: path for path in map(Path, filter(None, options.files.split(",")))}
     for path in files.values():
         faults.check(path.is_file(), f"-files {path}: not a file that can be shipped")
@@ -219,7 +202,6 @@ def _collect(check: Callable[[], object], faults: Faults) -> None:
 def _submission(
     options: argparse.Namespace, application: ApplicationOptions, inputs: dict[Path, int], files: dict[str, Path]
 ) -> MapReduceSubmission:
-    conf = JobConf(slow_start=options.slow_start, attempts_max=options.max_attempts)
     map_command, reduce_command = options.mapper, options.reducer
     if options.wordcount:
         counting = word_count(inputs, options.output, options=application)
@@ -232,9 +214,6 @@ def _submission(
         options=application,
         reduces=options.numReduceTasks,
         files=files,
-        environment=parse_pairs(options.cmdenv),
         map_resource=Resource(options.map_memory, 1),
         reduce_resource=Resource(options.reduce_memory, 1),
-        split_bytes=options.split_size,
-        conf=conf,
     )

@@ -22,8 +22,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from am.client.launching import read_record, write_atomically, write_record
-from am.programs.mapreduce.core.events import TaskReport
 from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId
+from am.programs.mapreduce.core.map_reduce import TaskReport
 from wire.full_disk import full_disk_named
 from wire.json_records import Json, from_json, to_json
 from yarn.errors import InvalidArgumentException

@@ -1,8 +1,8 @@
-"""The shuffle: partitions, sorts, spills and merges the output lines of maps into the input of reduces.
+"""The shuffle: partitions, sorts and merges the output lines of maps into the input of reduces.
 
-The module starts no processes. A map's output is one file, sorted by partition and key, and an index of where each
-partition lies, as Hadoop writes them. The node's mapreduce_shuffle service sends a reduce its partition
-(am.programs.mapreduce.fetcher).
+The module starts no processes. A map's output is sorted in memory, which holds the few MB of a split, and written as
+one file with an index of where each partition lies, in Hadoop's format. The node's mapreduce_shuffle service sends a
+reduce its partition (am.programs.mapreduce.fetcher).
 
     file.out         a\\t1 b\\t1 ... | c\\t1 d\\t1 ...
     file.out.index   (start, length, length)* checksum
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
@@ -23,82 +23,41 @@ from typing import IO
 from wire.full_disk import full_disk_named
 from wire.shuffle import INDEX, OUTPUT, IndexRecord, index_bytes
 
-BUFFER_BYTES = 32 << 20
-"""The size of the lines sorted in memory at once (mapreduce.task.io.sort.mb; smaller, for small containers)."""
-
-LINE_OVERHEAD_BYTES = 100
-"""The memory of a line in addition to its bytes: the object, its place in a list, its sort key."""
-
 MERGE_FILES_MAX = 64
 """The number of files that are merged at once (mapreduce.task.io.sort.factor); more files need another pass."""
-
-_Segment = tuple[int, int]
 
 
 def partition_of(key: bytes, reduces: int) -> int:
     return zlib.crc32(key) % reduces
 
 
-def sort_key(line: bytes) -> tuple[bytes, bytes, bytes]:
-    """Sorts lines by key, then by value, so that the same input gives the same bytes in every run."""
-    return line.partition(b"\t")
-
-
 class MapOutputWriter:
-    """Writes a map's lines (added without line ends) as file.out with its index into `directory`. Call `close`."""
+    """Writes a map's lines (added without line ends) as file.out with its index into `directory`. Call `close`.
 
-    def __init__(self, directory: Path, reduces: int, buffer_bytes: int = BUFFER_BYTES) -> None:
+    Lines are sorted as bytes: those of one key are neighbours, and the same input gives the same bytes in every run.
+    """
+
+    def __init__(self, directory: Path, reduces: int) -> None:
         self._directory = directory
-        self._reduces = reduces
-        self._buffer_bytes = buffer_bytes
-        self._lines: list[list[bytes]] = [[] for _ in range(reduces)]
-        self._buffered = 0
-        self._spills: list[tuple[Path, list[_Segment]]] = []
+        self._partitions: list[list[bytes]] = [[] for _ in range(reduces)]
 
     def add(self, line: bytes) -> None:
         key, _, _ = line.partition(b"\t")
-        self._lines[partition_of(key, self._reduces)].append(line)
-        self._buffered += len(line) + LINE_OVERHEAD_BYTES
-        if self._buffered >= self._buffer_bytes:
-            self._spill()
+        self._partitions[partition_of(key, len(self._partitions))].append(line)
 
     def close(self) -> None:
-        """Finish the output. The index is written last: output without an index is not used."""
-        if self._buffered or not self._spills:
-            self._spill()
-        if len(self._spills) == 1:
-            path, segments = self._spills[0]
-            path.replace(self._directory / OUTPUT)
-        else:
-            segments = self._merge_spills()
-        index = self._directory / INDEX
+        """Write the output. The index is written last: output without an index is not used."""
+        records: list[IndexRecord] = []
+        output, index = self._directory / OUTPUT, self._directory / INDEX
+        with full_disk_named(output), output.open("wb") as file:
+            for lines in self._partitions:
+                start = file.tell()
+                file.writelines(line + b"\n" for line in sorted(lines))
+                records.append(IndexRecord(start, file.tell() - start, file.tell() - start))
         temporary = index.with_suffix(".tmp")
         with full_disk_named(index):
-            temporary.write_bytes(index_bytes(IndexRecord(start, length, length) for start, length in segments))
+            temporary.write_bytes(index_bytes(records))
         temporary.replace(index)
-
-    def _spill(self) -> None:
-        path = self._directory / f"spill-{len(self._spills)}"
-        with full_disk_named(path), path.open("wb") as file:
-            segments = [_write_segment(file, sorted(lines, key=sort_key)) for lines in self._lines]
-        self._spills.append((path, segments))
-        self._lines = [[] for _ in range(self._reduces)]
-        self._buffered = 0
-
-    def _merge_spills(self) -> list[_Segment]:
-        merged: list[_Segment] = []
-        path = self._directory / OUTPUT
-        with full_disk_named(path), ExitStack() as stack, path.open("wb") as out:
-            files = [stack.enter_context(path.open("rb")) for path, _ in self._spills]
-            for partition in range(self._reduces):
-                runs = [
-                    _read_segment(file, segments[partition])
-                    for file, (_, segments) in zip(files, self._spills, strict=True)
-                ]
-                merged.append(_write_segment(out, heapq.merge(*runs, key=sort_key)))
-        for path, _ in self._spills:
-            path.unlink()
-        return merged
 
 
 def merged_lines(runs: list[Path], work: Path, files_max: int = MERGE_FILES_MAX) -> Iterator[bytes]:
@@ -118,29 +77,12 @@ def merged_lines(runs: list[Path], work: Path, files_max: int = MERGE_FILES_MAX)
 def _merge(runs: list[Path]) -> Iterator[bytes]:
     with ExitStack() as stack:
         files = [stack.enter_context(run.open("rb")) for run in runs]
-        for line in heapq.merge(*(map(_strip, file) for file in files), key=sort_key):
+        for line in heapq.merge(*(map(_strip, file) for file in files)):
             yield line + b"\n"
 
 
 def _strip(line: bytes) -> bytes:
     return line.rstrip(b"\n")
-
-
-def _write_segment(file: IO[bytes], lines: Iterable[bytes]) -> _Segment:
-    offset = file.tell()
-    file.writelines(line + b"\n" for line in lines)
-    return offset, file.tell() - offset
-
-
-def _read_segment(file: IO[bytes], segment: _Segment) -> Iterator[bytes]:
-    """The lines of a segment. The segments of one file are read in order, so the file position need not be restored."""
-    offset, length = segment
-    file.seek(offset)
-    end = offset + length
-    while offset < end:
-        line = file.readline()
-        offset += len(line)
-        yield _strip(line)
 
 
 def copy_lines(source: Path, start: int, length: int, target: IO[bytes]) -> None:

@@ -18,12 +18,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from am.programs.mapreduce.committer import OutputCommitter, part_name
-from am.programs.mapreduce.core.events import EXIT_FETCH_FAILED, TaskReport
-from am.programs.mapreduce.core.fetch_failures import FetchFailures
 from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId, TaskKind, parse_attempt_id
+from am.programs.mapreduce.core.map_reduce import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.core.tasks import ATTEMPTS_PER_AM
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
 from am.programs.mapreduce.shuffle import MapOutputWriter, copy_lines, merged_lines
@@ -33,6 +32,10 @@ from yarn.errors import YarnException
 
 FETCH_POLL_S = 0.1
 """The time between two looks of a reduce for new map output."""
+
+FETCH_FAILURES_MAX = 5
+FETCH_RETRY_S = 1.0
+"""A reduce gives up on the output of a map after so many failures, with this pause between two of them."""
 
 Fetch = Callable[[str, TaskAttemptId, Path], int]
 """Fetcher.fetch."""
@@ -126,7 +129,7 @@ class TaskRun:
         return Path(names[self.attempt_id.task_id.number % len(names)])
 
     def _feed_split(self, stdin: IO[bytes]) -> None:
-        for part in self.job.splits[self.attempt_id.task_id.number].parts:
+        for part in self.job.splits[self.attempt_id.task_id.number]:
             copy_lines(Path(part.path), part.start, part.length, stdin)
 
     # Reduces
@@ -144,7 +147,7 @@ class TaskRun:
 
         fetched: dict[int, Path] = {}
         offered: dict[int, MapOutput] = {}
-        failures = FetchFailures()
+        failures: dict[TaskAttemptId, FetchFailure] = {}
         reader = LineReader(self.files.outputs(self._am_attempt))
         fetch = Fetcher(self.files.read_secret(), self.attempt_id.task_id.number).fetch
         while True:
@@ -159,8 +162,9 @@ class TaskRun:
                     fetched[number] = target
             if len(fetched) == len(self.job.splits):
                 return [fetched[number] for number in sorted(fetched)]
-            if gone := failures.given_up():
-                raise ShuffleFetchFailed(gone)
+            gone = [attempt_id for attempt_id, failure in failures.items() if failure.times >= FETCH_FAILURES_MAX]
+            if gone:
+                raise ShuffleFetchFailed(tuple(gone))
             if self.files.attempt_in_charge() != self._am_attempt:
                 raise Orphaned(f"attempt {self._am_attempt} of the ApplicationMaster is not in charge any more")
             time.sleep(FETCH_POLL_S)
@@ -200,37 +204,33 @@ class TaskRun:
     def _streaming_variables(self) -> dict[str, str]:
         """The variables with which Hadoop streaming describes the task (keys with underscores for dots)."""
         task_id = self.attempt_id.task_id
-        variables = {
-            "mapreduce_job_name": self.job.name,
-            "mapreduce_job_maps": str(len(self.job.splits)),
-            "mapreduce_job_reduces": str(self.job.reduces),
-            "mapreduce_task_id": str(task_id),
+        return {
             "mapreduce_task_attempt_id": str(self.attempt_id),
             "mapreduce_task_partition": str(task_id.number),
             "mapreduce_task_ismap": "true" if task_id.kind is TaskKind.MAP else "false",
         }
-        if task_id.kind is TaskKind.MAP:
-            parts = self.job.splits[task_id.number].parts
-            if len(parts) == 1:
-                variables["mapreduce_map_input_file"] = parts[0].path
-        return variables
 
 
-def _fetch(fetch: Fetch, output: MapOutput, target: Path, failures: FetchFailures) -> bool:
+class FetchFailure(NamedTuple):
+    """The number of times that the output of a map could not be fetched, and the monotonic time of the last one."""
+
+    times: int
+    last_s: float
+
+
+def _fetch(fetch: Fetch, output: MapOutput, target: Path, failures: dict[TaskAttemptId, FetchFailure]) -> bool:
     """Fetch the output of one map; False if that failed, or failed a moment ago."""
-    attempt_id, now_ms = output.attempt_id, time.monotonic_ns() // 1_000_000
-    if not failures.is_due(attempt_id, now_ms):
+    attempt_id, now_s = output.attempt_id, time.monotonic()
+    earlier = failures.get(attempt_id)
+    if earlier is not None and now_s - earlier.last_s < FETCH_RETRY_S:
         return False
     try:
         fetch(output.address, attempt_id, target)
     except OSError as error:
         print(f"fetch of {attempt_id} failed: {error}", file=sys.stderr)  # noqa: T201
-        if isinstance(error, ConnectionError | TimeoutError):
-            failures.unreachable(attempt_id, now_ms)
-        else:
-            failures.refused(attempt_id)
+        failures[attempt_id] = FetchFailure(1 + (earlier.times if earlier else 0), now_s)
         return False
-    failures.fetched(attempt_id)
+    failures.pop(attempt_id, None)
     return True
 
 

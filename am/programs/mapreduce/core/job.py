@@ -1,4 +1,4 @@
-"""The description of a map-reduce job, written by the client and read by the AM and the tasks (job_files.py).
+"""The description of a map-reduce job, written by the client and read by the AM and the tasks (files.py).
 
 Input is divided into splits of whole lines. A split has parts of one or several files, so that ten thousand small files
 do not become ten thousand containers (Hadoop: CombineTextInputFormat).
@@ -21,6 +21,9 @@ from yarn.resource import Resource
 DEFAULT_SPLIT_BYTES = 4 << 20
 """The default size of a split. It is smaller than Hadoop's 128 MB block, because tasks on one machine should last
 seconds."""
+
+DEFAULT_TASK_RESOURCE = Resource(256, 1)
+"""The default size of a task. It is smaller than Hadoop's 1024 MB, because tasks are scripts, not JVMs."""
 
 REDUCES_MAX = 9_999
 SPLITS_MAX = 100_000
@@ -82,46 +85,22 @@ class SplitPart(Struct, frozen=True):
     length: int
 
 
-class Split(Struct, frozen=True):
-    """The input of one map."""
-
-    parts: tuple[SplitPart, ...]
-
-    @property
-    def length(self) -> int:
-        return sum(part.length for part in self.parts)
-
-
-class JobConf(Struct, frozen=True):
-    """Settings of a job, with Hadoop's defaults and keys."""
-
-    slow_start: float = 0.05  # mapreduce.job.reduce.slowstart.completedmaps
-    attempts_max: int = 4  # mapreduce.map.maxattempts, mapreduce.reduce.maxattempts
-    ramp_up_limit: float = 0.5  # yarn.app.mapreduce.am.job.reduce.rampup.limit
-    preemption_limit: float = 0.5  # yarn.app.mapreduce.am.job.reduce.preemption.limit
-    preempt_delay_ms: int = 0  # mapreduce.job.reducer.preempt.delay.sec
-    unconditional_preempt_delay_ms: int = 300_000  # mapreduce.job.reducer.unconditional-preempt.delay.sec
-    failures_per_node_max: int = 3  # mapreduce.job.maxtaskfailures.per.tracker
-    blacklist_ignored_percent: int = 33  # yarn.app.mapreduce.am.job.node-blacklisting.ignore-threshold-node-percent
-
-
 class MapReduceJob(Struct, frozen=True):
     """A map-reduce job. The commands are shell commands that read lines and write `key<TAB>value` lines.
 
-    With `reduces` 0, the maps write the output of the job. `output` is an absolute path that does not exist yet.
+    Each of `splits` is the input of one map. With `reduces` 0, the maps write the output of the job. `output` is an
+    absolute path that does not exist yet.
     """
 
     name: str
-    splits: tuple[Split, ...]
+    splits: tuple[tuple[SplitPart, ...], ...]
     output: str
     map_command: str
     reduce_command: str = ""
     reduces: int = 1
-    map_resource: Resource = Resource(1024, 1)
-    reduce_resource: Resource = Resource(1024, 1)
+    map_resource: Resource = DEFAULT_TASK_RESOURCE
+    reduce_resource: Resource = DEFAULT_TASK_RESOURCE
     files: dict[str, LocalResource] = field(default_factory=dict[str, LocalResource])
-    environment: dict[str, str] = field(default_factory=dict[str, str])
-    conf: JobConf = JobConf()
 
     def __post_init__(self) -> None:
         if not 0 <= self.reduces <= REDUCES_MAX:
@@ -136,15 +115,14 @@ class MapReduceJob(Struct, frozen=True):
             raise InvalidArgumentException("a job needs a map command")
 
 
-def splits_of(sizes: Iterable[tuple[str, int]], split_bytes: int = DEFAULT_SPLIT_BYTES) -> tuple[Split, ...]:
-    """Divide files, given as (path, size in bytes), into non-empty splits of at most `split_bytes`, in the order of the
-    files.
+def splits_of(
+    sizes: Iterable[tuple[str, int]], split_bytes: int = DEFAULT_SPLIT_BYTES
+) -> tuple[tuple[SplitPart, ...], ...]:
+    """Divide files, given as (path, size in bytes), into non-empty splits of at most `split_bytes`, in order.
 
     Every byte of every file belongs to exactly one part.
     """
-    if split_bytes < 1:
-        raise InvalidArgumentException(f"split size {split_bytes} is not at least 1 byte")
-    splits: list[Split] = []
+    splits: list[tuple[SplitPart, ...]] = []
     parts: list[SplitPart] = []
     left = split_bytes
     for path, size in sizes:
@@ -155,6 +133,6 @@ def splits_of(sizes: Iterable[tuple[str, int]], split_bytes: int = DEFAULT_SPLIT
             start += length
             left -= length
             if left == 0:
-                splits.append(Split(tuple(parts)))
+                splits.append(tuple(parts))
                 parts, left = [], split_bytes
-    return (*splits, Split(tuple(parts))) if parts else tuple(splits)
+    return (*splits, tuple(parts)) if parts else tuple(splits)

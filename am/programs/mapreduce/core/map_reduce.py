@@ -2,87 +2,66 @@
 
     handle(event, now_ms) -> [JobAction]        pure; am.programs.mapreduce.application_master carries them out
 
-Maps are requested at once. Reduces wait until a share of the maps is done (slow start), and are then requested bit by
-bit (am.programs.mapreduce.core.container_allocator).
+Maps are requested at once. Reduces wait until a share of the maps is done (slow start), and are then requested as far
+as the headroom goes beyond what waiting maps need.
 
 A map's output lies on the node it ran on, so it is lost with the node, and the map runs again if a reduce may still
 need it. A reduce's output lies in the output directory, so it is kept.
 
-The rules are those of RMContainerAllocator, JobImpl, TaskImpl and TaskAttemptImpl of Hadoop 3.4.1, without speculation
-and uber mode.
+The rules are those of RMContainerAllocator, JobImpl and TaskImpl of Hadoop 3.4.1, without its ramp of reduces, its
+blacklist, speculation and uber mode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
-from msgspec.structs import replace
+from msgspec import Struct
 
-from am.core.actions import ChangeBlacklist, Finish, ReleaseContainer, RequestContainer, StopContainer
+from am.core.actions import Action, Finish, ReleaseContainer, StopContainer
 from am.core.application import ApplicationCore
 from am.core.events import (
     AllocatedContainer,
     ContainersAllocated,
     ContainerStartFailed,
+    Event,
     HeartbeatDone,
     NodesUpdated,
     PreemptionAsked,
     Registered,
 )
 from am.core.preemption import ReleaseCandidate, containers_to_release
-from am.programs.mapreduce.core.container_allocator import (
-    PRIORITY_MAP,
-    PRIORITY_RERUN_MAP,
-    Demand,
-    NodeBlacklist,
-    WaitingTasks,
-    has_slow_start_passed,
-    must_preempt_reduces,
-    reduces_to_schedule,
-    reduces_to_stop,
-)
-from am.programs.mapreduce.core.events import (
-    EXIT_FETCH_FAILED,
-    AbortJob,
-    CommitJob,
-    CommitTask,
-    JobAction,
-    JobCommitFailed,
-    JobCommitted,
-    JobEvent,
-    PublishOutput,
-    Record,
-    RunTask,
-    TaskCommitFailed,
-    TaskCommitted,
-    TaskEnded,
-    WithdrawOutput,
-)
-from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId, TaskKind
+from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId, TaskId, TaskKind
 from am.programs.mapreduce.core.tasks import (
-    LIVE,
+    AttemptRecord,
     AttemptState,
     AttemptSucceeded,
-    CommitStarted,
-    OutputReady,
-    RecoveredTask,
     RunAgain,
     Task,
-    TaskAttempt,
-    TaskAttemptFailed,
-    TaskAttemptKilled,
     TaskGivenUp,
     TaskRecovered,
     TaskState,
-    make_tasks,
 )
+from am.programs.mapreduce.core.waiting import PRIORITY_MAP, PRIORITY_RERUN_MAP, WaitingTasks
+from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.resource import NONE, Resource
 from yarn.states import ContainerExitStatus, FinalApplicationStatus, NodeState
 
+ATTEMPTS_MAX = 4
+"""How often a task is tried (mapreduce.map.maxattempts, mapreduce.reduce.maxattempts)."""
+
+SLOW_START = 0.05
+"""The share of maps that must be done before reduces start (mapreduce.job.reduce.slowstart.completedmaps)."""
+
 COMMIT_WINDOW_MS = 10_000
 """The job is committed only if the RM has answered this recently (yarn.app.mapreduce.am.job.committer.commit-window):
 an AM that is cut off may have a successor by now."""
+
+EXIT_FETCH_FAILED = 75
+"""The exit code of a reduce that could not fetch the output of some maps, which its report names (EX_TEMPFAIL)."""
 
 KILLED_STATUSES = frozenset(
     {
@@ -97,42 +76,88 @@ LOST_NODE_STATES = frozenset({NodeState.UNHEALTHY, NodeState.DECOMMISSIONED, Nod
 """States of a node in which its map output cannot be fetched (NodeState.isUnusable)."""
 
 
+class TaskReport(Struct, frozen=True):
+    """The report of a task that has ended: for a map the place of its output, for a reduce the maps
+    it could not fetch. `commit_error`: why the AM could not move the task's output into place.
+    """
+
+    output: str = ""
+    fetch_failures: tuple[TaskAttemptId, ...] = ()
+    commit_error: str = ""
+
+
+class TaskEnded(Struct, frozen=True):
+    """The end of a container, with the report of its task if there is one; replaces ContainersCompleted."""
+
+    status: ContainerStatus
+    report: TaskReport | None = None
+
+
+class RunTask(Struct, frozen=True):
+    """Start the attempt in its container."""
+
+    attempt_id: TaskAttemptId
+    container: Container
+
+
+class PublishOutput(Struct, frozen=True):
+    """Announce to the reduces where a map's output is; an empty `output` says that it is lost."""
+
+    attempt_id: TaskAttemptId
+    output: str
+
+
+class Record(Struct, frozen=True):
+    """Write the state of an attempt into the journal."""
+
+    attempt: AttemptRecord
+
+
+JobEvent: TypeAlias = Event | TaskEnded
+JobAction: TypeAlias = Action | RunTask | PublishOutput | Record
+
+
 class MapReduce(ApplicationCore[JobEvent, JobAction]):
     """A job under one attempt of its AM.
 
-    A task that is not done is in `_waiting`, or its running attempt is in `_assigned` (by container), or its attempt is
-    being committed. `_stopping`: the sizes of containers that were stopped and have not ended yet.
+    A task that is not done is in `_waiting`, or it runs in one of the containers `_assigned`. `_stopping`: the sizes of
+    containers that were stopped and have not ended yet. The application ends with Finish once its reduces, or without
+    reduces its maps, are done; the shell then commits or removes the output.
     """
 
     def __init__(
         self,
         job: MapReduceJob,
         am_attempt_id: ApplicationAttemptId,
-        recovered: Iterable[RecoveredTask] = (),
+        recovered: Mapping[TaskId, tuple[AttemptRecord, ...]],
         *,
         check_invariants: bool = False,
     ) -> None:
         super().__init__(check_invariants=check_invariants)
-        application_id = am_attempt_id.application_id
+        app = am_attempt_id.application_id
         self.job = job
-        self.maps = make_tasks(application_id, TaskKind.MAP, len(job.splits))
-        self.reduces = make_tasks(application_id, TaskKind.REDUCE, job.reduces)
-        self.recovered_tasks = 0
+        self.maps = [Task(TaskId(app, TaskKind.MAP, number)) for number in range(len(job.splits))]
+        self.reduces = [Task(TaskId(app, TaskKind.REDUCE, number)) for number in range(job.reduces)]
         self.lost_outputs = 0
         self._am_attempt = am_attempt_id.attempt
-        self._blacklist = NodeBlacklist(job.conf)
         self._waiting = WaitingTasks(job)
-        self._assigned: dict[ContainerId, TaskAttempt] = {}
+        self._assigned: dict[ContainerId, Task] = {}
         self._stopping: dict[ContainerId, Resource] = {}
-        self._attempts: dict[TaskAttemptId, TaskAttempt] = {}
         self._headroom = NONE
         self._heard_ms = 0
-        self._slow_start_passed = False
         self._started = False
-        self._committing = False
-        self._register_handlers()
-        for task in recovered:
-            self._adopt(task)
+        on = self._dispatcher.on
+        on(Registered, self._start)
+        on(HeartbeatDone, self._heartbeat)
+        on(NodesUpdated, self._nodes_updated)
+        on(ContainersAllocated, self._allocated)
+        on(ContainerStartFailed, self._start_failed)
+        on(TaskEnded, self._task_ended)
+        on(PreemptionAsked, self._preempted)
+        for task_id, attempts in recovered.items():
+            task = self._task(task_id)
+            task.attempts = list(attempts)
+            task.take(TaskRecovered(), self.now_ms)
 
     def progress(self) -> float:
         """The progress from 0 to 1, with Hadoop's weights: 5 % set-up, 45 % maps, 45 % reduces, 5 % commit; 90 % for a
@@ -144,12 +169,10 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
         done = [sum(task.state is TaskState.SUCCEEDED for task in tasks) / len(tasks) for tasks in kinds]
         return 0.05 + (0.9 * sum(done) / len(kinds) if kinds else 0.9)
 
-    def attempt(self, attempt_id: TaskAttemptId) -> TaskAttempt:
-        return self._attempts[attempt_id]
-
-    def attempt_in(self, container_id: ContainerId) -> TaskAttempt | None:
+    def attempt_in(self, container_id: ContainerId) -> AttemptRecord | None:
         """The attempt that runs in a container; None if it is over."""
-        return self._assigned.get(container_id)
+        task = self._assigned.get(container_id)
+        return None if task is None else task.attempt
 
     def violations(self) -> Iterator[str]:
         """Check A-18 and A-19: a RUNNING or SUCCEEDED task has one live attempt, and all others wait."""
@@ -157,42 +180,15 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
             return
         tasks = [*self.maps, *self.reduces]
         for task in tasks:
-            live = [attempt.id for attempt in task.attempts if attempt.state in LIVE]
+            live = [each for each in task.attempts if each.state in (AttemptState.RUNNING, AttemptState.SUCCEEDED)]
             if len(live) != (task.state in (TaskState.RUNNING, TaskState.SUCCEEDED)):
                 yield f"A-18: {task} is {task.state.name} with {len(live)} live attempts"
         scheduled = sum(task.state is TaskState.SCHEDULED for task in tasks)
         if self._started and scheduled != self._waiting.scheduled_maps + self._waiting.scheduled_reduces:
             yield f"A-19: {scheduled} tasks are SCHEDULED, and others wait for a container"
-        for attempt in self._assigned.values():
-            if attempt.state is not AttemptState.RUNNING:
-                yield f"A-19: {attempt} is {attempt.state.name} and holds a container"
-
-    def _register_handlers(self) -> None:
-        on = self._dispatcher.on
-        on(Registered, self._start)
-        on(HeartbeatDone, self._heartbeat)
-        on(NodesUpdated, self._nodes_updated)
-        on(ContainersAllocated, self._allocated)
-        on(ContainerStartFailed, self._start_failed)
-        on(TaskEnded, self._task_ended)
-        on(TaskCommitted, self._task_committed)
-        on(
-            TaskCommitFailed,
-            lambda event: self._fail(self._attempts[event.attempt_id], f"Task commit failed: {event.error}"),
-        )
-        on(PreemptionAsked, self._preempted)
-        on(JobCommitted, lambda _: self._finish(Finish(FinalApplicationStatus.SUCCEEDED)))
-        on(JobCommitFailed, lambda event: self._fail_job(f"Job commit failed: {event.error}"))
-
-    # Start and end
-
-    def _adopt(self, recovered: RecoveredTask) -> None:
-        kind = self.maps if recovered.task_id.kind is TaskKind.MAP else self.reduces
-        task = kind[recovered.task_id.number]
-        task.attempts = [TaskAttempt(record) for record in recovered.attempts]
-        task.take(TaskRecovered(), self.now_ms)
-        self._attempts.update({attempt.id: attempt for attempt in task.attempts})
-        self.recovered_tasks += 1
+        for task in self._assigned.values():
+            if task.attempt.state is not AttemptState.RUNNING:
+                yield f"A-19: {task.attempt.id} is {task.attempt.state.name} and holds a container"
 
     def _start(self, event: Registered) -> None:
         if self._started:
@@ -204,12 +200,11 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
             return
         for task in self.maps:
             if task.state is not TaskState.SUCCEEDED:
-                self._request_map(task, PRIORITY_MAP)
+                self._dispatcher.emit(self._waiting.request(task, PRIORITY_MAP, self.now_ms))
             elif self.reduces:
-                output = task.attempts[-1].record
-                self._dispatcher.emit(PublishOutput(output.id, output.output))
-        self._waiting.add_reduces(task for task in self.reduces if task.state is not TaskState.SUCCEEDED)
-        self._maybe_commit_job()
+                self._dispatcher.emit(PublishOutput(task.attempt.id, task.attempt.output))
+        self._waiting.pending_reduces.extend(task for task in self.reduces if task.state is not TaskState.SUCCEEDED)
+        self._maybe_finish()
 
     def _oversize(self, maximum: Resource) -> str | None:
         """Why the job can never run in this cluster, None if it can (RMContainerAllocator kills the job with this
@@ -229,36 +224,26 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
     def _heartbeat(self, event: HeartbeatDone) -> None:
         self._heard_ms = self.now_ms
         self._headroom = event.headroom
-        additions, removals = self._blacklist.changes(event.cluster_nodes)
-        if additions or removals:
-            self._dispatcher.emit(ChangeBlacklist(additions, removals))
-        self._balance_reduces()
-        self._maybe_commit_job()
+        if self._started:
+            self._balance_reduces()
+            self._maybe_finish()
 
-    def _maybe_commit_job(self) -> None:
-        """Commit the job if its reduces are done, even if maps are running again (finish-when-all-reducers-done)."""
+    def _maybe_finish(self) -> None:
+        """Finish the job if its reduces are done, even if maps are running again (finish-when-all-reducers-done)."""
         wanted = self.reduces or self.maps
-        if self._is_over or self._committing or not all(task.state is TaskState.SUCCEEDED for task in wanted):
-            return
-        if self.now_ms - self._heard_ms <= COMMIT_WINDOW_MS:
-            self._committing = True
-            self._dispatcher.emit(CommitJob())
+        is_done = all(task.state is TaskState.SUCCEEDED for task in wanted)
+        if not self._is_over and is_done and self.now_ms - self._heard_ms <= COMMIT_WINDOW_MS:
+            self._finish(Finish(FinalApplicationStatus.SUCCEEDED))
 
     def _fail_job(self, diagnostics: str) -> None:
-        self._dispatcher.emit(AbortJob())
         self._finish(Finish(FinalApplicationStatus.FAILED, diagnostics, exit_code=1))
 
     def _finish(self, finish: Finish) -> None:
         """Finish the job. The RM stops the containers that still run when it learns of the job's end."""
-        for attempt in self._assigned.values():
-            self._kill_attempt(attempt, "the job is over")
+        for task in self._assigned.values():
+            self._end_attempt(task, AttemptState.KILLED, "the job is over")
         self._assigned.clear()
         self._end(finish)
-
-    # Requests and containers
-
-    def _request_map(self, task: Task, priority: int) -> None:
-        self._dispatcher.emit(self._waiting.add_map(task, priority, self.now_ms))
 
     def _allocated(self, event: ContainersAllocated) -> None:
         for allocation in event.allocations:
@@ -266,196 +251,145 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
 
     def _assign(self, allocation: AllocatedContainer) -> None:
         """Start the longest waiting task that this container fits, or release the container."""
-        container, request = allocation.container, allocation.request
-        is_unwanted = request is None or not self._waiting.is_any_at(container.priority)
-        if is_unwanted or container.node_id.host in self._blacklist:
+        container = allocation.container
+        if allocation.request is None or not self._waiting.is_any_at(container.priority):
             self._dispatcher.emit(ReleaseContainer(container.id))
-            if request is not None and not is_unwanted:
-                self._dispatcher.emit(RequestContainer(request))
             return
         task = self._waiting.pop(container.priority)
-        attempt = task.start_attempt(container, self._am_attempt, self.now_ms)
-        self._attempts[attempt.id] = attempt
-        self._assigned[container.id] = attempt
-        self._dispatcher.emit(Record(attempt.record))
-        self._dispatcher.emit(RunTask(attempt.id, container))
+        task.start_attempt(container, self._am_attempt, self.now_ms)
+        self._assigned[container.id] = task
+        self._dispatcher.emit(Record(task.attempt))
+        self._dispatcher.emit(RunTask(task.attempt.id, container))
 
     def _start_failed(self, event: ContainerStartFailed) -> None:
         if event.container_id in self._assigned:
             self._dispatcher.emit(ReleaseContainer(event.container_id))
             self._fail(self._assigned.pop(event.container_id), f"Container launch failed: {event.diagnostics}")
 
-    # Ends of attempts
-
     def _task_ended(self, event: TaskEnded) -> None:
         status, report = event.status, event.report
         if self._audit is not None:
             self._audit.note_completed(status.container_id)
         self._stopping.pop(status.container_id, None)
-        attempt = self._assigned.pop(status.container_id, None)
-        if attempt is None:
+        task = self._assigned.pop(status.container_id, None)
+        if task is None:
             return
         if status.exit_status in KILLED_STATUSES:
-            self._kill(attempt, status.diagnostics)
+            self._kill(task, status.diagnostics)
         elif report is not None and status.exit_status == EXIT_FETCH_FAILED:
-            self._kill(attempt, "could not fetch the output of " + ", ".join(map(str, report.fetch_failures)))
+            self._kill(task, "could not fetch the output of " + ", ".join(map(str, report.fetch_failures)))
             for attempt_id in report.fetch_failures:
                 self._fetch_failed(attempt_id)
         elif status.exit_status != ContainerExitStatus.SUCCESS:
-            self._fail(attempt, status.diagnostics or f"exit status {status.exit_status}")
+            self._fail(task, status.diagnostics or f"exit status {status.exit_status}")
         elif report is None:
-            self._fail(attempt, "the container ended with 0 but its task left no report")
+            self._fail(task, "the container ended with 0 but its task left no report")
+        elif report.commit_error:
+            self._fail(task, f"Task commit failed: {report.commit_error}")
         else:
-            self._handle_output(attempt, report.output)
+            self._succeed(task, report.output)
 
-    def _handle_output(self, attempt: TaskAttempt, output: str) -> None:
-        attempt.record = replace(attempt.record, output=output)
-        if attempt.is_map and self.reduces:
-            self._succeed(attempt)
-            self._dispatcher.emit(PublishOutput(attempt.id, output))
+    def _succeed(self, task: Task, output: str) -> None:
+        task.take(AttemptSucceeded(), self.now_ms)
+        self._end_attempt(task, AttemptState.SUCCEEDED, output=output)
+        if task.is_map and self.reduces:
+            self._dispatcher.emit(PublishOutput(task.attempt.id, output))
         else:
-            attempt.take(CommitStarted(), self.now_ms)
-            self._dispatcher.emit(CommitTask(attempt.id))
+            self._maybe_finish()
 
-    def _task_committed(self, event: TaskCommitted) -> None:
-        self._succeed(self._attempts[event.attempt_id])
-        self._maybe_commit_job()
-
-    def _succeed(self, attempt: TaskAttempt) -> None:
-        self._task_of(attempt).take(AttemptSucceeded(), self.now_ms)
-        attempt.take(OutputReady(), self.now_ms)
-        self._record_end(attempt, "")
-
-    def _fail(self, attempt: TaskAttempt, why: str) -> None:
-        """Count a failure of the attempt's task and host, and try the task again unless it was the last try."""
-        task = self._task_of(attempt)
+    def _fail(self, task: Task, why: str) -> None:
+        """Count a failure of the task, and try it again unless it was the last try."""
         task.failures += 1
-        self._blacklist.count_failure(attempt.record.node_id.host)
-        self._fail_attempt(attempt, why)
-        if task.failures < self.job.conf.attempts_max:
+        self._end_attempt(task, AttemptState.FAILED, why)
+        if task.failures < ATTEMPTS_MAX:
             self._run_again(task)
             return
         task.take(TaskGivenUp(), self.now_ms)
         failed = [sum(t.state is TaskState.FAILED for t in tasks) for tasks in (self.maps, self.reduces)]
         self._fail_job(
             f"Task failed {task.id}\nJob failed as tasks failed. failedMaps:{failed[0]} failedReduces:{failed[1]}\n"
-            f"{attempt.id}: {why}"
+            f"{task.attempt.id}: {why}"
         )
 
-    def _kill(self, attempt: TaskAttempt, why: str) -> None:
-        self._kill_attempt(attempt, why)
-        self._run_again(self._task_of(attempt))
+    def _kill(self, task: Task, why: str) -> None:
+        self._end_attempt(task, AttemptState.KILLED, why)
+        self._run_again(task)
 
-    def _fail_attempt(self, attempt: TaskAttempt, why: str) -> None:
-        attempt.take(TaskAttemptFailed(), self.now_ms)
-        self._record_end(attempt, why)
-
-    def _kill_attempt(self, attempt: TaskAttempt, why: str) -> None:
-        attempt.take(TaskAttemptKilled(), self.now_ms)
-        self._record_end(attempt, why)
-
-    def _record_end(self, attempt: TaskAttempt, why: str) -> None:
-        attempt.record = replace(attempt.record, finished_ms=self.now_ms, why=why)
-        self._dispatcher.emit(Record(attempt.record))
+    def _end_attempt(self, task: Task, state: AttemptState, why: str = "", output: str = "") -> None:
+        task.end_attempt(state, self.now_ms, why=why, output=output)
+        self._dispatcher.emit(Record(task.attempt))
 
     def _run_again(self, task: Task) -> None:
         task.take(RunAgain(), self.now_ms)
-        if task.id.kind is TaskKind.MAP:
-            self._request_map(task, PRIORITY_RERUN_MAP)
+        if task.is_map:
+            self._dispatcher.emit(self._waiting.request(task, PRIORITY_RERUN_MAP, self.now_ms))
         else:
-            self._waiting.add_reduces([task])
+            self._waiting.pending_reduces.append(task)
 
-    def _task_of(self, attempt: TaskAttempt) -> Task:
-        return (self.maps if attempt.is_map else self.reduces)[attempt.id.task_id.number]
-
-    # Lost nodes and lost output
+    def _task(self, task_id: TaskId) -> Task:
+        return (self.maps if task_id.kind is TaskKind.MAP else self.reduces)[task_id.number]
 
     def _nodes_updated(self, event: NodesUpdated) -> None:
         """Handle changed nodes: a lost node ends its running attempts, and loses map output that reduces may still
         need.
         """
         lost = {report.node_id: report for report in event.reports if report.state in LOST_NODE_STATES}
-        for attempt in list(self._assigned.values()):
-            node_id = attempt.record.node_id
-            if node_id in lost:
-                del self._assigned[attempt.record.container_id]
-                self._kill(attempt, f"node {node_id} is {lost[node_id].state.name}")
-        if self._committing or all(task.state is TaskState.SUCCEEDED for task in self.reduces):
+        for container_id, task in list(self._assigned.items()):
+            if report := lost.get(task.attempt.node_id):
+                del self._assigned[container_id]
+                self._kill(task, f"node {report.node_id} is {report.state.name}")
+        if all(task.state is TaskState.SUCCEEDED for task in self.reduces):
             return
         for task in self.maps:
-            if task.state is TaskState.SUCCEEDED and task.attempts[-1].record.node_id in lost:
-                attempt = task.attempts[-1]
-                self._mark_output_lost(attempt)
-                node_id = attempt.record.node_id
-                self._kill_attempt(attempt, f"node {node_id} is {lost[node_id].state.name}")
-                self._make_output_again(task, attempt)
+            if task.state is TaskState.SUCCEEDED and (report := lost.get(task.attempt.node_id)):
+                self._make_output_again(task, AttemptState.KILLED, f"node {report.node_id} is {report.state.name}")
 
     def _fetch_failed(self, attempt_id: TaskAttemptId) -> None:
         """Handle map output that cannot be fetched although its node runs: the map has failed (JobImpl)."""
-        attempt = self._attempts.get(attempt_id)
-        if self._is_over or attempt is None or attempt.state is not AttemptState.SUCCEEDED:
+        task = self._task(attempt_id.task_id)
+        if self._is_over or task.state is not TaskState.SUCCEEDED or task.attempt.id != attempt_id:
             return
-        task = self._task_of(attempt)
         task.failures += 1
-        if task.failures >= self.job.conf.attempts_max:
+        if task.failures >= ATTEMPTS_MAX:
             self._fail_job(f"Task failed {task.id}\nits output could not be fetched {task.failures} times")
-            return
-        self._mark_output_lost(attempt)
-        self._fail_attempt(attempt, "Too many fetch failures. Failing the attempt.")
-        self._make_output_again(task, attempt)
+        else:
+            self._make_output_again(task, AttemptState.FAILED, "Too many fetch failures. Failing the attempt.")
 
-    def _mark_output_lost(self, attempt: TaskAttempt) -> None:
-        attempt.record = replace(attempt.record, output_lost=True)
+    def _make_output_again(self, task: Task, state: AttemptState, why: str) -> None:
         self.lost_outputs += 1
-
-    def _make_output_again(self, task: Task, attempt: TaskAttempt) -> None:
-        self._dispatcher.emit(WithdrawOutput(attempt.id))
+        self._end_attempt(task, state, why)
+        self._dispatcher.emit(PublishOutput(task.attempt.id, ""))
         self._run_again(task)
 
-    # Reduces: requested bit by bit, stopped if maps starve
-
-    def _demand(self) -> Demand:
-        running = [attempt.is_map for attempt in self._assigned.values()]
-        return Demand(
-            total_maps=len(self.maps),
-            completed_maps=sum(task.state is TaskState.SUCCEEDED for task in self.maps),
-            scheduled_maps=self._waiting.scheduled_maps,
-            assigned_maps=running.count(True),
-            pending_reduces=self._waiting.pending_reduces,
-            scheduled_reduces=self._waiting.scheduled_reduces,
-            assigned_reduces=running.count(False),
-            headroom_mb=self._headroom.memory_mb,
-            map_mb=self.job.map_resource.memory_mb,
-            reduce_mb=self.job.reduce_resource.memory_mb,
-            stopping_mb=sum(resource.memory_mb for resource in self._stopping.values()),
-        )
-
     def _balance_reduces(self) -> None:
-        if not self.reduces or not self._started:
-            return
-        demand, conf = self._demand(), self.job.conf
-        if must_preempt_reduces(demand, conf, hanging_ms=self._waiting.hanging_ms(self.now_ms)):
-            self._ramp_reduces(-demand.scheduled_reduces)
-            self._stop_reduces(reduces_to_stop(demand, conf))
-            return
-        self._slow_start_passed = self._slow_start_passed or has_slow_start_passed(demand, conf)
-        if self._slow_start_passed:
-            self._ramp_reduces(reduces_to_schedule(demand, conf))
+        """Request reduces when there is memory for them, or make room for maps that would wait forever."""
+        waiting, now_ms = self._waiting, self.now_ms
+        map_mb, reduce_mb = self.job.map_resource.memory_mb, self.job.reduce_resource.memory_mb
+        free_mb = self._headroom.memory_mb + sum(resource.memory_mb for resource in self._stopping.values())
+        is_map_running = any(task.is_map for task in self._assigned.values())
+        if waiting.scheduled_maps and not is_map_running and free_mb - waiting.scheduled_reduces * reduce_mb < map_mb:
+            for action in waiting.withdraw_reduces(now_ms):
+                self._dispatcher.emit(action)
+            if free_mb < map_mb:
+                self._stop_youngest_reduce()
+        elif sum(task.state is TaskState.SUCCEEDED for task in self.maps) >= math.ceil(SLOW_START * len(self.maps)):
+            count = len(waiting.pending_reduces)
+            if waiting.scheduled_maps:
+                room_mb = self._headroom.memory_mb - waiting.scheduled_maps * map_mb
+                count = min(count, max(0, room_mb // reduce_mb - waiting.scheduled_reduces))
+            for request in waiting.request_reduces(count, now_ms):
+                self._dispatcher.emit(request)
 
-    def _ramp_reduces(self, count: int) -> None:
-        for action in self._waiting.ramp_reduces(count, self.now_ms):
-            self._dispatcher.emit(action)
-
-    def _stop_reduces(self, count: int) -> None:
-        """Stop the youngest reduces, because they lose the least work (Hadoop stops those with the least progress)."""
-        running = [attempt for attempt in self._assigned.values() if not attempt.is_map]
-        running.sort(key=lambda attempt: (-attempt.record.started_ms, attempt.id.task_id.number))
-        for attempt in running[:count]:
-            record = attempt.record
-            del self._assigned[record.container_id]
-            self._stopping[record.container_id] = record.resource
-            self._dispatcher.emit(StopContainer(record.container_id, record.node_id))
-            self._kill(attempt, "stopped to make room for maps")
+    def _stop_youngest_reduce(self) -> None:
+        """Stop the reduce that loses the least work (Hadoop stops those with the least progress)."""
+        running = [task for task in self._assigned.values() if not task.is_map]
+        if running:
+            task = min(running, key=lambda task: (-task.attempt.started_ms, task.id.number))
+            attempt = task.attempt
+            del self._assigned[attempt.container_id]
+            self._stopping[attempt.container_id] = attempt.resource
+            self._dispatcher.emit(StopContainer(attempt.container_id, attempt.node_id))
+            self._kill(task, "stopped to make room for maps")
 
     def _preempted(self, event: PreemptionAsked) -> None:
         """Release the containers that preemption asks for.
@@ -463,8 +397,8 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
         The cost of a container is the time that its task has run.
         """
         candidates = {
-            container_id: ReleaseCandidate(attempt.record.resource, cost=self.now_ms - attempt.record.started_ms)
-            for container_id, attempt in self._assigned.items()
+            container_id: ReleaseCandidate(task.attempt.resource, cost=self.now_ms - task.attempt.started_ms)
+            for container_id, task in self._assigned.items()
         }
         for container_id in containers_to_release(event.preemption, candidates):
             self._dispatcher.emit(ReleaseContainer(container_id))

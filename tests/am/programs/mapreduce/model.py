@@ -5,10 +5,11 @@ The model keeps the resource requests as the RM would. It allocates containers a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from am.core.actions import (
-    ChangeBlacklist,
     Finish,
     Leave,
     ReleaseContainer,
@@ -24,41 +25,34 @@ from am.core.events import (
     Registered,
 )
 from am.core.requests import ContainerRequest
-from am.programs.mapreduce.core.events import (
-    AbortJob,
-    CommitJob,
-    CommitTask,
+from am.programs.mapreduce.core.job import MapReduceJob, SplitPart, TaskAttemptId, TaskId, TaskKind
+from am.programs.mapreduce.core.map_reduce import (
     JobAction,
-    JobCommitted,
     JobEvent,
+    MapReduce,
     PublishOutput,
     RunTask,
-    TaskCommitted,
     TaskEnded,
     TaskReport,
-    WithdrawOutput,
 )
-from am.programs.mapreduce.core.job import JobConf, MapReduceJob, Split, SplitPart, TaskAttemptId, TaskKind
-from am.programs.mapreduce.core.map_reduce import MapReduce
-from am.programs.mapreduce.core.tasks import RecoveredTask
+from am.programs.mapreduce.core.tasks import AttemptRecord
 from tests.am.builders import ATTEMPT, GB, container, ended, node_report
 from yarn.containers import Container
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.resource import Resource
 from yarn.states import NodeState
 
-DEFAULT = JobConf()
 
-
-def job(maps: int = 4, reduces: int = 2, conf: JobConf = DEFAULT) -> MapReduceJob:
+def job(maps: int = 4, reduces: int = 2) -> MapReduceJob:
     return MapReduceJob(
         name="words",
-        splits=tuple(Split((SplitPart(f"/in/{n}", 0, 10),)) for n in range(maps)),
+        splits=tuple((SplitPart(f"/in/{n}", 0, 10),) for n in range(maps)),
         output="/out",
         map_command="cat",
         reduce_command="cat",
         reduces=reduces,
-        conf=conf,
+        map_resource=GB,
+        reduce_resource=GB,
     )
 
 
@@ -73,13 +67,9 @@ class Model:
     wanted: list[ContainerRequest] = field(default_factory=list)
     running: dict[ContainerId, tuple[Container, TaskAttemptId]] = field(default_factory=dict)
     published: dict[int, TaskAttemptId] = field(default_factory=dict)
-    committed: dict[int, TaskAttemptId] = field(default_factory=dict)
-    blacklist: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
     actions: list[JobAction] = field(default_factory=list)
     containers: int = 1
-    job_commits: int = 0
-    aborted: bool = False
 
     @property
     def end(self) -> Finish | Leave | None:
@@ -103,20 +93,10 @@ class Model:
             case ReleaseContainer(container_id) | StopContainer(container_id, _):
                 self.running.pop(container_id, None)
                 self.deliver(TaskEnded(ended(container_id.number, -100)))
-            case ChangeBlacklist(additions, removals):
-                self.blacklist = (self.blacklist | set(additions)) - set(removals)
+            case PublishOutput(attempt_id, ""):
+                assert self.published.pop(attempt_id.task_id.number) == attempt_id
             case PublishOutput(attempt_id, _):
                 self.published[attempt_id.task_id.number] = attempt_id
-            case WithdrawOutput(attempt_id):
-                assert self.published.pop(attempt_id.task_id.number) == attempt_id
-            case CommitTask(attempt_id):
-                self.committed[attempt_id.task_id.number] = attempt_id
-                self.deliver(TaskCommitted(attempt_id))
-            case CommitJob():
-                self.job_commits += 1
-                self.deliver(JobCommitted())
-            case AbortJob():
-                self.aborted = True
             case _:
                 pass
 
@@ -141,7 +121,7 @@ class Model:
         Requests that the core makes in answer have to wait for the next heartbeat.
         """
         for _ in range(min(len(self.wanted), len(self.wanted) if count is None else count)):
-            host = next((h for h, free in self.free_slots().items() if free and h not in self.blacklist), None)
+            host = next((h for h, free in self.free_slots().items() if free), None)
             if host is None:
                 return
             request = min(self.wanted, key=lambda wanted: wanted.priority)
@@ -198,12 +178,11 @@ class Model:
 def started(
     maps: int = 4,
     reduces: int = 2,
-    conf: JobConf = DEFAULT,
     *,
     attempt: int = 1,
-    recovered: tuple[RecoveredTask, ...] = (),
+    recovered: Mapping[TaskId, tuple[AttemptRecord, ...]] = MappingProxyType({}),
 ) -> Model:
     am_attempt_id = ApplicationAttemptId(ATTEMPT.application_id, attempt)
-    model = Model(MapReduce(job(maps, reduces, conf), am_attempt_id, recovered, check_invariants=True))
+    model = Model(MapReduce(job(maps, reduces), am_attempt_id, recovered, check_invariants=True))
     model.register()
     return model

@@ -21,8 +21,8 @@ from am.core.events import (
 )
 from am.programs.mapreduce.application_master import MRAppMaster
 from am.programs.mapreduce.committer import OutputCommitter, part_name
-from am.programs.mapreduce.core.events import TaskReport
 from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId, TaskKind, parse_attempt_id, splits_of
+from am.programs.mapreduce.core.map_reduce import TaskReport
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
 from tests.am.builders import APP, GB, container, ended, node_report
 from yarn.ids import ApplicationAttemptId, ContainerId

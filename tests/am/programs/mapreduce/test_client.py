@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from am.programs.mapreduce.client import find_inputs, parse, status_file
 from am.programs.mapreduce.core.job import SplitPart
@@ -29,9 +30,8 @@ def names(inputs: dict[Path, int]) -> list[str]:
     return [path.name for path in inputs]
 
 
-def test_a_directory_means_its_files_without_hidden_ones(books: Path) -> None:
-    assert names(find_inputs([str(books)])) == ["a.txt", "b.txt"]
-    assert names(find_inputs([str(books)], recursive=True)) == ["a.txt", "b.txt", "c.txt"]
+def test_a_directory_means_all_files_below_it_without_hidden_ones(books: Path) -> None:
+    assert names(find_inputs([str(books)])) == ["a.txt", "b.txt", "c.txt"]
 
 
 def test_a_file_that_several_patterns_match_is_taken_once(books: Path) -> None:
@@ -56,18 +56,21 @@ def test_the_options_become_a_job(books: Path, tmp_path: Path) -> None:
     script = tmp_path / "m.py"
     script.touch()
     submission = parse(
-        f"-input {books} -output {tmp_path / 'out'} -mapper m -reducer r -files {script} -numReduceTasks 3 -cmdenv A=b "
-        "-split_size 8 -slow_start 0.5 -map_memory 100 -reduce_memory 200 -max_attempts 2 -queue q".split()
+        f"-input {books} -output {tmp_path / 'out'} -mapper m -reducer r -files {script} -numReduceTasks 3 "
+        "-map_memory 100 -reduce_memory 200 -queue q".split()
     )
-    context = submission.build(APP, tmp_path / "staging")
+    context = replace(submission, split_bytes=8).build(APP, tmp_path / "staging")
     job = JobFiles(tmp_path / "staging" / str(APP)).read_job()
     assert (context.queue, context.type) == ("q", "MAPREDUCE")
     assert (job.map_command, job.reduce_command, job.reduces) == ("m", "r", 3)
-    a, b = (str((books / name).resolve()) for name in ("a.txt", "b.txt"))
-    assert [split.parts for split in job.splits] == [(SplitPart(a, 0, 4), SplitPart(b, 0, 4)), (SplitPart(b, 4, 4),)]
+    a, b, c = (str((books / name).resolve()) for name in ("a.txt", "b.txt", "below/c.txt"))
+    assert job.splits == (
+        (SplitPart(a, 0, 4), SplitPart(b, 0, 4)),
+        (SplitPart(b, 4, 4), SplitPart(c, 0, 4)),
+        (SplitPart(c, 4, 2),),
+    )
     assert (job.map_resource, job.reduce_resource) == (Resource(100, 1), Resource(200, 1))
-    assert (job.environment, set(job.files)) == ({"A": "b"}, {"m.py"})
-    assert (job.conf.slow_start, job.conf.attempts_max) == (0.5, 2)
+    assert set(job.files) == {"m.py"}
     assert "--staging" in context.am_container.commands[0]
     assert status_file(APP, tmp_path / "staging").parent.is_dir()
 
@@ -80,10 +83,10 @@ def test_word_count_ships_its_own_script(books: Path, tmp_path: Path) -> None:
 
 def test_all_faults_are_reported_at_once(books: Path) -> None:
     with pytest.raises(InvalidArgumentException) as refused:
-        parse(["-output", str(books), "-slow_start", "2", "-map_memory", "0", "-files", "/no/file", "-cmdenv", "1"])
-    for fault in ("no input", "no map command", "no reduce command", "already exists", "-slow_start 2.0"):
+        parse(["-output", str(books), "-map_memory", "0", "-files", "/no/file"])
+    for fault in ("no input", "no map command", "no reduce command", "already exists"):
         assert fault in refused.value.message
-    for fault in ("-map_memory 0", "/no/file", "'1': must be NAME=value"):
+    for fault in ("-map_memory 0", "/no/file"):
         assert fault in refused.value.message
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from am.programs.mapreduce.core.events import TaskReport
 from am.programs.mapreduce.core.job import TaskAttemptId, TaskId, TaskKind
+from am.programs.mapreduce.core.map_reduce import TaskReport
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, LineWriter, MapOutput
 from tests.am.builders import APP
 from tests.am.programs.mapreduce.model import job

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from am.core.actions import Finish, Leave, ReleaseContainer, RequestContainer, StopContainer, WithdrawRequest
+from am.core.actions import Finish, Leave, ReleaseContainer, StopContainer, WithdrawRequest
 from am.core.events import AllocateFailed, ContainerStartFailed, NodesUpdated, PreemptionAsked, ShutdownOrdered
-from am.programs.mapreduce.core.events import (
-    EXIT_FETCH_FAILED,
-    CommitJob,
-    TaskCommitFailed,
-    TaskEnded,
-    TaskReport,
-)
-from am.programs.mapreduce.core.job import JobConf, TaskAttemptId, TaskId, TaskKind
-from am.programs.mapreduce.core.map_reduce import MapReduce
-from am.programs.mapreduce.core.tasks import (
-    AttemptRecord,
-    AttemptState,
-    CommitStarted,
-    RecoveredTask,
-    TaskState,
-)
+from am.programs.mapreduce.core import map_reduce
+from am.programs.mapreduce.core.job import TaskAttemptId, TaskId, TaskKind
+from am.programs.mapreduce.core.map_reduce import EXIT_FETCH_FAILED, MapReduce, TaskEnded, TaskReport
+from am.programs.mapreduce.core.tasks import AttemptRecord, AttemptState, TaskState
 from tests.am.builders import APP, ATTEMPT, GB, MB_512, container_id, ended, node_id, node_report
 from tests.am.programs.mapreduce.model import Model, job, started
 from yarn.containers import Preemption, ResourceRequest
@@ -46,8 +36,9 @@ def test_maps_are_requested_at_once_at_priority_20_and_reduces_not_yet() -> None
     assert priorities(started(maps=4, reduces=2)) == [20, 20, 20, 20]
 
 
-def test_reduces_are_requested_at_priority_10_after_slow_start() -> None:
-    model = started(maps=4, reduces=2, conf=JobConf(slow_start=0.5))
+def test_reduces_are_requested_at_priority_10_after_slow_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(map_reduce, "SLOW_START", 0.5)
+    model = started(maps=4, reduces=2)
     model.place()
     for passed, container in enumerate(model.running_ids(MAP), start=1):
         model.finish(container)
@@ -55,12 +46,17 @@ def test_reduces_are_requested_at_priority_10_after_slow_start() -> None:
         assert priorities(model) == ([10, 10] if passed >= 2 else [])
 
 
-def test_a_job_runs_to_its_end_and_commits_once() -> None:
+def done(model: Model, kind: TaskKind) -> list[int]:
+    tasks = model.core.maps if kind is MAP else model.core.reduces
+    return [task.id.number for task in tasks if task.state is TaskState.SUCCEEDED]
+
+
+def test_a_job_runs_to_its_end_and_finishes_once() -> None:
     model = started()
     model.run()
     assert succeeded(model)
-    assert model.job_commits == 1
-    assert sorted(model.committed) == [0, 1]
+    assert sum(isinstance(action, Finish) for action in model.actions) == 1
+    assert done(model, REDUCE) == [0, 1]
     assert model.core.progress() == pytest.approx(0.95)
 
 
@@ -72,11 +68,11 @@ def test_progress_weighs_maps_and_reduces_equally() -> None:
     assert model.core.progress() == pytest.approx(0.5)
 
 
-def test_a_job_without_reduces_commits_its_maps() -> None:
+def test_a_job_without_reduces_ends_with_its_maps() -> None:
     model = started(maps=3, reduces=0)
     model.run()
     assert succeeded(model)
-    assert sorted(model.committed) == [0, 1, 2]
+    assert done(model, MAP) == [0, 1, 2]
     assert model.published == {}
 
 
@@ -84,7 +80,7 @@ def test_a_job_without_input_still_runs_its_reduces() -> None:
     model = started(maps=0, reduces=2)
     model.run()
     assert succeeded(model)
-    assert sorted(model.committed) == [0, 1]
+    assert done(model, REDUCE) == [0, 1]
 
 
 def test_a_failed_map_is_tried_again_before_reduces_at_priority_5() -> None:
@@ -97,8 +93,8 @@ def test_a_failed_map_is_tried_again_before_reduces_at_priority_5() -> None:
     assert [attempt.id.number for attempt in model.core.maps[0].attempts] == [0, 1]
 
 
-def test_the_fourth_failure_of_a_task_fails_the_job_and_removes_its_output() -> None:
-    model = started(maps=1, reduces=1, conf=JobConf(failures_per_node_max=99))
+def test_the_fourth_failure_of_a_task_fails_the_job() -> None:
+    model = started(maps=1, reduces=1)
     for _ in range(4):
         assert model.end is None
         model.place()
@@ -108,7 +104,6 @@ def test_the_fourth_failure_of_a_task_fails_the_job_and_removes_its_output() -> 
     assert f"Task failed {model.core.maps[0].id}" in model.end.diagnostics
     assert "failedMaps:1 failedReduces:0" in model.end.diagnostics
     assert "boom" in model.end.diagnostics
-    assert model.aborted
 
 
 @pytest.mark.parametrize("exit_status", [-100, -102, -108])
@@ -128,8 +123,8 @@ def test_success_without_a_report_is_a_failure() -> None:
     model.place()
     container, _ = model.running.popitem()
     model.deliver(TaskEnded(ended(container.number)))
-    assert model.core.maps[0].attempts[0].state is AttemptState.FAILED
-    assert "left no report" in model.core.maps[0].attempts[0].record.why
+    assert model.core.maps[0].attempt.state is AttemptState.FAILED
+    assert "left no report" in model.core.maps[0].attempt.why
 
 
 def test_a_refused_start_counts_as_a_failure_and_releases_the_container() -> None:
@@ -138,20 +133,16 @@ def test_a_refused_start_counts_as_a_failure_and_releases_the_container() -> Non
     container = model.running_ids(MAP)[0]
     actions = model.deliver(ContainerStartFailed(container, "no such user"))
     assert ReleaseContainer(container) in actions
-    assert "no such user" in model.core.maps[0].attempts[0].record.why
+    assert "no such user" in model.core.maps[0].attempt.why
     assert model.core.maps[0].failures == 1
 
 
 def test_a_failed_commit_is_a_failure_of_the_attempt() -> None:
-    core = MapReduce(job(maps=1, reduces=0), ATTEMPT)
-    model = Model(core)
-    model.register()
+    model = started(maps=1, reduces=0)
     model.place()
-    _, attempt_id = next(iter(model.running.values()))
-    core.attempt(attempt_id).take(CommitStarted(), 0)
-    model.deliver(TaskCommitFailed(attempt_id, "No space left on device"))
-    assert core.maps[0].attempts[0].state is AttemptState.FAILED
-    assert "No space left" in core.maps[0].attempts[0].record.why
+    model.finish(model.running_ids(MAP)[0], 0, TaskReport(commit_error="No space left on device"))
+    assert model.core.maps[0].attempt.state is AttemptState.FAILED
+    assert "No space left" in model.core.maps[0].attempt.why
 
 
 # Nodes
@@ -217,7 +208,7 @@ def test_output_that_cannot_be_fetched_is_made_again_and_counts_against_the_map(
     model.place()
     missing = model.published[1]
     model.finish(model.running_ids(REDUCE)[0], EXIT_FETCH_FAILED, TaskReport(fetch_failures=(missing,)))
-    assert model.core.attempt(missing).state is AttemptState.FAILED
+    assert model.core.maps[1].attempt.state is AttemptState.FAILED
     assert [task.failures for task in model.core.maps] == [0, 1]
     assert model.core.reduces[0].failures == 0
     model.run()
@@ -236,22 +227,6 @@ def test_output_that_can_never_be_fetched_fails_the_job() -> None:
         model.finish(model.running_ids(REDUCE)[0], EXIT_FETCH_FAILED, lost)
     assert isinstance(model.end, Finish)
     assert "could not be fetched 4 times" in model.end.diagnostics
-
-
-def test_a_host_with_three_failures_is_avoided() -> None:
-    model = started(maps=8, reduces=0, conf=JobConf(attempts_max=9))
-    model.place()
-    for container in model.running_ids(MAP, "n1"):
-        model.finish(container, 1)
-    model.place(1)
-    model.finish(model.running_ids(MAP, "n1")[0], 1)
-    model.beat()
-    assert model.blacklist == {"n1"}
-    request = model.wanted.pop()
-    actions = model.give("n1", request)
-    assert actions == [ReleaseContainer(container_id(model.containers)), RequestContainer(request)]
-    model.run()
-    assert succeeded(model)
 
 
 # Containers that are not wanted
@@ -332,53 +307,56 @@ def test_the_youngest_are_released_on_preemption() -> None:
 
 @pytest.mark.parametrize("word", ["MAP", "REDUCE"])
 def test_a_job_that_can_never_run_here_fails_at_once(word: str) -> None:
-    model = Model(MapReduce(job(maps=1 if word == "MAP" else 0), ATTEMPT))
+    model = Model(MapReduce(job(maps=1 if word == "MAP" else 0), ATTEMPT, {}))
     model.register(MB_512)
     assert isinstance(model.end, Finish)
     assert model.end.diagnostics.startswith(f"{word} capability required is more than the supported max")
 
 
 @pytest.mark.parametrize("event", [ShutdownOrdered("gone"), AllocateFailed(YarnException("gone"))])
-def test_without_the_rm_it_exits_and_removes_nothing(event: ShutdownOrdered | AllocateFailed) -> None:
+def test_without_the_rm_it_exits(event: ShutdownOrdered | AllocateFailed) -> None:
     model = started()
     model.deliver(event)
     assert model.end == Leave("gone")
-    assert not model.aborted
     assert model.beat() == []
 
 
-def test_the_job_is_not_committed_by_an_am_that_is_cut_off() -> None:
+def test_the_job_is_not_finished_by_an_am_that_is_cut_off() -> None:
     """CommitterEventHandler.waitForValidCommitWindow: the RM must have answered within the last ten seconds."""
     model = started(maps=1, reduces=0)
     model.place()
     model.now_ms += 60_000
     model.finish_all(MAP)
     assert model.end is None
-    assert CommitJob() in model.beat()
+    model.beat()
     assert succeeded(model)
 
 
-def finished_task(kind: TaskKind, number: int, host: str = "n1") -> RecoveredTask:
-    task_id = TaskId(APP, kind, number)
-    attempt_id, state = TaskAttemptId(task_id, 0), AttemptState.SUCCEEDED
-    output = f"/local/{number}"
-    attempt = AttemptRecord(attempt_id, container_id(number + 2), node_id(host), GB, 1, state, 2, output=output)
-    return RecoveredTask(task_id, (attempt,))
+def finished(*tasks: tuple[TaskKind, int, str]) -> dict[TaskId, tuple[AttemptRecord, ...]]:
+    """Tasks, given as (kind, number, host), that an earlier attempt of the AM finished."""
+    done: dict[TaskId, tuple[AttemptRecord, ...]] = {}
+    for kind, number, host in tasks:
+        task_id = TaskId(APP, kind, number)
+        attempt_id, state = TaskAttemptId(task_id, 0), AttemptState.SUCCEEDED
+        output = f"/local/{number}"
+        attempt = AttemptRecord(attempt_id, container_id(number + 2), node_id(host), GB, 1, state, 2, output=output)
+        done[task_id] = (attempt,)
+    return done
 
 
 def test_a_second_attempt_repeats_only_what_is_missing() -> None:
-    recovered = (finished_task(MAP, 0), finished_task(MAP, 2), finished_task(REDUCE, 1))
+    recovered = finished((MAP, 0, "n1"), (MAP, 2, "n1"), (REDUCE, 1, "n1"))
     model = started(maps=3, reduces=2, attempt=2, recovered=recovered)
     assert priorities(model) == [20]
     assert sorted(model.published) == [0, 2]
     model.run()
     assert succeeded(model)
-    assert sorted(model.committed) == [0]
+    assert [len(task.attempts) for task in model.core.reduces] == [1, 1]
     assert [attempt.id.number for attempt in model.core.maps[1].attempts] == [1000]
 
 
-def test_a_second_attempt_that_finds_everything_done_only_commits() -> None:
-    recovered = (finished_task(MAP, 0), finished_task(REDUCE, 0))
+def test_a_second_attempt_that_finds_everything_done_only_finishes() -> None:
+    recovered = finished((MAP, 0, "n1"), (REDUCE, 0, "n1"))
     model = started(maps=1, reduces=1, attempt=2, recovered=recovered)
     model.run()
     assert succeeded(model)
@@ -386,7 +364,7 @@ def test_a_second_attempt_that_finds_everything_done_only_commits() -> None:
 
 
 def test_recovered_output_is_lost_with_its_node_too() -> None:
-    model = started(maps=2, reduces=1, attempt=2, recovered=(finished_task(MAP, 0), finished_task(MAP, 1, "n2")))
+    model = started(maps=2, reduces=1, attempt=2, recovered=finished((MAP, 0, "n1"), (MAP, 1, "n2")))
     model.lose_node("n1")
     assert priorities(model) == [5]
     model.run()
@@ -401,12 +379,7 @@ STEPS = st.one_of(
 )
 
 
-HOST_GONE_BAD = [("place", 0), ("fail", 0)] * 3 + [("place", 0)]
-"""Three failures on one host: containers allocated there before the RM gets the blacklist are released."""
-
-
 @settings(max_examples=150)
-@example(2, 0, HOST_GONE_BAD)
 @given(
     st.integers(0, 6),
     st.integers(0, 3),
@@ -417,16 +390,16 @@ def test_each_task_runs_once_at_a_time_and_the_job_ends(maps: int, reduces: int,
 
     After heartbeats the job ends.
     """
-    model = started(maps, reduces, JobConf(attempts_max=1000))
-    for step, number in steps:
-        take_step(model, step, number)
-        check(model)
-        if model.end is not None:
-            break
-    model.run()
+    model = started(maps, reduces)
+    with patch.object(map_reduce, "ATTEMPTS_MAX", 1000):
+        for step, number in steps:
+            take_step(model, step, number)
+            check(model)
+            if model.end is not None:
+                break
+        model.run()
     assert succeeded(model)
-    assert model.job_commits == 1
-    assert sorted(model.committed) == list(range(reduces or maps))
+    assert done(model, REDUCE if reduces else MAP) == list(range(reduces or maps))
 
 
 def take_step(model: Model, step: str, number: int) -> None:
@@ -456,7 +429,7 @@ def take_step(model: Model, step: str, number: int) -> None:
 
 
 def check(model: Model) -> None:
-    live = {AttemptState.RUNNING, AttemptState.COMMITTING, AttemptState.SUCCEEDED}
+    live = {AttemptState.RUNNING, AttemptState.SUCCEEDED}
     tasks = [*model.core.maps, *model.core.reduces]
     for task in tasks:
         alive = [attempt for attempt in task.attempts if attempt.state in live]

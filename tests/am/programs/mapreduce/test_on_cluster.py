@@ -191,8 +191,8 @@ async def test_a_job_without_reduces_keeps_the_lines_of_its_maps(four_nodes: Clu
     text = tmp_path / "text"
     text.write_text("".join(f"line {number}\n" for number in range(1000)))
     files = ("-input", str(text), "-output", str(tmp_path / "out"))
-    submission = mapreduce.parse([*files, "-mapper", "tac", "-numReduceTasks", "0", "-split_size", "2000"])
-    report = await four_nodes.run(submission)
+    submission = mapreduce.parse([*files, "-mapper", "tac", "-numReduceTasks", "0"])
+    report = await four_nodes.run(structs.replace(submission, split_bytes=2000))
     assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
     parts = sorted((tmp_path / "out").glob("part-m-*"))
     assert len(parts) == -(-text.stat().st_size // 2000)

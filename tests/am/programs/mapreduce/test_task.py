@@ -11,8 +11,8 @@ import pytest
 
 from am.programs.mapreduce import task as task_module
 from am.programs.mapreduce.committer import OutputCommitter
-from am.programs.mapreduce.core.events import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId, TaskId, TaskKind, splits_of
+from am.programs.mapreduce.core.map_reduce import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineWriter, MapOutput
 from am.programs.mapreduce.task import EXIT_FAILED, EXIT_ORPHANED, main
 from nm.launcher.directories import application_dir
@@ -47,6 +47,7 @@ class Stage:
         monkeypatch.setenv("LOCAL_DIRS", ",".join(application_dirs))
         monkeypatch.setenv("NM_HOST", HOST)
         monkeypatch.setattr(task_module, "FETCH_POLL_S", 0.001)
+        monkeypatch.setattr(task_module, "FETCH_RETRY_S", 0.001)
 
     def run(self, kind: TaskKind, number: int, attempt: int = 0) -> int:
         attempt_id = attempt_of(kind, number, attempt)
@@ -123,12 +124,12 @@ def test_a_command_need_not_read_all_its_input(tmp_path: Path, monkeypatch: pyte
 
 
 def test_streaming_variables_describe_the_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    command = 'echo "$mapreduce_task_id $mapreduce_task_partition $mapreduce_job_reduces"; cat >/dev/null'
+    command = 'echo "$mapreduce_task_attempt_id $mapreduce_task_partition $mapreduce_task_ismap"; cat >/dev/null'
     stage = Stage(tmp_path, monkeypatch, map_command=command, reduces=0)
     assert stage.run(TaskKind.MAP, 1) == 0
     report = stage.report(TaskKind.MAP, 1)
     assert report is not None
-    assert Path(report.output).read_text() == f"{attempt_of(TaskKind.MAP, 1).task_id} 1 0\n"
+    assert Path(report.output).read_text() == f"{attempt_of(TaskKind.MAP, 1)} 1 true\n"
 
 
 def test_a_reduce_that_started_early_waits_for_the_maps(stage: Stage) -> None:
