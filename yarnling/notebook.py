@@ -1,6 +1,6 @@
 """HTML of clusters, jobs, applications and explanations, as notebooks show them.
 
-The words and tables are those of the command line, the HTML that of the reports (yarnling.whatif.page).
+The words and tables are those of the command line, the HTML that of the reports (yarnling.report.page).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from yarnling.cli.output import Listing
 from yarnling.cli.status import ANSWER_S, application_table, node_table, queue_table
 from yarnling.cluster.client import Client
 from yarnling.cluster.nodes import Node
-from yarnling.whatif.page import Fragment, Table, html_of_fragment
+from yarnling.report.page import Fragment, Table, html_of_fragment
 
 OUTPUT_CHARS_MAX = 200
 """The part of a container's output that is shown: its end."""

@@ -16,7 +16,7 @@ from rich.text import Text
 from wire.full_disk import full_disk_named
 from yarn.errors import YarnException
 from yarnling.cli.arguments import check_output_directory, plan_faults, reading_arguments
-from yarnling.cli.output import in_line, notices, print_error, print_indented, print_json, terminal
+from yarnling.cli.output import notices, print_error, print_indented, print_json, terminal
 from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
 from yarnling.faults.notes import now_s
 from yarnling.faults.phases import Report, ReportKind
@@ -26,6 +26,7 @@ from yarnling.faults.plan_text import plan_text
 from yarnling.faults.runner import INTERRUPTED, Run, run_plan
 from yarnling.faults.schedule import pinned, random_plan, schedule
 from yarnling.faults.verdict import Verdict
+from yarnling.report.escapes import in_line
 
 SIMULATED_RUNS = 100
 """The number of seeds that a failing run suggests to try in virtual time."""

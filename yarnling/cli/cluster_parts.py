@@ -139,9 +139,10 @@ def _request(name: str, as_json: bool, **request: object) -> None:
 
     Raises YarnException if the supervisor refuses the request or does not answer.
     """
-    from yarnling.cli.output import print_json, shown
+    from yarnling.cli.output import print_json
     from yarnling.cluster.control_socket import NoSupervisor
     from yarnling.cluster.state import find_cluster
+    from yarnling.report.escapes import shown
 
     state = find_cluster(name)
     try:
@@ -165,9 +166,10 @@ def _result(request: dict[str, object], name: str) -> dict[str, object]:
     """
     from rich.text import Text
 
-    from yarnling.cli.output import in_line, notices
+    from yarnling.cli.output import notices
     from yarnling.cluster.control_socket import answers
     from yarnling.cluster.state import control_path
+    from yarnling.report.escapes import in_line
 
     console = notices()
     with console.status(str(request["command"])) as status:

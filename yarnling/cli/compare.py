@@ -24,11 +24,12 @@ from yarnling.cli.output import (
     print_indented,
     print_json,
     print_lines,
-    shown,
     terminal,
 )
 from yarnling.cli.simulate_workload import all_in_report, parse_duration
 from yarnling.cluster.configuration import definitions
+from yarnling.report.escapes import shown
+from yarnling.report.wording import clock, count, counted
 from yarnling.whatif.changes import changes_of
 from yarnling.whatif.checks import QueueMap, names_of_run, with_queues
 from yarnling.whatif.compare import Balance, Comparison, Difference, ParentBalance, Verdict, compare, ends_of
@@ -49,7 +50,6 @@ from yarnling.whatif.sides import (
     runs_of,
     side_of,
 )
-from yarnling.whatif.wording import clock, count, counted
 from yarnling.workload.formats import read_node_list, read_workload
 
 ROWS_MAX = 20

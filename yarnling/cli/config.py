@@ -25,10 +25,11 @@ from yarn.faults import ConfigurationException, Severity, refuse_if_faulty
 from yarn.settings.folding import folded, general_key
 from yarn.settings.report import ConfigurationReport, HadoopKeys, KeyUnknown, describe
 from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.output import FAULTS_COUNTED, in_line, notices, print_indented, print_json, terminal
+from yarnling.cli.output import FAULTS_COUNTED, notices, print_indented, print_json, terminal
 from yarnling.cluster.configuration import definitions, replaced, with_defaults, with_remote_logs
 from yarnling.cluster.state import find_cluster
 from yarnling.cluster.warnings import configuration_faults
+from yarnling.report.escapes import in_line
 
 _TITLES = {
     "read": "Read",

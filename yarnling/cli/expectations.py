@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from yarnling.cli.output import print_indented, shown
+from yarnling.cli.output import print_indented
+from yarnling.report.escapes import shown
 from yarnling.whatif.expectations import Checked
 
 EXIT_HOLDS = 0

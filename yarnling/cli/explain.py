@@ -21,9 +21,10 @@ from yarn.states import FINAL_APPLICATION_STATES, NodeState, YarnApplicationStat
 from yarn.times import duration
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.connection import connect
-from yarnling.cli.output import in_line, print_indented, print_json, terminal
+from yarnling.cli.output import print_indented, print_json, terminal
 from yarnling.cluster.client import Client
 from yarnling.cluster.nodes import complaints
+from yarnling.report.escapes import in_line
 
 EXPLAINED_MAX = 20
 """The number of applications that are explained if no id is given, oldest first."""

@@ -12,7 +12,8 @@ from yarn.protocols.inspection import ContainerExplanation
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.connection import connect
 from yarnling.cli.explain import amounts
-from yarnling.cli.output import in_line, print_indented, print_json, terminal
+from yarnling.cli.output import print_indented, print_json, terminal
+from yarnling.report.escapes import in_line
 
 
 def show_container(name: str, container: str, user: str, *, as_json: bool) -> None:

@@ -21,6 +21,7 @@ from rich.text import Text
 
 from wire.plain_json import plain
 from yarn.errors import YarnException
+from yarnling.report.escapes import in_line, shown
 
 PIPE_WIDTH = 1_000_000
 """The line width that rich uses for output in a pipe: longer than any line, so that no line is wrapped."""
@@ -34,8 +35,6 @@ FAULTS_COUNTED = 10
 PROGRESS_LINE_S = 60.0
 """The interval at which a long run says how far it is."""
 
-# C0 except newline and tab, DEL, C1; Unicode line separators and direction marks; surrogates, which cannot be encoded.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 NOT_AVAILABLE = "N/A"
 _RM_PAGE = re.compile(r"https?://(?P<host>[^\s/]+)/(?P<page>proxy|cluster/app)/application_\d+_\d+\S*")
 """The address of a page of a ResourceManager's web server or web proxy."""
@@ -78,16 +77,6 @@ class ProgressLines:
         if now_s >= self._due_s and not self._console.is_terminal:
             self._due_s = now_s + PROGRESS_LINE_S
             self._console.print(in_line(text_of()))
-
-
-def shown(text: str) -> str:
-    """Escape the control characters in `text`, for example as `\\x1b`; newlines and tabs stay."""
-    return _CONTROL.sub(_escaped, text)
-
-
-def in_line(text: str) -> str:
-    """Escape the control characters in `text`, also newlines and tabs, so that it fits on one line."""
-    return shown(text).replace("\n", "\\x0a").replace("\t", "\\x09")
 
 
 def cell(text: str, style: str = "") -> Text:
@@ -209,11 +198,6 @@ def _wrapped(text: Text, width: int) -> Iterator[Text]:
 def _unwrapped(text: Text) -> Text:
     text.no_wrap, text.overflow = True, "ignore"
     return text
-
-
-def _escaped(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 # JSON

@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.output import in_line, print_json, terminal
+from yarnling.cli.output import print_json, terminal
 from yarnling.lessons.drawing import WIDTH, lines_of
 from yarnling.lessons.quiz.question import QuizQuestion, Topic
 from yarnling.lessons.quiz.topics import TOPICS, find_topic
+from yarnling.report.escapes import in_line
 from yarnling.silent_logs import without_logs
 
 SEED_MAX = 1_000_000

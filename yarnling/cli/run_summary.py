@@ -8,11 +8,12 @@ from typing import Protocol
 from rich.console import Console
 from rich.text import Text
 
-from yarnling.cli.output import Listing, in_line
+from yarnling.cli.output import Listing
 from yarnling.faults.checks import Checked
 from yarnling.faults.history import History, InjectedFault
 from yarnling.faults.plan import Plan
 from yarnling.faults.verdict import Judgement, Verdict, effect_of
+from yarnling.report.escapes import in_line
 
 REASONS_MAX = 20
 """Reasons that are printed; the rest is counted."""

@@ -33,7 +33,6 @@ from yarnling.cli.expectations import exit_status, print_checked
 from yarnling.cli.output import (
     Listing,
     ProgressLines,
-    in_line,
     notices,
     print_error,
     print_indented,
@@ -44,6 +43,8 @@ from yarnling.cli.output import (
 from yarnling.cluster.configuration import definitions
 from yarnling.cluster.warnings import configuration_warnings
 from yarnling.faults.history import History
+from yarnling.report.escapes import in_line
+from yarnling.report.wording import DURATION_UNITS, clock, count, counted, share
 from yarnling.simulation.trace_file import TraceFile
 from yarnling.whatif.checks import QueueMap, names_of_run, refuse_if_unfit, with_queues
 from yarnling.whatif.expectation_file import read_expectations, refuse_if_needing_before, resolved
@@ -53,7 +54,6 @@ from yarnling.whatif.headlines import findings, headline
 from yarnling.whatif.report import REPORT_HTML, make_directory, subject_of, write_report
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import Names, RunOptions, run_what_if, what_if_configuration
-from yarnling.whatif.wording import DURATION_UNITS, clock, count, counted, share
 from yarnling.workload.formats import read_node_list, read_workload
 from yarnling.workload.model import Workload, WorkloadNode
 

@@ -14,10 +14,11 @@ from yarn.nodes import DEFAULT_RACK, NodeReport
 from yarn.queues import QueueInfo
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.cli.connection import ResourceManagerDown, connect
-from yarnling.cli.output import Listing, cell, in_line, print_json, terminal
+from yarnling.cli.output import Listing, cell, print_json, terminal
 from yarnling.cluster.client import Client
 from yarnling.cluster.nodes import complaints
 from yarnling.cluster.state import ClusterState, NodeEntry, find_cluster, read_state
+from yarnling.report.escapes import in_line
 
 ANSWER_S = 2.0
 """The time to wait for the ResourceManager, in seconds; it normally answers within milliseconds."""

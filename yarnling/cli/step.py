@@ -61,7 +61,7 @@ def _show(controls: Controls, options: StepOptions) -> int:
     if options.web:
         from yarnling.stepping.web.server import serve
 
-        serve(controls, options.port)
+        serve(controls, options.port, terminal().print)
         return 0
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise YarnException("stepping needs a terminal: use --print for a pipe, or --web for a browser")

@@ -23,9 +23,10 @@ from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus
 from yarn.times import duration
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.connection import connect
-from yarnling.cli.output import in_line, notices, print_json, shown, without_page_hint
+from yarnling.cli.output import notices, print_json, without_page_hint
 from yarnling.cluster.client import Client, WaitTimeout, why_waiting
 from yarnling.cluster.state import name_option
+from yarnling.report.escapes import in_line, shown
 
 HELP = ("-h", "-help", "--help")
 POLL_S = 0.1

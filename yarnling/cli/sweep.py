@@ -18,9 +18,10 @@ from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.times import duration
 from yarnling.cli.arguments import check_output_file, reading_arguments
-from yarnling.cli.output import Listing, ProgressLines, in_line, notices, print_json, print_lines, terminal
+from yarnling.cli.output import Listing, ProgressLines, notices, print_json, print_lines, terminal
 from yarnling.cluster.warnings import configuration_warnings
 from yarnling.faults.verdict import Verdict
+from yarnling.report.escapes import in_line
 from yarnling.sweep.result_file import QueueSummary, ResultFile, open_results
 from yarnling.sweep.runs import Inputs, Run, Sweep
 from yarnling.sweep.spec_file import read_sweep

@@ -9,7 +9,9 @@ from rich.text import Text
 
 from yarn.errors import YarnException
 from yarnling.cli.arguments import UsageException, check_output_file, reading_arguments
-from yarnling.cli.output import shown, terminal
+from yarnling.cli.output import terminal
+from yarnling.report.escapes import shown
+from yarnling.report.page import has_matplotlib
 from yarnling.timeline.page import html_of
 from yarnling.timeline.plot_page import plot_page, plot_svg
 from yarnling.timeline.reading import read_run
@@ -17,7 +19,6 @@ from yarnling.timeline.selection import Selection
 from yarnling.timeline.spans import MEASURED, Plot, plot_of_result, plot_of_timeline
 from yarnling.timeline.svg import svg_of
 from yarnling.whatif.figures import figures_of
-from yarnling.whatif.report import has_matplotlib
 from yarnling.whatif.result_file import RESULT_JSON, read_result
 from yarnling.whatif.series import all_series
 

@@ -21,10 +21,11 @@ from yarn.queues import QueueInfo
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.cli.connection import connect
 from yarnling.cli.explain import amounts, waiting
-from yarnling.cli.output import GAP, in_line, print_json, shown, terminal
+from yarnling.cli.output import GAP, print_json, terminal
 from yarnling.cli.status import ClusterView, queue_tree, snapshot_or_problem
 from yarnling.cluster.client import Client
 from yarnling.cluster.state import NoCluster
+from yarnling.report.escapes import in_line, shown
 
 WIDTH_MAX = 100
 """The largest width of a frame in columns; a wider frame would only have longer bars."""

@@ -16,7 +16,7 @@ from yarn.faults import ConfigurationException
 from yarn.settings.resourcemanager import WEBAPP_ADDRESS
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.config import print_key_notices
-from yarnling.cli.output import cell, in_line, notices, print_json, terminal
+from yarnling.cli.output import cell, notices, print_json, terminal
 from yarnling.cli.status import ClusterView, cluster_tables, snapshot_or_problem
 from yarnling.cluster.hadoop_clients import java_notice
 from yarnling.cluster.local_cluster import LocalCluster
@@ -31,6 +31,7 @@ from yarnling.cluster.supervisor import (
     supervised,
     wait_for_end,
 )
+from yarnling.report.escapes import in_line
 from yarnling.silent_logs import without_logs
 
 __all__ = ["UpOptions", "run_detached", "run_foreground"]

@@ -24,8 +24,9 @@ from wire.watching import calls_of, sockets
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.settings.yarnling import WATCH_DIR
-from yarnling.cli.output import in_line, notices, terminal
+from yarnling.cli.output import notices, terminal
 from yarnling.cluster.state import ClusterState, find_cluster
+from yarnling.report.escapes import in_line
 from yarnling.timeline.heartbeats import Heartbeats
 
 RESCAN_S = 0.3

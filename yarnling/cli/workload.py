@@ -13,8 +13,9 @@ from wire.full_disk import full_disk_named
 from yarn.errors import YarnException
 from yarn.times import duration
 from yarnling.cli.arguments import TRACES, check_output_file, reading_arguments
-from yarnling.cli.output import Listing, notices, print_indented, print_json, shown, terminal
-from yarnling.whatif.wording import counted
+from yarnling.cli.output import Listing, notices, print_indented, print_json, terminal
+from yarnling.report.escapes import shown
+from yarnling.report.wording import counted
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import read_text
 from yarnling.workload.formats import FORMATS, read_node_list, read_workload

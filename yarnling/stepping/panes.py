@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from yarnling.cli.output import in_line, shown
+from yarnling.report.escapes import in_line, shown
 from yarnling.stepping.cluster_view import ApplicationView, BoxView, ClusterView, NodeView, QueueView
 from yarnling.stepping.steps import OUTSIDE, Kind, Step
 

@@ -12,7 +12,7 @@ from textual.events import Resize
 from textual.widgets import Footer, Input, Static
 
 from yarn.errors import YarnException
-from yarnling.cli.output import in_line
+from yarnling.report.escapes import in_line
 from yarnling.stepping.controls import Controls
 from yarnling.stepping.panes import applications_text, nodes_text, queues_text, step_text, trail_text
 

@@ -17,10 +17,10 @@ from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault, Origin, refuse_if_faulty
 from yarnling.faults.plan import SEED_MAX, Plan
 from yarnling.faults.plan_file import find_plan, plan_names
+from yarnling.report.wording import DURATION_UNITS
 from yarnling.sweep.runs import RANDOM_PLAN, Inputs, Run, Sweep
 from yarnling.whatif.checks import refuse_if_unfit
 from yarnling.whatif.run import what_if_configuration
-from yarnling.whatif.wording import DURATION_UNITS
 from yarnling.workload.formats import read_node_list, read_workload
 from yarnling.workload.model import WorkloadNodes
 

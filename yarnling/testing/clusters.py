@@ -13,10 +13,10 @@ from yarn.applications import ApplicationReport
 from yarn.errors import YarnException
 from yarn.states import FinalApplicationStatus
 from yarnling.cli.explain import explained, waiting
-from yarnling.cli.output import in_line
 from yarnling.cluster.blocking import BlockingCluster
 from yarnling.cluster.client import EXPLAIN_S
 from yarnling.cluster.running_cluster import RunningCluster
+from yarnling.report.escapes import in_line
 from yarnling.testing import failure_logs
 from yarnling.testing.failure_logs import Section
 from yarnling.testing.spec import ClusterSpec

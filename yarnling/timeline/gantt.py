@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator
 
+from yarnling.report.charts import PANEL, picture, time_across
+from yarnling.report.inline_svg import colour
+from yarnling.report.page import Picture
+from yarnling.report.wording import counted
 from yarnling.timeline.spans import Kind, Row, Span
 from yarnling.timeline.wording import cut
-from yarnling.whatif.page import Picture
-from yarnling.whatif.pictures import PANEL, picture, time_across
-from yarnling.whatif.svg import colour
-from yarnling.whatif.wording import counted
 
 ROWS_MAX = 40
 SPANS_MAX = 8000

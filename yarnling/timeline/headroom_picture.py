@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from matplotlib.axes import Axes
 
 from yarn.resource import MEMORY_MB
+from yarnling.report.charts import PANEL, amounts_up, picture, time_across
+from yarnling.report.inline_svg import colour
+from yarnling.report.page import Picture
+from yarnling.report.wording import amount
 from yarnling.timeline.spans import HeadroomSeries
-from yarnling.whatif.page import Picture
-from yarnling.whatif.pictures import PANEL, amounts_up, picture, time_across
-from yarnling.whatif.svg import colour
-from yarnling.whatif.wording import amount
 
 HEADROOM_ROLE = "headroom"
 _OTHERS = "reserved"

@@ -8,13 +8,11 @@ import re
 from html import escape
 
 from yarn.times import duration
+from yarnling.report.curves import PANELS_MAX, QUEUE_LEGEND, QueueSeries
+from yarnling.report.page import TEMPLATES, Page, Picture, PictureGroup, html_of
+from yarnling.report.wording import counted, short_names
 from yarnling.timeline.assembly import natural
 from yarnling.timeline.spans import Kind, Plot, rows_of
-from yarnling.whatif.headlines import short_names
-from yarnling.whatif.page import TEMPLATES, Page, Picture, PictureGroup, html_of
-from yarnling.whatif.report import PANELS_MAX, QUEUE_LEGEND
-from yarnling.whatif.series import QueueSeries
-from yarnling.whatif.wording import counted
 
 ROOT = "root"
 HEADROOMS_MAX = 16
@@ -67,8 +65,9 @@ def _escaped(text: str) -> str:
 
 
 def _groups(plot: Plot, measured: str) -> list[PictureGroup]:
+    from yarnling.report.curves import OTHER_QUEUES, OTHERS
+    from yarnling.report.queue_charts import queue_roles
     from yarnling.timeline.gantt import gantt
-    from yarnling.whatif.pictures import OTHER_QUEUES, OTHERS, queue_roles
 
     used: dict[str, float] = {}
     for span in plot.spans:
@@ -108,7 +107,7 @@ def _headrooms(plot: Plot) -> PictureGroup:
 
 
 def _queue_pictures(plot: Plot, measured: str) -> tuple[Picture, ...]:
-    from yarnling.whatif.pictures import queue_use
+    from yarnling.report.queue_charts import queue_use
 
     weights = {one.queue: sum(one.used) + sum(one.pending) for one in plot.queues}
     chosen: list[QueueSeries] = sorted(plot.queues, key=lambda one: -weights[one.queue])[:PANELS_MAX]

@@ -10,10 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yarn.resource import MEMORY_MB
+from yarnling.report.curves import POINTS_MAX, QueueSeries
 from yarnling.timeline.model import Timeline, What
 from yarnling.timeline.wording import short
 from yarnling.whatif.result import End, WhatIfResult
-from yarnling.whatif.series import POINTS_MAX, QueueSeries
 
 _KILLED = "killed"
 """A preemption that is only requested may not happen."""

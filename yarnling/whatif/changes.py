@@ -6,8 +6,8 @@ from collections import Counter
 
 from msgspec import Struct
 
+from yarnling.report.wording import counted
 from yarnling.whatif.result import WhatIfResult
-from yarnling.whatif.wording import counted
 
 NOT_SET = "not set"
 ALL_EQUAL = "Both sides are equal: the same configuration, machines, workload and seed, and so the same outcome."

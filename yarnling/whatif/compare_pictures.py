@@ -10,14 +10,15 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 from msgspec import Struct
 
 from yarn.times import SECOND_MS, duration
+from yarnling.report.charts import PANEL, durations_up, in_two_widths, picture, time_across
+from yarnling.report.inline_svg import colour
+from yarnling.report.page import Picture
+from yarnling.report.wording import count
 from yarnling.whatif.compare import Verdict
 from yarnling.whatif.measures import MEASURES, Value
-from yarnling.whatif.page import Picture
-from yarnling.whatif.pictures import PANEL, WAIT_TICKS_MS, durations_up, in_two_widths, picture, time_across
+from yarnling.whatif.pictures import WAIT_TICKS_MS
 from yarnling.whatif.series import Histogram
-from yarnling.whatif.svg import colour
 from yarnling.whatif.waits import Waits
-from yarnling.whatif.wording import count
 
 LEGEND = (("before", "before"), ("after", "after"))
 ROWS_MAX = 24

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 from wire.full_disk import full_disk_named
 from yarn.settings.scheduler import ROOT
 from yarn.times import HOUR_MS, duration
+from yarnling.report.curves import QUEUE_LEGEND
+from yarnling.report.page import PICTURES_EXTRA, Notes, Page, Picture, PictureGroup, Table, has_matplotlib, html_of
+from yarnling.report.wording import count
 from yarnling.whatif.changes import about_changes, changes_of
 from yarnling.whatif.compare import Balance, Comparison, Difference, ParentBalance, Verdict, ends_of
 from yarnling.whatif.compare_words import findings, headline, labels_of, tiles
 from yarnling.whatif.expectations import Checked, median_of
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.measures import MEASURES, Scope, value_of
-from yarnling.whatif.page import PICTURES_EXTRA, Notes, Page, Picture, PictureGroup, Table, html_of
-from yarnling.whatif.report import QUEUE_LEGEND, REPORT_HTML, has_matplotlib, subject_of
+from yarnling.whatif.report import REPORT_HTML, subject_of
 from yarnling.whatif.report_tables import ROWS_MAX, table_of
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.series import preemptions, span_ms, waits_over_time, whole_series
-from yarnling.whatif.wording import count
 
 if TYPE_CHECKING:
     from yarnling.whatif.compare_pictures import Moved  # Needs matplotlib.
@@ -254,7 +255,7 @@ def _moved(comparison: Comparison, measures: dict[str, str]) -> list[Moved]:
 
 def _use(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> list[PictureGroup]:
     """Both sides side by side: the cluster, then the queues, each pair with the same height."""
-    from yarnling.whatif import pictures
+    from yarnling.report import queue_charts
 
     names = labels_of(comparison)
     figures = (comparison.before[0], comparison.after[0])
@@ -265,12 +266,12 @@ def _use(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> lis
         [queue.name for queue in each.queues if queue.name in curves]
         for each, curves in zip(figures, series, strict=True)
     ]
-    roles = pictures.queue_roles(
+    roles = queue_charts.queue_roles(
         [names[path] for path in dict.fromkeys((*leaves[0], *leaves[1]))], _weights(figures, names)
     )
     measured = figures[1].measured
     cluster = tuple(
-        pictures.cluster_use(curves[ROOT], {names[path]: curves[path] for path in paths}, roles, measured, when)
+        queue_charts.cluster_use(curves[ROOT], {names[path]: curves[path] for path in paths}, roles, measured, when)
         for curves, paths, when in zip(series, leaves, ("before", "after"), strict=True)
     )
     both = [path for path in leaves[0] if path in leaves[1]]
@@ -278,9 +279,9 @@ def _use(comparison: Comparison, runs: tuple[WhatIfResult, WhatIfResult]) -> lis
     panels = []
     for number, path in enumerate(path for path in both if path in chosen):
         pair = [each[path] for each in series]
-        top = pictures.queue_top(pair)
+        top = queue_charts.queue_top(pair)
         for index, (curves, when) in enumerate(zip(pair, ("before", "after"), strict=True)):
-            panels.append(pictures.queue_use(f"{names[path]} {when}", curves, measured, 2 * number + index, top))
+            panels.append(queue_charts.queue_use(f"{names[path]} {when}", curves, measured, 2 * number + index, top))
     left_out = len(both) - len(chosen)
     note = f"{left_out} queues that changed less, or not at all, are left out." if left_out else ""
     return [

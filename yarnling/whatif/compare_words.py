@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from yarn.times import duration
+from yarnling.report.page import Tile
+from yarnling.report.wording import labels, short_names
 from yarnling.whatif.compare import Balance, Comparison, Difference
 from yarnling.whatif.expectations import median_of
-from yarnling.whatif.headlines import Tile, not_submitted, short_names
+from yarnling.whatif.headlines import not_submitted
 from yarnling.whatif.measures import CLUSTER, MEASURES, Kind, Scope, value_of
-from yarnling.whatif.wording import labels
 
 NAMED_MAX = 3
 HEADLINE_DIFFERENCES = 3

@@ -23,8 +23,8 @@ from msgspec.structs import replace
 from yarn.settings.scheduler import ROOT
 from yarn.suggestions import did_you_mean
 from yarn.times import duration
+from yarnling.report.wording import DURATION_UNITS, count, counted, short_names
 from yarnling.whatif.figures import Figures
-from yarnling.whatif.headlines import short_names
 from yarnling.whatif.measures import (
     CLUSTER,
     MEASURES,
@@ -37,7 +37,6 @@ from yarnling.whatif.measures import (
     group_of,
     value_of,
 )
-from yarnling.whatif.wording import DURATION_UNITS, count, counted
 
 PHRASES = {
     "no application misses its deadline": "missed deadlines = 0",

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-
-from msgspec import Struct
-
 from yarn.times import HOUR_MS, SECOND_MS, duration
+from yarnling.report.page import Tile
+from yarnling.report.wording import count, counted, share, short_names
 from yarnling.whatif.figures import Figures, GroupFigures
-from yarnling.whatif.wording import count, counted, share
 
 SHORT_WAIT_MS = 10 * SECOND_MS
 """A p95 wait below this needs no queue to blame: it is a few heartbeats."""
@@ -19,22 +15,6 @@ REASON_MAX = 200
 """The most characters of a reason that are shown."""
 NAMED_MAX = 3
 """The most queues that one sentence names."""
-
-
-class Tile(Struct, frozen=True):
-    """A large number with its meaning. `is_bad`: it wants attention."""
-
-    value: str
-    label: str
-    note: str = ""
-    is_bad: bool = False
-
-
-def short_names(paths: Iterable[str]) -> dict[str, str]:
-    """{path of a queue: its last name, or the path where several queues have that name}."""
-    paths = list(dict.fromkeys(paths))
-    times = Counter(path.rpartition(".")[2] for path in paths)
-    return {path: last if times[last := path.rpartition(".")[2]] == 1 else path for path in paths}
 
 
 def headline(figures: Figures) -> str:

@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from yarn.settings.scheduler import ROOT
 from yarn.times import duration
+from yarnling.report.wording import count, share
 from yarnling.whatif.figures import Figures, GroupFigures
 from yarnling.whatif.queue_use import QueueUse
 from yarnling.whatif.waits import AT_LEAST, Wait
-from yarnling.whatif.wording import count, share
 
 
 class Kind(Enum):

@@ -18,9 +18,9 @@ from msgspec import Struct
 
 from rm.core.explain.verdict import Cause
 from yarn.settings.scheduler import ROOT
+from yarnling.report.wording import share
 from yarnling.whatif.measures import Measure, Scope
 from yarnling.whatif.result import WaitReason
-from yarnling.whatif.wording import share
 
 GROUPS_EXPLAINED_MAX = 20
 """The most groups that are explained at one time: an explanation looks at all nodes."""

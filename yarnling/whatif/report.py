@@ -7,7 +7,6 @@ The page has its pictures if matplotlib is installed (the extra `report`), and i
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,24 +15,19 @@ from wire.full_disk import full_disk_named
 from yarn.errors import YarnException
 from yarn.settings.scheduler import ROOT
 from yarn.times import duration
+from yarnling.report.curves import PANELS_MAX, QUEUE_LEGEND
+from yarnling.report.page import PICTURES_EXTRA, Notes, Page, PictureGroup, has_matplotlib, html_of
+from yarnling.report.wording import count, labels, short_names
 from yarnling.whatif.changes import machines
 from yarnling.whatif.figures import Figures, figures_of
-from yarnling.whatif.headlines import findings, headline, short_names, tiles
-from yarnling.whatif.page import PICTURES_EXTRA, Notes, Page, PictureGroup, html_of
+from yarnling.whatif.headlines import findings, headline, tiles
 from yarnling.whatif.report_tables import tables_of
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.result_file import RESULT_JSON, encode_result
 from yarnling.whatif.series import Histogram, all_series, preemptions, waits_by_queue, waits_over_time, whole_series
 from yarnling.whatif.tables import write_tables
-from yarnling.whatif.wording import count, labels
 
 REPORT_HTML = "report.html"
-PANELS_MAX = 24
-"""The most queues that get a picture of their own: those that were used or waited for most."""
-QUEUE_LEGEND = (
-    ("used", "used"), ("reserved", "reserved"), ("pending", "pending (cut off at the top)"),
-    ("guarantee", "guarantee"), ("maximum", "maximum"),
-)  # fmt: skip
 
 
 def make_directory(directory: Path) -> None:
@@ -92,11 +86,6 @@ def _notices(result: WhatIfResult, *, drawn: bool) -> Iterator[str]:
         yield PICTURES_EXTRA
 
 
-def has_matplotlib() -> bool:
-    """True if pictures can be drawn."""
-    return importlib.util.find_spec("matplotlib") is not None
-
-
 def subject_of(result: WhatIfResult) -> str:
     """The simulated cluster, workload and configuration, in one line."""
     return (
@@ -112,7 +101,7 @@ def notes_of(result: WhatIfResult) -> tuple[Notes, ...]:
 
 
 def _pictures(result: WhatIfResult, figures: Figures) -> tuple[PictureGroup, ...]:
-    from yarnling.whatif.pictures import queue_roles
+    from yarnling.report.queue_charts import queue_roles
 
     names = short_names(queue.name for queue in figures.queues)
     short = labels(names.values())
@@ -127,7 +116,7 @@ def _pictures(result: WhatIfResult, figures: Figures) -> tuple[PictureGroup, ...
 def _use_pictures(
     result: WhatIfResult, figures: Figures, names: dict[str, str], roles: dict[str, str]
 ) -> list[PictureGroup]:
-    from yarnling.whatif import pictures
+    from yarnling.report import queue_charts
 
     series, whole = all_series(result, figures), whole_series(result, figures)
     if ROOT not in whole:
@@ -136,13 +125,13 @@ def _use_pictures(
     leaves = [use for use in figures.uses if use.queue in names]
     chosen = sorted(leaves, key=lambda use: -(use.average + use.pending))[:PANELS_MAX]
     panels = tuple(
-        pictures.queue_use(use.name_of(names[use.queue]), series[use.queue, use.label], figures.measured, number)
+        queue_charts.queue_use(use.name_of(names[use.queue]), series[use.queue, use.label], figures.measured, number)
         for number, use in enumerate(leaves)
         if use in chosen
     )
     left_out = len(leaves) - len(panels)
     note = f"{left_out} queues with less use are left out." if left_out else ""
-    cluster = pictures.cluster_use(whole[ROOT], stack, roles, figures.measured)
+    cluster = queue_charts.cluster_use(whole[ROOT], stack, roles, figures.measured)
     return [
         PictureGroup("Use over time", (cluster,), "Times are hours and minutes since the start of the workload."),
         PictureGroup("Each queue against its guarantee and maximum", panels, note, QUEUE_LEGEND),

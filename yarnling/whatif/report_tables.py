@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from yarn.times import HOUR_MS, duration
+from yarnling.report.page import Table
+from yarnling.report.wording import amount, clock, count, share
 from yarnling.whatif.figures import Figures, GroupFigures
-from yarnling.whatif.page import Table
-from yarnling.whatif.wording import amount, clock, count, share
 
 ROWS_MAX = 200
 """The most rows of a table on the page; the CSV files have all of them."""

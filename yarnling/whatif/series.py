@@ -10,29 +10,15 @@ from collections import Counter, defaultdict
 from msgspec import Struct
 
 from yarn.times import HOUR_MS, MINUTE_MS
+from yarnling.report.curves import POINTS_MAX, QueueSeries
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.queue_use import samples_by_queue, whole_samples
 from yarnling.whatif.result import End, QueueSample, WhatIfResult
 from yarnling.whatif.waits import Wait, Waits, summarize, wait_of
 
-POINTS_MAX = 240
-"""The most points of a curve: a picture is some 400 pixels wide."""
 BARS_MAX = 48
 """The most spans of time in a histogram over time."""
 _SPANS_MS = tuple(MINUTE_MS * minutes for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 240, 480, 1440))
-
-
-class QueueSeries(Struct, frozen=True):
-    """The curves of a queue in one partition, all of the same length, in the measured resource type."""
-
-    queue: str
-    label: str
-    times_ms: tuple[int, ...]
-    used: tuple[float, ...]
-    reserved: tuple[float, ...]
-    pending: tuple[float, ...]
-    guaranteed: tuple[float, ...]
-    maximum: tuple[float, ...]
 
 
 class Histogram(Struct, frozen=True):

@@ -27,15 +27,14 @@ from yarnling.cli.config import print_key_notices, report
 from yarnling.cli.output import (
     FAULTS_COUNTED,
     ProgressLines,
-    in_line,
     live,
     print_error,
-    shown,
     terminal,
     without_dead_pages,
     without_page_hint,
 )
 from yarnling.cli.status import ClusterView, application_table, cluster_tables, node_table, queue_table
+from yarnling.report.escapes import in_line, shown
 
 EVIL = "[/x] [bold]:smile: \x1b[2J\x9b1m\u202e\udcff\a"
 TAMED = "[/x] [bold]:smile: \\x1b[2J\\x9b1m\\u202e\\udcff\\x07"

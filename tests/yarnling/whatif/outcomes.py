@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 from yarn.resource import Resource
+from yarnling.report.page import html_of
 from yarnling.whatif.compare import compare
 from yarnling.whatif.compare_report import comparison_page
 from yarnling.whatif.figures import figures_of
-from yarnling.whatif.page import html_of
 from yarnling.whatif.result import (
     ApplicationOutcome,
     ContainerOutcome,

@@ -16,12 +16,12 @@ from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.cli.app import app
 from yarnling.cli.arguments import UsageException
 from yarnling.cli.compare import _run_all
+from yarnling.report.page import html_of
 from yarnling.whatif.compare import Comparison, Verdict, compare
 from yarnling.whatif.compare_report import comparison_page
 from yarnling.whatif.compare_words import NO_DIFFERENCE, findings, headline, tiles
 from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.measures import CLUSTER, Scope
-from yarnling.whatif.page import html_of
 from yarnling.whatif.parallel import Outcome, run_all
 from yarnling.whatif.result import End, QueueSample, WhatIfResult
 from yarnling.whatif.result_file import encode_result

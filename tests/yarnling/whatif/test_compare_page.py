@@ -7,15 +7,15 @@ import re
 import pytest
 
 from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, page_of, result, sample
+from yarnling.report.page import html_of
+from yarnling.report.wording import labels
 from yarnling.whatif.compare import Balance, Verdict, compare, ends_of
 from yarnling.whatif.compare_report import comparison_page
 from yarnling.whatif.compare_words import findings, headline
 from yarnling.whatif.expectations import Checked
 from yarnling.whatif.figures import figures_of
 from yarnling.whatif.measures import Scope
-from yarnling.whatif.page import html_of
 from yarnling.whatif.result import WhatIfResult
-from yarnling.whatif.wording import labels
 
 
 @pytest.mark.slow

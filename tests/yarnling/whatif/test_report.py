@@ -11,14 +11,14 @@ from defusedxml import ElementTree
 
 from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, busy_day, container, result, sample
 from yarn.times import duration
+from yarnling.report.inline_svg import drawing, inline_svg
+from yarnling.report.page import PICTURES_EXTRA, html_of
+from yarnling.report.wording import amount, clock, counted, share, short_names
 from yarnling.whatif import report
 from yarnling.whatif.figures import figures_of
-from yarnling.whatif.headlines import findings, headline, short_names
-from yarnling.whatif.page import PICTURES_EXTRA, html_of
+from yarnling.whatif.headlines import findings, headline
 from yarnling.whatif.report import report_page, write_report
 from yarnling.whatif.result import End, WhatIfResult
-from yarnling.whatif.svg import drawing, inline_svg
-from yarnling.whatif.wording import amount, clock, counted, share
 
 EVIL = "</text><script>alert('$x_1$')</script>\x1b&\"'"
 LIKE_SVG = 'font: 1 url(#2) id="3 #010203'

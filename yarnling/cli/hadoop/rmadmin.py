@@ -25,9 +25,10 @@ from yarn.resource import INT32_MAX, MEMORY_MB, VCORES, Resource
 from yarn.states import DecommissionType
 from yarnling.cli.connection import connect
 from yarnling.cli.hadoop.verb import OURS, REFUSED, Given, MissingArgument, Option, parse, user_of
-from yarnling.cli.output import print_json, shown
+from yarnling.cli.output import print_json
 from yarnling.cluster.client import Client
 from yarnling.cluster.state import DEFAULT_NAME
+from yarnling.report.escapes import shown
 
 POLL_S = 1.0
 """The seconds between two polls of a client that waits for decommissioning. Each poll counts as one second."""

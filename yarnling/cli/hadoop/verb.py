@@ -20,9 +20,10 @@ from msgspec import Struct
 
 from yarn.errors import YarnException
 from yarnling.cli.connection import connect
-from yarnling.cli.output import print_json, shown
+from yarnling.cli.output import print_json
 from yarnling.cluster.client import Client
 from yarnling.cluster.state import DEFAULT_NAME, ClusterState
+from yarnling.report.escapes import shown
 
 USAGE_WIDTH = 100
 HELP_COLUMN = 34

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from wire.address import Address
@@ -11,22 +11,24 @@ from wire.web.access import AccessCheck
 from wire.web.application import WebApplication
 from wire.web.server import WebServer
 from yarn.configuration import Configuration
-from yarnling.cli.output import terminal
 from yarnling.stepping.controls import Controls
 from yarnling.stepping.web.service import StepService
 
 HOST = "127.0.0.1"
 
 
-def serve(controls: Controls, port: int) -> None:
-    """Serve the run at `port`, 0 for a free one. Raises YarnException if the port is taken."""
+def serve(controls: Controls, port: int, say: Callable[[str], object]) -> None:
+    """Serve the run at `port`, 0 for a free one; `say` tells the user its address.
+
+    Raises YarnException if the port is taken.
+    """
     with suppress(KeyboardInterrupt):
-        asyncio.run(_serve(controls, port))
+        asyncio.run(_serve(controls, port, say))
 
 
-async def _serve(controls: Controls, port: int) -> None:
+async def _serve(controls: Controls, port: int, say: Callable[[str], object]) -> None:
     async with serving(controls, port) as address:
-        terminal().print(f"{controls.source.title}: open {address} in a browser; Ctrl-C ends it")
+        say(f"{controls.source.title}: open {address} in a browser; Ctrl-C ends it")
         await asyncio.Event().wait()
 
 

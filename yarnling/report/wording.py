@@ -48,6 +48,13 @@ def amount(value: float, resource_type: str) -> str:
     return f"{short_number(value / _GB_MB)} GB"
 
 
+def short_names(paths: Iterable[str]) -> dict[str, str]:
+    """{path of a queue: its last name, or the path where several queues have that name}."""
+    paths = list(dict.fromkeys(paths))
+    times = Counter(path.rpartition(".")[2] for path in paths)
+    return {path: last if times[last := path.rpartition(".")[2]] == 1 else path for path in paths}
+
+
 def labels(names: Iterable[str], most: int = LABEL_MAX) -> dict[str, str]:
     """{name: the name without its middle if it is longer than `most`}. Different names have different labels, which are
     longer where that takes it; the middle goes because names of queues often begin, or end, alike.

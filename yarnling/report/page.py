@@ -6,18 +6,27 @@ characters are escaped: the names of queues, users and applications come from ot
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from msgspec import Struct
 
-from yarnling.cli.output import shown
-from yarnling.whatif.headlines import Tile
+from yarnling.report.escapes import shown
 
 TEMPLATES = Path(__file__).with_name("templates")
 ROWS_OPEN_MAX = 12
 """A table with more rows is folded, so that what follows it is found."""
 PICTURES_EXTRA = "Pictures need matplotlib: install yarnling[report] and write the report again."
+
+
+class Tile(Struct, frozen=True):
+    """A large number with its meaning. `is_bad`: it wants attention."""
+
+    value: str
+    label: str
+    note: str = ""
+    is_bad: bool = False
 
 
 class Picture(Struct, frozen=True):
@@ -90,6 +99,11 @@ class Fragment(Struct, frozen=True):
     headline: str
     lines: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
+
+
+def has_matplotlib() -> bool:
+    """True if pictures can be drawn."""
+    return importlib.util.find_spec("matplotlib") is not None
 
 
 def html_of(page: Page) -> str:

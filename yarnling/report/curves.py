@@ -1,0 +1,30 @@
+"""The curves of a queue over time, and the names and colours that pictures of queues share."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+POINTS_MAX = 240
+"""The most points of a curve: a picture is some 400 pixels wide."""
+PANELS_MAX = 24
+"""The most queues that get a picture of their own: those that were used or waited for most."""
+QUEUE_LEGEND = (
+    ("used", "used"), ("reserved", "reserved"), ("pending", "pending (cut off at the top)"),
+    ("guarantee", "guarantee"), ("maximum", "maximum"),
+)  # fmt: skip
+OTHERS = "others"
+"""The role of the colour of queues that have no colour of their own."""
+OTHER_QUEUES = "other queues"
+
+
+class QueueSeries(Struct, frozen=True):
+    """The curves of a queue in one partition, all of the same length, in the measured resource type."""
+
+    queue: str
+    label: str
+    times_ms: tuple[int, ...]
+    used: tuple[float, ...]
+    reserved: tuple[float, ...]
+    pending: tuple[float, ...]
+    guaranteed: tuple[float, ...]
+    maximum: tuple[float, ...]
