@@ -66,7 +66,7 @@ def run(shape: Shape, seed: int = 1) -> tuple[float, WhatIfResult]:
     """(seconds of CPU, what came of it)."""
     racks = (f"/rack-{number // NODES_IN_RACK}" for number in range(shape.nodes))
     nodes = [WorkloadNode(f"n{number:05}", NODE, rack) for number, rack in enumerate(racks)]
-    workload, conf = drawn_workload(shape, seed), what_if_configuration(None, SETTINGS)
+    workload, conf = drawn_workload(shape, seed), what_if_configuration(None, SETTINGS).conf
     gc.collect()
     started_s = time.process_time()
     result = run_what_if(conf, workload, nodes, RunOptions(seed, shape.hours * HOUR_MS))

@@ -81,7 +81,7 @@ def workload_case(name: str, about: str, applications: tuple[WorkloadApplication
 
     def simulated(seed: int) -> Observed:
         lines: list[str] = []
-        conf = scaled(what_if_configuration(None, SETTINGS), FAST_TIME_FACTOR)
+        conf = scaled(what_if_configuration(None, SETTINGS).conf, FAST_TIME_FACTOR)
         # The processes are AMs of yarnling, which send no lowered request again.
         exact = tuple(replace(one, client=Client.EXACT) for one in applications)
         run_what_if(conf, Workload(exact), machines, RunOptions(seed, END_S * 1000, line=lines.append))

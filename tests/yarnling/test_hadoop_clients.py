@@ -11,7 +11,7 @@ from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
 from yarn.faults import ConfigurationException
 from yarn.settings import logs, yarnling
-from yarnling.cluster.configuration import composed, unknown_keys
+from yarnling.cluster.configuration import compose, composed, unknown_keys
 from yarnling.cluster.directory import ClusterDirectory
 from yarnling.cluster.hadoop_clients import (
     absolute_class_path,
@@ -27,7 +27,6 @@ from yarnling.cluster.hadoop_clients import (
 )
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.running_cluster import RunningCluster
-from yarnling.cluster.warnings import configuration_warnings
 
 ON = {yarnling.HADOOP_RPC_ENABLED.key: "true"}
 
@@ -79,8 +78,8 @@ def test_the_class_path_is_that_of_yarn_and_of_mapreduce(jars: Path) -> None:
 def test_keys_of_mapreduce_are_passed_on_without_a_warning(jars: Path) -> None:
     """`--hadoop-classpath` sets one, and was answered with: is not a known key, and has no effect."""
     own = {"yarn.app.mapreduce.am.resource.mb": "512", "yarn.service.am-resource.memory": "512"}
-    assert configuration_warnings(composed(None, {**settings_for(True, f"{jars}/*"), **own}, {})) == ()
-    assert len(configuration_warnings(composed(None, own, {}))) == 2, "without --hadoop they have no effect"
+    assert compose(None, {**settings_for(True, f"{jars}/*"), **own}).report.warnings == ()
+    assert len(compose(None, own).report.warnings) == 2, "without --hadoop they have no effect"
     assert unknown_keys({"mapreduce.application.classpath": "/x/*", **own}) == (), "LocalCluster refused the first"
 
 

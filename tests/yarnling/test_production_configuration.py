@@ -8,14 +8,12 @@ import pytest
 
 from tests.rm.builders import RM, resource_request
 from tests.yarnling import production_configuration as production
-from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException
 from yarn.settings.resourcemanager import RECOVERY_ENABLED
 from yarn.settings.yarnling import STRICT
 from yarnling.cli.config import print_key_notices, report
-from yarnling.cluster.configuration import composed
+from yarnling.cluster.configuration import ClusterConfiguration, compose
 from yarnling.cluster.local_cluster import LocalCluster
-from yarnling.cluster.warnings import configuration_warnings
 
 PREFIX = production.SCHEDULER
 LIMIT = "minimum-user-limit-percent</name>\n    <value>-5"
@@ -42,12 +40,12 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def loaded(directory: Path, **settings: str) -> Configuration:
-    return composed(directory, settings, {})
+def loaded(directory: Path, **settings: str) -> ClusterConfiguration:
+    return compose(directory, settings).accepted()
 
 
 def test_a_configuration_with_578_queues_loads_with_one_warning_for_each_rule(directory: Path) -> None:
-    warnings = configuration_warnings(loaded(directory))
+    warnings = loaded(directory).report.warnings
     assert {sentence.split(" = ")[0].split(": ")[1] for sentence in warnings} == NOT_DONE
     assert len(warnings) == len(NOT_DONE)
 
@@ -56,21 +54,21 @@ def test_a_misspelled_key_is_a_warning_and_refused_by_strict(directory: Path) ->
     """Else a wrong key in a change looks like a change without effect."""
     key, right = f"{PREFIX}root.user-limit-facter", f"{PREFIX}root.user-limit-factor"
     said = f"{key} = '2': is not a known key, and has no effect (write {right}, or remove it)"
-    [*_, last] = configuration_warnings(loaded(directory, **{key: "2", "my.own": "x"}))
+    [*_, last] = loaded(directory, **{key: "2", "my.own": "x"}).report.warnings
     assert last.endswith(said)
     with pytest.raises(ConfigurationException) as refusal:
-        configuration_warnings(composed(None, {key: "2", STRICT.key: "true"}, {}))
+        compose(None, {key: "2", STRICT.key: "true"}).accepted()
     assert said in refusal.value.message
 
 
 def test_a_misspelled_prefix_is_a_warning() -> None:
     key = f"{PREFIX}root.default.capacity".replace("capacity.", "capcity.", 1)
-    [sentence] = configuration_warnings(composed(None, {key: "70"}, {}))
+    [sentence] = compose(None, {key: "70"}).report.warnings
     assert f"(write {PREFIX}root.default.capacity, or remove it)" in sentence
 
 
 def test_warnings_about_placement_come_first_and_harmless_ones_last(directory: Path) -> None:
-    keys = [sentence.split(" = ")[0].split(": ")[1] for sentence in configuration_warnings(loaded(directory))]
+    keys = [sentence.split(" = ")[0].split(": ")[1] for sentence in loaded(directory).report.warnings]
     placement = ("configuration.store.class", "multi-node-placement-enabled", "workflow-priority-mappings")
     assert [key.partition("scheduler.")[2].removeprefix("capacity.") for key in keys[:3]] == list(placement)
     assert {key.rpartition(".")[2] for key in keys[3:6]} == {"handler", "enabled", "authorization-provider"}
@@ -84,7 +82,7 @@ def test_a_strict_configuration_is_refused_with_all_of_them(directory: Path) -> 
 
 
 def test_it_runs_an_application_in_a_queue_and_one_in_a_queue_created_on_demand(directory: Path) -> None:
-    conf = loaded(directory, **{RECOVERY_ENABLED.key: "false"})
+    conf = loaded(directory, **{RECOVERY_ENABLED.key: "false"}).conf
     rm = RM({key: entry.value for key in conf if (entry := conf.entry(key)) is not None}, user="yarn")
     assert len(rm.core.scheduler.queues) == production.QUEUES + 2
     rm.node("n1", 65536, 16)
@@ -116,7 +114,7 @@ def test_a_report_and_a_start_fold_what_578_queues_have_in_common(
     first, line = [line for line in printed.err.splitlines() if "is not a percentage" in line]
     assert first == line, "before and after a long list"
     assert line.endswith(f"(and {leaves - 1} more of this kind)")
-    print_key_notices(str(directory), {})
+    print_key_notices(loaded(directory))
     notices = capsys.readouterr().err.splitlines()
     (unknown,) = [line for line in notices if line.startswith("unknown: ") and "aplication" in line]
     nearest = f"{PREFIX}root.d1.q1.default-application-priority"
@@ -126,6 +124,5 @@ def test_a_report_and_a_start_fold_what_578_queues_have_in_common(
 
 def test_a_cluster_has_the_warnings(directory: Path) -> None:
     cluster = LocalCluster(1, conf=directory)
-    cluster._daemons.configuration = loaded(directory)
-    assert cluster.warnings == configuration_warnings(loaded(directory))
+    assert cluster.warnings == loaded(directory).report.warnings
     assert all(" (" in sentence for sentence in cluster.warnings)

@@ -12,10 +12,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yarn.configuration import Configuration
 from yarn.faults import Fault, Origin, Severity
 from yarn.settings import scheduler
+from yarn.settings.folding import folded
 from yarn.settings.kinds import Setting, key_pattern
 from yarn.settings.registry import BY_KEY, check_settings, setting_of
 
@@ -71,6 +73,20 @@ class ConfigurationReport(Struct, frozen=True):
     unknown: tuple[KeyUnknown, ...]
     faults: tuple[Fault, ...]
 
+    def with_faults(self, faults: Iterable[Fault]) -> ConfigurationReport:
+        """The same keys with these faults."""
+        return replace(self, faults=tuple(sorted(faults, key=lambda fault: fault.severity is not Severity.ERROR)))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for each kind of fault; those of one kind are folded (see yarn.settings.folding).
+
+        First what yarnling does not do, with what that means for the result, that which changes placement before the
+        rest; then what is probably a mistake, for example a misspelled key.
+        """
+        kinds = sorted(folded(self.faults), key=lambda kind: (not kind.first.effect, kind.first.concern.value))
+        return tuple(str(kind) for kind in kinds)
+
 
 class HadoopKeys:
     """The keys of Hadoop: plain ones, and patterns with `<...>` for a name chosen by the user."""
@@ -103,9 +119,8 @@ def describe(conf: Configuration, hadoop: HadoopKeys, faults: Iterable[Fault] | 
         for setting in BY_KEY.values()
         if setting.key not in conf
     ]
-    found = [*(check_settings(conf) if faults is None else faults), *conf.notes]
-    found.sort(key=lambda fault: fault.severity is not Severity.ERROR)
-    return ConfigurationReport(tuple(read), tuple(defaulted), tuple(ignored), tuple(unknown), tuple(found))
+    report = ConfigurationReport(tuple(read), tuple(defaulted), tuple(ignored), tuple(unknown), ())
+    return report.with_faults([*(check_settings(conf) if faults is None else faults), *conf.notes])
 
 
 def _nearest(key: str, candidates: list[str]) -> str | None:

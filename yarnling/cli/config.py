@@ -12,23 +12,20 @@ escaped, so a line has no other tabs.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
-from wire.hadoop_xml import hadoop_keys, read_configuration
-from yarn.configuration import Configuration
-from yarn.faults import ConfigurationException, Severity, refuse_if_faulty
+from yarn.faults import ConfigurationException, Severity
 from yarn.settings.folding import folded, general_key
-from yarn.settings.report import ConfigurationReport, HadoopKeys, KeyUnknown, describe
+from yarn.settings.report import ConfigurationReport, KeyUnknown
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import FAULTS_COUNTED, notices, print_indented, print_json, terminal
-from yarnling.cluster.configuration import definitions, replaced, with_defaults, with_remote_logs
+from yarnling.cluster.configuration import ClusterConfiguration, compose, definitions
 from yarnling.cluster.state import find_cluster
-from yarnling.cluster.warnings import configuration_faults
 from yarnling.report.escapes import in_line
 
 _TITLES = {
@@ -58,8 +55,7 @@ def report(conf: Path | None, define: list[str], name: str | None, *, every: boo
         conf = Path(find_cluster(name).conf_dir)
     with reading_arguments():
         defined = definitions(define)
-    configuration = with_defaults(read_configuration(conf, defined))
-    found = _described(configuration, defined)
+    found = compose(conf, defined).report
     errors = [fault for fault in found.faults if fault.severity is Severity.ERROR]
     if as_json:
         print_json(found)
@@ -87,46 +83,38 @@ def _print_report(found: ConfigurationReport, rows: list[_Row]) -> None:
         _print_counts(found)
 
 
-def print_key_notices(conf: str | None, settings: Mapping[str, str]) -> None:
-    """Print to standard error how many keys are read, and which are unknown or suspicious.
+def print_key_notices(configuration: ClusterConfiguration) -> None:
+    """Print to standard error how many of the user's keys are read, and which are unknown or suspicious.
 
     Prints nothing if there are no keys. Raises ConfigurationException with every error.
     """
-    if conf is None and not settings:
+    found, given, conf = configuration.accepted().report, configuration.given, configuration.conf_dir
+    if conf is None and not configuration.settings:
         return
-    given = read_configuration(None if conf is None else Path(conf), settings)
-    configuration = with_defaults(given)
-    found = _described(configuration, settings)
-    refuse_if_faulty(found.faults)
     console = notices()
-    read = sum(key.key in given for key in found.read)
-    counts = f"{read} keys read, {len(found.ignored)} ignored, {len(found.unknown)} unknown"
+    unknown = [key for key in found.unknown if key.key in given]
+    read, ignored = (sum(key.key in given for key in keys) for keys in (found.read, found.ignored))
+    counts = f"{read} keys read, {ignored} ignored, {len(unknown)} unknown"
     where = "" if conf is None else f" (yarnling config --conf {conf} lists them)"
     console.print(in_line(f"Configuration: {counts}{where}"))
-    if own := replaced(configuration, settings):
+    if own := configuration.replaced():
         console.print(in_line(f"Set by the cluster itself (override with -D): {', '.join(own)}"))
-    for key, count in _unknown_kinds(found):
+    for key, count in _unknown_kinds(unknown):
         nearest = f", perhaps {key.nearest}" if key.nearest else ""
         more = f" (and {count - 1} more of this kind)" if count > 1 else ""
         console.print(in_line(f"unknown: {key.origin}: {key.key} = {key.value!r}{nearest}{more}"))
-    unknown = {key.key for key in found.unknown}
-    warnings = [str(kind) for kind in folded(fault for fault in found.faults if fault.key not in unknown)]
+    listed = {key.key for key in unknown}
+    warnings = [str(kind) for kind in folded(fault for fault in found.faults if fault.key not in listed)]
     for warning in warnings:
         console.print(in_line(f"warning: {warning}"))
     if len(warnings) > FAULTS_COUNTED:
         console.print(in_line(f"{len(warnings)} kinds of warnings, {counts}"))
 
 
-def _described(configuration: Configuration, settings: Mapping[str, str]) -> ConfigurationReport:
-    """The report, with the faults for which a cluster would refuse the configuration; it has its own place for logs."""
-    faults = configuration_faults(with_remote_logs(configuration, settings, Path("/")))
-    return describe(configuration, HadoopKeys(hadoop_keys()), faults)
-
-
-def _unknown_kinds(found: ConfigurationReport) -> list[tuple[KeyUnknown, int]]:
+def _unknown_kinds(unknown: list[KeyUnknown]) -> list[tuple[KeyUnknown, int]]:
     """(the first unknown key of each kind, how many there are): a key of many queues is reported once."""
     kinds: dict[str, list[KeyUnknown]] = {}
-    for key in found.unknown:
+    for key in unknown:
         kinds.setdefault(general_key(key.key), []).append(key)
     return [(of_kind[0], len(of_kind)) for of_kind in kinds.values()]
 

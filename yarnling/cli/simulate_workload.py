@@ -41,7 +41,6 @@ from yarnling.cli.output import (
     terminal,
 )
 from yarnling.cluster.configuration import definitions
-from yarnling.cluster.warnings import configuration_warnings
 from yarnling.faults.history import History
 from yarnling.report.escapes import in_line
 from yarnling.report.wording import DURATION_UNITS, clock, count, counted, share
@@ -126,27 +125,27 @@ def _read(options: WorkloadOptions) -> _Inputs:
     faults.of(lambda: check_output_directory(options.out))
     until_ms = faults.of(lambda: parse_duration(options.until))
     settings = faults.of(lambda: definitions(options.define)) or {}
-    conf = faults.of(lambda: what_if_configuration(options.conf, settings))
+    configuration = faults.of(lambda: what_if_configuration(options.conf, settings))
     queue_map = faults.of(lambda: QueueMap(definitions(options.queue_map, "--queue-map", "OLD=NEW")))
     workload = faults.of(lambda: read_workload(options.workload))
     listed = faults.of(lambda: read_node_list(options.nodes))
     expectations = faults.of(lambda: _expectations(options.expect))
     faults.refuse()
     assert until_ms is not None
-    assert conf is not None
+    assert configuration is not None
     assert queue_map is not None
     assert workload is not None
     assert listed is not None
     assert expectations is not None
     with reading_arguments():
-        warnings = configuration_warnings(conf)
+        conf = configuration.conf
         workload = with_queues(workload, queue_map).with_assumptions(listed.assumptions)
         refuse_if_unfit(conf, workload, listed.nodes, queue_map)
         if expectations:
             expectations = resolved(expectations, str(options.expect), names_of_run(conf, workload))
         if options.out is not None:
             make_directory(options.out)
-    return _Inputs(until_ms, conf, warnings, workload, listed.nodes, expectations)
+    return _Inputs(until_ms, conf, configuration.report.warnings, workload, listed.nodes, expectations)
 
 
 def _expectations(path: Path | None) -> tuple[Expectation, ...]:

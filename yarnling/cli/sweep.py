@@ -14,16 +14,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as ProgressBar
 from rich.text import Text
 
-from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.times import duration
 from yarnling.cli.arguments import check_output_file, reading_arguments
 from yarnling.cli.output import Listing, ProgressLines, notices, print_json, print_lines, terminal
-from yarnling.cluster.warnings import configuration_warnings
 from yarnling.faults.verdict import Verdict
 from yarnling.report.escapes import in_line
 from yarnling.sweep.result_file import QueueSummary, ResultFile, open_results
-from yarnling.sweep.runs import Inputs, Run, Sweep
+from yarnling.sweep.runs import Run, Sweep
 from yarnling.sweep.spec_file import read_sweep
 
 FAILURES_MAX = 20
@@ -49,7 +47,7 @@ def run(options: SweepOptions) -> int:
     check_output_file(options.out, *DATABASES)
     with reading_arguments():
         sweep = read_sweep(options.spec)
-        notes = _notes(sweep.inputs)
+        notes = _notes(sweep)
         _check_installed()
         with open_results(options.out) as file:
             file.prepare(sweep)
@@ -108,12 +106,10 @@ class _Notes(Struct, frozen=True):
     assumptions: tuple[str, ...]
 
 
-def _notes(inputs: Inputs) -> _Notes:
-    warnings, assumptions = list[str](), list[str]()
-    for name, values in inputs.configurations.items():
-        warnings += [f"{name}: {warning}" for warning in configuration_warnings(Configuration.of(values))]
-    for name, workload in inputs.workloads.items():
-        assumptions += [f"{name}: {assumption}" for assumption in workload.assumptions]
+def _notes(sweep: Sweep) -> _Notes:
+    warnings = [f"{name}: {warning}" for name, of_one in sweep.warnings.items() for warning in of_one]
+    workloads = sweep.inputs.workloads.items()
+    assumptions = [f"{name}: {assumption}" for name, workload in workloads for assumption in workload.assumptions]
     return _Notes(tuple(warnings), tuple(assumptions))
 
 

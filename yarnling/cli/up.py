@@ -42,8 +42,7 @@ REFRESH_S = 0.5
 def run_detached(options: UpOptions, *, as_json: bool) -> None:
     """Start the cluster under a supervisor process, and print where it is."""
     check_free(options.name)
-    _check_options(options)
-    print_key_notices(options.conf, options.settings)
+    print_key_notices(_cluster(options).composed)
     with notices().status(_starting(options)):
         answer = start_detached(options)
     if "error" in answer:
@@ -67,21 +66,21 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
 def run_foreground(options: UpOptions, *, as_json: bool) -> None:
     """Run the cluster until Ctrl-C and show it. `as_json`: print its state once, and all else on standard error."""
     check_free(options.name)
-    _check_options(options)
-    print_key_notices(options.conf, options.settings)
-    asyncio.run(_run(options, notices() if as_json else terminal(), as_json=as_json))
+    cluster = _cluster(options)
+    print_key_notices(cluster.composed)
+    asyncio.run(_run(options, cluster, notices() if as_json else terminal(), as_json=as_json))
 
 
-def _check_options(options: UpOptions) -> None:
-    """Raise UsageException for numbers out of bounds, options that exclude one another, and a wrong table."""
+def _cluster(options: UpOptions) -> LocalCluster:
+    """The cluster, not started. Raises UsageException for wrong numbers, and options that exclude one another."""
     with reading_arguments(), without_logs():
-        options.cluster()
+        return options.cluster()
 
 
-async def _run(options: UpOptions, console: Console, *, as_json: bool) -> None:
+async def _run(options: UpOptions, cluster: LocalCluster, console: Console, *, as_json: bool) -> None:
     async with contextlib.AsyncExitStack() as stack:
         with console.status(_starting(options)):
-            cluster = await stack.enter_async_context(supervised(options))
+            await stack.enter_async_context(supervised(options, cluster))
         _print_emulation(options)
         stop = set_by_signals()
         if as_json:

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
+from msgspec import Struct
+
+from rm.shell.configuration_report import KEYS_OF_CLIENTS, configuration_report
 from wire.hadoop_xml import hadoop_keys, read_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
@@ -16,9 +20,8 @@ from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.settings import logs, nodemanager, resourcemanager, yarnling
 from yarn.settings.kinds import AddressSetting
 from yarn.settings.registry import setting_of
-from yarn.settings.report import HadoopKeys, KeyUnknown, describe
+from yarn.settings.report import ConfigurationReport, HadoopKeys, KeyUnknown, describe
 from yarnling.cluster.directory import REMOTE_LOGS, STATE_STORE, ClusterDirectory, NodePlace
-from yarnling.cluster.warnings import KEYS_OF_CLIENTS, configuration_faults
 
 ORIGIN = "LocalCluster"
 """The origin of values that the cluster chooses itself."""
@@ -91,17 +94,59 @@ def unknown_keys(settings: Mapping[str, str]) -> tuple[KeyUnknown, ...]:
     )
 
 
-def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[str, str]) -> Configuration:
-    """The configuration without places. Raises ConfigurationException with all its faults.
+class ClusterConfiguration(Struct, frozen=True):
+    """The configuration of a cluster without its places, composed once, with everything that is said about it.
 
-    `sizes` {key: value} are the requested memory and vcores of nodes; they override files.
+    `settings` {key: value} are the user's, and `own` those that the cluster's options request; both override files.
+    `given`: what the user wrote, in files and settings; `conf`: all of it, with the defaults of a local cluster.
+    `report`: every key with its state and origin, and all faults.
     """
-    conf = with_defaults(read_configuration(conf_dir, settings))
-    # The directory is not known yet, but what the files say must not be checked: it may be in HDFS.
+
+    conf_dir: Path | None
+    settings: Mapping[str, str]
+    own: Mapping[str, str]
+    given: Configuration
+    conf: Configuration
+    report: ConfigurationReport
+
+    @property
+    def overrides(self) -> dict[str, str]:
+        """{key: value} of everything that overrides files."""
+        return {**self.own, **self.settings}
+
+    def accepted(self) -> ClusterConfiguration:
+        """The configuration itself. Raises ConfigurationException with every fault if it is refused."""
+        refuse_if_faulty(self.report.faults)
+        return self
+
+    def replaced(self) -> list[str]:
+        """The keys of the user's files that the cluster overrides, for example `KEY (yarn-site.xml:3)`."""
+        entries = [(key, self.given.entry(key)) for key in PLACES if key not in self.settings]
+        return [f"{key} ({entry.origin})" for key, entry in entries if entry is not None]
+
+
+def compose(
+    conf_dir: Path | None, settings: Mapping[str, str], own: Mapping[str, str] = MappingProxyType({})
+) -> ClusterConfiguration:
+    """The configuration in a directory under `settings`. Raises ConfigurationException for files that cannot be read.
+
+    `own` {key: value} is what the cluster's options request, for example the memory of nodes; it overrides files.
+    """
+    given = read_configuration(conf_dir, settings)
+    conf = given.overridden({key: value for key, value in own.items() if key not in settings}, ORIGIN)
+    defaults = {**DEFAULTS, **DEFAULTS_FOR_HADOOP} if yarnling.HADOOP_RPC_ENABLED.of(conf) else DEFAULTS
+    conf = conf.overridden({key: value for key, value in defaults.items() if key not in conf}, ORIGIN)
+    report = configuration_report(conf, _emulation_faults(conf))
+    # The cluster has its own place for logs. That in a file must not be checked: it may be in HDFS.
+    elsewhere = frozenset(REMOTE_LOG_KEYS).difference(settings)
+    report = report.with_faults(fault for fault in report.faults if fault.key not in elsewhere)
     conf = with_remote_logs(conf, settings, Path("/"))
-    conf = conf.overridden({key: value for key, value in sizes.items() if key not in settings}, ORIGIN)
-    refuse_if_faulty([*configuration_faults(conf), *_emulation_faults(conf)])
-    return conf
+    return ClusterConfiguration(conf_dir, settings, own, given, conf, report)
+
+
+def composed(conf_dir: Path | None, settings: Mapping[str, str], own: Mapping[str, str]) -> Configuration:
+    """The values alone of a configuration; see `compose`. Raises ConfigurationException with all its faults."""
+    return compose(conf_dir, settings, own).accepted().conf
 
 
 def emulation_setting(emulated: bool | Path | str) -> dict[str, str]:
@@ -122,12 +167,6 @@ def _emulation_faults(conf: Configuration) -> tuple[Fault, ...]:
     except ConfigurationException as refusal:
         return refusal.faults
     return ()
-
-
-def with_defaults(conf: Configuration) -> Configuration:
-    """`conf` with the defaults of a local cluster."""
-    defaults = {**DEFAULTS, **DEFAULTS_FOR_HADOOP} if yarnling.HADOOP_RPC_ENABLED.of(conf) else DEFAULTS
-    return conf.overridden({key: value for key, value in defaults.items() if key not in conf}, ORIGIN)
 
 
 def with_remote_logs(conf: Configuration, settings: Mapping[str, str], directory: Path) -> Configuration:
@@ -175,12 +214,6 @@ def file_values(
         values[yarnling.NODE_SWITCH_MAPPING.key] = TABLE_MAPPING
         values[yarnling.TOPOLOGY_TABLE_FILE.key] = str(directory.topology_table)
     return values
-
-
-def replaced(conf: Configuration, settings: Mapping[str, str]) -> list[str]:
-    """The keys of a user's files that the cluster overrides, for example `KEY (yarn-site.xml:3)`."""
-    entries = [(key, conf.entry(key)) for key in PLACES if key not in settings]
-    return [f"{key} ({entry.origin})" for key, entry in entries if entry is not None]
 
 
 def node_overrides(places: Sequence[NodePlace], settings: Mapping[str, str]) -> dict[str, str]:

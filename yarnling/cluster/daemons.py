@@ -9,6 +9,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -20,7 +21,8 @@ from yarn.settings import resourcemanager, yarnling
 from yarnling.cluster import hadoop_clients
 from yarnling.cluster.configuration import (
     ORIGIN,
-    composed,
+    ClusterConfiguration,
+    compose,
     file_values,
     first_addresses,
     log_dirs,
@@ -127,7 +129,7 @@ class PortReservations:
 
 
 class ClusterDaemons:
-    """The plan of a cluster. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`.
+    """The plan of a cluster. `settings` {key: value} win over `own`, and both over the files of `conf_dir`.
 
     `pack` is the number of nodes that share a process; None: as configured. `loopback`: daemons are tasks of the
     running event loop instead of processes. `web_port` is the first port tried for the RM's web services, if they are
@@ -139,7 +141,7 @@ class ClusterDaemons:
         self,
         conf_dir: Path | None,
         settings: Mapping[str, str],
-        sizes: Mapping[str, str],
+        own: Mapping[str, str],
         *,
         nodes: int,
         racks: int,
@@ -150,8 +152,8 @@ class ClusterDaemons:
         name: str = "",
     ) -> None:
         self._conf_dir = conf_dir
-        self._settings = settings
-        self._sizes = sizes
+        self._given_settings = settings
+        self._own = own
         self._racks = racks
         self._pack = pack
         self.routes = routes
@@ -169,6 +171,15 @@ class ClusterDaemons:
         self.log_dirs: list[Path] = []
         self.nodes: list[Node] = []
 
+    @cached_property
+    def composed(self) -> ClusterConfiguration:
+        """The configuration without its places. Raises ConfigurationException for files that cannot be read."""
+        return compose(self._conf_dir, self._given_settings, self._own)
+
+    @property
+    def _settings(self) -> Mapping[str, str]:
+        return self.composed.overrides
+
     def open(self, path: Path | None, *, discard_state: bool = False) -> None:
         """Make the cluster's directory, `path` or a temporary one, and start the launcher of its daemons.
 
@@ -176,7 +187,7 @@ class ClusterDaemons:
         with nothing changed, if another cluster uses the directory, recovery is off and there is such state, or this
         process may open too few files.
         """
-        self.configuration: Configuration = composed(self._conf_dir, self._settings, self._sizes)
+        self.configuration: Configuration = self.composed.accepted().conf
         self._check_open_files(self._node_count)
         if hadoop_clients.are_served(self.configuration):
             self._files_of_user = hadoop_clients.files_of_user(self._conf_dir)

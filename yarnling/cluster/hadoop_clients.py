@@ -13,13 +13,13 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from rm.shell.configuration_report import MAPREDUCE_PREFIXES
 from wire.hadoop_xml import read_file
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
 from yarn.settings import yarnling
 from yarnling.cluster.configuration import REMOTE_LOG_KEYS
 from yarnling.cluster.directory import CLIENT_FILES, CORE_SITE, LOG4J, MAPRED_SITE, ClusterDirectory
-from yarnling.cluster.warnings import MAPREDUCE_PREFIXES
 
 YARN_CLASS_PATH = "yarn.application.classpath"
 MAPREDUCE_CLASS_PATH = "mapreduce.application.classpath"

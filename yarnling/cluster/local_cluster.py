@@ -51,7 +51,8 @@ class ClusterOptions(Struct, frozen=True):
     be killed or paused. `network_faults`: route connections through proxies, for `partition_node` and `slow_node`.
     `routes`: other routes between the processes; not with `pack`. `hadoop_classpath`: with `hadoop=True`, where AMs of
     MapReduce and other programs find Hadoop's jars, for example "/opt/hadoop/*"; Spark and Flink bring their own.
-    `web_port`: the first port tried for the web services (yarn.yarnling.web.enabled); 0: any free one. `name` is the
+    `web`: serve web pages, or do not; None: as configured. `web_port`: the first port tried for them; 0: any free one.
+    `control_socket`: the socket of the supervisor, for web pages that change the cluster. `name` is the
     cluster's name in the error that another cluster reports if the directory is in use. `log_warnings`: log the
     configuration's warnings, which are also in the cluster's `warnings`. `failure_log`: the file that gets the ends of
     the logs if the start fails and the directory is temporary.
@@ -66,7 +67,9 @@ class ClusterOptions(Struct, frozen=True):
     network_faults: bool = False
     routes: RouteOverrides | None = None
     hadoop_classpath: str | None = None
+    web: bool | None = None
     web_port: int = 0
+    control_socket: Path | None = None
     name: str = ""
     log_warnings: bool = True
     failure_log: Path | None = None
@@ -94,10 +97,9 @@ class LocalCluster(RunningCluster):
         options: ClusterOptions = ClusterOptions(),  # noqa: B008  immutable
     ) -> None:
         _check(nodes, options)
-        own = _checked(settings or {}) | emulation_setting(options.emulated)
-        own = settings_for(hadoop, options.hadoop_classpath) | own
+        own = node_sizes(memory_mb, vcores) | settings_for(hadoop, options.hadoop_classpath) | _requested(options)
         if fast:
-            own.setdefault(yarnling.TIME_FACTOR.key, str(FAST_TIME_FACTOR))
+            own[yarnling.TIME_FACTOR.key] = str(FAST_TIME_FACTOR)
         self._node_count = nodes
         self._options = options
         self._blocking: BlockingCluster | None = None
@@ -108,8 +110,8 @@ class LocalCluster(RunningCluster):
         super().__init__(
             ClusterDaemons(
                 None if conf is None else Path(conf),
+                _checked(settings or {}),
                 own,
-                node_sizes(memory_mb, vcores),
                 nodes=nodes,
                 racks=options.racks,
                 pack=1 if options.network_faults else options.pack,
@@ -219,6 +221,18 @@ def _check(nodes: int, options: ClusterOptions) -> None:
     _check_count("racks", options.racks, 1, max(1, nodes))
     if options.pack is not None:
         _check_count("pack", options.pack, 1, PACK_MAX)
+
+
+def _requested(options: ClusterOptions) -> dict[str, str]:
+    """{key: value} for the options that are keys of the configuration as well."""
+    keys = emulation_setting(options.emulated)
+    if options.network_faults:
+        keys[yarnling.NETWORK_FAULTS.key] = "true"
+    if options.web is not None:
+        keys[yarnling.WEB_ENABLED.key] = str(options.web).lower()
+    if options.control_socket is not None:
+        keys[yarnling.CONTROL_SOCKET.key] = str(options.control_socket)
+    return keys
 
 
 def _check_count(name: str, value: int, least: int, most: int) -> None:

@@ -21,7 +21,7 @@ from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.cluster import conditions, hadoop_clients
 from yarnling.cluster.client import Client
 from yarnling.cluster.conditions import WAIT_S
-from yarnling.cluster.configuration import node_sizes
+from yarnling.cluster.configuration import ClusterConfiguration, node_sizes
 from yarnling.cluster.daemons import ClusterDaemons
 from yarnling.cluster.directory import ClusterDirectory
 from yarnling.cluster.jobs import Job, JobResult, run_job
@@ -30,7 +30,6 @@ from yarnling.cluster.network import Network, NetworkFault
 from yarnling.cluster.nodes import ExcludedHosts, Node, Report, decommission
 from yarnling.cluster.processes import kill
 from yarnling.cluster.unmanaged_am import NAME, UnmanagedAM, unmanaged_am
-from yarnling.cluster.warnings import configuration_warnings
 
 T = TypeVar("T")
 
@@ -145,9 +144,14 @@ class RunningCluster:
         return scaled(self._daemons.configuration)
 
     @property
+    def composed(self) -> ClusterConfiguration:
+        """The configuration without the cluster's places, and what is said about it; also before the cluster starts."""
+        return self._daemons.composed
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Requests of the configuration that yarnling does not serve, and what is probably a mistake in it."""
-        return configuration_warnings(self._daemons.configuration)
+        return self.composed.report.warnings
 
     @property
     def hadoop_environment(self) -> dict[str, str]:

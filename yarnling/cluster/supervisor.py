@@ -80,12 +80,7 @@ class UpOptions(Struct, frozen=True):
             memory_mb=self.memory_mb,
             vcores=self.vcores,
             conf=self.conf,
-            settings={
-                yarnling.WEB_ENABLED.key: "true" if self.web else "false",
-                yarnling.CONTROL_SOCKET.key: str(control_path(self.name)),
-                yarnling.NETWORK_FAULTS.key: "true" if self.network_faults else "false",
-                **self.settings,
-            },
+            settings=self.settings,
             fast=self.fast,
             hadoop=self.hadoop,
             options=ClusterOptions(
@@ -93,7 +88,9 @@ class UpOptions(Struct, frozen=True):
                 pack=self.pack,
                 directory=self.directory,
                 discard_state=self.discard_state,
+                web=self.web,
                 web_port=WEB_PORT,
+                control_socket=control_path(self.name),
                 name=self.name,
                 emulated=False if self.emulated is None else self.emulated,
                 hadoop_classpath=self.hadoop_classpath,
@@ -133,8 +130,8 @@ def check_free(name: str) -> None:
 
 
 @contextlib.asynccontextmanager
-async def supervised(options: UpOptions) -> AsyncIterator[LocalCluster]:
-    """Keep the cluster up, with its state file and control socket, while the context is open."""
+async def supervised(options: UpOptions, cluster: LocalCluster) -> AsyncIterator[LocalCluster]:
+    """Keep the cluster of the options up, with its state file and control socket, while the context is open."""
     # This check comes before the lock is taken, because its error says more about a cluster that is up.
     check_free(options.name)
     with name_held(options.name):
@@ -142,7 +139,7 @@ async def supervised(options: UpOptions) -> AsyncIterator[LocalCluster]:
         forget_end(options.name)
         # The socket is bound before anything starts, so that an unusable path is reported at once.
         with bound_socket(control_path(options.name)) as listener:
-            async with options.cluster() as cluster:
+            async with cluster:
                 state = state_of(options, cluster)
                 state.write()
                 try:
@@ -231,7 +228,7 @@ def _entries(cluster: LocalCluster, options: UpOptions) -> tuple[NodeEntry, ...]
 
 
 async def _keep(options: UpOptions, report: Callable[[dict[str, object]], None]) -> None:
-    async with supervised(options) as cluster:
+    async with supervised(options, options.cluster()) as cluster:
         stop = set_by_signals()
         report({"ready": True, "complaints": complaints(await cluster.client.nodes())})
         if (reason := await wait_for_end(cluster, stop)) is not None:

@@ -131,7 +131,7 @@ def read_workload_source(
     return WorkloadSource(
         read_workload(workload),
         read_nodes(nodes),
-        what_if_configuration(conf, definitions(define)),
+        what_if_configuration(conf, definitions(define)).conf,
         seed,
         title=f"workload {workload.name}, seed {seed}",
         arguments=(*arguments, "--seed", str(seed)),

@@ -58,8 +58,9 @@ class Row(Struct, frozen=True):
 
 
 class Sweep(Struct, frozen=True):
-    """`runs` in their order. `digests`: the SHA-256 of each input, by its name."""
+    """`runs` in their order. `digests`: the SHA-256 of each input, by its name. `warnings`: by configuration."""
 
     runs: tuple[Run, ...]
     inputs: Inputs
     digests: Mapping[str, str] = field(default_factory=dict)
+    warnings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

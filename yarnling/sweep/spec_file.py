@@ -85,6 +85,7 @@ class _Reader:
         self._path = path
         self._faults: list[Fault] = []
         self._digests: dict[str, str] = {}
+        self._warnings: dict[str, tuple[str, ...]] = {}
 
     def sweep(self) -> Sweep:
         """The runs with their inputs. Raises ConfigurationException with all faults."""
@@ -93,7 +94,8 @@ class _Reader:
         refuse_if_faulty(self._faults)
         self._check_fit(inputs)
         refuse_if_faulty(self._faults)
-        return Sweep(tuple(self._runs()), inputs, self._digests)
+        warnings = {name: self._warnings[path] for name, path in self._spec.configurations.items()}
+        return Sweep(tuple(self._runs()), inputs, self._digests, warnings)
 
     def _runs(self) -> Iterator[Run]:
         spec = self._spec
@@ -169,7 +171,9 @@ class _Reader:
         return plan, _digest(msgspec.json.encode(plan, enc_hook=_plain, order="sorted"))
 
     def _configuration(self, path: str) -> tuple[dict[str, str], str]:
-        values = what_if_configuration(self._path.parent / path, {}).values()
+        configuration = what_if_configuration(self._path.parent / path, {})
+        self._warnings[path] = configuration.report.warnings
+        values = configuration.conf.values()
         return values, _digest(msgspec.json.encode(values, order="sorted"))
 
     def _file(self, name: str, read: Callable[[Path], T]) -> tuple[T, str]:

@@ -26,7 +26,7 @@ from yarn.ids import ApplicationId, ContainerId
 from yarn.resource import Resource
 from yarn.settings import logs, resourcemanager
 from yarn.settings.report import shown_value
-from yarnling.cluster.configuration import composed
+from yarnling.cluster.configuration import ClusterConfiguration, compose
 from yarnling.silent_logs import without_logs
 from yarnling.simulation.client import Submitter
 from yarnling.simulation.cluster import SimulatedCluster
@@ -80,9 +80,9 @@ class RunOptions(Struct, frozen=True):
 DEFAULTS = RunOptions()
 
 
-def what_if_configuration(conf_dir: Path | None, settings: Mapping[str, str]) -> Configuration:
+def what_if_configuration(conf_dir: Path | None, settings: Mapping[str, str]) -> ClusterConfiguration:
     """The configuration of a simulation. Raises ConfigurationException with all its faults."""
-    return composed(conf_dir, {**SIMULATED_SETTINGS, **settings}, {})
+    return compose(conf_dir, {**SIMULATED_SETTINGS, **settings}).accepted()
 
 
 def run_what_if(

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
-from yarnling.cluster.warnings import configuration_warnings
+from yarnling.cluster.configuration import ClusterConfiguration
 from yarnling.whatif.checks import NO_QUEUE_MAP, QueueMap, refuse_if_unfit
 from yarnling.whatif.figures import Figures, figures_of
 from yarnling.whatif.result import WhatIfResult
@@ -72,7 +72,7 @@ def read_side(path: Path) -> Side:
     return Side(result, (figures_of(result),))
 
 
-def configuration_of(directory: Path, settings: Mapping[str, str]) -> Configuration:
+def configuration_of(directory: Path, settings: Mapping[str, str]) -> ClusterConfiguration:
     """The configuration in a directory. Raises YarnException with all its faults, each with the directory."""
     if not directory.exists():
         raise YarnException(f"{directory}: no such directory (name one with *-site.xml files, or a result.json)")
@@ -86,19 +86,18 @@ def runs_of(directory: Path, experiment: Experiment) -> list[Run]:
     Raises YarnException if the configuration is not valid or the workload does not fit it; each fault names the
     directory, because that of the other side may have the same.
     """
-    conf = configuration_of(directory, experiment.settings)
+    configuration = configuration_of(directory, experiment.settings)
     with _naming(directory):
-        warnings = configuration_warnings(conf)
-        refuse_if_unfit(conf, experiment.workload, experiment.nodes, experiment.queue_map)
+        refuse_if_unfit(configuration.conf, experiment.workload, experiment.nodes, experiment.queue_map)
     names = Names(Path(experiment.name).stem, str(directory), experiment.name)
     seeds = experiment.seeds
     return [
         Run(
             f"{directory} ({number} of {len(seeds)})" if len(seeds) > 1 else str(directory),
-            dict(conf.values()),
+            dict(configuration.conf.values()),
             experiment.workload,
             experiment.nodes,
-            RunOptions(seed=seed, until_ms=experiment.until_ms, names=names, warnings=warnings),
+            RunOptions(seed=seed, until_ms=experiment.until_ms, names=names, warnings=configuration.report.warnings),
             keeps_result=number == 1,
         )
         for number, seed in enumerate(seeds, 1)

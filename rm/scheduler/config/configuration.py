@@ -28,7 +28,7 @@ from rm.scheduler.config.resource_types import extra_types, maximum_allocation, 
 from rm.scheduler.config.template_mistakes import TemplateMistakes
 from rm.scheduler.config.unsupported import check_unsupported
 from yarn.configuration import Configuration
-from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
+from yarn.faults import Fault, refuse_if_faulty
 from yarn.resource import INT32_MAX, MEMORY_MB, VCORES, Resource, ResourceTypes
 from yarn.resource_calculator import (
     DefaultResourceCalculator,
@@ -182,14 +182,6 @@ class CapacitySchedulerConfiguration(Struct, frozen=True):
     def is_whole(self) -> bool:
         """False if queues are listed that could not be read."""
         return all(f"{queue.path}.{name}" in self.queues for queue in self.queues.values() for name in queue.children)
-
-
-def check_scheduler(configuration: Configuration) -> list[Fault]:
-    """Every fault for which the scheduler refuses the configuration, or else its warnings."""
-    try:
-        return list(CapacitySchedulerConfiguration.read(configuration).warnings)
-    except ConfigurationException as refusal:
-        return list(refusal.faults)
 
 
 def _warn_of_mistakes(reader: Reader, mistakes: Iterable[Mistake]) -> None:

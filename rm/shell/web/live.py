@@ -24,12 +24,11 @@ from rm.core.events import Asker
 from rm.core.reports.applications import application_state
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.rm_node import RMNode
-from rm.scheduler.config.configuration import check_scheduler
 from rm.scheduler.model.rm_container import RMContainer
+from rm.shell.configuration_report import configuration_report
 from rm.shell.inspection_service import InspectionService
 from rm.shell.web.applications import find_app
 from rm.shell.web.paths import asker_of
-from wire.hadoop_xml import hadoop_keys
 from wire.plain_json import plain
 from wire.web.application import JSON, JSON_UTF8, EventStream, Row, TextAnswer
 from wire.web.errors import PlainRefusal
@@ -40,8 +39,7 @@ from yarn.errors import ContainerNotFoundException, InvalidIdException
 from yarn.ids import ContainerId
 from yarn.machine import StateChanged
 from yarn.protocols.inspection import Explanation
-from yarn.settings import check_settings, with_further
-from yarn.settings.report import HadoopKeys, KeyIgnored, KeyRead, KeyUnknown, describe, shown_value
+from yarn.settings.report import KeyIgnored, KeyRead, KeyUnknown, shown_value
 from yarn.states import FINAL_APPLICATION_STATES
 
 BASE = "/ws/yarnling/v1"
@@ -210,7 +208,7 @@ def _of_app(container: RMContainer, ended_ms: int | None) -> dict[str, Any]:
 
 def _configuration_text(conf: Configuration) -> str:
     """The report of `yarnling config`, with faults as text and without secrets."""
-    found = describe(conf, HadoopKeys(hadoop_keys()), with_further(check_settings(conf), check_scheduler(conf)))
+    found = configuration_report(conf)
     lists = {
         "read": [_setting(entry, meaning=entry.meaning) for entry in found.read],
         "ignored": [_setting(entry) for entry in found.ignored],

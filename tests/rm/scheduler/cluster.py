@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from rm.scheduler.capacity_scheduler import CapacityScheduler
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from rm.scheduler.events.allocate import Allocation
 from rm.scheduler.invariants.decisions import CommitWatch
 from rm.scheduler.invariants.state import violations
@@ -38,6 +39,7 @@ from rm.scheduler.model.notices import (
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
 from yarn.configuration import Configuration
 from yarn.containers import ANY, ContainerStatus, ResourceRequest, UpdateContainerRequest
+from yarn.faults import ConfigurationException, Fault
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeLabel
 from yarn.resource import Resource
@@ -62,6 +64,14 @@ NO_SCHEDULED_ROUNDS = {"yarn.resourcemanager.monitor.capacity.preemption.monitor
 def configuration(conf: Mapping[str, str]) -> Configuration:
     """The configuration with its short keys expanded to Hadoop's full names."""
     return Configuration.of({_key(key): value for key, value in conf.items()}, origin="capacity-scheduler.xml")
+
+
+def check_scheduler(configuration: Configuration) -> list[Fault]:
+    """Every fault for which the scheduler refuses the configuration, or else its warnings."""
+    try:
+        return list(CapacitySchedulerConfiguration.read(configuration).warnings)
+    except ConfigurationException as refusal:
+        return list(refusal.faults)
 
 
 def row(

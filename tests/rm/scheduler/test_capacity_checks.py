@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.config.configuration import CapacitySchedulerConfiguration, check_scheduler
-from tests.rm.scheduler.cluster import configuration
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
+from tests.rm.scheduler.cluster import check_scheduler, configuration
 from yarn.faults import ConfigurationException, Severity
 from yarn.resource import Resource
 

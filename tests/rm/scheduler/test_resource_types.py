@@ -2,7 +2,8 @@
 
 import pytest
 
-from rm.scheduler.config.configuration import CapacitySchedulerConfiguration, check_scheduler
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
+from tests.rm.scheduler.cluster import check_scheduler
 from yarn.configuration import Configuration
 from yarn.faults import Severity
 

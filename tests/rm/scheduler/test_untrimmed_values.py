@@ -4,8 +4,9 @@ import pytest
 
 from rm.core.administration import ConfiguredQueues
 from rm.core.placement_rules.mapping import MappingPlacement
-from rm.scheduler.config.configuration import CapacitySchedulerConfiguration, check_scheduler
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from tests.rm.builders import RM
+from tests.rm.scheduler.cluster import check_scheduler
 from tests.rm.test_queue_access import submit
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Severity

@@ -71,7 +71,7 @@ CASES = {
         MALFORMED_FILE: ["--conf {bad_conf}", "--conf {bad_conf}/yarn-site.xml"],
         WRONG_VALUE: [LOTS, "-D nonsense"],
         NOT_RUNNING: ["--name nosuch"],
-        FAULT_OF_OURS: ["yarnling.cli.config.read_configuration"],
+        FAULT_OF_OURS: ["yarnling.cli.config.compose"],
     },
     "logs": {
         NOT_RUNNING: ["application_1_0001"],

@@ -34,6 +34,7 @@ from yarnling.cli.output import (
     without_page_hint,
 )
 from yarnling.cli.status import ClusterView, application_table, cluster_tables, node_table, queue_table
+from yarnling.cluster.configuration import compose
 from yarnling.report.escapes import in_line, shown
 
 EVIL = "[/x] [bold]:smile: \x1b[2J\x9b1m\u202e\udcff\a"
@@ -83,7 +84,7 @@ def test_warnings_of_a_configuration_are_not_markup(tmp_path: Path, capsys: pyte
     (tmp_path / "capacity-scheduler.xml").write_text(to_xml(values))
     report(tmp_path, [], None, every=False, as_json=False)
     assert "warning: capacity-scheduler.xml" in capsys.readouterr().err
-    print_key_notices(str(tmp_path), {"foo.evil": EVIL})
+    print_key_notices(compose(tmp_path, {"foo.evil": EVIL}))
     assert ascii(EVIL) in capsys.readouterr().err
 
 

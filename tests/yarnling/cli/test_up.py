@@ -32,9 +32,9 @@ def test_the_notice_about_emulation_is_not_printed_if_the_table_is_invalid(
 @pytest.mark.parametrize(("web", "enabled"), [(True, "true"), (False, "false")])
 def test_the_web_services_are_on_unless_they_are_left_out(web: bool, enabled: str) -> None:
     cluster = UpOptions("mine", 1, web=web).cluster()
-    assert cluster._daemons._settings["yarn.yarnling.web.enabled"] == enabled
+    assert cluster.composed.conf.get("yarn.yarnling.web.enabled") == enabled
 
 
 def test_a_users_own_setting_of_the_web_services_wins() -> None:
     own = {"yarn.yarnling.web.enabled": "false"}
-    assert UpOptions("mine", 1, settings=own).cluster()._daemons._settings["yarn.yarnling.web.enabled"] == "false"
+    assert UpOptions("mine", 1, settings=own).cluster().composed.conf.get("yarn.yarnling.web.enabled") == "false"

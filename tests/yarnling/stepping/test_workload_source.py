@@ -13,7 +13,7 @@ from yarnling.stepping.workload_source import WorkloadSource
 from yarnling.whatif.run import run_what_if, what_if_configuration
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
-CONF = what_if_configuration(None, {"yarn.scheduler.minimum-allocation-mb": "1024"})
+CONF = what_if_configuration(None, {"yarn.scheduler.minimum-allocation-mb": "1024"}).conf
 NODES = tuple(WorkloadNode(f"worker-{number}", Resource(8192, 8)) for number in (1, 2))
 
 

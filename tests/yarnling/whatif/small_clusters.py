@@ -27,7 +27,7 @@ TWO_QUEUES = {
 
 
 def configuration(settings: Mapping[str, str] = TWO_QUEUES) -> Configuration:
-    return what_if_configuration(None, {"yarn.scheduler.minimum-allocation-mb": "512", **settings})
+    return what_if_configuration(None, {"yarn.scheduler.minimum-allocation-mb": "512", **settings}).conf
 
 
 def write_configuration(directory: Path, properties: Mapping[str, object]) -> None:

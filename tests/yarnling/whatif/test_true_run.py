@@ -28,7 +28,7 @@ NODES = tuple(WorkloadNode(f"worker-{number}", Resource(32768, 16)) for number i
 def predicted(client: Client) -> WhatIfResult:
     workload = parse_workload_lines(gzip.decompress((HERE / "workload.jsonl.gz").read_bytes()).decode(), "workload")
     applications = tuple(replace(one, client=client) for one in workload.applications)
-    conf = what_if_configuration(CONFIGURATION, {})
+    conf = what_if_configuration(CONFIGURATION, {}).conf
     return run_what_if(conf, Workload(applications), NODES, RunOptions(until_ms=3_600_000))
 
 

@@ -291,7 +291,7 @@ def test_work_of_a_queue_with_a_default_label_runs_on_its_partition() -> None:
         nodeLabels=["*"],
         **partitions(whole),
     )
-    conf = what_if_configuration(None, {**queues.properties, "yarn.node-labels.enabled": "true"})
+    conf = what_if_configuration(None, {**queues.properties, "yarn.node-labels.enabled": "true"}).conf
     nodes = [WorkloadNode("plain", Resource(16384, 16)), WorkloadNode("ded", Resource(16384, 16), label="ded")]
     work = WorkloadApplication("train", 0, "ann", "root.d", (TaskGroup(Resource(4096, 1), (60_000,) * 3),))
     result = run_what_if(conf, Workload((work,)), nodes)
