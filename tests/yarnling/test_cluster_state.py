@@ -11,12 +11,14 @@ import pytest
 from msgspec import structs
 
 from yarn.errors import YarnException
+from yarnling.cluster.local_cluster import LocalCluster
 from yarnling.cluster.state import (
     ClusterState,
     NoCluster,
     NodeEntry,
     ProcessIdentity,
     UnreadableState,
+    check_free,
     find_cluster,
     known_clusters,
     name_held,
@@ -24,7 +26,7 @@ from yarnling.cluster.state import (
     state_directory,
     state_path,
 )
-from yarnling.cluster.supervisor import UpOptions, check_free, supervised
+from yarnling.cluster.supervisor import UpOptions, supervised
 
 
 @pytest.fixture(autouse=True)
@@ -137,8 +139,9 @@ def test_an_unwritable_directory_is_refused_with_a_fitting_remedy(home: Path, mo
 async def test_nothing_starts_if_the_control_socket_cannot_be_bound(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(UpOptions, "cluster", lambda self: pytest.fail("a cluster is made"))
+    monkeypatch.setattr(LocalCluster, "__aenter__", lambda self: pytest.fail("a cluster is started"))
     (home / "yarnling" / "mine.sock").mkdir(parents=True)
+    options = UpOptions("mine", 1)
     with pytest.raises(YarnException, match="cannot keep the cluster's state: Is a directory"):
-        async with supervised(UpOptions("mine", 1)):
+        async with supervised(options, options.cluster()):
             pass

@@ -25,7 +25,6 @@ from yarnling.cluster.state import find_cluster, name_option
 from yarnling.cluster.supervisor import (
     ClusterBroken,
     UpOptions,
-    check_free,
     set_by_signals,
     start_detached,
     supervised,
@@ -41,7 +40,6 @@ REFRESH_S = 0.5
 
 def run_detached(options: UpOptions, *, as_json: bool) -> None:
     """Start the cluster under a supervisor process, and print where it is."""
-    check_free(options.name)
     print_key_notices(_cluster(options).composed)
     with notices().status(_starting(options)):
         answer = start_detached(options)
@@ -65,7 +63,6 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
 
 def run_foreground(options: UpOptions, *, as_json: bool) -> None:
     """Run the cluster until Ctrl-C and show it. `as_json`: print its state once, and all else on standard error."""
-    check_free(options.name)
     cluster = _cluster(options)
     print_key_notices(cluster.composed)
     asyncio.run(_run(options, cluster, notices() if as_json else terminal(), as_json=as_json))

@@ -121,6 +121,41 @@ class ClusterState(Struct, frozen=True):
 
 
 @contextlib.contextmanager
+def name_taken(name: str) -> Iterator[None]:
+    """Reserve the name for a new cluster, once an earlier cluster of that name has been cleaned up and forgotten.
+
+    Raises YarnException if one is up or is being started, or if no state file can be written.
+    """
+    # The check comes before the lock is taken, because its error says more about a cluster that is up.
+    check_free(name)
+    with name_held(name):
+        check_free(name)
+        forget_end(name)
+        yield
+
+
+def check_free(name: str) -> None:
+    """Clean up after a cluster of that name whose supervisor was killed.
+
+    Raises YarnException if a cluster of that name is up, or if no state file can be written.
+    """
+    check_state_directory()
+    try:
+        state = read_state(name)
+    except UnreadableState:
+        raise
+    except NoCluster:
+        return
+    if state.supervisor.process() is None:
+        clean_up(state)
+        return
+    raise YarnException(
+        f"a cluster {name!r} is up, process {state.supervisor.pid} "
+        f"(end it: yarnling down --name {name}; or give this one another --name)"
+    )
+
+
+@contextlib.contextmanager
 def name_held(name: str) -> Iterator[None]:
     """Keep other processes from starting a cluster of that name.
 

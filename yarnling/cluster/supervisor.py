@@ -36,16 +36,10 @@ from yarnling.cluster.nodes import complaints
 from yarnling.cluster.processes import ProcessIdentity
 from yarnling.cluster.state import (
     ClusterState,
-    NoCluster,
     NodeEntry,
-    UnreadableState,
-    check_state_directory,
-    clean_up,
     control_path,
     end_log_path,
-    forget_end,
-    name_held,
-    read_state,
+    name_taken,
     write_end,
     write_private,
 )
@@ -108,52 +102,26 @@ class ClusterBroken(YarnException):
     """All processes of the cluster have ended unexpectedly."""
 
 
-def check_free(name: str) -> None:
-    """Clean up after a cluster of that name whose supervisor was killed.
-
-    Raises YarnException if a cluster of that name is up, or if no state file can be written.
-    """
-    check_state_directory()
-    try:
-        state = read_state(name)
-    except UnreadableState:
-        raise
-    except NoCluster:
-        return
-    if state.supervisor.process() is None:
-        clean_up(state)
-        return
-    raise YarnException(
-        f"a cluster {name!r} is up, process {state.supervisor.pid} "
-        f"(end it: yarnling down --name {name}; or give this one another --name)"
-    )
-
-
 @contextlib.asynccontextmanager
 async def supervised(options: UpOptions, cluster: LocalCluster) -> AsyncIterator[LocalCluster]:
     """Keep the cluster of the options up, with its state file and control socket, while the context is open."""
-    # This check comes before the lock is taken, because its error says more about a cluster that is up.
-    check_free(options.name)
-    with name_held(options.name):
-        check_free(options.name)
-        forget_end(options.name)
-        # The socket is bound before anything starts, so that an unusable path is reported at once.
-        with bound_socket(control_path(options.name)) as listener:
-            async with cluster:
-                state = state_of(options, cluster)
-                state.write()
-                try:
-                    commands = ClusterCommands(options.name, cluster, lambda: state_of(options, cluster).write())
-                    async with serving_commands(listener, commands.execute):
-                        yield cluster
-                except ClusterBroken as broken:
-                    logs = _note_end(options.name, cluster.directory, broken.message)
-                    raise ClusterBroken(f"{broken.message} (its logs: {logs})") from None
-                except Exception as error:
-                    _note_end(options.name, cluster.directory, f"{type(error).__name__}: {error}")
-                    raise
-                finally:
-                    state.remove()
+    # The socket is bound before anything starts, so that an unusable path is reported at once.
+    with name_taken(options.name), bound_socket(control_path(options.name)) as listener:
+        async with cluster:
+            state = state_of(options, cluster)
+            state.write()
+            try:
+                commands = ClusterCommands(options.name, cluster, lambda: state_of(options, cluster).write())
+                async with serving_commands(listener, commands.execute):
+                    yield cluster
+            except ClusterBroken as broken:
+                logs = _note_end(options.name, cluster.directory, broken.message)
+                raise ClusterBroken(f"{broken.message} (its logs: {logs})") from None
+            except Exception as error:
+                _note_end(options.name, cluster.directory, f"{type(error).__name__}: {error}")
+                raise
+            finally:
+                state.remove()
 
 
 def set_by_signals() -> asyncio.Event:

@@ -46,7 +46,7 @@ CASES = {
         ],
         WRONG_VALUE: [LOTS, f"{LOTS} --detach", "-D nonsense", "--racks 5", "--racks 5 --detach"],
         NOT_WRITABLE: ["--directory {file}/x", "--directory {file}/x --detach"],
-        FAULT_OF_OURS: ["yarnling.cli.up.check_free"],
+        FAULT_OF_OURS: ["yarnling.cli.up.print_key_notices"],
     },
     "down": {NOT_RUNNING: [""], UNKNOWN_NAME: ["--name ../x"], FAULT_OF_OURS: ["yarnling.cli.down.stop_one"]},
     "env": {NOT_RUNNING: [""], FAULT_OF_OURS: ["yarnling.cli.env.find_cluster"]},
