@@ -1,10 +1,13 @@
 """The event log: every event that a core handled, and the effects that it returned, as one JSON line each.
 
+    {"run": 2, "title": HOST, "start": {...}}       the first line: the arguments with which the core was created
+    [ms, HOST, event, effects]                      a step
+
 yarn.yarnling.event-log names a file, or a directory in which each daemon has its own file. A daemon that restarts
 renames the log of its last start to name.1, the one before to name.2, and so on.
 
-A new core that handles the same events returns the same effects, so a failed run can be examined step by step. The
-first line contains the arguments with which the core was created. Secrets are omitted (wire.json_records).
+A new core that handles the same events returns the same effects, so a failed run can be examined step by step. Secrets
+are omitted (wire.json_records). The log is a recorded run of one host (yarnling.run.writer).
 """
 
 from __future__ import annotations
@@ -20,23 +23,36 @@ from typing import Any
 
 from msgspec import Struct
 
-from wire.json_records import Json, from_json, to_json
+from wire.json_records import from_json, to_json
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.settings.yarnling import EVENT_LOG
 
-FORMAT = 1
+FORMAT = 2
 KEPT_MAX = 20
 """The maximum of logs of earlier starts that are kept, so that a daemon that restarts again and again does not fill
 the disk."""
 
 
 class Step(Struct, frozen=True):
-    """A step of a core: `effects` is what `handle(event, now_ms)` returned."""
+    """A step of the core of `host`: `effects` is what `handle(event, now_ms)` returned."""
 
     now_ms: int
+    host: str
     event: Any
     effects: tuple[Any, ...]
+
+
+def step_text(now_ms: int, host: str, event: object, effects: Sequence[object]) -> str:
+    """A step as text, without the end of its line."""
+    step = [now_ms, host, to_json(event), [to_json(effect) for effect in effects]]
+    return json.dumps(step, separators=(",", ":"))
+
+
+def read_step(line: Any) -> Step:
+    """The step of a line. Raises InvalidArgumentException, TypeError or ValueError for another line."""
+    now_ms, host, event, effects = line
+    return Step(int(now_ms), str(host), from_json(event), from_json(effects))
 
 
 class EventLog:
@@ -45,23 +61,25 @@ class EventLog:
     Only its owner can read the file, because it shows who ran what.
     """
 
-    def __init__(self, path: Path, start: Any, *, key: str = "") -> None:
+    def __init__(self, path: Path, start: Any, *, host: str = "", key: str = "") -> None:
         """`start`: a record of the core's arguments. Raises YarnException if the file cannot be written."""
         self.path = path
+        self._host = host
         self._key = key
         self._file = self._opened()
         try:
             self._claim()
             if _is_written(self._file):
                 self._rotate()
-            self._write({"format": FORMAT, "start": to_json(start)})
+            first = {"run": FORMAT, "title": host, "start": to_json(start)}
+            self._write(json.dumps(first, separators=(",", ":")))
         except YarnException:
             self.close()
             raise
 
     def append(self, now_ms: int, event: object, effects: Sequence[object]) -> None:
         """Append one step; it survives the death of this process. Raises YarnException if it cannot be written."""
-        self._write({"ms": now_ms, "event": to_json(event), "effects": [to_json(effect) for effect in effects]})
+        self._write(step_text(now_ms, self._host, event, effects))
 
     def close(self) -> None:
         """Close the file; closing twice is a no-op."""
@@ -99,8 +117,8 @@ class EventLog:
         moved.close()
         self._claim()
 
-    def _write(self, line: dict[str, Json]) -> None:
-        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+    def _write(self, line: str) -> None:
+        data = line.encode() + b"\n"
         try:
             while data:
                 data = data[self._file.write(data) :]
@@ -131,7 +149,7 @@ def open_event_log(conf: Configuration, daemon: str, start: object) -> EventLog 
     if not name:
         return None
     path = Path(name)
-    return EventLog(path / f"{daemon}.jsonl" if path.is_dir() else path, start, key=EVENT_LOG.key)
+    return EventLog(path / f"{daemon}.jsonl" if path.is_dir() else path, start, host=daemon, key=EVENT_LOG.key)
 
 
 def read_event_log(path: Path) -> tuple[Any, Iterator[Step]]:
@@ -142,9 +160,9 @@ def read_event_log(path: Path) -> tuple[Any, Iterator[Step]]:
     """
     lines = _lines(path)
     first = next(lines, None)
-    if first is None or first.get("format") != FORMAT:
+    if not isinstance(first, dict) or first.get("run") != FORMAT or "start" not in first:
         raise InvalidArgumentException(f"{path} is not an event log of format {FORMAT}")
-    return from_json(first["start"]), (_step(line) for line in lines)
+    return from_json(first["start"]), map(read_step, lines)
 
 
 def _is_written(file: io.FileIO) -> bool:
@@ -153,19 +171,12 @@ def _is_written(file: io.FileIO) -> bool:
     return stat.S_ISREG(status.st_mode) and status.st_size > 0
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _lines(path: Path) -> Iterator[Any]:
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith("\n"):
                 return
             try:
-                parsed = json.loads(line)
+                yield json.loads(line)
             except ValueError as error:
                 raise InvalidArgumentException(f"{path}:{number}: {error}") from None
-            if not isinstance(parsed, dict):
-                raise InvalidArgumentException(f"{path}:{number} is not a JSON object")
-            yield parsed
-
-
-def _step(line: dict[str, Any]) -> Step:
-    return Step(line["ms"], from_json(line["event"]), from_json(line["effects"]))

@@ -82,7 +82,7 @@ def steps_of_logs(directory: Path) -> Iterator[tuple[int, str, list[Any]]]:
     for path in sorted(directory.glob("*.jsonl")):
         with path.open() as file:
             next(file)
-            steps += [(step["ms"], path.stem, step["effects"]) for step in map(json.loads, file)]
+            steps += [(now_ms, path.stem, effects) for now_ms, _, _, effects in map(json.loads, file)]
     yield from sorted(steps, key=lambda step: step[0])
 
 

@@ -10,8 +10,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webdriver import WebDriver
 
-from yarnling.timeline.assembly import Assembly, Call
-from yarnling.timeline.model import Role
+from yarnling.run.builder import RunBuilder
+from yarnling.run.records import Call, Role
 from yarnling.timeline.page import html_of
 
 pytestmark = pytest.mark.browser
@@ -20,20 +20,20 @@ HOSTILE = "<img src=x onerror=alert(1)></script>"
 
 def write_page(path: Path) -> None:
     """Three heartbeats, of which one is without news and one is lost."""
-    assembly = Assembly(HOSTILE)
-    node, rm = assembly.lifeline("nm-1", Role.NM), assembly.lifeline("rm", Role.RM)
+    builder = RunBuilder(HOSTILE)
+    node, rm = builder.lifeline("nm-1", Role.NM), builder.lifeline("rm", Role.RM)
     for number in range(3):
         at_ms = 1000 * number
         request = {"node_id": HOSTILE, "containers": []}
-        call = assembly.call(Call(node, rm, "nodeHeartbeat", at_ms, request, is_sent=True))
+        call = builder.call(Call(node, rm, "nodeHeartbeat", at_ms, request))
         call.over_ms = at_ms + 2
         if number < 2:
             call.arrived_ms = call.replied_ms = at_ms + 1
             call.reply = {"action": "NORMAL"}
         else:
             call.error = f"lost {HOSTILE}"
-    assembly.change(1, rm, {"kind": "RMNode", "subject": "nm-1", "event": "E", "source": "NEW", "target": "RUNNING"})
-    path.write_text(html_of(assembly.timeline()), encoding="utf-8")
+    builder.change(1, rm, {"kind": "RMNode", "subject": "nm-1", "event": "E", "source": "NEW", "target": "RUNNING"})
+    path.write_text(html_of(builder.run()), encoding="utf-8")
 
 
 @pytest.fixture

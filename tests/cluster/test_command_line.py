@@ -122,11 +122,12 @@ def test_watch_shows_state_changes_of_the_resource_manager_and_of_nodes(
     with running(*command, env=environment, stdout=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
         lines = (json.loads(line) for line in watching.stdout)
+        next(lines)  # the header
         next(lines)  # it is connected, to one of the daemons at least: the first application may begin too early
         while wanted:
             submitted = yarnling("submit", "--no-wait", "distributed-shell", "-shell_command", "sleep 60")
             app_id = ApplicationId.parse(submitted.stdout)
-            for change in lines:
+            for change in (line["change"] for line in lines if "change" in line):
                 what = (change.get("kind"), change.get("target"))
                 wanted.discard(what)
                 if what[0] == "RMApp" and change["subject"] == str(app_id):

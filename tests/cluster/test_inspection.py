@@ -98,8 +98,8 @@ def test_watch_shows_caller_and_callee(up: dict[str, object], yarnling: Yarnling
     assert all(" -> ResourceManager nodeHeartbeat " in line for line in lines)
     (first, *_) = [line.split()[1] for line in lines]
     own = yarnling("watch", "--all", "--count", "2", "--json", "--node", first)
-    calls = [json.loads(line) for line in own.stdout.splitlines()]
-    assert [(call["from"], call["to"]) for call in calls] == [(first, "ResourceManager")] * 2
+    calls = [json.loads(line)["call"] for line in own.stdout.splitlines()[1:]]
+    assert [(call["source"], call["target"]) for call in calls] == [(first, "ResourceManager")] * 2
     assert calls[0]["request"]["node_id"] == first
 
 
@@ -114,11 +114,12 @@ def test_watch_shows_errors(up: dict[str, object], yarnling: Yarnling, environme
 
         eventually(has_ended, timeout_s=60)
         output, _ = watching.communicate()
-    (line,) = output.splitlines()
-    call = json.loads(line)
-    assert (call["rpc"], call["request"]["application_id"], call["reply"]) == ("explain", "application_1_0001", None)
-    assert call["error"]["exception"].endswith("ApplicationNotFoundException")
-    assert call["from"].startswith("user ")
+    _, line = output.splitlines()
+    call = json.loads(line)["call"]
+    assert (call["rpc"], call["request"]["application_id"]) == ("explain", "application_1_0001")
+    assert call["error"].startswith("ApplicationNotFoundException: ")
+    assert "reply" not in call
+    assert call["source"].startswith("user ")
 
 
 def test_top_prints_one_frame_in_a_pipe(waiting: ApplicationId, yarnling: Yarnling) -> None:

@@ -325,7 +325,10 @@ async def test_each_step_is_recorded(tmp_path: Path) -> None:
     shell.handle(Tick())
     shell.close()
     _, steps = read_event_log(tmp_path / "log")
-    assert list(steps) == [Step(1000, GetNewApplication(1), (Reply(1, None),)), Step(1000, Tick(), (Warn("w"),))]
+    assert list(steps) == [
+        Step(1000, "", GetNewApplication(1), (Reply(1, None),)),
+        Step(1000, "", Tick(), (Warn("w"),)),
+    ]
 
 
 async def test_a_full_disk_ends_only_the_event_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -134,13 +134,15 @@ def test_an_object_that_is_not_a_record_is_refused() -> None:
 def _steps() -> list[Step]:
     ask = ResourceRequest(1, "*", Resource(1024, 1), 2)
     return [
-        Step(5, Tick(), ()),
-        Step(6, rm.core.events.GetNewApplication(1), (rm.core.effects.Reply(1, (ask,)), rm.core.effects.Warn("w"))),
+        Step(5, "rm", Tick(), ()),
+        Step(
+            6, "rm", rm.core.events.GetNewApplication(1), (rm.core.effects.Reply(1, (ask,)), rm.core.effects.Warn("w"))
+        ),
     ]
 
 
 def test_a_log_is_read_as_written(tmp_path: Path) -> None:
-    log = EventLog(tmp_path / "log", Configuration.of({"a": "1"}))
+    log = EventLog(tmp_path / "log", Configuration.of({"a": "1"}), host="rm")
     for step in _steps():
         log.append(step.now_ms, step.event, step.effects)
     log.close()
@@ -156,7 +158,7 @@ def test_a_log_is_its_owners_alone(tmp_path: Path) -> None:
 
 def test_a_last_line_cut_short_ends_the_log(tmp_path: Path) -> None:
     """The daemon was killed while it wrote."""
-    log = EventLog(tmp_path / "log", None)
+    log = EventLog(tmp_path / "log", None, host="rm")
     for step in _steps():
         log.append(step.now_ms, step.event, step.effects)
     log.close()
@@ -166,8 +168,8 @@ def test_a_last_line_cut_short_ends_the_log(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_an_event_log_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "log").write_text('{"format": 99}\n')
-    with pytest.raises(InvalidArgumentException, match="is not an event log of format 1"):
+    (tmp_path / "log").write_text('{"run": 99}\n')
+    with pytest.raises(InvalidArgumentException, match="is not an event log of format 2"):
         read_event_log(tmp_path / "log")
     (tmp_path / "log").write_text("nonsense\n")
     with pytest.raises(InvalidArgumentException, match="log:1"):

@@ -18,8 +18,8 @@ from yarnling.cluster.directory import _replace
 from yarnling.cluster.nodes import ExcludedHosts
 from yarnling.cluster.state import write_private
 from yarnling.faults.history import History
+from yarnling.faults.recorded_faults import write_faults
 from yarnling.simulation.trace_file import TraceFile
-from yarnling.timeline.fault_file import write_faults
 from yarnling.whatif.report import write_report
 from yarnling.whatif.tables import write_tables
 from yarnling.workload.model import Workload
@@ -59,7 +59,7 @@ def _exclude(path: Path) -> None:
         (lambda path: write_tables(busy_day(), path.parent), "waits.csv", "waits.csv"),
         (lambda path: write_workload(Workload((), ("assumed",)), path), "workload.jsonl", "workload.jsonl"),
         (lambda path: write_nodes((), path), "nodes.json", "nodes.json"),
-        (lambda path: write_faults(path.parent, History(), round), "faults.json", "faults.json"),
+        (lambda path: write_faults(path.parent, History(), round), "faults.jsonl", "faults.jsonl"),
         (_write_trace, "run.trace", "run.trace"),
         (lambda path: write_private(path, b"x"), "state.json", ".state.json.PID"),
         (_exclude, "excluded", ".excluded.new"),

@@ -12,9 +12,9 @@ from yarnling.cli.arguments import UsageException, check_output_file, reading_ar
 from yarnling.cli.output import terminal
 from yarnling.report.escapes import shown
 from yarnling.report.page import has_matplotlib
+from yarnling.run.reader import read_run
 from yarnling.timeline.page import html_of
 from yarnling.timeline.plot_page import plot_page, plot_svg
-from yarnling.timeline.reading import read_run
 from yarnling.timeline.selection import Selection
 from yarnling.timeline.spans import MEASURED, Plot, plot_of_result, plot_of_timeline
 from yarnling.timeline.svg import svg_of

@@ -12,7 +12,7 @@ from rich.text import Text
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.output import Listing, print_json, terminal
 from yarnling.report.escapes import shown
-from yarnling.timeline.reading import read_run
+from yarnling.run.reader import read_run
 from yarnling.timeline.selection import Selection
 from yarnling.timeline.traffic import ApplicationTraffic, ContainerTraffic, Tally, Traffic, methods_of, traffic_of
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,8 +17,6 @@ from rich.console import OverflowMethod
 from rich.text import Text
 
 from wire.hadoop_xml import load_configuration
-from wire.json_records import from_json
-from wire.plain_json import plain
 from wire.watching import calls_of, sockets
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
@@ -27,43 +24,16 @@ from yarn.settings.yarnling import WATCH_DIR
 from yarnling.cli.output import notices, terminal
 from yarnling.cluster.state import ClusterState, find_cluster
 from yarnling.report.escapes import in_line
-from yarnling.timeline.heartbeats import Heartbeats
+from yarnling.run.heartbeats import Heartbeats
+from yarnling.run.records import Call, StateChange
+from yarnling.run.watched import watched
+from yarnling.run.writer import RunWriter
 
 RESCAN_S = 0.3
 """The interval, in seconds, to look for new daemons and to check whether the cluster is still up."""
 LISTED_MAX = 3
 """The number of entries of a list that are shown; longer lists are shown as the number of their entries."""
 TEXT_MAX = 40
-
-Call = TypedDict(
-    "Call",
-    {
-        "at_ms": int,
-        "ms": float,
-        "from": str,
-        "to": str,
-        "rpc": str,
-        "request": object,
-        "reply": object,
-        "error": dict[str, str] | None,
-        "request_bytes": int,
-        "reply_bytes": int,
-        "left_out_bytes": NotRequired[int],
-    },
-)
-"""An RPC, as a daemon publishes it (wire.watching). `request` and `reply` are records as JSON, None if left out."""
-
-
-class StateChange(TypedDict):
-    """A transition of `subject`. `of` is the daemon that reports it; `kind` is the state machine, for example RMApp."""
-
-    at_ms: int
-    of: str
-    kind: str
-    subject: str
-    event: str
-    source: str
-    target: str
 
 
 class Filter(Struct, frozen=True):
@@ -84,19 +54,20 @@ class Filter(Struct, frozen=True):
 
     def passes_change(self, change: StateChange) -> bool:
         """True if a state change is shown. No state change is shown if calls are filtered by error or RPC."""
-        if self.errors or self.rpcs or (self.node and self.node not in (change["of"], change["subject"])):
+        if self.errors or self.rpcs or (self.node and self.node not in (change.host, change.subject)):
             return False
-        return self.app is None or _is_of(self.app, change["subject"])
+        return self.app is None or _is_of(self.app, change.subject)
 
     def passes(self, call: Call) -> bool:
-        """True if a call, as returned by `readable`, is shown."""
-        if self.errors and call["error"] is None:
+        """True if a call is shown."""
+        if self.errors and not call.error:
             return False
-        if self.rpcs and not any(fnmatchcase(call["rpc"].lower(), pattern.lower()) for pattern in self.rpcs):
+        if self.rpcs and not any(fnmatchcase(call.rpc.lower(), pattern.lower()) for pattern in self.rpcs):
             return False
-        if self.node and self.node not in (call["from"], call["to"]) and self.node not in _texts(call):
+        texts = [call.source, call.target, call.error, *_texts([call.request, call.reply])]
+        if self.node and self.node not in texts:
             return False
-        return self.app is None or any(_is_of(self.app, text) for text in _texts(call))
+        return self.app is None or any(_is_of(self.app, text) for text in texts)
 
 
 def watch(name: str, wanted: Filter, count: int | None, *, as_json: bool) -> None:
@@ -108,7 +79,7 @@ def watch(name: str, wanted: Filter, count: int | None, *, as_json: bool) -> Non
     if not directory.is_dir():
         raise YarnException(f"the daemons of {name!r} do not publish their calls ({WATCH_DIR.key} is not set)")
     try:
-        asyncio.run(_watch(state, directory, _Viewer(wanted, count, _Printer(as_json=as_json))))
+        asyncio.run(_watch(state, directory, _Viewer(wanted, count, _JsonPrinter(name) if as_json else _Printer())))
     except KeyboardInterrupt:
         return
 
@@ -116,7 +87,7 @@ def watch(name: str, wanted: Filter, count: int | None, *, as_json: bool) -> Non
 class _Viewer:
     """Shows the calls and changes that pass the filter. `done` is set after `count` lines."""
 
-    def __init__(self, wanted: Filter, count: int | None, printer: _Printer) -> None:
+    def __init__(self, wanted: Filter, count: int | None, printer: _Printer | _JsonPrinter) -> None:
         self._wanted, self._left, self._printer = wanted, count, printer
         self._heartbeats = Heartbeats()
         self.done = asyncio.Event()
@@ -127,16 +98,13 @@ class _Viewer:
         if "dropped" in line:
             notices().print(f"{line['dropped']} calls were dropped because they came faster than they could be read")
             return
-        if "target" in line:
-            change = cast(StateChange, line)
-            if not self._wanted.passes_change(change):
+        record = watched(line)
+        if isinstance(record, StateChange):
+            if not self._wanted.passes_change(record):
                 return
-            self._printer.change(change)
-        else:
-            call = readable(cast(Call, line))
-            if self._wanted.hides(self._heartbeats, call) or not self._wanted.passes(call):
-                return
-            self._printer.call(call)
+        elif self._wanted.hides(self._heartbeats, record) or not self._wanted.passes(record):
+            return
+        self._printer.record(record)
         if self._left is not None:
             self._left -= 1
             if self._left <= 0:
@@ -168,40 +136,23 @@ async def _follow(directory: Path, daemon: str, viewer: _Viewer) -> None:
         viewer.take(line)
 
 
-def readable(call: Call) -> Call:
-    """Convert the records of a call to the form that --json prints.
-
-    A record that cannot be decoded is left unchanged.
-    """
-    converted = call.copy()
-    converted["request"], converted["reply"] = _decoded(call["request"]), _decoded(call["reply"])
-    return converted
-
-
-def _decoded(record: Any) -> object:
-    try:
-        return cast(object, plain(from_json(record)))
-    except (InvalidArgumentException, TypeError):
-        return cast(object, record)
-
-
 def in_one_line(call: Call) -> str:
     """Format a call in one line: time, caller, callee, RPC, duration, request and reply."""
-    head = f"{_moment(call['at_ms'])} {call['from']} -> {call['to']} {call['rpc']} {call['ms']:.1f} ms"
-    request = brief(call["request"])
-    if call["error"] is not None:
-        answer = f"! {call['error']['exception'].rpartition('.')[2]}: {call['error']['message']}"
+    moment = _moment(call.over_ms or call.sent_ms)
+    head = f"{moment} {call.source} -> {call.target} {call.rpc} {call.took_ms or 0:.1f} ms"
+    if call.error:
+        answer = f"! {call.error}"
     else:
-        answer = f"=> {brief(call['reply'])}" if call["reply"] is not None else ""
-    if "left_out_bytes" in call:
-        answer = f"({call['left_out_bytes']} bytes)"
-    return in_line(" ".join(part for part in (head, request, answer) if part))
+        answer = f"=> {brief(call.reply)}" if call.reply is not None else ""
+    if call.request is None and call.request_bytes:
+        answer = f"({call.bytes_sent()} bytes)"
+    return in_line(" ".join(part for part in (head, brief(call.request), answer) if part))
 
 
 def change_in_one_line(change: StateChange) -> str:
     """Format a state change in one line: time, subject, states, event, and the daemon that reported it."""
-    states = f"{change['source']} -> {change['target']}"
-    return in_line(f"{_moment(change['at_ms'])} {change['subject']} {states} ({change['event']}, {change['of']})")
+    states = f"{change.source} -> {change.target}"
+    return in_line(f"{_moment(change.at_ms)} {change.subject} {states} ({change.event}, {change.host})")
 
 
 def _moment(at_ms: int) -> str:
@@ -226,31 +177,32 @@ def brief(value: object, depth: int = 2) -> str:
 
 
 class _Printer:
-    """Prints a line for each call and state change, as JSON or as text, which is cut on a terminal."""
+    """Prints a line of text for each call and state change, which is cut on a terminal."""
 
-    def __init__(self, *, as_json: bool) -> None:
-        self._as_json = as_json
+    def __init__(self) -> None:
         self._console = terminal()
 
-    def call(self, call: Call) -> None:
-        if self._as_json:
-            self._print_json(call)
+    def record(self, record: Call | StateChange) -> None:
+        if isinstance(record, Call):
+            text = Text(in_one_line(record), "red" if record.error else "")
         else:
-            self._print(Text(in_one_line(call), "red" if call["error"] is not None else ""))
-
-    def change(self, change: StateChange) -> None:
-        if self._as_json:
-            self._print_json(change)
-        else:
-            self._print(Text(change_in_one_line(change), "cyan"))
-
-    def _print_json(self, line: Call | StateChange) -> None:
-        sys.stdout.write(json.dumps(line) + "\n")
-        sys.stdout.flush()
-
-    def _print(self, text: Text) -> None:
+            text = Text(change_in_one_line(record), "cyan")
         overflow: OverflowMethod = "ellipsis" if self._console.is_terminal else "ignore"
         self._console.print(text, no_wrap=True, overflow=overflow, crop=False)
+        sys.stdout.flush()
+
+
+class _JsonPrinter:
+    """Prints a recorded run (yarnling.run.writer)."""
+
+    def __init__(self, name: str) -> None:
+        self._writer = RunWriter(self._print, f"cluster {name}")
+
+    def record(self, record: Call | StateChange) -> None:
+        self._writer.record(record)
+
+    def _print(self, line: str) -> None:
+        sys.stdout.write(line)
         sys.stdout.flush()
 
 

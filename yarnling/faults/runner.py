@@ -29,11 +29,12 @@ from yarnling.faults.notes import Notes, now_s
 from yarnling.faults.phases import POLL_S, Report, RunContext, describe, drain, inject_faults, recover
 from yarnling.faults.plan import Plan
 from yarnling.faults.process_target import ProcessTarget
+from yarnling.faults.recorded_faults import write_faults
 from yarnling.faults.schedule import FaultInjection, schedule
 from yarnling.faults.target import RM
 from yarnling.faults.verdict import Judgement, judge
 from yarnling.faults.workload import Workload
-from yarnling.timeline.fault_file import write_faults
+from yarnling.run.writer import EVENTS
 
 END_S = 5.0
 """The seconds that processes, sockets and files may remain after the cluster has stopped; a cluster promises two."""
@@ -109,7 +110,7 @@ async def run_plan(
     is_kept = keep is not None or judgement.verdict
     if is_kept:
         keep_directory(directory)
-        write_faults(directory, history, _wall_ms)
+        write_faults(directory / EVENTS, history, _wall_ms)
     else:
         shutil.rmtree(directory)
     return Run(plan, seed, injections, history, judgement, directory if is_kept else None)
@@ -174,9 +175,9 @@ class _Running:
         excluded.touch()
         own = {
             resourcemanager.NODES_EXCLUDE_PATH.key: str(excluded),
-            yarnling.EVENT_LOG.key: str(self.directory / "events"),
+            yarnling.EVENT_LOG.key: str(self.directory / EVENTS),
         }
-        (self.directory / "events").mkdir(exist_ok=True)
+        (self.directory / EVENTS).mkdir(exist_ok=True)
         if self.plan.has("full-disk"):
             own |= DISK_SETTINGS
         if self.plan.has("full-store"):

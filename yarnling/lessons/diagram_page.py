@@ -12,11 +12,11 @@ from yarnling.lessons.drawing import drawn
 from yarnling.lessons.lesson import Lesson
 from yarnling.lessons.page import command, predict_line
 from yarnling.lessons.steps import Story
+from yarnling.run.reader import run_of
+from yarnling.run.records import Lifeline, RecordedRun, Role
 from yarnling.simulation.engine import START_MS
 from yarnling.simulation.trace_file import RunTrace
-from yarnling.timeline.model import Lifeline, Role, Timeline
 from yarnling.timeline.page import Section, html_of
-from yarnling.timeline.trace_reader import read_trace
 
 _SUBMISSION = "submitApplication"
 _ATTEMPT = re.compile(r"container(?:_e\d+)?_\d+_\d+_(\d+)_\d+")
@@ -28,16 +28,16 @@ def diagram_page(lesson: Lesson, value: int) -> str:
     trace = RunTrace(lines.append, f"{lesson.number}. {lesson.title}")
     story = lesson.play(value, trace)
     trace.end(History())
-    timeline = read_trace(map(json.loads, lines))
+    timeline = run_of(map(json.loads, lines))
     names = _names(timeline)
     lifelines = tuple(replace(one, title=_title(one, names)) for one in timeline.lifelines)
     timeline = replace(timeline, lifelines=lifelines, from_ms=START_MS)
     return html_of(timeline, _sections(lesson, value, story, names))
 
 
-def _names(timeline: Timeline) -> dict[str, str]:
+def _names(timeline: RecordedRun) -> dict[str, str]:
     """{id of an application: its name}."""
-    submissions = [one.request for one in timeline.messages if one.rpc == _SUBMISSION and isinstance(one.request, dict)]
+    submissions = [one.request for one in timeline.calls if one.rpc == _SUBMISSION and isinstance(one.request, dict)]
     return {str(one["application_id"]): str(one["name"]) for one in submissions}
 
 

@@ -1,6 +1,6 @@
 """Records a run as steps: what each core was sent, how it replied, which states changed, what the scheduler decided.
 
-It reads the trace of the simulation (yarnling.simulation.trace), so it sees what the cores see: a message appears at
+It reads the trace of the simulation (yarnling.run.trace), so it sees what the cores see: a message appears at
 the time at which it reaches its core, and one that is lost does not appear.
 """
 
@@ -31,8 +31,8 @@ from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerRes
 from yarnling.lessons.names import CLIENT, RM, Names, am, amount, nm, node
 from yarnling.lessons.steps import Change, Decision, Message, Step
 from yarnling.lessons.wording import Wording
+from yarnling.run.trace import Line, Trace
 from yarnling.simulation.engine import START_MS
-from yarnling.simulation.trace import Line, Stepped, Trace
 from yarnling.simulation.workload import AM_RULE
 
 KINDS = ("RMNode", "RMApp", "RMAppAttempt")
@@ -51,7 +51,7 @@ class Record(Trace):
         self.nodes: Callable[[], Collection[SchedulerNode]] = tuple
         self.happened: Callable[[Decision], None] = self.recorded.append
         """Called with what is done to the cluster."""
-        self.seen: Stepped = _unseen
+        self.seen: Callable[[int, str, object, Sequence[object]], None] = _unseen
         """Gets each step once it is recorded, without its text."""
         self._names = names
         self._wording = Wording(names)
@@ -62,7 +62,7 @@ class Record(Trace):
         self._placed: dict[tuple[ContainerId, bool], NodeId] = {}
 
     def note(self, now_ms: int, host: str, event: object, effects: Sequence[object]) -> None:
-        if self.stepped is not None:
+        if self.observers:
             super().note(now_ms, host, event, effects)
         at_ms = now_ms - START_MS
         if host == "rm":

@@ -40,14 +40,14 @@ from yarnling.lessons.application import FOREVER, LENGTHS_S, LessonWork, Wanted
 from yarnling.lessons.names import CLIENT, RM, Names, am, host, nm, node
 from yarnling.lessons.record import Record
 from yarnling.lessons.steps import Decision
+from yarnling.run.names import RM_LIFELINE, node_lifeline
+from yarnling.run.records import Fault
 from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
 from yarnling.simulation.conditions import STEADY
 from yarnling.simulation.engine import START_MS, Engine, Rank
 from yarnling.simulation.process import run
 from yarnling.simulation.trace_file import RunTrace
 from yarnling.simulation.workload import AM_RULE, Spool
-from yarnling.timeline.faults import RM_LIFELINE, node_lifeline
-from yarnling.timeline.model import Fault
 
 SETTINGS = {
     "yarn.scheduler.minimum-allocation-mb": "1024",

@@ -95,11 +95,11 @@ from yarn.settings.resourcemanager import (
     NM_EXPIRY_INTERVAL,
 )
 from yarn.settings.yarnling import CHECK_INVARIANTS
+from yarnling.run.trace import Trace
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.master_requests import MasterRequests
 from yarnling.simulation.network import Endpoint, Network, UnderWay
 from yarnling.simulation.process import Alarm, Process
-from yarnling.simulation.trace import Trace
 from yarnling.workload.model import AM_START_MS
 
 NodeLink: TypeAlias = Callable[[NodeId], tuple[str, Endpoint]]

@@ -27,6 +27,7 @@ from yarn.resource import Resource
 from yarn.settings import nodemanager, resourcemanager
 from yarn.states import DecommissionType
 from yarnling.faults.history import SILENT, History, Role
+from yarnling.run.trace import Trace
 from yarnling.simulation.application_master import AMConduct, AMSettings, ApplicationMasterProcess
 from yarnling.simulation.conditions import USUAL, Conditions
 from yarnling.simulation.engine import Action, Engine, Rank
@@ -37,7 +38,6 @@ from yarnling.simulation.process import run
 from yarnling.simulation.quiet_heartbeats import QuietHeartbeats, leave_out_quiet
 from yarnling.simulation.recorder import Recorder
 from yarnling.simulation.resource_manager import ResourceManagerProcess
-from yarnling.simulation.trace import Trace
 from yarnling.simulation.workload import AM_RULES, WORKER_RULE, RunningWork, Worker
 from yarnling.workload.model import WorkloadNode
 

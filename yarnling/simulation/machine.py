@@ -36,11 +36,11 @@ from yarn.ids import ContainerId, NodeId
 from yarn.java.versions import HADOOP_VERSION
 from yarn.machine import Tick
 from yarn.nodes import NodeHealth
+from yarnling.run.trace import Trace
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.network import Endpoint, Network
 from yarnling.simulation.node_manager import NodeManagerProcess
 from yarnling.simulation.process import Alarm, Process
-from yarnling.simulation.trace import Trace
 
 PORT_FIRST = 20_000
 """The port of a node's first NodeManager; without `same_ports` each start takes the next one."""

@@ -60,11 +60,11 @@ from yarn.protocols.tracker import (
     RegisterNodeManagerRequest,
     RegisterNodeManagerResponse,
 )
+from yarnling.run.trace import Trace
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.network import TRACKER_LINK, Endpoint, Network, Served, UnderWay
 from yarnling.simulation.process import CoreHost
 from yarnling.simulation.server import Server
-from yarnling.simulation.trace import Trace
 
 FETCH_MS = 5
 """The time a file of a container takes to be copied."""

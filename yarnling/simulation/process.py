@@ -17,9 +17,9 @@ from typing import Any, Generic, TypeVar
 
 from wire.core_shell import Core
 from yarn.errors import InternalError, YarnException
+from yarnling.run.trace import Trace
 from yarnling.simulation.engine import Action, Engine, Rank
 from yarnling.simulation.machine_clock import MachineClock
-from yarnling.simulation.trace import Trace
 
 Event = TypeVar("Event")
 Effect = TypeVar("Effect")

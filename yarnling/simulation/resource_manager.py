@@ -70,13 +70,13 @@ from yarn.protocols.tracker import MasterKey
 from yarn.resource import INT32_MAX
 from yarn.settings import resourcemanager
 from yarn.settings.yarnling import CHECK_INVARIANTS
+from yarnling.run.trace import Trace
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.network import Endpoint, Network, Served
 from yarnling.simulation.node_reports import NodeReportAudit
 from yarnling.simulation.process import CoreHost, run
 from yarnling.simulation.server import Server
 from yarnling.simulation.state_store import StateStore, StoreWriter
-from yarnling.simulation.trace import Trace
 from yarnling.simulation.warnings import unexpected
 
 NUMBER = 0

@@ -36,6 +36,7 @@ from yarnling.faults.target import POLL_S as TARGET_POLL_S
 from yarnling.faults.target import WAIT_S, NoTarget
 from yarnling.faults.verdict import Judgement, judge
 from yarnling.faults.workload import KILLED_AT_THE_END
+from yarnling.run.trace import Line, Trace
 from yarnling.simulation import cross_checks, workload
 from yarnling.simulation.client import Client
 from yarnling.simulation.cluster import ClusterShape, InvariantBroken, SimulatedCluster
@@ -45,7 +46,6 @@ from yarnling.simulation.faults import ACTIONS
 from yarnling.simulation.intruder import Intruder
 from yarnling.simulation.machine import running_containers
 from yarnling.simulation.target import SimulatedTarget, at_once
-from yarnling.simulation.trace import Line, Trace
 
 START_WAIT_S = 60.0
 """The time the cluster may take to start."""

@@ -1,125 +1,121 @@
-"""Writes what happens in a simulation to a file, one JSON line each, for `yarnling timeline` and `yarnling plot`.
-
-    {"trace": 1, "title": "kill-node, seed 1"}                                  the first line
-    [ms, host, event, effects]                                                  a step of a core (simulation.trace)
-    {"call": 7, "ms": ..., "is": "called", "from": "nm-1", "link": "tracker-1", "rpc": "nodeHeartbeat", "request": ...,
-     "bytes": 84}                                                               of the request, as it would be encoded
-    {"call": 7, "ms": ..., "is": "sent", "to": "rm"}                            then "arrived", "replied", "over" with
-                                                                                "reply" and its "bytes", or "error";
-                                                                                "lost" if the
-                                                                                server's answer did not come
-    {"decision": {...}}, {"use": {...}}, {"headroom": {...}}                    of the scheduler (timeline.model)
-    {"fault": {...}}                                                            injected; written at the end
-
-Requests and replies are without secrets (wire.plain_json).
-"""
+"""Records a simulation: its steps, calls, decisions and samples while it runs, and its faults at the end."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-from msgspec import to_builtins
+from typing import Any, NamedTuple
 
 from rm.core.resource_manager import ResourceManagerCore
+from wire.event_log import Step
 from wire.full_disk import full_disk_named
 from wire.plain_json import plain
 from wire.rpc import Rpc
 from yarn.errors import ServerUnavailable, YarnException
 from yarnling.faults.history import History
+from yarnling.faults.recorded_faults import faults_of
+from yarnling.run.decisions import Decisions
+from yarnling.run.names import RM_LIFELINE, node_lifeline
+from yarnling.run.records import Call, Fault
+from yarnling.run.trace import Trace
+from yarnling.run.writer import RunWriter
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import START_MS
-from yarnling.simulation.trace import Trace
-from yarnling.timeline.decisions import Decisions
-from yarnling.timeline.faults import faults_of
-from yarnling.timeline.model import Fault
 
-FORMAT = 1
+_TO_NODE = "node-"
+
+
+class _UnderWay(NamedTuple):
+    rpc: Rpc[Any, Any]
+    call: Call
 
 
 class RunTrace:
-    """The lines of one run, each of which `write` gets; a CallObserver. `observe` its cluster before the run, and `end`
-    it after the run.
+    """The records of one run, each of which is a line for `write`; a CallObserver. `observe` its cluster before the
+    run, and `end` it after the run.
     """
 
     def __init__(self, write: Callable[[str], object], title: str) -> None:
-        self._write_line = write
+        self._writer = RunWriter(write, title)
+        self.line = self._writer.step
+        """Gets each step of a core, as text."""
         self._calls = 0
-        self._under_way: dict[int, Rpc[Any, Any]] = {}
+        self._under_way: dict[int, _UnderWay] = {}
         self._cluster: SimulatedCluster
         self._core: ResourceManagerCore | None = None
         self._decisions: Decisions | None = None
-        self._write({"trace": FORMAT, "title": title})
 
     def observe(self, cluster: SimulatedCluster, trace: Trace) -> None:
         """Learn of the calls and steps of this cluster."""
         self._cluster = cluster
         cluster.network.observer = self
-        trace.stepped = self.stepped
+        trace.observers.append(self._stepped)
 
-    def line(self, text: str) -> None:
-        """A step of a core, as text."""
-        self._write_line(f"{text}\n")
-
-    def stepped(self, now_ms: int, host: str, event: object, effects: Sequence[object]) -> None:
-        """The decisions in a step of the ResourceManager's core."""
+    def _stepped(self, step: Step) -> None:
+        """Write the decisions in a step of the ResourceManager's core, and what can be seen after it."""
         rm = self._cluster.rm
-        if host != rm.name:
+        if step.host != rm.name:
             return
         if self._decisions is None:
             self._core, self._decisions = rm.core, Decisions(rm.core)
         elif self._core is not rm.core:
             self._core = rm.core
             self._decisions.restarted(rm.core)
-        for decision in self._decisions.after(event, effects, now_ms):
-            self._write({"decision": to_builtins(decision)})
-        for use in self._decisions.use(now_ms):
-            self._write({"use": to_builtins(use)})
-        for headroom in self._decisions.headrooms(now_ms):
-            self._write({"headroom": to_builtins(headroom)})
+        for decision in self._decisions.after(step.event, step.effects, step.now_ms):
+            self._writer.record(decision)
+        for sample in self._decisions.samples(step.now_ms):
+            self._writer.record(sample)
 
     def end(self, history: History) -> None:
-        """Write the faults of the run, which is over."""
+        """Write the faults of the run, which is over, and the calls that are still under way."""
+        for under_way in self._under_way.values():
+            self._writer.record(under_way.call)
         for fault in faults_of(history, lambda seconds: START_MS + round(1000 * seconds)):
             self.fault(fault)
-        self._write({"ended": self._cluster.engine.now_ms})
+        self._writer.ended(self._now_ms)
 
     def fault(self, fault: Fault) -> None:
-        self._write({"fault": to_builtins(fault)})
+        """Write a fault."""
+        self._writer.record(fault)
 
-    # Calls
+    @property
+    def _now_ms(self) -> int:
+        return self._cluster.engine.now_ms
 
     def called(self, source: str, link: str, rpc: Rpc[Any, Any], request: object) -> int:
         self._calls += 1
-        self._under_way[self._calls] = rpc
-        fields = {"from": source, "link": link, "rpc": rpc.name, "request": plain(request)}
-        self._note(self._calls, "called", {**fields, "bytes": rpc.request.size(request)})
+        to_node = link.startswith(_TO_NODE)
+        target = node_lifeline(int(link.removeprefix(_TO_NODE))) if to_node else RM_LIFELINE
+        call = Call(source, target, rpc.name, self._now_ms, plain(request), is_sent=False, number=self._calls)
+        call.request_bytes = rpc.request.size(request)
+        self._under_way[self._calls] = _UnderWay(rpc, call)
         return self._calls
 
     def sent(self, call: int, target: str) -> None:
-        self._note(call, "sent", {"to": target})
+        if (known := self._under_way.get(call)) is not None:
+            known.call.is_sent, known.call.target = True, target
 
     def arrived(self, call: int) -> None:
-        self._note(call, "arrived", {})
+        """Note an arrival. A request that arrives after its caller has given up is not noted."""
+        if (known := self._under_way.get(call)) is not None:
+            known.call.arrivals += 1
+            if known.call.arrived_ms is None:
+                known.call.arrived_ms = self._now_ms
 
     def replied(self, call: int) -> None:
-        self._note(call, "replied", {})
+        if (known := self._under_way.get(call)) is not None:
+            known.call.replied_ms = self._now_ms
 
     def over(self, call: int, outcome: object) -> None:
-        rpc = self._under_way.pop(call)
+        rpc, known = self._under_way.pop(call)
+        known.over_ms = self._now_ms
         if isinstance(outcome, YarnException):
-            fields = {"error": plain(outcome)} | ({"lost": True} if isinstance(outcome, ServerUnavailable) else {})
+            error = plain(outcome)
+            known.error = f"{error['exception'].rpartition('.')[2]}: {error['message']}"
+            known.is_refused = not isinstance(outcome, ServerUnavailable)
         else:
-            fields = {"reply": plain(outcome), "bytes": rpc.reply.size(outcome)}
-        self._note(call, "over", fields)
-
-    def _note(self, call: int, what: str, fields: dict[str, Any]) -> None:
-        self._write({"call": call, "ms": self._cluster.engine.now_ms, "is": what, **fields})
-
-    def _write(self, line: dict[str, Any]) -> None:
-        self._write_line(json.dumps(line, separators=(",", ":")) + "\n")
+            known.reply, known.reply_bytes = plain(outcome), rpc.reply.size(outcome)
+        self._writer.record(known)
 
 
 class TraceFile(RunTrace):

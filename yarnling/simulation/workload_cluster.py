@@ -18,6 +18,7 @@ from yarn.machine import StateChanged
 from yarn.nodes import NodeLabel
 from yarn.settings.resourcemanager import NM_HEARTBEAT_INTERVAL
 from yarnling.faults.history import History
+from yarnling.run.trace import Trace
 from yarnling.simulation.application_master import AMConduct, ApplicationMasterProcess
 from yarnling.simulation.cluster import DAEMON_START_MS, SimulatedCluster
 from yarnling.simulation.conditions import STEADY
@@ -25,7 +26,6 @@ from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.machine import Machine, Program
 from yarnling.simulation.process import run
 from yarnling.simulation.task_groups import TASK_RULE
-from yarnling.simulation.trace import Trace
 from yarnling.simulation.workload import AM_RULE
 from yarnling.workload.model import WorkloadNode
 

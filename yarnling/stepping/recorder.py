@@ -22,12 +22,12 @@ from yarn.machine import Tick
 from yarnling.lessons.names import Names
 from yarnling.lessons.record import Record
 from yarnling.lessons.steps import Change, Step
+from yarnling.run.decisions import Decisions
+from yarnling.run.records import Decision, What
 from yarnling.simulation.call_observer import Unobserved
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.stepping.refusals import Refused, refusals_at
 from yarnling.stepping.steps import SCENE
-from yarnling.timeline.decisions import Decisions
-from yarnling.timeline.model import Decision, What
 
 _NOTED = frozenset({What.RELEASED, What.UNRESERVED})
 """The decisions that the record of the run does not have. (Refusals: yarnling.stepping.refusals.)"""

@@ -15,12 +15,12 @@ from yarnling.lessons.steps import Decision as DecisionStep
 from yarnling.lessons.steps import Message
 from yarnling.lessons.steps import Step as RecordedStep
 from yarnling.lessons.wording import Wording, listed
+from yarnling.run.records import Decision, What
 from yarnling.stepping.cluster_view import ROOT
 from yarnling.stepping.core_wording import effect_words, event_words
 from yarnling.stepping.recorder import CoreStep, LostCall, Note, Noted
 from yarnling.stepping.refusals import Refused
 from yarnling.stepping.steps import Kind, Line, Step
-from yarnling.timeline.model import Decision, What
 from yarnling.timeline.wording import details, shortened
 
 _ORDER = tuple(Kind)

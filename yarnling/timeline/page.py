@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
-from yarnling.timeline.model import Timeline
+from yarnling.run.records import RecordedRun
 from yarnling.timeline.page_data import embedded, page_data
 
 SCRIPTS = ("model.js", "picture.js", "controls.js")
@@ -33,7 +33,7 @@ class Section(Struct, frozen=True):
     is_open: bool = False
 
 
-def html_of(timeline: Timeline, sections: Sequence[Section] = ()) -> str:
+def html_of(timeline: RecordedRun, sections: Sequence[Section] = ()) -> str:
     """The page as one HTML document."""
     environment = Environment(
         loader=PackageLoader("yarnling.timeline", "assets"), autoescape=True, undefined=StrictUndefined

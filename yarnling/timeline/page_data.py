@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from yarnling.timeline.model import Decision, Lifeline, Message, Outcome, StateChange, Timeline
+from yarnling.run.records import Call, Decision, Lifeline, Outcome, RecordedRun, StateChange
 from yarnling.timeline.wording import (
     cut,
     decision_label,
@@ -50,7 +50,7 @@ class _Texts:
         return self.number(text if self.length < DETAILS_BYTES_MAX or text in self._numbers else "(left out)")
 
 
-def page_data(timeline: Timeline) -> dict[str, Any]:
+def page_data(timeline: RecordedRun) -> dict[str, Any]:
     """The data of the page."""
     texts = _Texts()
     places = {lifeline.name: index for index, lifeline in enumerate(timeline.lifelines)}
@@ -65,7 +65,7 @@ def page_data(timeline: Timeline) -> dict[str, Any]:
         "lifelines": [_lifeline(one) for one in timeline.lifelines],
         "outcomes": [one.value for one in _OUTCOMES],
         "messages": _columns(
-            [_message(shortened_message(one, nodes), places, from_ms, texts) for one in timeline.messages]
+            [_message(shortened_message(one, nodes), places, from_ms, texts) for one in timeline.calls]
         ),
         "changes": _columns([_change(one, places, from_ms, texts) for one in timeline.changes]),
         "decisions": _columns([_decision(one, titles, from_ms, texts) for one in timeline.decisions]),
@@ -89,13 +89,13 @@ def embedded(data: dict[str, Any]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def titles_of_nodes(timeline: Timeline) -> dict[str, str]:
+def titles_of_nodes(timeline: RecordedRun) -> dict[str, str]:
     """{id of a node: the title of its lifeline}."""
     titles = {lifeline.name: lifeline.title for lifeline in timeline.lifelines}
     return {node: titles[name] for node, name in timeline.nodes.items() if name in titles}
 
 
-def shortened_message(one: Message, nodes: dict[str, str]) -> Message:
+def shortened_message(one: Call, nodes: dict[str, str]) -> Call:
     """The message with ids in short in its records."""
     return replace(one, request=shortened(one.request, nodes), reply=shortened(one.reply, nodes))
 
@@ -108,7 +108,7 @@ def _lifeline(lifeline: Lifeline) -> dict[str, str]:
     return {"name": lifeline.name, "title": lifeline.title, "role": lifeline.role.name}
 
 
-def _message(one: Message, places: dict[str, int], from_ms: int, texts: _Texts) -> tuple[int, ...]:
+def _message(one: Call, places: dict[str, int], from_ms: int, texts: _Texts) -> tuple[int, ...]:
     def since(time_ms: int | None, start_ms: int) -> int:
         return -1 if time_ms is None else max(0, time_ms - start_ms)
 
@@ -121,7 +121,7 @@ def _message(one: Message, places: dict[str, int], from_ms: int, texts: _Texts) 
         one.sent_ms - from_ms,
         since(one.arrived_ms, one.sent_ms),
         since(one.replied_ms, one.sent_ms),
-        since(one.answered_ms, one.sent_ms),
+        since(one.over_ms, one.sent_ms),
         _OUTCOMES.index(one.outcome),
         texts.number(request_label(one)),
         texts.number(reply_label(one)),

@@ -11,7 +11,7 @@ from yarn.times import duration
 from yarnling.report.curves import PANELS_MAX, QUEUE_LEGEND, QueueSeries
 from yarnling.report.page import TEMPLATES, Page, Picture, PictureGroup, html_of
 from yarnling.report.wording import counted, short_names
-from yarnling.timeline.assembly import natural
+from yarnling.run.builder import natural
 from yarnling.timeline.spans import Kind, Plot, rows_of
 
 ROOT = "root"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from yarn.errors import InvalidArgumentException
 from yarn.suggestions import did_you_mean
-from yarnling.timeline.model import Lifeline, Message, Role, Timeline
+from yarnling.run.records import Call, Lifeline, RecordedRun, Role
 
 
 class Selection(Struct, frozen=True):
@@ -24,7 +24,7 @@ class Selection(Struct, frozen=True):
     from_ms: int = 0
     until_ms: int | None = None
 
-    def of(self, timeline: Timeline) -> Timeline:
+    def of(self, timeline: RecordedRun) -> RecordedRun:
         """That part. Raises InvalidArgumentException if a name does not occur in the timeline, or nothing is left."""
         hosts = self._hosts(timeline)
         self._check_span(timeline)
@@ -33,11 +33,11 @@ class Selection(Struct, frozen=True):
         start_ms = timeline.from_ms + self.from_ms
         until_ms = timeline.until_ms if self.until_ms is None else timeline.from_ms + self.until_ms
         rm = {one.name for one in timeline.lifelines if one.role is Role.RM}
-        messages = tuple(one for one in timeline.messages if start_ms <= one.sent_ms <= until_ms)
+        calls = tuple(one for one in timeline.calls if start_ms <= one.sent_ms <= until_ms)
         part = replace(
             timeline,
             lifelines=tuple(one for one in timeline.lifelines if one.name in hosts),
-            messages=tuple(one for one in messages if self._has(one, hosts, application)),
+            calls=tuple(one for one in calls if self._has(one, hosts, application)),
             changes=tuple(
                 one
                 for one in timeline.changes
@@ -54,11 +54,11 @@ class Selection(Struct, frozen=True):
         )
         if self == Selection():
             return part
-        if not (part.messages or part.changes or part.decisions):
+        if not (part.calls or part.changes or part.decisions):
             raise InvalidArgumentException("nothing in the run matches (give fewer options, or a longer span)")
         return replace(part, lifelines=_active(part))
 
-    def _check_span(self, timeline: Timeline) -> None:
+    def _check_span(self, timeline: RecordedRun) -> None:
         length_ms = timeline.until_ms - timeline.from_ms
         if self.until_ms is not None and self.from_ms > self.until_ms:
             raise InvalidArgumentException(
@@ -69,22 +69,22 @@ class Selection(Struct, frozen=True):
                 f"--from {self.from_ms / 1000:g} is after the end of the run ({length_ms / 1000:g} s; begin earlier)"
             )
 
-    def _check_rpcs(self, timeline: Timeline) -> None:
-        known = sorted({one.rpc for one in timeline.messages})
+    def _check_rpcs(self, timeline: RecordedRun) -> None:
+        known = sorted({one.rpc for one in timeline.calls})
         for pattern in self.rpcs:
             if not any(_matches(rpc, pattern) for rpc in known):
                 raise InvalidArgumentException(
                     f"no call is named {pattern!r}: {did_you_mean(pattern, known)}there are {_listed(known)}"
                 )
 
-    def _has(self, message: Message, hosts: set[str], application: str) -> bool:
+    def _has(self, message: Call, hosts: set[str], application: str) -> bool:
         if message.source not in hosts or message.target not in hosts:
             return False
         if self.rpcs and not any(_matches(message.rpc, pattern) for pattern in self.rpcs):
             return False
         return not application or application in message.applications
 
-    def _hosts(self, timeline: Timeline) -> set[str]:
+    def _hosts(self, timeline: RecordedRun) -> set[str]:
         names = {one.name: one for one in timeline.lifelines}
         if not self.hosts:
             return set(names)
@@ -99,11 +99,11 @@ class Selection(Struct, frozen=True):
             found |= matching
         return found
 
-    def application_in(self, timeline: Timeline) -> str:
+    def application_in(self, timeline: RecordedRun) -> str:
         """The id of the chosen application, "" for all. Raises InvalidArgumentException if there is not exactly one."""
         if not self.application:
             return ""
-        known = {application for one in timeline.messages for application in one.applications}
+        known = {application for one in timeline.calls for application in one.applications}
         known |= {one.application for one in timeline.changes if one.application}
         matching = sorted(one for one in known if one == self.application or one.endswith(f"_{self.application}"))
         if len(matching) != 1:
@@ -116,9 +116,9 @@ def _matches(name: str, pattern: str) -> bool:
     return fnmatchcase(name.lower(), pattern.lower())
 
 
-def _active(part: Timeline) -> tuple[Lifeline, ...]:
+def _active(part: RecordedRun) -> tuple[Lifeline, ...]:
     """The lifelines on which something happens, and the ResourceManager's."""
-    active = {name for one in part.messages for name in (one.source, one.target)}
+    active = {name for one in part.calls for name in (one.source, one.target)}
     active |= {one.host for one in part.changes}
     return tuple(one for one in part.lifelines if one.name in active or one.role is Role.RM)
 

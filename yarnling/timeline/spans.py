@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from yarn.resource import MEMORY_MB
 from yarnling.report.curves import POINTS_MAX, QueueSeries
-from yarnling.timeline.model import Timeline, What
+from yarnling.run.records import RecordedRun, What
 from yarnling.timeline.wording import short
 from yarnling.whatif.result import End, WhatIfResult
 
@@ -77,7 +77,7 @@ class Row(Struct, frozen=True):
     lanes: int
 
 
-def plot_of_timeline(timeline: Timeline) -> Plot:
+def plot_of_timeline(timeline: RecordedRun) -> Plot:
     """The containers of a trace or of event logs, as the scheduler decided about them."""
     from_ms = timeline.from_ms
     titles = {one.name: one.title for one in timeline.lifelines}
@@ -151,11 +151,11 @@ def _ordered(spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(sorted(spans, key=lambda span: (span.from_ms, span.until_ms, span.node, span.application)))
 
 
-def _series_of(timeline: Timeline) -> tuple[QueueSeries, ...]:
+def _series_of(timeline: RecordedRun) -> tuple[QueueSeries, ...]:
     """The curves of the queues; where nothing changed, a queue has no sample."""
     by_queue: dict[str, list[tuple[int, ...]]] = {}
-    for use in timeline.use:
-        values = (use.used_mb, use.reserved_mb, use.pending_mb, use.guaranteed_mb, use.maximum_mb)
+    for use in (one for one in timeline.samples if not one.application):
+        values = (use.used_mb, use.reserved_mb, use.pending_mb, use.guaranteed_mb, use.limit_mb)
         by_queue.setdefault(use.queue, []).append((use.at_ms - timeline.from_ms, *values))
     until_ms = timeline.until_ms - timeline.from_ms
     found = []
@@ -165,11 +165,11 @@ def _series_of(timeline: Timeline) -> tuple[QueueSeries, ...]:
     return tuple(found)
 
 
-def _headrooms_of(timeline: Timeline) -> tuple[HeadroomSeries, ...]:
+def _headrooms_of(timeline: RecordedRun) -> tuple[HeadroomSeries, ...]:
     by_application: dict[tuple[str, str, str], list[tuple[int, ...]]] = {}
-    decided, measured = timeline.decisions, timeline.headrooms
+    decided, measured = timeline.decisions, [one for one in timeline.samples if one.application]
     names = _names([*(one.application for one in decided), *(one.application for one in measured)])
-    for one in timeline.headrooms:
+    for one in measured:
         values = (one.used_mb, one.user_used_mb, one.limit_mb, one.headroom_mb, one.guaranteed_mb)
         key = names[one.application], one.user, one.queue
         by_application.setdefault(key, []).append((one.at_ms - timeline.from_ms, *values))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from yarn.errors import YarnException
-from yarnling.timeline.model import LOST, Message, Outcome, Role, Timeline
+from yarnling.run.records import LOST, Call, Outcome, RecordedRun, Role
 from yarnling.timeline.page_data import shortened_message, titles_of_nodes
 from yarnling.timeline.wording import decision_label, reply_label, request_label, state_label
 
@@ -25,9 +25,9 @@ _STYLE = (
 )
 
 
-def svg_of(timeline: Timeline) -> str:
+def svg_of(timeline: RecordedRun) -> str:
     """The picture; heartbeats without news are left out. Raises YarnException for too much of a run."""
-    messages = [one for one in timeline.messages if not one.is_quiet]
+    messages = [one for one in timeline.calls if not one.is_quiet]
     count = len(messages) + len(timeline.changes) + len(timeline.decisions)
     if count > EVENTS_MAX:
         raise YarnException(
@@ -38,7 +38,7 @@ def svg_of(timeline: Timeline) -> str:
 
 
 class _Picture:
-    def __init__(self, timeline: Timeline, messages: list[Message]) -> None:
+    def __init__(self, timeline: RecordedRun, messages: list[Call]) -> None:
         self._timeline = timeline
         nodes = titles_of_nodes(timeline)
         self._messages = [shortened_message(one, nodes) for one in messages]
@@ -129,7 +129,7 @@ class _Picture:
             yield _label(reply_label(one), x1, (over or sent) + 11, x2 > x1)
         yield "</g>"
 
-    def _kind(self, one: Message) -> str:
+    def _kind(self, one: Call) -> str:
         if self._roles[one.source] is Role.CLIENT:
             return "client"
         if self._roles[one.target] is Role.NM:
@@ -151,7 +151,7 @@ class _Picture:
         return f'<g class="{kind}">{shape}{_label(text, x, y + 4, right)}</g>'
 
 
-def _points(one: Message) -> tuple[tuple[int | None, float], ...]:
+def _points(one: Call) -> tuple[tuple[int | None, float], ...]:
     """When it was sent, arrived, was replied to and was answered, each with its order within its millisecond: what
     comes in, what happens then, what goes out; but each message in its own order.
     """
@@ -159,7 +159,7 @@ def _points(one: Message) -> tuple[tuple[int | None, float], ...]:
         (one.sent_ms, 0.5 if one.arrived_ms == one.sent_ms else 4),
         (one.arrived_ms, 1),
         (one.replied_ms, 3),
-        (one.answered_ms, 5 if one.answered_ms in (one.replied_ms, one.sent_ms) else 0),
+        (one.over_ms, 5 if one.over_ms in (one.replied_ms, one.sent_ms) else 0),
     )
 
 

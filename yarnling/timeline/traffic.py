@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct, field
 
-from yarnling.timeline.assembly import applications_in
-from yarnling.timeline.model import Message, Timeline, What
+from yarnling.run.builder import applications_in
+from yarnling.run.records import Call, RecordedRun, What
 
 _CONTAINER = re.compile(r"container(?:_e\d+)?_\d+_\d+_\d+_\d+")
 
@@ -76,13 +76,13 @@ class Traffic(Struct, frozen=True):
         return Traffic(self.title, found.tally, (found,), Tally(), self.has_bytes)
 
 
-def traffic_of(timeline: Timeline) -> Traffic:
+def traffic_of(timeline: RecordedRun) -> Traffic:
     """The traffic of a run, or of a part of it."""
     total, others = Tally(), Tally()
     by_application: dict[str, Tally] = {}
     by_container: dict[str, Tally] = {}
-    for message in timeline.messages:
-        size = message.bytes_sent or 0
+    for message in timeline.calls:
+        size = message.bytes_sent() or 0
         total.add(message.rpc, size)
         containers = containers_in(message.request, message.reply)
         for container in containers:
@@ -93,7 +93,7 @@ def traffic_of(timeline: Timeline) -> Traffic:
         if not shares:
             others.add(message.rpc, size)
     node_of = _nodes_of_containers(timeline)
-    has_bytes = any(one.bytes_sent is not None for one in timeline.messages)
+    has_bytes = any(one.bytes_sent() is not None for one in timeline.calls)
     return Traffic(timeline.title, total, _applications(by_application, by_container, node_of), others, has_bytes)
 
 
@@ -113,7 +113,7 @@ def containers_in(*records: object) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _shares(message: Message, containers: tuple[str, ...]) -> dict[str, float]:
+def _shares(message: Call, containers: tuple[str, ...]) -> dict[str, float]:
     """{application: its share of the call's bytes}, by the containers of each, or else equal."""
     shares: dict[str, float] = {}
     owners = [applications_in(one)[0] for one in containers] or message.applications
@@ -122,7 +122,7 @@ def _shares(message: Message, containers: tuple[str, ...]) -> dict[str, float]:
     return shares
 
 
-def _nodes_of_containers(timeline: Timeline) -> Callable[[str], str]:
+def _nodes_of_containers(timeline: RecordedRun) -> Callable[[str], str]:
     """The title of the node of each container that was allocated, or that a node has reported."""
     titles = {one.name: one.title for one in timeline.lifelines}
     nodes = {one.container: one.node for one in timeline.decisions if one.what is What.ALLOCATED}

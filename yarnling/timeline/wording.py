@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from yarnling.timeline.heartbeats import without_measurements
-from yarnling.timeline.model import Decision, Message, Outcome, StateChange, What
+from yarnling.run.heartbeats import without_measurements
+from yarnling.run.records import Call, Decision, Outcome, StateChange, What
 
 LABEL_MAX = 90
 DETAILS_MAX = 1200
@@ -52,7 +52,7 @@ def _attempt(digits: str) -> str:
     return "" if int(digits) == 1 else f"#{int(digits)}"
 
 
-def request_label(message: Message) -> str:
+def request_label(message: Call) -> str:
     """The call in a few words. The records of `message` are shortened."""
     said = _REQUESTS.get(message.rpc, _nothing)(message.request)
     if message.rpc == _START and isinstance(message.reply, dict):
@@ -61,7 +61,7 @@ def request_label(message: Message) -> str:
     return cut(f"{message.rpc}{': ' if said else ''}{said}", LABEL_MAX)
 
 
-def reply_label(message: Message) -> str:
+def reply_label(message: Call) -> str:
     """The reply in a few words; "" if it says nothing."""
     if message.outcome is Outcome.REFUSED:
         return cut(message.error, LABEL_MAX)

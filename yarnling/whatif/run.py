@@ -27,11 +27,11 @@ from yarn.resource import Resource
 from yarn.settings import logs, resourcemanager
 from yarn.settings.report import shown_value
 from yarnling.cluster.configuration import ClusterConfiguration, compose
+from yarnling.run.trace import Line, Trace
 from yarnling.silent_logs import without_logs
 from yarnling.simulation.client import Submitter
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import Engine
-from yarnling.simulation.trace import Line, Trace
 from yarnling.simulation.workload import AM_RULE
 from yarnling.simulation.workload_cluster import WorkloadCluster
 from yarnling.whatif.checks import assumed_of_starts, refuse_if_unfit, warnings_about

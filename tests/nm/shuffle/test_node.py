@@ -15,7 +15,7 @@ from nm.core.settings import CoreSettings
 from tests.nm.lone_node import LoneNode, lone_node, lone_nodes
 from tests.nm.nodes import APP, Node, container_id
 from tests.nm.shuffle.reduce import exchange, split, target
-from wire.event_log import read_event_log
+from wire.event_log import FORMAT, read_event_log
 from wire.shuffle import INDEX, OUTPUT, IndexRecord, index_bytes, job_id, port_bytes, service_data, url_hash
 from yarn.containers import ContainerLaunchContext, ServiceData
 from yarn.errors import YarnException
@@ -125,7 +125,7 @@ async def test_what_a_container_wrote_is_fetched_from_its_node_until_the_applica
         start, steps = read_event_log(file)
         assert any(isinstance(effect, InitAuxiliaryService) for step in steps for effect in step.effects)
         assert start.settings.auxiliary_services[0][0] == SERVICE
-        assert json.loads(file.read_text().splitlines()[0])["format"] == 1
+        assert json.loads(file.read_text().splitlines()[0])["run"] == FORMAT
 
 
 async def test_the_listener_ends_with_the_node(tmp_path: Path) -> None:

@@ -295,7 +295,7 @@ applications:
     "nodes.yaml": "nodes:\n- {memory_mb: 8192, vcores: 8, count: 2}\n",
     "sweep.yaml": "plans: [kill-node]\nseeds: 1\n",
     "unknown_sweep.yaml": "plans: [nosuch]\nseeds: 1\n",
-    "trace.jsonl": '{"trace": 1, "title": "a run"}\n[1000, "rm", {}, []]\n',
+    "trace.jsonl": '{"run": 2, "title": "a run"}\n[1000, "rm", {}, []]\n',
     "queues.json": """
 {"scheduler": {"schedulerInfo": {"type": "capacityScheduler", "capacity": 100.0, "maxCapacity": 100.0, "queueName":
 "root", "queues": {"queue": [{"type": "capacitySchedulerLeafQueueInfo", "capacity": 100.0, "maxCapacity": 100.0,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from wire.json_records import to_json
 from yarn.containers import ContainerStatus, ResourceRequest
@@ -14,7 +15,9 @@ from yarn.protocols.master import AllocateRequest, AllocateResponse
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
 from yarn.resource import Resource
 from yarn.states import ContainerState, NodeAction
-from yarnling.cli.watch import Call, Filter, Heartbeats, StateChange, brief, change_in_one_line, in_one_line, readable
+from yarnling.cli.watch import Filter, Heartbeats, brief, change_in_one_line, in_one_line
+from yarnling.run.records import Call, StateChange
+from yarnling.run.watched import watched
 
 APP = ApplicationId(1, 1)
 ATTEMPT = ApplicationAttemptId(APP, 1)
@@ -33,7 +36,9 @@ def call(**parts: Any) -> Call:
         "reply": None,
         "error": None,
     }
-    return readable(cast(Call, {**line, **parts}))
+    record = watched({**line, **parts})
+    assert isinstance(record, Call)
+    return record
 
 
 def test_a_call_in_one_line() -> None:
@@ -89,7 +94,7 @@ def test_a_node_is_found_as_caller_as_callee_and_in_records() -> None:
 
 def test_an_unknown_record_is_shown_unchanged() -> None:
     odd = {"$": "yarn.nowhere.Odd", "x": 1}
-    assert call(request=odd)["request"] == odd
+    assert call(request=odd).request == odd
 
 
 def test_empty_fields_are_left_out() -> None:
@@ -101,15 +106,15 @@ def test_numbers_are_rounded() -> None:
     assert brief({"cpu": 0.11599999666213989, "mb": 12.0, "share": 1e-9}) == "cpu=0.116 mb=12 share=0"
 
 
-CHANGE: StateChange = {
-    "at_ms": 1_700_000_000_042,
-    "of": "ResourceManager",
-    "kind": "RMApp",
-    "subject": str(APP),
-    "event": "ATTEMPT_REGISTERED",
-    "source": "ACCEPTED",
-    "target": "RUNNING",
-}
+CHANGE = StateChange(
+    1_700_000_000_042,
+    "ResourceManager",
+    kind="RMApp",
+    subject=str(APP),
+    event="ATTEMPT_REGISTERED",
+    source="ACCEPTED",
+    target="RUNNING",
+)
 
 
 def test_a_state_change_in_one_line() -> None:
@@ -159,9 +164,9 @@ def test_heartbeats_without_news_are_quiet() -> None:
         (beat(6, containers=complete), False),
         (beat(7), False),
         (beat(8), True),
-        (beat(9) | {"from": "127.0.0.3:7"}, False),
-        (beat(10) | {"error": {"exception": "E", "message": ""}}, False),
-        (beat(11) | {"rpc": "submitApplication"}, False),
+        (replace(beat(9), source="127.0.0.3:7"), False),
+        (replace(beat(10), error="E: "), False),
+        (replace(beat(11), rpc="submitApplication"), False),
     ]
     assert [heartbeats.is_quiet(line) for line, _ in lines] == [quiet for _, quiet in lines]
 

@@ -52,11 +52,11 @@ from yarnling.cluster.configuration import composed, node_sizes
 from yarnling.cluster.network import NetworkFault
 from yarnling.faults.history import History
 from yarnling.faults.plan import WorkPlan
+from yarnling.run.trace import Trace
 from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
 from yarnling.simulation.conditions import STEADY
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.process import run
-from yarnling.simulation.trace import Trace
 from yarnling.simulation.workload import AM_RULE, RunningWork, Spool
 
 NODE = Resource(4096, 8)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import cast
 
 import pytest
 from typer.testing import CliRunner
@@ -17,10 +16,11 @@ from am.programs.distributed_shell.client import parse
 from wire.watching import calls_of, sockets
 from yarn.settings.yarnling import WATCH_DIR
 from yarnling.cli.app import app
-from yarnling.cli.watch import Call, readable
 from yarnling.cluster.local_cluster import LocalCluster
-from yarnling.timeline.model import LOST, Outcome, Role, What
-from yarnling.timeline.reading import read_run
+from yarnling.run.reader import read_run
+from yarnling.run.records import LOST, Outcome, Role, What
+from yarnling.run.watched import watched
+from yarnling.run.writer import RunWriter
 from yarnling.timeline.traffic import traffic_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
@@ -40,15 +40,15 @@ async def test_event_logs_show_who_called_whom(tmp_path: Path) -> None:
         (Role.NM, "NM-1"),
         (Role.NM, "NM-2"),
     ]
-    starts = [one for one in timeline.messages if one.rpc == "startContainers"]
+    starts = [one for one in timeline.calls if one.rpc == "startContainers"]
     assert sum(one.source == "rm" for one in starts) == 1, "the ResourceManager starts the AM, and the AM the others"
-    heartbeats = [one for one in timeline.messages if one.rpc == "nodeHeartbeat" and one.outcome is Outcome.ANSWERED]
+    heartbeats = [one for one in timeline.calls if one.rpc == "nodeHeartbeat" and one.outcome is Outcome.ANSWERED]
     assert heartbeats
     for one in heartbeats:
         assert one.arrived_ms is not None
-        assert one.answered_ms is not None
+        assert one.over_ms is not None
         assert one.sent_ms <= one.arrived_ms
-    assert not [one for one in timeline.messages if one.outcome in LOST and one.rpc != "nodeHeartbeat"]
+    assert not [one for one in timeline.calls if one.outcome in LOST and one.rpc != "nodeHeartbeat"]
     allocated = {one.container for one in timeline.decisions if one.what is What.ALLOCATED}
     started = {one.subject for one in timeline.changes if one.kind == "NMContainer" and one.target == "RUNNING"}
     assert len(allocated) >= 4
@@ -59,32 +59,37 @@ async def test_event_logs_show_who_called_whom(tmp_path: Path) -> None:
 
 
 async def test_a_recording_has_the_bytes_of_each_container(tmp_path: Path) -> None:
-    watched = tmp_path / "watch"
-    async with LocalCluster(nodes=1, fast=True, settings={WATCH_DIR.key: str(watched)}) as cluster:
+    directory = tmp_path / "watch"
+    async with LocalCluster(nodes=1, fast=True, settings={WATCH_DIR.key: str(directory)}) as cluster:
         lines: list[str] = []
+        writer = RunWriter(lines.append, "watched")
         is_watched = asyncio.Event()
 
         async def record(name: str) -> None:
-            async for line in calls_of(watched, name):
-                lines.append(json.dumps(readable(cast(Call, line)) if "rpc" in line else line))
+            async for line in calls_of(directory, name):
+                writer.record(watched(line))
                 is_watched.set()
 
         async with asyncio.TaskGroup() as tasks:
-            recording = [tasks.create_task(record(name)) for name in sockets(watched)]
+            recording = [tasks.create_task(record(name)) for name in sockets(directory)]
             await is_watched.wait()
             job = await cluster.client.start(parse(["-shell_command", "true", "-num_containers", "3"]))
             await cluster.client.wait(job.application_id)
             for task in recording:
                 task.cancel()
     recorded = tmp_path / "calls.jsonl"
-    recorded.write_text("".join(f"{line}\n" for line in lines))
+    recorded.write_text("".join(lines))
     traffic = traffic_of(read_run(recorded))
     (application,) = traffic.applications
     assert len(application.containers) == 4
     assert all(one.tally.bytes["startContainers"] > 100 for one in application.containers), "each has a launch context"
     parts = application.tally.all_bytes + traffic.others.all_bytes
     assert parts == pytest.approx(
-        sum(line.get("request_bytes", 0) + line.get("reply_bytes", 0) for line in map(json.loads, lines))
+        sum(
+            line["call"].get("request_bytes", 0) + line["call"].get("reply_bytes", 0)
+            for line in map(json.loads, lines)
+            if "call" in line
+        )
     )
 
 
@@ -114,11 +119,11 @@ def test_a_chaos_run_of_processes_is_a_timeline_with_its_faults(tmp_path: Path) 
         timeline.from_ms < fault.from_ms < (fault.until_ms or 0) < timeline.until_ms for fault in timeline.faults
     )
     for node in ("nm-1", "nm-2", "nm-3"):
-        arrived = [one.arrived_ms for one in timeline.messages if one.source == node and one.arrived_ms is not None]
+        arrived = [one.arrived_ms for one in timeline.calls if one.source == node and one.arrived_ms is not None]
         assert arrived == sorted(arrived), "one connection keeps the order of what is sent on it"
     faulty = [(fault.from_ms, fault.until_ms or 0, fault.hosts) for fault in timeline.faults]
-    for lost in (one for one in timeline.messages if one.outcome in LOST):
-        ended_ms = lost.answered_ms or lost.sent_ms
+    for lost in (one for one in timeline.calls if one.outcome in LOST):
+        ended_ms = lost.over_ms or lost.sent_ms
         # The ResourceManager stops AMs on a killed node once it is LOST, which is after the fault.
         is_clean_up = lost.rpc == "stopContainers"
         assert any(

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from yarnling.cli.app import app
-from yarnling.timeline.model import HeadroomUse, Outcome, Timeline
-from yarnling.timeline.reading import read_run
+from yarnling.run.reader import read_run
+from yarnling.run.records import Outcome, RecordedRun, Sample
 from yarnling.timeline.spans import plot_of_timeline
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "headroom"
@@ -41,11 +41,11 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Traced:
     return trace_of
 
 
-def curve(timeline: Timeline, number: int) -> list[HeadroomUse]:
-    return [one for one in timeline.headrooms if one.application.endswith(f"_{number:04}")]
+def curve(timeline: RecordedRun, number: int) -> list[Sample]:
+    return [one for one in timeline.samples if one.application.endswith(f"_{number:04}")]
 
 
-def amounts(one: HeadroomUse) -> tuple[int, int, int]:
+def amounts(one: Sample) -> tuple[int, int, int]:
     """(used by the user, limit, headroom) in GB."""
     return one.user_used_mb // GB, one.limit_mb // GB, one.headroom_mb // GB
 
@@ -76,7 +76,7 @@ def test_b6_the_last_of_several_users_stays_behind(traced: Traced) -> None:
 def test_the_curve_is_what_the_application_learns(traced: Traced) -> None:
     timeline = read_run(traced("b4"))
     samples = curve(timeline, 1)
-    replies = [one for one in timeline.messages if one.rpc == "allocate" and one.outcome is Outcome.ANSWERED]
+    replies = [one for one in timeline.calls if one.rpc == "allocate" and one.outcome is Outcome.ANSWERED]
     assert len(replies) > 20
     for reply in replies:
         assert reply.replied_ms is not None

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from yarnling.cli.app import app
 from yarnling.cli.arguments import UsageException
-from yarnling.timeline.model import Outcome, What
-from yarnling.timeline.reading import read_run
+from yarnling.run.reader import read_run
+from yarnling.run.records import Outcome, What
 from yarnling.timeline.spans import Kind, plot_of_timeline
 
 RPCS = {"NodeHeartbeat": "nodeHeartbeat", "Allocate": "allocate", "RegisterNode": "registerNodeManager"}
@@ -41,7 +41,7 @@ def test_the_arrows_are_the_calls_of_the_trace(killed: Path) -> None:
         if host == "rm" and (name := event["$"].rpartition(".")[2]) in RPCS
     )
     timeline = read_run(killed)
-    arrived = [one for one in timeline.messages if one.arrived_ms is not None and one.rpc in RPCS.values()]
+    arrived = [one for one in timeline.calls if one.arrived_ms is not None and one.rpc in RPCS.values()]
     assert {rpc for rpc, _ in handled} == set(RPCS.values())
     assert not handled - Counter((one.rpc, one.arrived_ms) for one in arrived), "each call that is handled has arrived"
     # The intruder tries what nobody may do, and most of it is refused before the core sees it.
@@ -51,7 +51,7 @@ def test_the_arrows_are_the_calls_of_the_trace(killed: Path) -> None:
     assert len(timeline.changes) == len(changes)
     (fault,) = timeline.faults
     assert (fault.kind, fault.hosts) == ("kill-node", ("nm-1",))
-    assert any(one.outcome is Outcome.UNREACHABLE and one.target == "nm-1" for one in timeline.messages)
+    assert any(one.outcome is Outcome.UNREACHABLE and one.target == "nm-1" for one in timeline.calls)
 
 
 def test_a_trace_does_not_change_the_run(killed: Path, tmp_path: Path) -> None:

@@ -10,32 +10,31 @@ from typing import Any
 import pytest
 from defusedxml import ElementTree
 
+from wire.event_log import FORMAT
 from yarn.errors import InvalidArgumentException, YarnException
-from yarnling.timeline.assembly import Assembly, Call
-from yarnling.timeline.call_reader import read_calls
-from yarnling.timeline.model import Decision, Outcome, Role, Timeline, What
+from yarnling.run.builder import RunBuilder
+from yarnling.run.reader import read_lines, read_run, run_of
+from yarnling.run.records import Call, Decision, Outcome, RecordedRun, Role, What
+from yarnling.run.watched import watched
+from yarnling.run.writer import RunWriter
 from yarnling.timeline.page import html_of
 from yarnling.timeline.page_data import embedded, page_data
-from yarnling.timeline.reading import read_lines, read_run
 from yarnling.timeline.selection import Selection
 from yarnling.timeline.svg import EVENTS_MAX, svg_of
-from yarnling.timeline.trace_reader import read_trace
 
-HEADER = {"trace": 1, "title": "synthetic"}
+HEADER = {"run": FORMAT, "title": "synthetic"}
 APP = "application_1700000000000_0001"
 QUIET_REQUEST = {"node_id": "n1:1", "response_id": 1, "containers": []}
 QUIET_REPLY = {"response_id": 2, "action": "NORMAL", "containers_to_clean_up": []}
 
 
 def steps(number: int, *happened: tuple[str, int], rpc: str = "nodeHeartbeat", **fields: Any) -> list[dict[str, Any]]:
-    """The lines of one call of nm-1 to the ResourceManager; `happened`: (what, when) after it was called at 0."""
-    request, outcome = fields.pop("request", QUIET_REQUEST), fields or {"reply": QUIET_REPLY}
-    called = {"is": "called", "from": "nm-1", "link": "tracker-1", "rpc": rpc, "request": request}
-    lines = [{"call": number, "ms": happened[0][1] - 1 if happened else 0, **called}]
-    for what, at_ms in happened:
-        more = {"sent": {"to": "rm"}, "over": outcome}.get(what, {})
-        lines.append({"call": number, "ms": at_ms, "is": what, **more})
-    return lines
+    """The line of one call of nm-1 to the ResourceManager; `happened`: (what, when) after it was called at 0."""
+    times, request = dict(happened), fields.pop("request", QUIET_REQUEST)
+    call = {"source": "nm-1", "target": "rm", "rpc": rpc, "sent_ms": happened[0][1] - 1 if happened else 0}
+    call |= {"request": request, "number": number, "is_sent": "sent" in times, "arrivals": int("arrived" in times)}
+    call |= {f"{what}_ms": times[what] for what in ("arrived", "replied", "over") if what in times}
+    return [{"call": call | (fields or {"reply": QUIET_REPLY}) if "over" in times else call}]
 
 
 def answered(number: int, at_ms: int, **fields: Any) -> list[dict[str, Any]]:
@@ -43,7 +42,7 @@ def answered(number: int, at_ms: int, **fields: Any) -> list[dict[str, Any]]:
     return steps(number, *times, **fields)
 
 
-LOST = {"error": {"exception": "java.net.SocketTimeoutException", "message": "no reply in time"}, "lost": True}
+LOST = {"error": "SocketTimeoutException: no reply in time"}
 
 
 class WellFormed(HTMLParser):
@@ -103,42 +102,42 @@ def parsed(page: str) -> WellFormed:
         ),
         (
             (("sent", 1), ("arrived", 2), ("replied", 2), ("over", 3)),
-            {"error": {"exception": "org.apache.hadoop.yarn.exceptions.YarnException", "message": "no"}},
+            {"error": "YarnException: no", "is_refused": True},
             Outcome.REFUSED,
         ),
     ],
 )
 def test_how_a_call_ended(happened: tuple[tuple[str, int], ...], fields: dict[str, Any], outcome: Outcome) -> None:
-    timeline = read_trace([HEADER, *steps(1, *happened, **fields), {"ended": 60_000}])
-    assert [one.outcome for one in timeline.messages] == [outcome]
+    timeline = run_of([HEADER, *steps(1, *happened, **fields), {"ended": 60_000}])
+    assert [one.outcome for one in timeline.calls] == [outcome]
 
 
 def test_a_call_without_an_answer_at_the_end_of_the_run_is_under_way() -> None:
-    timeline = read_trace([HEADER, *steps(1, ("sent", 1), ("arrived", 2)), {"ended": 100}])
-    assert timeline.messages[0].outcome is Outcome.UNDER_WAY
+    timeline = run_of([HEADER, *steps(1, ("sent", 1), ("arrived", 2)), {"ended": 100}])
+    assert timeline.calls[0].outcome is Outcome.UNDER_WAY
 
 
 def test_only_the_second_heartbeat_of_the_same_content_is_without_news() -> None:
     lines = [line for number in range(3) for line in answered(number, 1000 * number)]
     order = {**QUIET_REPLY, "containers_to_clean_up": ["container_1700000000000_0001_01_000002"]}
-    timeline = read_trace([HEADER, *lines, *answered(9, 5000, reply=order)])
-    assert [one.is_quiet for one in timeline.messages] == [False, True, True, False]
+    timeline = run_of([HEADER, *lines, *answered(9, 5000, reply=order)])
+    assert [one.is_quiet for one in timeline.calls] == [False, True, True, False]
 
 
 def test_a_heartbeat_that_led_to_an_allocation_has_news() -> None:
     lines = [line for number in range(3) for line in answered(number, 1000 * number, request=QUIET_REQUEST)]
     registration = answered(7, -10, rpc="registerNodeManager", request={"node_id": "n1:1"}, reply={"action": "NORMAL"})
     decision = {"at_ms": 2001, "what": "allocated", "application": APP, "node": "n1:1", "container": "c"}
-    timeline = read_trace([HEADER, *registration, *lines, {"decision": decision}])
-    assert [one.is_quiet for one in timeline.messages] == [False, False, True, False]
+    timeline = run_of([HEADER, *registration, *lines, {"decision": decision}])
+    assert [one.is_quiet for one in timeline.calls] == [False, False, True, False]
     assert timeline.decisions[0].node == "nm-1"
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        {"call": 5, "ms": 1, "is": "sent"},
-        {"call": 1, "ms": 1, "is": "eaten"},
+        {"call": {"source": "nm-1"}},
+        {"eaten": {}},
         [1],
         7,
         {"decision": {"what": "sold"}},
@@ -148,7 +147,7 @@ def test_a_heartbeat_that_led_to_an_allocation_has_news() -> None:
 def test_a_line_that_is_not_of_a_trace_is_refused_with_its_number(line: Any) -> None:
     called = steps(1)
     with pytest.raises(InvalidArgumentException, match="line 3"):
-        read_trace([HEADER, *called, line])
+        run_of([HEADER, *called, line])
 
 
 def test_recordings_of_watch_show_calls_errors_and_changes() -> None:
@@ -159,20 +158,19 @@ def test_recordings_of_watch_show_calls_errors_and_changes() -> None:
     attempt = "appattempt_1700000000000_0001_000001"
     refusal = {"reply": None, "error": {"exception": "org.x.InvalidToken", "message": "expired"}}
     change = {"at_ms": 99, "of": "ResourceManager", "kind": "RMApp", "subject": APP, "event": "START"}
-    lines = [
-        call(),
-        call(**{"from": attempt, "rpc": "allocate"}, **refusal),
-        {**change, "source": "NEW", "target": "NEW_SAVING"},
-        {"dropped": 3},
-    ]
-    timeline = read_calls(lines, "watched")
+    lines: list[str] = []
+    writer = RunWriter(lines.append, "watched")
+    writer.record(watched(call()))
+    writer.record(watched(call(**{"from": attempt, "rpc": "allocate"}, **refusal)))
+    writer.record(watched({**change, "source": "NEW", "target": "NEW_SAVING"}))
+    timeline = run_of([*map(json.loads, lines), {"dropped": 3}])
     assert [(one.role, one.title) for one in timeline.lifelines] == [
         (Role.AM, "AM 0001"),
         (Role.RM, "RM"),
         (Role.NM, "127.0.0.2:4000"),
     ]
-    assert [one.outcome for one in timeline.messages] == [Outcome.ANSWERED, Outcome.REFUSED]
-    assert timeline.messages[1].error == "InvalidToken: expired"
+    assert [one.outcome for one in timeline.calls] == [Outcome.ANSWERED, Outcome.REFUSED]
+    assert timeline.calls[1].error == "InvalidToken: expired"
     assert timeline.changes[0].application == APP
     assert "3 calls were dropped" in timeline.notes[0]
 
@@ -182,14 +180,14 @@ def test_recordings_of_watch_show_calls_errors_and_changes() -> None:
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\u2028\x00"
 
 
-def hostile() -> Timeline:
-    assembly = Assembly(HOSTILE)
-    source, target = assembly.lifeline(f"nm-{HOSTILE}", Role.NM), assembly.lifeline("rm", Role.RM)
+def hostile() -> RecordedRun:
+    builder = RunBuilder(HOSTILE)
+    source, target = builder.lifeline(f"nm-{HOSTILE}", Role.NM), builder.lifeline("rm", Role.RM)
     request = {"node_id": HOSTILE, HOSTILE: [HOSTILE]}
-    assembly.call(Call(source, target, HOSTILE, 1, request, arrived_ms=2, replied_ms=2, over_ms=3, error=HOSTILE))
-    assembly.change(2, "rm", dict.fromkeys(("kind", "subject", "event", "source", "target"), HOSTILE))
-    assembly.decisions.append(Decision(2, What.REFUSED, HOSTILE, HOSTILE, HOSTILE, HOSTILE, reason=HOSTILE))
-    return assembly.timeline()
+    builder.call(Call(source, target, HOSTILE, 1, request, arrived_ms=2, replied_ms=2, over_ms=3, error=HOSTILE))
+    builder.change(2, "rm", dict.fromkeys(("kind", "subject", "event", "source", "target"), HOSTILE))
+    builder.decisions.append(Decision(2, What.REFUSED, HOSTILE, HOSTILE, HOSTILE, HOSTILE, reason=HOSTILE))
+    return builder.run()
 
 
 def test_the_page_is_well_formed_and_texts_of_the_run_cannot_leave_their_place() -> None:
@@ -207,16 +205,16 @@ def test_the_picture_is_well_formed_and_texts_are_escaped() -> None:
 
 
 def test_a_hundred_thousand_heartbeats_are_a_page_of_bounded_size() -> None:
-    assembly = Assembly("many")
-    assembly.lifeline("rm", Role.RM)
+    builder = RunBuilder("many")
+    builder.lifeline("rm", Role.RM)
     for number in range(100_000):
         at_ms = 10 * number
-        source = assembly.lifeline(f"nm-{number % 100 + 1}", Role.NM)
+        source = builder.lifeline(f"nm-{number % 100 + 1}", Role.NM)
         request = {"node_id": f"{source}:1", "response_id": number, "containers": []}
         call = Call(source, "rm", "nodeHeartbeat", at_ms, request, arrived_ms=at_ms + 1, replied_ms=at_ms + 1)
         call.over_ms, call.reply = at_ms + 2, {"response_id": number + 1, "action": "NORMAL"}
-        assembly.call(call)
-    page = embedded(page_data(assembly.timeline()))
+        builder.call(call)
+    page = embedded(page_data(builder.run()))
     assert len(page) < 60 * 100_000
 
 
@@ -225,13 +223,13 @@ def test_a_picture_of_too_many_events_is_refused_with_the_bound() -> None:
         line for number in range(EVENTS_MAX + 1) for line in answered(number, 10 * number, rpc="getNewApplication")
     ]
     with pytest.raises(YarnException, match=f"{EVENTS_MAX + 1} events, at most {EVENTS_MAX}"):
-        svg_of(read_trace([HEADER, *lines]))
+        svg_of(run_of([HEADER, *lines]))
 
 
 def test_a_selection_keeps_its_part() -> None:
-    timeline = read_trace([HEADER, *answered(1, 0), *answered(2, 5000, rpc="unRegisterNodeManager")])
-    assert len(Selection(rpcs=("*heartbeat",)).of(timeline).messages) == 1
-    assert len(Selection(from_ms=4000).of(timeline).messages) == 1
+    timeline = run_of([HEADER, *answered(1, 0), *answered(2, 5000, rpc="unRegisterNodeManager")])
+    assert len(Selection(rpcs=("*heartbeat",)).of(timeline).calls) == 1
+    assert len(Selection(from_ms=4000).of(timeline).calls) == 1
     with pytest.raises(InvalidArgumentException, match="nothing in the run matches"):
         Selection(hosts=("rm",)).of(timeline)
     with pytest.raises(InvalidArgumentException, match="no call is named 'nodeHeartbeats': did you mean nodeHeartbeat"):

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from wire.event_log import FORMAT
 from wire.protocols.master import ApplicationMasterProtocol
 from yarn.protocols.master import AllocateRequest
 from yarnling.cli.app import app
-from yarnling.timeline.reading import read_run
+from yarnling.run.reader import read_run
 from yarnling.timeline.traffic import Traffic, containers_in, traffic_of
 
 APP_1, APP_2 = "application_1700000000000_0001", "application_1700000000000_0002"
@@ -23,9 +24,9 @@ OTHER = "container_1700000000000_0002_01_000002"
 
 def call(source: str, rpc: str, request: Any, reply: Any, *sizes: int) -> dict[str, Any]:
     """A line of yarnling watch --json. `sizes`: the bytes of the request and of the reply."""
-    line = {"at_ms": 1000, "ms": 1.0, "from": source, "to": "ResourceManager", "rpc": rpc, "error": None}
+    line = {"source": source, "target": "ResourceManager", "rpc": rpc, "sent_ms": 999, "over_ms": 1000}
     lengths = dict(zip(("request_bytes", "reply_bytes"), sizes, strict=False))
-    return {**line, "request": request, "reply": reply, **lengths}
+    return {"call": {**line, "request": request, "reply": reply, **lengths}}
 
 
 RECORDING = [
@@ -38,7 +39,8 @@ RECORDING = [
 
 def recorded(directory: Path, lines: list[dict[str, Any]]) -> Path:
     path = directory / "calls.jsonl"
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    header = {"run": FORMAT, "title": "recorded"}
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in (header, *lines)))
     return path
 
 
@@ -100,10 +102,11 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_parts_of_a_simulated_run_add_up(trace: Path) -> None:
     traffic: Traffic = traffic_of(read_run(trace))
     lines = [line for line in map(json.loads, trace.read_text().splitlines()) if isinstance(line, dict)]
-    called = [line for line in lines if line.get("is") == "called"]
+    called = [line["call"] for line in lines if "call" in line]
     assert traffic.total.all_calls == len(called)
-    sent = {line["call"] for line in lines if line.get("is") == "sent"}
-    expected = sum(line.get("bytes", 0) for line in lines if line.get("is") == "over" or line.get("call") in sent)
+    expected = sum(
+        call.get("reply_bytes", 0) + (call["request_bytes"] if call.get("is_sent", True) else 0) for call in called
+    )
     assert traffic.total.all_bytes == expected
     parts = sum(one.tally.all_bytes for one in traffic.applications) + traffic.others.all_bytes
     assert parts == pytest.approx(expected)
@@ -115,7 +118,7 @@ def test_each_container_of_a_simulated_run_is_counted_by_its_calls(trace: Path) 
         for one in application.containers:
             named = [
                 message.rpc
-                for message in timeline.messages
+                for message in timeline.calls
                 if f'"{one.container}"' in json.dumps([message.request, message.reply])
             ]
             assert one.tally.calls == {rpc: named.count(rpc) for rpc in set(named)}

@@ -24,13 +24,13 @@ from rm.scheduler.model.rm_container import RMContainer
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import Tick
 from yarn.nodes import NO_LABEL
-from yarnling.timeline.model import Decision, HeadroomUse, QueueUse, What
+from yarnling.run.records import Decision, Sample, What
 
 _Held: TypeAlias = dict[ContainerId, Decision]
 _NOT_SHOWN = frozenset({Reason.APPLICATION_SATISFIED, Reason.QUEUE_SATISFIED, Reason.REQUEST_SATISFIED})
 """Nothing was requested, so nothing was refused."""
-USE_INTERVAL_MS = 100
-"""The least time between two looks at the use of the queues."""
+SAMPLE_INTERVAL_MS = 100
+"""The least time between two looks at the use of queues and applications."""
 
 
 class Decisions:
@@ -42,10 +42,9 @@ class Decisions:
         self._awaited: set[NodeId] = set()
         self._reserved: dict[NodeId, Decision] = {}
         self._refused: dict[tuple[ApplicationId, NodeId | None], str] = {}
-        self._use: dict[str, QueueUse] = {}
-        self._used_ms: int | None = None
-        self._headrooms: dict[ApplicationAttemptId, HeadroomUse] = {}
-        self._headrooms_ms: int | None = None
+        self._use: dict[str, Sample] = {}
+        self._sampled_ms: int | None = None
+        self._headrooms: dict[ApplicationAttemptId, Sample] = {}
 
     def restarted(self, core: ResourceManagerCore) -> None:
         """Go on with the core of a restarted ResourceManager.
@@ -70,25 +69,26 @@ class Decisions:
         if isinstance(event, NodeHeartbeat):
             yield from self._refusals(event.request.node_id, now_ms)
 
-    def use(self, now_ms: int) -> Iterator[QueueUse]:
-        """The queues whose use has changed since the last look."""
-        if self._used_ms is not None and now_ms < self._used_ms + USE_INTERVAL_MS:
-            return
-        self._used_ms = now_ms
+    def samples(self, now_ms: int) -> Iterator[Sample]:
+        """The queues and applications whose use has changed since the last look, if it is time for a look."""
+        if self._sampled_ms is None or now_ms >= self._sampled_ms + SAMPLE_INTERVAL_MS:
+            self._sampled_ms = now_ms
+            yield from self._queues(now_ms)
+            yield from self._attempts(now_ms)
+
+    def _queues(self, now_ms: int) -> Iterator[Sample]:
         for path, queue in self._core.scheduler.queues.items():
             usage = queue.usage
             amounts = (usage.used(""), usage.reserved(""), usage.pending(""))
-            bounds = (queue.effective_minimum(""), queue.effective_maximum(""))
-            use = QueueUse(0, path, *(amount.memory_mb for amount in (*amounts, *bounds)))
+            used, reserved, pending = (amount.memory_mb for amount in amounts)
+            limit, guaranteed = queue.effective_maximum("").memory_mb, queue.effective_minimum("").memory_mb
+            use = Sample(0, path, used, limit, guaranteed, reserved, pending)
             if self._use.get(path) != use:
                 self._use[path] = use
                 yield replace(use, at_ms=now_ms)
 
-    def headrooms(self, now_ms: int) -> Iterator[HeadroomUse]:
-        """The attempts whose headroom, use or limit has changed since the last look, and zeros for those that ended."""
-        if self._headrooms_ms is not None and now_ms < self._headrooms_ms + USE_INTERVAL_MS:
-            return
-        self._headrooms_ms = now_ms
+    def _attempts(self, now_ms: int) -> Iterator[Sample]:
+        """The attempts whose headroom, use or limit has changed, and zeros for those that ended."""
         attempts = [application.current_attempt for application in self._core.scheduler.applications.values()]
         running = [one for one in attempts if one is not None and not one.is_stopped]
         found = {one.attempt_id: _headroom(one, one.leaf) for one in running if isinstance(one.leaf, LeafQueue)}
@@ -174,16 +174,16 @@ class Decisions:
         yield Decision(now_ms, What.REFUSED, str(application_id), node, queue=attempt.leaf.path, reason=reason)
 
 
-def _headroom(attempt: FiCaSchedulerApp, leaf: LeafQueue) -> HeadroomUse:
+def _headroom(attempt: FiCaSchedulerApp, leaf: LeafQueue) -> Sample:
     user = leaf.users.users.get(attempt.user)
-    return HeadroomUse(
+    return Sample(
         0,
-        str(attempt.attempt_id.application_id),
-        attempt.user,
         leaf.path,
         attempt.usage.used(NO_LABEL).memory_mb,
-        0 if user is None else user.usage.used(NO_LABEL).memory_mb,
         present_limit(leaf.users, attempt.user, NO_LABEL, RESPECT).memory_mb,
-        present_headroom(attempt).memory_mb,
         leaf.effective_minimum(NO_LABEL).memory_mb,
+        application=str(attempt.attempt_id.application_id),
+        user=attempt.user,
+        user_used_mb=0 if user is None else user.usage.used(NO_LABEL).memory_mb,
+        headroom_mb=present_headroom(attempt).memory_mb,
     )

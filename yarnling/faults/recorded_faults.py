@@ -1,21 +1,30 @@
-"""The faults of a chaos run, for a diagram."""
+"""The faults of a chaos run, as a recorded run has them: written beside the event logs of its daemons."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from wire.full_disk import full_disk_named
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ContainerId
 from yarnling.faults.history import History, InjectedFault
 from yarnling.faults.kinds import Scope
-from yarnling.timeline.model import Fault
+from yarnling.run.names import RM_LIFELINE, node_lifeline
+from yarnling.run.records import Fault
+from yarnling.run.writer import RunWriter
 
-RM_LIFELINE = "rm"
+NAME = "faults.jsonl"
 
 
-def node_lifeline(number: int) -> str:
-    """The name of the lifeline of a node."""
-    return f"nm-{number}"
+def write_faults(directory: Path, history: History, ms_of: Callable[[float], int]) -> None:
+    """Write the faults of a run. `ms_of`: wall-clock milliseconds for a time of the history."""
+    directory.mkdir(exist_ok=True)
+    path = directory / NAME
+    with full_disk_named(path), path.open("w", encoding="utf-8") as file:
+        writer = RunWriter(file.write, "faults")
+        for fault in faults_of(history, ms_of):
+            writer.record(fault)
 
 
 def faults_of(history: History, ms_of: Callable[[float], int]) -> Iterator[Fault]:
@@ -33,10 +42,10 @@ def _hosts(one: InjectedFault) -> tuple[str, ...]:
     if scope is Scope.RM:
         return (RM_LIFELINE,)
     # An AM's lifeline has the id of its container, or that of its attempt.
-    return (one.target, *attempts_in(one.target)) if scope is Scope.MASTER else ()
+    return (one.target, *_attempts_in(one.target)) if scope is Scope.MASTER else ()
 
 
-def attempts_in(target: str) -> tuple[str, ...]:
+def _attempts_in(target: str) -> tuple[str, ...]:
     """The attempt of the container that a fault has hit."""
     try:
         return (str(ContainerId.parse(target).attempt_id),)

@@ -9,8 +9,7 @@ are found by replaying the ResourceManager's log.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from nm.core.effects import SendHeartbeat, SendRegistration
@@ -19,17 +18,16 @@ from nm.shell.node_manager import NodeCoreStart
 from rm.core.effects import CleanUpAM, LaunchAM
 from rm.core.events import AMLaunched, AMLaunchFailed
 from rm.daemon import ResourceManagerStart
-from wire.event_log import FORMAT
+from wire.event_log import read_step
 from wire.json_records import from_json
 from wire.plain_json import plain
-from yarn.errors import InvalidArgumentException, YarnException
+from yarn.errors import InvalidArgumentException
 from yarn.machine import Refuse, Reply, StateChanged
-from yarnling.timeline.assembly import Assembly, Call
-from yarnling.timeline.decisions import Decisions
-from yarnling.timeline.fault_file import read_faults
-from yarnling.timeline.faults import RM_LIFELINE, node_lifeline
-from yarnling.timeline.matching import matched
-from yarnling.timeline.model import Role, Timeline
+from yarnling.run.builder import RunBuilder
+from yarnling.run.decisions import Decisions
+from yarnling.run.matching import matched
+from yarnling.run.names import RM_LIFELINE, node_lifeline
+from yarnling.run.records import Call, Role
 
 CLIENT = "client"
 _OWN_HOST = re.compile(r"127\.0\.0\.(\d{1,3}):\d+")
@@ -49,41 +47,25 @@ _Key: TypeAlias = tuple[str, str, int]
 _NOT_OF_THE_REQUEST = frozenset({"call", "user", "groups", "caller"})
 
 
-def read_event_logs(logs: Mapping[Path, Iterable[Any]], where: Path) -> Timeline:
-    """The run of which these are the logs. Raises YarnException if one of them is not an event log."""
-    reader = _LogReader(where.name or str(where))
-    for path in sorted(logs, key=_oldest_first):
-        try:
-            reader.read(iter(logs[path]))
-        except (InvalidArgumentException, KeyError, TypeError, ValueError, AttributeError) as error:
-            raise YarnException(f"{path}: is not an event log of this version: {error}") from None
-    reader.match()
-    reader.assembly.faults += read_faults(where)
-    return reader.assembly.timeline()
+class EventLogs:
+    """Adds the runs of daemons to `builder`."""
 
-
-def _oldest_first(path: Path) -> tuple[str, int]:
-    """The log of the last start is NAME.jsonl, the one before it NAME.jsonl.1, and so on."""
-    name, _, number = path.name.partition(".jsonl")
-    return name, -int(number[1:]) if number[1:].isdigit() else 0
-
-
-class _LogReader:
-    def __init__(self, title: str) -> None:
-        self.assembly = Assembly(title)
+    def __init__(self, builder: RunBuilder) -> None:
+        self.builder = builder
         self.decisions: Decisions | None = None
         self._received: dict[_Key, list[Call]] = {}
         self._sent: dict[_Key, list[Call]] = {}
         self._of_rm: dict[tuple[str, str], Call] = {}
         self._others: list[Call] = []
-        self.assembly.lifeline(RM_LIFELINE, Role.RM)
 
-    def read(self, lines: Iterator[Any]) -> None:
-        """Read one log."""
-        first = next(lines, None)
-        if not isinstance(first, dict) or first.get("format") != FORMAT:
-            raise InvalidArgumentException(f"its first line has no format {FORMAT}")
-        start = from_json(first["start"])
+    def read(self, start: Any, lines: Iterable[Any]) -> None:
+        """Read one log, which begins with `start`. Raises InvalidArgumentException if it is not one."""
+        try:
+            self._read(from_json(start), lines)
+        except (InvalidArgumentException, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidArgumentException(f"is not an event log of this version: {error}") from None
+
+    def _read(self, start: Any, lines: Iterable[Any]) -> None:
         if isinstance(start, ResourceManagerStart):
             _RMLog(self, start).read(lines)
         elif isinstance(start, NodeCoreStart):
@@ -95,17 +77,17 @@ class _LogReader:
         """The lifeline of a node."""
         own = _OWN_HOST.fullmatch(node_id)
         name = node_lifeline(int(own[1]) - _FIRST_HOST + 1) if own else node_id
-        self.assembly.nodes[node_id] = name
-        return self.assembly.lifeline(name, Role.NM)
+        self.builder.nodes[node_id] = name
+        return self.builder.lifeline(name, Role.NM)
 
     def received(self, source: str, target: str, rpc: str, at_ms: int, request: Any) -> Call:
         """A call whose arrival is in a log."""
-        call = Call(source, target, rpc, at_ms, request, is_sent=True, arrived_ms=at_ms, arrivals=1)
+        call = Call(source, target, rpc, at_ms, request, arrived_ms=at_ms, arrivals=1)
         if rpc in (_NODE_HEARTBEAT, _REGISTRATION):
             self._received.setdefault(_key(rpc, request), []).append(call)
         else:
             self._others.append(call)
-        return self.assembly.call(call)
+        return self.builder.call(call)
 
     def sent(self, call: Call) -> None:
         """A node's call whose sending is in a log."""
@@ -121,7 +103,7 @@ class _LogReader:
             for sent, call in matched(self._sent.get(key, ()), self._received.get(key, ())):
                 if call is None:
                     assert sent is not None, "one of a pair is there"
-                    self.assembly.call(sent)
+                    self.builder.call(sent)
                 elif sent is None:
                     _end_with_reply(call)
                 else:
@@ -129,7 +111,7 @@ class _LogReader:
         for call in self._others:
             self._match_with_rm(call)
         for call in self._of_rm.values():
-            self.assembly.call(call)
+            self.builder.call(call)
 
     def _match_with_rm(self, call: Call) -> None:
         """The ResourceManager calls nodes as the attempt whose AM it starts or stops."""
@@ -162,14 +144,14 @@ def _end_with_reply(call: Call) -> None:
 class _Log:
     """Reads the log of one daemon on lifeline `host`."""
 
-    def __init__(self, reader: _LogReader, host: str) -> None:
+    def __init__(self, reader: EventLogs, host: str) -> None:
         self.reader, self.host = reader, host
         self._calls: dict[int, Call] = {}
 
-    def read(self, lines: Iterator[Any]) -> None:
+    def read(self, lines: Iterable[Any]) -> None:
         for line in lines:
-            now_ms, event = int(line["ms"]), from_json(line["event"])
-            effects = tuple(from_json(effect) for effect in line["effects"])
+            step = read_step(line)
+            now_ms, event, effects = step.now_ms, step.event, step.effects
             number = getattr(event, "call", None)
             if isinstance(number, int):
                 source = self.caller(event)
@@ -188,7 +170,7 @@ class _Log:
 
     def _effect(self, now_ms: int, effect: Any) -> None:
         if isinstance(effect, StateChanged):
-            self.reader.assembly.change(now_ms, self.host, plain(effect))
+            self.reader.builder.change(now_ms, self.host, plain(effect))
         elif isinstance(effect, Reply | Refuse):
             call = self._calls.pop(effect.call, None)
             if call is None:
@@ -202,7 +184,7 @@ class _Log:
 
 
 class _RMLog(_Log):
-    def __init__(self, reader: _LogReader, start: ResourceManagerStart) -> None:
+    def __init__(self, reader: EventLogs, start: ResourceManagerStart) -> None:
         super().__init__(reader, RM_LIFELINE)
         self._core = start.core()
         if reader.decisions is None:
@@ -213,25 +195,25 @@ class _RMLog(_Log):
         self._launches: dict[str, Call] = {}
 
     def caller(self, event: Any) -> str:
-        assembly = self.reader.assembly
+        builder = self.reader.builder
         attempt_id, request = getattr(event, "attempt_id", None), getattr(event, "request", None)
         if attempt_id is not None and not hasattr(event, "user"):
-            return assembly.lifeline(str(attempt_id), Role.AM)
+            return builder.lifeline(str(attempt_id), Role.AM)
         node_id = getattr(request, "node_id", getattr(event, "node_id", None))
         if node_id is not None:
             return self.reader.node(str(node_id))
-        return assembly.lifeline(CLIENT, Role.CLIENT)
+        return builder.lifeline(CLIENT, Role.CLIENT)
 
     def step(self, now_ms: int, event: Any, effects: Sequence[Any]) -> None:
         self._replay(now_ms, event)
         for effect in effects:
             if isinstance(effect, LaunchAM):
                 target = self.reader.node(str(effect.container.node_id))
-                launch = Call(RM_LIFELINE, target, _START, now_ms, is_sent=True)
+                launch = Call(RM_LIFELINE, target, _START, now_ms)
                 self._launches[str(effect.attempt_id)] = launch
                 self.reader.sent_by_rm(str(effect.container.id), launch)
             elif isinstance(effect, CleanUpAM):
-                stop = Call(RM_LIFELINE, self.reader.node(str(effect.node_id)), _STOP, now_ms, is_sent=True)
+                stop = Call(RM_LIFELINE, self.reader.node(str(effect.node_id)), _STOP, now_ms)
                 stop.request = [str(effect.container_id)]
                 self.reader.sent_by_rm(str(effect.container_id), stop)
         if isinstance(event, AMLaunched | AMLaunchFailed):
@@ -244,22 +226,21 @@ class _RMLog(_Log):
         """The decisions of a step. A log that cannot be replayed shows none from there on."""
         if self._decisions is None:
             return
-        assembly = self.reader.assembly
+        builder = self.reader.builder
         try:
             effects = self._core.handle(event, now_ms)
-            assembly.decisions += self._decisions.after(event, effects, now_ms)
-            assembly.use += self._decisions.use(now_ms)
-            assembly.headrooms += self._decisions.headrooms(now_ms)
+            builder.decisions += self._decisions.after(event, effects, now_ms)
+            builder.samples += self._decisions.samples(now_ms)
         except Exception as error:
             self._decisions = None
-            assembly.notes.append(f"The log cannot be replayed, so decisions are missing: {type(error).__name__}.")
+            builder.notes.append(f"The log cannot be replayed, so decisions are missing: {type(error).__name__}.")
 
 
 class _NMLog(_Log):
     _sending: Call | None = None
 
     def caller(self, event: Any) -> str:
-        return self.reader.assembly.lifeline(str(event.caller.attempt_id), Role.AM)
+        return self.reader.builder.lifeline(str(event.caller.attempt_id), Role.AM)
 
     def step(self, now_ms: int, event: Any, effects: Sequence[Any]) -> None:
         sending = self._sending
@@ -274,7 +255,7 @@ class _NMLog(_Log):
         for effect in effects:
             if isinstance(effect, SendHeartbeat | SendRegistration):
                 rpc = _NODE_HEARTBEAT if isinstance(effect, SendHeartbeat) else _REGISTRATION
-                self._sending = Call(self.host, RM_LIFELINE, rpc, now_ms, plain(effect.request), is_sent=True)
+                self._sending = Call(self.host, RM_LIFELINE, rpc, now_ms, plain(effect.request))
                 self.reader.sent(self._sending)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from yarnling.timeline.assembly import Call
-from yarnling.timeline.event_log_reader import _LogReader
-from yarnling.timeline.matching import LATE_LOG_MS, matched
-from yarnling.timeline.model import Decision, Lifeline, Role, Timeline, What
+from yarnling.run.builder import RunBuilder
+from yarnling.run.event_logs import EventLogs
+from yarnling.run.matching import LATE_LOG_MS, matched
+from yarnling.run.records import Call, Decision, Lifeline, RecordedRun, Role, What
 from yarnling.timeline.spans import plot_of_timeline
 
 
 def call(at_ms: int, node: str = "127.0.0.2:7") -> Call:
-    return Call("nm-1", "rm", "nodeHeartbeat", at_ms, {"node_id": node, "response_id": 3}, is_sent=True)
+    return Call("nm-1", "rm", "nodeHeartbeat", at_ms, {"node_id": node, "response_id": 3})
 
 
 @pytest.mark.parametrize(
@@ -36,15 +36,15 @@ def test_an_arrival_belongs_to_the_latest_sending_before_it(
 
 def test_heartbeats_of_two_starts_of_a_node_are_not_confused() -> None:
     """The logs are read in the order of their names: that of the second start may be the first."""
-    reader = _LogReader("run")
+    reader = EventLogs(RunBuilder("run"))
     for node, at_ms in (("127.0.0.2:4", 5000), ("127.0.0.2:9", 10)):
         reader.node(node)
         reader.sent(call(at_ms, node))
     for node, at_ms in (("127.0.0.2:9", 12), ("127.0.0.2:4", 5002)):
         reader.received("nm-1", "rm", "nodeHeartbeat", at_ms, {"node_id": node, "response_id": 3})
     reader.match()
-    timeline = reader.assembly.timeline()
-    assert [(one.sent_ms, one.arrived_ms) for one in timeline.messages] == [(10, 12), (5000, 5002)]
+    timeline = reader.builder.run()
+    assert [(one.sent_ms, one.arrived_ms) for one in timeline.calls] == [(10, 12), (5000, 5002)]
 
 
 def test_applications_of_two_starts_of_the_resource_manager_have_rows_of_their_own() -> None:
@@ -52,5 +52,5 @@ def test_applications_of_two_starts_of_the_resource_manager_have_rows_of_their_o
         Decision(at_ms, What.ALLOCATED, f"application_{start}_0001", "nm-1", f"container_{start}_0001_01_000001")
         for start, at_ms in ((1700000000000, 0), (1700000009000, 9000))
     )
-    timeline = Timeline("run", 0, 20_000, (Lifeline("nm-1", Role.NM, "NM-1"),), decisions=decisions)
+    timeline = RecordedRun("run", 0, 20_000, (Lifeline("nm-1", Role.NM, "NM-1"),), decisions=decisions)
     assert [span.application for span in plot_of_timeline(timeline).spans] == ["app 0001", "app 0001 (2)"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from yarnling.timeline.assembly import Call
+from yarnling.run.records import Call
 
 LATE_LOG_MS = 20
 """The time by which a sending may be logged later than its arrival: each process logs by its own event loop."""

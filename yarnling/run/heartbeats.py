@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
+
+from yarnling.run.records import Call
 
 HEARTBEATS = frozenset({"nodeHeartbeat", "packHeartbeat", "allocate"})
 # Fields of heartbeats that always change: measurements and counters. Changes of these alone do not make a heartbeat
@@ -21,21 +22,21 @@ class Heartbeats:
     """Remembers each caller's last heartbeat, to recognise heartbeats without news."""
 
     def __init__(self) -> None:
-        self._last: dict[tuple[object, object], object] = {}
+        self._last: dict[tuple[str, str], object] = {}
 
-    def is_quiet(self, call: Mapping[str, object]) -> bool:
+    def is_quiet(self, call: Call) -> bool:
         """True for a heartbeat with the same content as the caller's last one.
 
-        `call` has the keys `from`, `rpc`, `request`, `reply` and `error`. Call this once for each call, in order.
+        Call this once for each call, in order.
         """
-        records = [record for record in (call["request"], call["reply"]) if isinstance(record, dict)]
-        if call["rpc"] not in HEARTBEATS or call["error"] is not None or len(records) < 2:
+        records = [record for record in (call.request, call.reply) if isinstance(record, dict)]
+        if call.rpc not in HEARTBEATS or call.error or len(records) < 2:
             return False
         contents = [{key: entry for key, entry in record.items() if key not in _MEASURED} for record in records]
         states = [
             {key: _without_measurements(entry) for key, entry in record.items() if key in _STATE} for record in contents
         ]
-        caller = (call["from"], call["rpc"])
+        caller = (call.source, call.rpc)
         is_same, self._last[caller] = self._last.get(caller) == states, states
         return is_same and all(
             entry in _NOTHING for record in contents for key, entry in record.items() if key not in _STATE
