@@ -12,11 +12,12 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 
-from nm.shell.node_host import Hosting, NodeHost, OneNode
+from nm.shell.node_host import Hosting, NodeHost, NodeWebServices, OneNode
+from wire.core_shell import WallClock
 from wire.daemon import ended_by_signal
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
-from yarn.settings.yarnling import PACK
+from yarn.settings.yarnling import PACK, WEB_ENABLED
 
 ROLE = "nodemanager"
 _logger = logging.getLogger(f"yarnling.{__name__}")
@@ -65,11 +66,20 @@ def hosting(conf: Configuration) -> Hosting:
     Raises YarnException if the configuration does not allow the pack.
     """
     if PACK.of(conf) == 1:
-        return OneNode(conf)
+        return OneNode(conf, _web_services(conf))
     # This is the only import of nm.pack: without that folder, processes with one node still work.
     from nm.pack.host import NodePack
 
     return NodePack(conf)
+
+
+def _web_services(conf: Configuration) -> NodeWebServices | None:
+    if not WEB_ENABLED.of(conf):
+        return None
+    # Imported here: a process that does not serve them is smaller.
+    from nm.shell.web.server import NodeManagerWeb
+
+    return NodeManagerWeb(conf, WallClock())
 
 
 def facts(host: NodeHost) -> dict[str, object]:

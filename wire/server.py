@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import grpc
 import grpc.aio
@@ -21,13 +21,9 @@ from wire.channel import MESSAGE_BYTES_MAX, METADATA_BYTES_MAX, NO_PROBES
 from wire.connection_limits import ConnectionLimits
 from wire.dispatch import Authenticate, Dispatcher, RpcObserver, ServedProtocol, ServedRpc
 from wire.errors import error_metadata, status_of, status_text
-from wire.hadoop_authentication import HadoopAuthentication
-from wire.listener import Listener
+from wire.listener import HadoopAnswers, Listener
 from wire.rpc import Rpc
 from yarn.errors import YarnException
-
-if TYPE_CHECKING:
-    from wire.hadoop_rpc.server import HadoopServer
 
 PENDING_MAX = 20_000
 """The maximum of calls that wait to be accepted. With gRPC's default, 133 of a burst of 2,000 calls were refused."""
@@ -61,6 +57,7 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
 )
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
+MakeHadoopAnswers: TypeAlias = Callable[[Dispatcher, Sequence[ServedProtocol], ConnectionLimits], HadoopAnswers]
 
 
 class RpcServer:
@@ -92,7 +89,7 @@ class RpcServer:
         self._dispatcher = Dispatcher(observers)
         self._protocols: list[ServedProtocol] = []
         self._server: grpc.aio.Server | None = None
-        self._hadoop: HadoopAuthentication | None = None
+        self._make_hadoop: MakeHadoopAnswers | None = None
         self._listener: Listener | None = None
 
     def add(self, rpcs: tuple[Rpc[Any, Any], ...], handler: object, authenticate: Authenticate[Any]) -> None:
@@ -104,14 +101,20 @@ class RpcServer:
         """
         self._protocols.append(ServedProtocol(rpcs, handler, authenticate))
 
-    def answer_hadoop(self, authentication: HadoopAuthentication) -> None:
-        """Answer clients of Hadoop's RPC on the same port, too; call it before `start`."""
-        self._hadoop = authentication
+    def answer_hadoop(self, make: MakeHadoopAnswers) -> None:
+        """Answer clients of Hadoop's RPC on the same port, too; call it before `start`.
+
+        `make` is wire.hadoop_rpc.server.HadoopServer with its authentication; a process without Hadoop's clients does
+        not import it.
+        """
+        self._make_hadoop = make
 
     async def start(self) -> int:
         """Listen; returns the port. Raises YarnException if the address is not available."""
         hosts = (await resolve(self.address, beyond_loopback=self._beyond_loopback), *self._further_hosts)
-        listener = Listener(self._limits, self._hadoop_server(), admits_all_users=self._admits_all_users)
+        make = self._make_hadoop
+        hadoop = None if make is None else make(self._dispatcher, self._protocols, self._limits)
+        listener = Listener(self._limits, hadoop, admits_all_users=self._admits_all_users)
         if not listener.bind(hosts, self.address.port, tries=TRIES):
             raise self._not_available()
         server = self._made(replace(self._limits, count=self._limits.count * len(hosts)), listener.peer_of)
@@ -128,14 +131,6 @@ class RpcServer:
             ) from None
         self._server, self._listener, self.port = server, listener, listener.port
         return self.port
-
-    def _hadoop_server(self) -> HadoopServer | None:
-        if self._hadoop is None:
-            return None
-        # The one place that knows of wire.hadoop_rpc: a process without Hadoop's clients does not import it.
-        from wire.hadoop_rpc.server import HadoopServer
-
-        return HadoopServer(self._dispatcher, self._protocols, self._hadoop, self._limits)
 
     def _made(self, limits: ConnectionLimits, peer_of: Callable[[str], str]) -> grpc.aio.Server:
         server = grpc.aio.server(options=(*_OPTIONS, *limits.options()), maximum_concurrent_rpcs=CONCURRENT_MAX)

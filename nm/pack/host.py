@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from nm.launcher.directories import NodeDirectories
 from nm.pack.tracker import PackTracker
 from nm.shell.host_environment import HostEnvironment
-from nm.shell.node_host import DESCRIPTORS_OF_NODE, NodeHost
+from nm.shell.node_host import DESCRIPTORS_OF_NODE, NodeHost, NodeWebServices
 from nm.shell.resource_tracker import TrackerAccess
 from nm.shell.server import ContainerManagerServer
 from nm.shell.services import ContainerManagementService
@@ -46,8 +46,10 @@ from yarn.settings.yarnling import PACK
 class NodePack:
     """A process with many nodes: they share one server and one connection to the RM.
 
-    Each has a directory named after its host.
+    Each has a directory named after its host. They have no web services, which would need one more socket each.
     """
+
+    web: NodeWebServices | None = None
 
     def __init__(self, conf: Configuration) -> None:
         """Raises YarnException if there are too few loopback addresses, or the limit of open files is too low."""

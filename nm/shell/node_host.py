@@ -21,11 +21,9 @@ from nm.shell.resource_tracker import ResourceTrackerCalls, TrackerAccess, Track
 from nm.shell.server import ContainerManagerServer
 from wire.channel import Channels
 from wire.connection_limits import allow_descriptors
-from wire.core_shell import WallClock
 from wire.protocols.tracker import ResourceTracker
 from wire.tokens import NodeTokenSecretManager
 from yarn.configuration import Configuration
-from yarn.settings.yarnling import WEB_ENABLED
 
 _DELETIONS_WAIT_S = 5.0
 """The seconds that deletions may continue when the process ends. The next NodeManager with these directories deletes
@@ -36,11 +34,22 @@ DESCRIPTORS_OF_NODE = 128
 _logger = logging.getLogger(f"yarnling.{__name__}")
 
 
+class NodeWebServices(Protocol):
+    """The web services of one node (nm.shell.web), which a process imports only if it serves them."""
+
+    async def bind(self) -> int: ...
+
+    async def start(self, manager: NodeManager, log_dirs: tuple[str, ...]) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
 class Hosting(Protocol):
     """The differences between a process with one node (OneNode) and a process with a pack (nm.pack.host.NodePack)."""
 
     environment: HostEnvironment
     server: ContainerManagerServer
+    web: NodeWebServices | None
 
     def connect(
         self, host: NodeHost, rm: TrackerAccess, channels: Channels, tasks: asyncio.TaskGroup
@@ -52,9 +61,10 @@ class Hosting(Protocol):
 class OneNode:
     """A process with one node, which handles all calls of AMs and makes its own calls to the RM."""
 
-    def __init__(self, conf: Configuration) -> None:
+    def __init__(self, conf: Configuration, web: NodeWebServices | None = None) -> None:
         """Raises YarnException if the limit of open files is too low."""
         allow_descriptors(DESCRIPTORS_OF_NODE, "a NodeManager")
+        self.web = web
         self.environment = HostEnvironment.of_one_node(conf)
         self.server = ContainerManagerServer(self.environment)
         (self._service,) = self.server.services
@@ -106,7 +116,7 @@ class NodeHost:
         leaves nothing behind, if the nodes cannot start.
         """
         environment, server, services = hosting.environment, hosting.server, AsyncExitStack()
-        web, http_port = _web_services(environment), 0
+        web, http_port = hosting.web, 0
         try:
             environment.lock_directories()
             node_ids = await server.listen()
@@ -197,25 +207,6 @@ class NodeHost:
         await asyncio.gather(*(node.kill_processes() for node in self.nodes))
         if any(node.launcher.has_launched for node in self.nodes):
             await asyncio.to_thread(kill_orphans, self._environment.local_dirs)
-
-
-class WebServices(Protocol):
-    """The web services of one node (nm.shell.web), which a process imports only if it serves them."""
-
-    async def bind(self) -> int: ...
-
-    async def start(self, manager: NodeManager, log_dirs: tuple[str, ...]) -> None: ...
-
-    async def stop(self) -> None: ...
-
-
-def _web_services(environment: HostEnvironment) -> WebServices | None:
-    """None if they are off, or for a pack: its nodes share a port, and would need one more socket each."""
-    if not WEB_ENABLED.of(environment.conf) or environment.is_pack:
-        return None
-    from nm.shell.web.server import NodeManagerWeb
-
-    return NodeManagerWeb(environment.conf, WallClock())
 
 
 def _emulated_masters(

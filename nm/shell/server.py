@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable
+from functools import partial
 
 from nm.shell.host_environment import HostEnvironment
 from nm.shell.services import ContainerManagementService
@@ -60,7 +61,9 @@ class ContainerManagerServer:
         """Have `handler` answer calls; call it before `listen`. `token_of`: see ByToken."""
         self._server.add(ContainerManagementProtocol.rpcs, handler, authenticate)
         if HADOOP_RPC_ENABLED.of(self._conf):
-            self._server.answer_hadoop(ByToken(token_of))
+            from wire.hadoop_rpc.server import HadoopServer
+
+            self._server.answer_hadoop(partial(HadoopServer, ByToken(token_of)))
 
     async def listen(self) -> list[NodeId]:
         """Listen on one port at every host; the ids of the nodes, of which the port is part."""

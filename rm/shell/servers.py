@@ -6,6 +6,7 @@ import asyncio
 import getpass
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from wire.address import Address
@@ -68,7 +69,9 @@ class Servers:
         )
         server.add(rpcs, handler, authenticate)
         if hadoop is not None and self._answers_hadoop:
-            server.answer_hadoop(hadoop)
+            from wire.hadoop_rpc.server import HadoopServer
+
+            server.answer_hadoop(partial(HadoopServer, hadoop))
         self._servers.append(server)
         return server
 

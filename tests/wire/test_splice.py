@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from wire import splice
 from wire.address import Address
 from wire.caller import Caller
 from wire.connection_limits import ConnectionLimits
+from wire.hadoop_rpc.server import HadoopServer
 from wire.local_peer import peer_user_id
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.protocols.client import ApplicationClientProtocol
@@ -230,7 +232,7 @@ async def test_a_socket_left_by_a_killed_process_is_replaced_and_paths_may_be_lo
     (directory / f"127.0.0.1_{port}.sock").write_bytes(b"stale")
     again = RpcServer(Address("127.0.0.1", port), directory)
     again.add((METRICS,), Recorder({"get_cluster_metrics": COUNTS}), anybody)
-    again.answer_hadoop(BY_USER)
+    again.answer_hadoop(partial(HadoopServer, BY_USER))
     assert await again.start() == port
     async with ApplicationClientProtocol(target(again)) as proxy:
         assert await proxy.get_cluster_metrics() == COUNTS
@@ -260,7 +262,7 @@ async def test_a_directory_that_others_may_write_to_is_refused(tmp_path: Path) -
 async def test_a_port_in_use_is_refused_as_without_it(tmp_path: Path) -> None:
     async with serving_both((METRICS,), Recorder({}), tmp_path) as server:
         second = RpcServer(Address("127.0.0.1", server.port, "some.key"), tmp_path)
-        second.answer_hadoop(BY_USER)
+        second.answer_hadoop(partial(HadoopServer, BY_USER))
         with pytest.raises(
             YarnException, match=r"cannot listen on some[.]key = 127[.]0[.]0[.]1:\d+: the port is in use"
         ):
@@ -271,7 +273,7 @@ async def test_further_hosts_answer_both(tmp_path: Path) -> None:
     server = RpcServer(Address("127.0.0.1", 0), tmp_path, further_hosts=("127.0.0.5", "127.0.0.6"))
     recorder = Recorder({"get_cluster_metrics": COUNTS})
     server.add(ApplicationClientProtocol.rpcs, recorder, anybody)
-    server.answer_hadoop(BY_USER)
+    server.answer_hadoop(partial(HadoopServer, BY_USER))
     port = await server.start()
     try:
         for host in ("127.0.0.1", "127.0.0.5", "127.0.0.6"):

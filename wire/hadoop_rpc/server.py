@@ -19,9 +19,9 @@ class HadoopServer:
 
     def __init__(
         self,
+        authentication: HadoopAuthentication,
         dispatcher: Dispatcher,
         protocols: Sequence[ServedProtocol],
-        authentication: HadoopAuthentication,
         limits: ConnectionLimits,
     ) -> None:
         by_method = {

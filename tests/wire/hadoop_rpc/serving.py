@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.wire.serving import LOOPBACK, anybody
 from wire.hadoop_authentication import ByUser, HadoopAuthentication
+from wire.hadoop_rpc.server import HadoopServer
 from wire.rpc import Rpc
 from wire.server import RpcServer
 from yarn.containers import CLIENT_KIND, Token
@@ -31,7 +33,7 @@ async def serving_both(
     """A server that answers gRPC's and Hadoop's clients; its Unix socket is in `directory`."""
     server = RpcServer(LOOPBACK, directory, **options)
     server.add(rpcs, handler, authenticate)
-    server.answer_hadoop(authentication)
+    server.answer_hadoop(partial(HadoopServer, authentication))
     await server.start()
     try:
         yield server
