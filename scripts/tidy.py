@@ -1,4 +1,4 @@
-"""Checks that ruff does not have: file sizes, banned words, paths and links in documents, raise within except*.
+"""Checks that ruff does not have: sizes, banned words, paths and links in documents, wording, raise within except*.
 
 The script reads the files that git tracks or would track, except generated ones.
 """
@@ -15,6 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE_LINES_MAX = 500
+BODY_LINES_MAX = 70
+PRODUCT = {"yarn", "wire", "rm", "nm", "am", "yarnling"}
 GENERATED = re.compile(r"^wire/generated/\w+_pb2(_grpc)?\.pyi?$")
 BINARY = {".gz", ".zip", ".png", ".jar", ".tgz"}
 
@@ -30,6 +32,10 @@ BANNED = {
 PATH = re.compile(
     r"`((?:protos|yarn|wire|rm|nm|am|yarnling|scripts|tests|docs|benchmarks|examples|conf|\.ci)/[\w./-]*)`"
 )
+# A docstring that opens with one of these says neither what its function does nor what it describes.
+OPENER = re.compile(r"(What|Those|It|The same|One|Who|How|Whether)\b")
+# A comment between two empty lines, other than a sentence.
+BANNER = re.compile(r"(?<=\n\n)[ ]*#(?! noqa| type:) (?P<text>[^\n]*[^\n.:;?!)])(?=\n\n)")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
 
@@ -88,7 +94,41 @@ def code(path: Path, text: str) -> Iterator[str]:
     if lines > FILE_LINES_MAX:
         yield f"{path}:1: {lines} lines, at most {FILE_LINES_MAX} (split it by concept)"
     with contextlib.suppress(SyntaxError):  # ruff reports it
-        yield from raises_in_groups(path, ast.parse(text))
+        tree = ast.parse(text)
+        yield from raises_in_groups(path, tree)
+        if path.parts[0] in PRODUCT:
+            yield from unclear_docstrings(path, tree)
+        if path.parts[0] in PRODUCT - {"yarnling"}:
+            yield from long_functions(path, tree)
+            yield from banners(path, text)
+
+
+def unclear_docstrings(path: Path, tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
+            continue
+        if isinstance(node.value.value, str) and (match := OPENER.match(node.value.value)):
+            yield (
+                f"{path}:{node.lineno}: a docstring opens with {match.group()!r}"
+                " (begin with a verb, or with the name of the thing that it describes)"
+            )
+
+
+def long_functions(path: Path, tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or 0) - node.body[0].lineno + 1
+            if lines > BODY_LINES_MAX:
+                yield f"{path}:{node.lineno}: {node.name} has {lines} lines, at most {BODY_LINES_MAX} (split it)"
+
+
+def banners(path: Path, text: str) -> Iterator[str]:
+    for match in BANNER.finditer(text):
+        line = text.count("\n", 0, match.start("text")) + 1
+        yield (
+            f"{path}:{line}: the banner {match['text']!r}"
+            " (delete it, cut the file, or write a sentence that says why the parts are there)"
+        )
 
 
 def raises_in_groups(path: Path, tree: ast.Module) -> Iterator[str]:

@@ -89,7 +89,7 @@ class IncomingCall(Protocol):
     def peer(self) -> str: ...
 
     def identify(self) -> Caller[None]:
-        """Who the caller claims to be, not yet verified. Raises InvalidToken for a malformed token."""
+        """The caller as it names itself, not yet verified. Raises InvalidToken for a malformed token."""
         ...
 
     async def receive(self) -> bytes:

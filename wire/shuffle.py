@@ -50,9 +50,6 @@ def job_id(application_id: ApplicationId) -> str:
     return f"job_{application_id.cluster_timestamp}_{application_id.id:04d}"
 
 
-# Hashes
-
-
 def url_hash(secret: bytes, port: int, target: str) -> str:
     """The hash with which a reduce proves that it knows the job's secret; `target` is the URL's path and query."""
     path, _, query = target.partition("?")
@@ -71,9 +68,6 @@ def reply_hash(secret: bytes, value: str) -> str:
 
 def _hash(secret: bytes, message: bytes) -> str:
     return base64.b64encode(hmac.digest(secret, message, "sha1")).decode()
-
-
-# Map outputs
 
 
 class IndexRecord(Struct, frozen=True):
@@ -122,9 +116,6 @@ class ShuffleHeader(Struct, frozen=True):
     def read(reader: WritableReader) -> ShuffleHeader:
         """Raises InvalidArgumentException if the header is incomplete."""
         return ShuffleHeader(reader.text(), reader.vint(), reader.vint(), reader.vint())
-
-
-# The service
 
 
 def port_bytes(port: int) -> bytes:

@@ -177,9 +177,6 @@ def _who(caller: Caller[Any]) -> str:
     return f"user {caller.user}" if caller.user else "unknown caller"
 
 
-# The watcher's side
-
-
 def sockets(directory: Path) -> list[str]:
     """The names of the daemons that can be watched."""
     return sorted(path.name.removesuffix(SUFFIX) for path in directory.glob(f"*{SUFFIX}"))

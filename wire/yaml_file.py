@@ -109,9 +109,6 @@ def _explained(error: ErrorDetails, keys: Iterable[str]) -> PydanticCustomError:
     return refusal(problem, remedy)
 
 
-# The parts of grammars
-
-
 def refusal(problem: str, remedy: str) -> PydanticCustomError:
     """The error for a validator to raise: `problem` is what is wrong with the value, `remedy` what to write instead."""
     return PydanticCustomError("refused", "{problem} ({remedy})", {"problem": problem, "remedy": remedy})
@@ -201,9 +198,6 @@ Probability = Annotated[
     scalar(lambda text: quantity(text, {"": 1, "%": 0.01}), "probability", "write a number from 0 to 1, or 0% to 100%"),
     Field(le=1),
 ]
-
-
-# Reading
 
 
 def read_yaml(path: Path, model: type[S]) -> S:

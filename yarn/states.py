@@ -196,7 +196,7 @@ class LocalResourceType(Enum):
 
 
 class LocalResourceVisibility(Enum):
-    """Who shares the NM's copy of a local resource: all users, one user's applications, one application."""
+    """The sharing of a local resource on a NM: by all users, by one user's applications, by one application."""
 
     PUBLIC = 1
     PRIVATE = 2

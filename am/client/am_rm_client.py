@@ -129,8 +129,6 @@ class AMRMClient:
         finally:
             await self._proxy.close()
 
-    # Requests of the application
-
     @property
     def nm_tokens(self) -> Mapping[NodeId, Token]:
         """The tokens for NMs received so far. The mapping is updated with each reply that contains tokens."""
@@ -192,8 +190,6 @@ class AMRMClient:
         """Stop the heartbeats and report the outcome, repeatedly until the RM has stored it."""
         await self._stop_heartbeats()
         await self._drive(Unregister(FinishApplicationMasterRequest(final_status, diagnostics, tracking_url)))
-
-    # The exchange with the RM
 
     async def _drive(self, event: ClientEvent) -> None:
         """Pass an event to the core, and everything that follows from it, until nothing is left to do.

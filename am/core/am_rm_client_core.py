@@ -180,8 +180,6 @@ class AMRMClientCore:
         """When to send Tick; None: only an answer or the application continues it."""
         return self._pause_ends_ms
 
-    # Heartbeats that are left out
-
     @property
     def is_quiet(self) -> bool:
         """True if the next heartbeats would only say that the AM is alive, until the application does something."""
@@ -205,8 +203,6 @@ class AMRMClientCore:
         self._state.skip_heartbeats(count)
         self._pause_ends_ms, self._after_pause = due_ms, self._send_heartbeat
 
-    # Calls of the AM
-
     def _register(self, event: Register) -> None:
         self.phase = Phase.REGISTERING
         self._address = event.request
@@ -220,8 +216,6 @@ class AMRMClientCore:
         self.phase = Phase.UNREGISTERING
         self._outcome = event.request
         self._send_outcome()
-
-    # Calls
 
     def _send(self, request: Request) -> None:
         """Send a new call; from now on the RM may be silent for `silence_max_ms`."""
@@ -255,8 +249,6 @@ class AMRMClientCore:
         if self._pause_ends_ms is not None and self._pause_ends_ms <= self._dispatcher.now_ms:
             self._pause_ends_ms = None
             self._after_pause()
-
-    # Answers
 
     def _answered(self, event: CallAnswered) -> None:
         if not self._takes(event.call):

@@ -76,8 +76,6 @@ class AMRMClientState:
         self._are_vcores_counted = True
         self.nm_tokens: dict[NodeId, Token] = {}
 
-    # Requests of the application
-
     def add_request(self, request: ContainerRequest) -> None:
         """Request one more container.
 
@@ -146,8 +144,6 @@ class AMRMClientState:
     def blacklist(self) -> tuple[str, ...]:
         """The hosts and racks on which the AM wants no containers."""
         return tuple(self._blacklist)
-
-    # The exchange with the RM
 
     def handle_registered(self, response: RegisterApplicationMasterResponse) -> list[Event]:
         """The events in the RM's answer to a first or repeated registration."""

@@ -155,8 +155,6 @@ class ContainerStarts:
         retry_ms = self._dispatcher.next_deadline_ms()
         return retry_ms if self._send_due_ms is None else self._send_due_ms
 
-    # Starts and calls
-
     def _start_wanted(self, event: StartWanted) -> None:
         deadline_ms = None if self._max_wait_ms < 0 else self._dispatcher.now_ms + self._max_wait_ms
         start = _Start(event.number, event.container_id, event.request, deadline_ms)
@@ -197,8 +195,6 @@ class ContainerStarts:
     def _send(self, starts: list[_Start]) -> None:
         self._sent = starts
         self._dispatcher.emit(SendStarts(tuple(start.request for start in starts)))
-
-    # Answers
 
     def _starts_answered(self, event: StartsAnswered) -> None:
         for start in self._take_sent():

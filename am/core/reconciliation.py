@@ -156,8 +156,6 @@ class Reconciliation:
         on(NodeUnreachable, self._unreachable)
         on(CheckDue, self._check)
 
-    # Containers
-
     def _allocated(self, event: ContainersAllocated) -> None:
         for allocation in event.allocations:
             container = allocation.container
@@ -213,8 +211,6 @@ class Reconciliation:
             node.containers.pop(container_id, None)
             if not node.containers:
                 del self._nodes[container.node_id]
-
-    # Queries
 
     def _plan_check(self, node_id: NodeId) -> None:
         node = self._nodes[node_id]

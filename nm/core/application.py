@@ -128,8 +128,6 @@ class NMApplication:
         """True once the end of the application was ordered; the node then refuses its new containers."""
         return self.machine.state in STOPPED
 
-    # Actions of the transitions
-
     def send(self, event: object) -> None:
         self._context.dispatcher.send(event)
 

@@ -209,8 +209,6 @@ class NMContainer:
             token.allocation_request_id,
         )
 
-    # Actions of the transitions
-
     def add_diagnostics(self, text: str) -> None:
         """Append a text with a time stamp to the diagnostics; above the size limit, drop the oldest characters."""
         settings = self._context.settings

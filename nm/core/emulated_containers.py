@@ -140,8 +140,6 @@ class EmulatedContainers:
             return self._now_ms
         return self._ends[0][0] if self._ends else None
 
-    # Launches and signals
-
     def _signal(self, effect: SignalProcess) -> None:
         """KILL ends it with exit code 137, TERM with 143 after the time of its rule; QUIT has no effect."""
         starting = self._starting.get(effect.container_id)
@@ -209,8 +207,6 @@ class EmulatedContainers:
         attempt_id = container_id.attempt_id
         number = container_id.number & ((1 << EPOCH_BITS) - 1)
         return f"{self._seed}/{attempt_id.application_id.id}/{attempt_id.attempt}/{number}/{effect.launch}"
-
-    # Ends
 
     def _end_at(self, container: EmulatedContainer, end_ms: int) -> None:
         """Let it end at `end_ms`, in place of the end that it has in the heap."""

@@ -52,7 +52,7 @@ _REFERENCE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
 class DebugFiles(Enum):
-    """Who writes the copy of the launch script and the listing of the work directory (nm.launcher.files)."""
+    """The writer of the copy of the launch script and of the listing of the work directory (nm.launcher.files)."""
 
     NOBODY = 0
     SCRIPT = 1

@@ -200,8 +200,6 @@ class NodeManagerCore:
         for event in get_args(ContainerOfApplicationEvent):
             on(event, lambda event: self._to_application(event.container_id.application_id, event))
 
-    # Objects of the node
-
     def _to_container(self, event: ContainerEvent) -> None:
         container = self.containers.get(event.container_id)
         if container is None:
@@ -242,8 +240,6 @@ class NodeManagerCore:
     def _shrink_caches(self, _: ShrinkCaches) -> None:
         self.context.resources.shrink()
         self._dispatcher.send_after(self.context.settings.cache_cleanup_interval_ms, ShrinkCaches())
-
-    # Processes of containers
 
     def _is_current(self, container_id: ContainerId, launch: int) -> bool:
         """False if the launch is not the container's latest, or if the node no longer has the container."""
@@ -308,8 +304,6 @@ class NodeManagerCore:
     def _killed(self, container_id: ContainerId, code: int, text: str) -> None:
         self._dispatcher.send(ContainerKilledOnRequest(container_id, code, text))
 
-    # The ResourceManager
-
     def _registered(self, event: NodeRegistered) -> None:
         failure = self.status.registered(event.response)
         if failure:
@@ -366,8 +360,6 @@ class NodeManagerCore:
         self._resync_waits = True
         for container_id in self.containers:
             self._kill_by_resource_manager(container_id)
-
-    # Shutdown
 
     def _shut_down(self, *, unregister: bool, failure: str = "") -> None:
         """Unregister, end every application, then stop the node. A second call has no effect.

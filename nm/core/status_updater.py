@@ -105,8 +105,6 @@ class NodeStatusUpdater:
         self._reported: dict[ApplicationId, dict[ContainerId, None]] = {}
         self._recently_stopped = StoppedContainers(context.settings.stopped_containers_kept_ms)
 
-    # Registration
-
     def register(self) -> None:
         """Register the node, and report the status of every container, because the RM may have restarted."""
         if self.state is Conversation.STOPPED:
@@ -180,8 +178,6 @@ class NodeStatusUpdater:
     def stop(self) -> None:
         """Send no more calls."""
         self.state = Conversation.STOPPED
-
-    # Heartbeats
 
     def send_soon(self) -> None:
         """Send a heartbeat at once or, if one is in progress, as soon as that one is answered."""
@@ -266,8 +262,6 @@ class NodeStatusUpdater:
 
     def is_recently_stopped(self, container_id: ContainerId) -> bool:
         return container_id in self._recently_stopped
-
-    # Heartbeats that are left out
 
     @property
     def is_quiet(self) -> bool:

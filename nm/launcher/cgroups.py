@@ -244,8 +244,6 @@ class CpuCgroups:
             return False
         return True
 
-    # Start
-
     def _set_up(self, mount: Mount, *, probe: bool) -> None:
         _make(self.directory)
         if self._version_2:

@@ -152,8 +152,6 @@ class ContainersLauncher:
                 launched.pending_signals.append(SignalProcess(launched.container_id, launched.launch, Signal.KILL))
                 self._send_pending(launched)
 
-    # Start
-
     def _launch(self, effect: LaunchContainer) -> None:
         if self._pending.get(effect.container_id) is not effect:
             return
@@ -207,8 +205,6 @@ class ContainersLauncher:
     def _send_soon(self, event: Event) -> None:
         asyncio.get_running_loop().call_soon(self._send, event)
 
-    # End
-
     def _exited(self, launched: LaunchedContainer) -> None:
         asyncio.get_running_loop().remove_reader(launched.wrapper_fd)
         code = launched.wrapper.wait()
@@ -251,8 +247,6 @@ class ContainersLauncher:
         self._chosen.pop(container_id, None)
         if self._cgroups is not None:
             self._cgroups.leave(container_id)
-
-    # Signals
 
     def _send_pending(self, launched: LaunchedContainer) -> None:
         """Send the pending signals once the container has its session; until then, try again a little later."""

@@ -118,7 +118,7 @@ def prepare_launch(
 
 
 def _debug_by(launch: LaunchContainer, work_dir: str) -> DebugFiles:
-    """Who writes the debug files: the launch script, if it makes links or an earlier launch left files, else the NM.
+    """The writer of the debug files: the launch script, if it makes links or an earlier launch left files, else the NM.
 
     The NM knows the entries of a work directory only if it is new and has no links.
     """
@@ -252,9 +252,6 @@ def _kind_of(name: str, directory: int) -> int:
         return os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
     except FileNotFoundError:
         return 0
-
-
-# Debug files
 
 
 def debug_files(work_dir: int, script: bytes) -> list[tuple[str, bytes, int]]:

@@ -97,8 +97,6 @@ class PackTracker:
         if self._running:
             await asyncio.wait(tuple(self._running), timeout=UNREGISTER_TIMEOUT_S)
 
-    # Called by the nodes, within a step of their cores
-
     def register(self, number: int, request: RegisterNodeManagerRequest) -> None:
         self._answered.pop(number, None)
         if not self._registrations:
@@ -128,8 +126,6 @@ class PackTracker:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    # Registration
-
     def _send_registrations(self) -> None:
         waiting, self._registrations = list(self._registrations.items()), {}
         for first in range(0, len(waiting), NODES_PER_CALL):
@@ -151,8 +147,6 @@ class PackTracker:
                 node.send(NodeRegistered(outcome))
             else:
                 node.send(RegistrationFailed(outcome.message))
-
-    # Heartbeats
 
     async def _heartbeat(self, heartbeats: Heartbeats) -> None:
         machine = self._utilization()
@@ -193,8 +187,6 @@ class PackTracker:
                 accept_keys(in_full, self._container_keys, self._nm_keys)
                 updates = verified_updates(in_full, node.container_tokens, node.node_id)
                 node.send(NodeHeartbeatAnswered(in_full, updates))
-
-    # The end
 
     def _send_unregistrations(self) -> None:
         numbers, self._unregistrations = tuple(self._unregistrations), []

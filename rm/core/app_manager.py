@@ -83,9 +83,6 @@ class RMAppManager:
             del context.apps[completed.popleft()]
 
 
-# Submission
-
-
 def admit(
     context: RMContext,
     user: str,
@@ -284,9 +281,6 @@ def _labelled_am_request(
     """The request with its label: its own, else the configured default for AMs, else the application's."""
     request = enforce_exclusivity(request, submission.node_label_expression, settings.exclusive_partitions)
     return replace(request, label=request.label or settings.am_default_label or submission.node_label_expression)
-
-
-# Recovery
 
 
 def _recovered(context: RMContext, stored: StoredApplication) -> RMApp:

@@ -150,8 +150,6 @@ class ApplicationMasterService:
         self._context.am_liveness.ping(attempt_id, self._context.now_ms)
         return FinishApplicationMasterResponse(is_unregistered=app.submission.unmanaged_am)
 
-    # Parts of allocate
-
     def _exchange(
         self, attempt_id: ApplicationAttemptId, request: AllocateRequest, session: AMSession
     ) -> AllocateResponse:
@@ -293,9 +291,6 @@ def _node_updates(context: RMContext, app: RMApp) -> Iterator[NodeReport]:
         node = context.node(node_id)
         if node is not None:
             yield node_update_report(context, node, update)
-
-
-# Labels of requests
 
 
 def _with_application_label(

@@ -321,8 +321,6 @@ class RMAppAttempt:
             self.context.send(FinishedContainersPulledByAM(node_id, container_ids))
 
 
-# Ended containers
-
 Statuses = dict[NodeId, list[ContainerStatus]]
 Pulled = list[tuple[NodeId, tuple[ContainerId, ...]]]
 """Containers that nodes may forget: (node, its containers), in the order in which nodes first had one."""
@@ -410,9 +408,6 @@ def _take(statuses: Statuses) -> Pulled:
     return taken
 
 
-# Diagnostics
-
-
 class BoundedText:
     """The last `chars_max` characters of all appended text, with a note if some were dropped (BoundedAppender)."""
 
@@ -436,9 +431,6 @@ class BoundedText:
             return self._kept
         shown = f"showing last {len(self._kept)} chars out of {self._total}"
         return f"Diagnostic messages truncated, {shown}:\n...{self._kept}"
-
-
-# Hosts to avoid
 
 
 class AMBlacklist:

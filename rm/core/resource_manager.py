@@ -179,8 +179,6 @@ class ResourceManagerCore:
         ]
         return min(deadlines, default=None)
 
-    # Handlers
-
     def _register_calls(self) -> None:
         """Register the handler of each RPC; it returns the response or raises a YarnException."""
         on_call = self._dispatcher.on_call
@@ -260,8 +258,6 @@ class ResourceManagerCore:
             self._audit.look_at_notice(notice)
         self._bridge.notify(notice)
 
-    # Store
-
     def _recover(self, event: StateLoaded) -> None:
         self._labels.recover(event.state.node_labels)
         self._app_manager.recover(event.state)
@@ -271,8 +267,6 @@ class ResourceManagerCore:
         app = self.context.apps.get(event.application_id)
         if app is not None and app.state is RMAppState.NEW_SAVING:
             self._dispatcher.send(AppSaveFailed(event.application_id, event.diagnostics))
-
-    # Time
 
     def _expire(self, _: Tick) -> None:
         """Send an event for everything that was silent for too long or has passed its deadline, the longest silence

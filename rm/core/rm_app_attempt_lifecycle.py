@@ -44,9 +44,6 @@ SAVED = (S.FINISHING, S.FAILED, S.KILLED, S.FINISHED)
 WAITS_FOR_REGISTER = "AM container is launched, waiting for AM container to Register with RM"
 
 
-# From the start to a registered AM
-
-
 def start(attempt: RMAppAttempt, event: RMAppAttemptStart) -> None:
     """Allow the AM to register from now on, and add the attempt to the scheduler."""
     context = attempt.context
@@ -148,9 +145,6 @@ def status_update(attempt: RMAppAttempt, event: RMAppAttemptStatusUpdate) -> Non
     attempt.context.am_liveness.ping(attempt.attempt_id, attempt.context.now_ms)
 
 
-# After a restart of the ResourceManager
-
-
 def recovered(attempt: RMAppAttempt, _: RMAppAttemptRecover) -> RMAppAttemptState:
     """Choose the state after a restart: the final state, or LAUNCHED (AttemptRecoveredTransition).
 
@@ -177,9 +171,6 @@ def recovered(attempt: RMAppAttempt, _: RMAppAttemptRecover) -> RMAppAttemptStat
         attempt.add_to_scheduler(transfers_containers=False, recovering=True)
     _launched(attempt)
     return S.LAUNCHED
-
-
-# Containers that end
 
 
 def collect(attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished) -> None:

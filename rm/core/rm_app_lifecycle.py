@@ -42,8 +42,6 @@ S = RMAppState
 NO_LAUNCH_TIME = -1
 """The launch time of an application whose AM is unmanaged (the timestamp of an event without one)."""
 
-# Submission
-
 
 def store(app: RMApp, _: RMAppStart) -> None:
     """Store the submission, with the lifetime that its queue allows."""
@@ -67,9 +65,6 @@ def _start_attempt(app: RMApp, *, transfers_containers: bool) -> RMAppAttempt:
     attempt = app.add_attempt(ApplicationAttemptId(app.application_id, len(app.attempts) + 1))
     app.context.send(RMAppAttemptStart(attempt.attempt_id, transfers_containers))
     return attempt
-
-
-# After a restart of the ResourceManager
 
 
 def recover(app: RMApp, event: RMAppRecover) -> RMAppState:
@@ -104,9 +99,6 @@ def _recover_attempts(app: RMApp) -> None:
         if attempt is not app.current_attempt and attempt.recovered_final_state is None:
             attempt.recovered_final_state = RMAppAttemptState.FAILED
         app.context.dispatcher.deliver(RMAppAttemptRecover(attempt.attempt_id))
-
-
-# While it lives
 
 
 def note_launch(app: RMApp, _: AttemptLaunched) -> None:
@@ -159,9 +151,6 @@ def _exhausted(app: RMApp, failure: AttemptFailed) -> str:
         f"Application {app} failed {app.max_attempts} times{interval}{limits} due to {failure.diagnostics}. "
         "Failing the application."
     )
-
-
-# The end
 
 
 def kill(app: RMApp, event: RMAppKill) -> None:

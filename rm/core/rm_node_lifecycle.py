@@ -45,9 +45,6 @@ INACTIVE = frozenset({S.LOST, S.REBOOTED, S.SHUTDOWN, S.DECOMMISSIONED})
 """States of a node that is out of use for good."""
 
 
-# Registration
-
-
 def _start(node: RMNode, started: RMNodeStarted) -> NodeState:
     """Add the node with the containers that its NM reports at registration."""
     for container in started.containers:
@@ -108,9 +105,6 @@ def _note_running_app(node: RMNode, application_id: ApplicationId) -> None:
         return
     node.running_apps[application_id] = None
     node.context.send(AppRunningOnNode(application_id, node.node_id))
-
-
-# Heartbeats
 
 
 def _update(node: RMNode, event: RMNodeStatusUpdate) -> NodeState:
@@ -217,9 +211,6 @@ def _find_lost(node: RMNode, statuses: tuple[ContainerStatus, ...]) -> None:
         )
 
 
-# Orders for the next heartbeat
-
-
 def _clean_up_app(node: RMNode, event: RMNodeCleanupApp) -> None:
     node.apps_to_clean_up[event.application_id] = None
     node.running_apps.pop(event.application_id, None)
@@ -250,9 +241,6 @@ def _resize_unusable(node: RMNode, event: RMNodeResourceUpdate) -> None:
     """Resize a node that is unusable; the scheduler is informed when it becomes usable again."""
     node.capability = event.capability
     node.capability_changed = True
-
-
-# Decommissioning and loss
 
 
 def _decommission_gracefully(node: RMNode, event: RMNodeGracefulDecommission) -> None:

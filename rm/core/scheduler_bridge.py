@@ -87,8 +87,6 @@ class SchedulerBridge:
         on(NodeOvercommitted, self._end_overcommitment)
         on(ReleaseTemporary, lambda notice: scheduler.release_temporary(notice.container_id, context.now_ms))
 
-    # Events
-
     def _add_node(self, event: NodeAdded) -> None:
         context = self._context
         node = context.nodes[event.node_id]
@@ -137,8 +135,6 @@ class SchedulerBridge:
             final_state_name=event.final_state_name,
             now_ms=self._context.now_ms,
         )
-
-    # Notices
 
     def notify(self, notice: Notice) -> None:
         """Pass a notice on as an event. Expiry of containers and resource-seconds are updated at once."""

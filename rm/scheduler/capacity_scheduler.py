@@ -95,8 +95,6 @@ class CapacityScheduler:
         self.cluster_timestamp = cluster_timestamp
         self.policies.configure(cluster_timestamp)
 
-    # Time
-
     def next_deadline_ms(self) -> int | None:
         """When the next round of a policy, or the next walk over the nodes, is due; None = never."""
         round_ms, walk_ms = self.policies.next_deadline_ms(), self.walks.due_ms
@@ -108,8 +106,6 @@ class CapacityScheduler:
         """Run the rounds of policies that are due, and with asynchronous scheduling the walk that is due."""
         self.policies.tick(now_ms)
         self.walks.tick(now_ms)
-
-    # Nodes
 
     def add_node(self, node_id: NodeId, rack: str, total: Resource, now_ms: int, *, http_address: str = "") -> None:
         """NODE_ADDED: an empty node joins. Containers on it will carry its `http_address`."""
@@ -140,8 +136,6 @@ class CapacityScheduler:
         self._at(now_ms)
         self._nodes.remapped(changes)
 
-    # Labels of nodes
-
     @property
     def labels(self) -> NodeLabels:
         """The labels of the cluster and their nodes: callers may read them and add labels."""
@@ -164,8 +158,6 @@ class CapacityScheduler:
         """The number of nodes reported to an AM in the queue: those of the queue's default label, or all."""
         label = self.default_label(queue)
         return self._context.labels.active_count(label) if label else self._context.node_count
-
-    # Heartbeats
 
     def node_update(
         self,
@@ -194,8 +186,6 @@ class CapacityScheduler:
         """True if an AM's container is on the node, whether or not the NM has reported it."""
         node = self._context.nodes.get(node_id)
         return node is not None and any(container.is_am for container in node.containers.values())
-
-    # Applications
 
     def add_application(
         self,
@@ -268,8 +258,6 @@ class CapacityScheduler:
         """APP_ATTEMPT_REMOVED: kill the attempt's containers, except running ones if `keep_containers`."""
         self._at(now_ms)
         self._applications.remove_attempt(attempt_id, keep_containers=keep_containers)
-
-    # The AM's heartbeat
 
     def check_asks(self, queue: str, asks: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
         """The requests, with the queue's default label if they have none.
@@ -346,8 +334,6 @@ class CapacityScheduler:
         self._at(now_ms)
         self._applications.roll_back_increase(container_id)
 
-    # Sizes and names
-
     @property
     def resource_types(self) -> ResourceTypes:
         """The resource types of the cluster."""
@@ -400,8 +386,6 @@ class CapacityScheduler:
             requested_s = found.configuration.lifetime.of(requested_s)
         return max(requested_s, 0)
 
-    # Queues created on demand
-
     def paths_to_create(self, path: str) -> tuple[str, ...]:
         """The paths that a submission to an unknown queue would create, the leaf last; () if it cannot be created."""
         return paths_to_create(path, self._tree)
@@ -409,8 +393,6 @@ class CapacityScheduler:
     def can_create(self, path: str) -> bool:
         """True if a submission to an unknown queue creates it."""
         return can_create(path, self._tree)
-
-    # Configuration
 
     def reinitialize(
         self,
@@ -426,8 +408,6 @@ class CapacityScheduler:
         self._refresh.apply(configuration, check)
         self.policies.configure(now_ms)
         self._monitor.refresh()
-
-    # For reports and checks: read-only
 
     @property
     def applications(self) -> Mapping[ApplicationId, SchedulerApplication]:
@@ -483,8 +463,6 @@ class CapacityScheduler:
         """Usage and requests of the current attempt; None without one. The core adds the resource-seconds."""
         attempt = self._applications.table.attempt_of(application_id)
         return usage_of(attempt, self._context) if attempt is not None else None
-
-    # Helpers
 
     def _at(self, now_ms: int) -> SchedulerContext:
         """Set the time, and count a change that placement may depend on."""

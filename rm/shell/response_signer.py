@@ -57,8 +57,6 @@ class ResponseSigner:
         """Drop what is kept for an attempt that has ended."""
         self._issued.pop(attempt_id, None)
 
-    # Replies to NMs
-
     def sign_node_registration(self, reply: RegisterNodeManagerResponse) -> RegisterNodeManagerResponse:
         """Add the keys that sign now; while keys change, the first heartbeat brings the next ones.
 
@@ -92,8 +90,6 @@ class ResponseSigner:
             self._with_token(container, container.id.attempt_id) for container in reply.containers_to_update
         )
         return replace(reply, container_token_key=container_key, nm_token_key=nm_key, containers_to_update=updates)
-
-    # Replies to AMs
 
     def sign_registration(
         self, attempt_id: ApplicationAttemptId, reply: RegisterApplicationMasterResponse

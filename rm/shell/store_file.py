@@ -276,9 +276,6 @@ def _xor(one: bytes, other: bytes) -> bytes:
     return (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).to_bytes(len(one), "big")
 
 
-# The store's file and the files beside it
-
-
 def _beside(path: Path, suffix: str) -> Path:
     return Path(f"{path}{suffix}")
 

@@ -43,6 +43,29 @@ def test_sizes(tidy: Tidy) -> None:
     assert tidy({"long.py": "x = 1\n" * 501}) == ["long.py:1: 501 lines, at most 500 (split it by concept)"]
 
 
+def test_docstrings_open_with_a_verb_or_a_noun(tidy: Tidy) -> None:
+    """In the product: docstrings of functions, classes and constants, not other texts."""
+    text = 'NAMES = ()\n"""What it is called."""\nx = "It works"\n\n\ndef f() -> None:\n    """Those of the node."""\n'
+    remedy = "(begin with a verb, or with the name of the thing that it describes)"
+    assert tidy({"rm/a.py": text, "tests/a.py": text, "rm/b.py": '"""Items, and whose they are."""\n'}) == [
+        f"rm/a.py:2: a docstring opens with 'What' {remedy}",
+        f"rm/a.py:7: a docstring opens with 'Those' {remedy}",
+    ]
+
+
+def test_a_function_is_at_most_70_lines_long(tidy: Tidy) -> None:
+    text = "def f() -> None:\n" + "    g()\n" * 70
+    assert tidy({"rm/a.py": text, "tests/a.py": f"{text}    g()\n"}) == []
+    assert tidy({"rm/a.py": f"{text}    g()\n"}) == ["rm/a.py:1: f has 71 lines, at most 70 (split it)"]
+
+
+def test_a_comment_between_empty_lines_is_a_sentence(tidy: Tidy) -> None:
+    function = "def f() -> None:\n    # Twice\n    g()\n\n    # Sums are kept, as in Hadoop.\n\n    h()\n"
+    text = f"x = 1\n\n# Booking\n\n\n{function}"
+    remedy = "(delete it, cut the file, or write a sentence that says why the parts are there)"
+    assert tidy({"rm/a.py": text, "tests/a.py": text}) == [f"rm/a.py:3: the banner 'Booking' {remedy}"]
+
+
 def test_a_file_that_cannot_be_parsed_is_left_to_ruff(tidy: Tidy) -> None:
     assert tidy({"a.py": "def f(:\n"}) == []
 

@@ -85,8 +85,6 @@ class HadoopConnection(asyncio.Protocol):
         self._last_read_s = self._loop.time()
         self._timer = self._loop.call_later(service.limits.handshake_ms / 1000, self._handshake_is_late)
 
-    # asyncio.Protocol
-
     def data_received(self, data: bytes) -> None:
         if self._is_over:
             return
@@ -116,16 +114,12 @@ class HadoopConnection(asyncio.Protocol):
         self._unread = 0
         self._left(self)
 
-    # For the listener
-
     def close(self) -> None:
         """Read no further calls; replies are still sent."""
         self._is_over = True
 
     def abort(self) -> None:
         self._transport.abort()
-
-    # Calls
 
     def _go_on(self) -> None:
         """Take what has arrived as far as the limits allow."""
@@ -215,8 +209,6 @@ class HadoopConnection(asyncio.Protocol):
         turn, self._readers_turn = self._readers_turn, None
         if turn is not None:
             turn.set_result(None)
-
-    # Beginning and end
 
     def _opened(self) -> None:
         """The handshake is complete: watch for an idle connection."""

@@ -360,8 +360,6 @@ class ApplicationClientProtocol(Proxy):
         bulky=True,
     )
 
-    # About the cluster
-
     get_cluster_metrics: Rpc[None, ClusterMetrics] = Rpc(
         "getClusterMetrics",
         empty(pb.GetClusterMetricsRequestProto),

@@ -1,4 +1,4 @@
-"""Who may call the web services: local processes of the daemon's user or of root, unless the cluster is open.
+"""Decides who may call the web services: local processes of the daemon's user or of root, unless the cluster is open.
 
 HTTP carries no token here, so the caller is known by the socket: the kernel says which user's process holds the other
 end. The user that a request acts for is its parameter user.name, as in Hadoop's simple authentication. Web pages that

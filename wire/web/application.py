@@ -38,7 +38,7 @@ JSON_UTF8, XML_UTF8 = "application/json;charset=utf-8", "application/xml; charse
 TEXT_UTF8, HTML_UTF8 = "text/plain;charset=utf-8", "text/html;charset=utf-8"
 
 STATIC_USER = "dr.who"
-"""Who a caller is who names no user (hadoop.http.staticuser.user)."""
+"""The user of a caller that names none (hadoop.http.staticuser.user)."""
 NO_CACHE = {"cache-control": "no-cache", "x-content-type-options": "nosniff"}
 RANGES_MAX = 32
 """Media types in an Accept header that are looked at."""

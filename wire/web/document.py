@@ -78,7 +78,7 @@ def many(values: Iterable[str | Element]) -> Many:
     return Many(tuple(values))
 
 
-# JSON: parts are appended to one list, because nested generators take three times as long
+# The parts of JSON are appended to one list, because nested generators take three times as long.
 
 
 def json_text(document: Document) -> str:
@@ -188,9 +188,6 @@ def _plain(value: int | float | JavaDouble | None) -> str:
     if isinstance(value, JavaDouble):
         return double_text(value.number)
     return shortest(f32(value)) if isinstance(value, float) else str(value)
-
-
-# XML
 
 
 def xml_text(document: Document) -> str:

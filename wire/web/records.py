@@ -94,7 +94,7 @@ def versions(role: str) -> dict[str, str]:
     }
 
 
-# Ids in paths: the messages are those of Java's parsers, as the web layer wraps them
+# The messages about ids in paths are those of Java's parsers, as the web layer wraps them.
 
 
 def application_id(text: str) -> ApplicationId:

@@ -84,8 +84,6 @@ class Dispatcher(Generic[Effect]):
         self._timer_count = 0
         self._effects: list[Effect | Reply | Refuse | StateChanged | Warn] = []
 
-    # Handlers
-
     def on(self, event: type[Event], handler: Callable[[Event], object]) -> None:
         """Deliver events of this class to `handler`. A class has one handler."""
         if event in self._handlers:
@@ -101,8 +99,6 @@ class Dispatcher(Generic[Effect]):
     def handles(self, event: type) -> bool:
         """True if the class has a handler."""
         return event in self._handlers
-
-    # Calls of handlers
 
     def emit(self, effect: Effect | Reply | Refuse | StateChanged | Warn) -> None:
         """Return `effect` from this step; the shell carries it out after the step."""
@@ -143,8 +139,6 @@ class Dispatcher(Generic[Effect]):
         if target is not source:
             name, detail = lifecycle.event_name(type(event)), lifecycle.describe(subject) if lifecycle.describe else ""
             self.emit(StateChanged(lifecycle.name, str(subject), name, source.name, target.name, detail))
-
-    # Steps
 
     def begin(self, now_ms: int) -> None:
         """Start a step at `now_ms`, which is never less than before: deliver the timers that are due."""

@@ -74,7 +74,7 @@ class ConfigurationReport(Struct, frozen=True):
     faults: tuple[Fault, ...]
 
     def with_faults(self, faults: Iterable[Fault]) -> ConfigurationReport:
-        """The same keys with these faults."""
+        """A report of the same keys with these faults."""
         return replace(self, faults=tuple(sorted(faults, key=lambda fault: fault.severity is not Severity.ERROR)))
 
     @property

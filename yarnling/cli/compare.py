@@ -307,7 +307,7 @@ def _parents(comparison: Comparison) -> Listing:
 
 
 def _balances(comparison: Comparison) -> Listing:
-    """Who pays, then who gains."""
+    """List the queues or users that pay, then those that gain."""
     listing = Listing("WHO", "", "MEAN WAIT BEFORE", "AFTER", "CONTAINERS", "CONTAINER-HOURS OF WAITING", WHY)
     names = names_of(comparison)
     for each in ends_of(comparison.balances, ROWS_MAX):

@@ -156,7 +156,7 @@ def _print(
 
 
 def _queue_table(queues: list[QueueSummary]) -> Listing:
-    """The same queue under each configuration in neighbouring rows."""
+    """Each queue under each configuration, in neighbouring rows."""
     table = Listing(
         "workload", "load", "queue", "configuration", "runs", "mean p95 wait", "mean preempted", "mean missed deadlines"
     )

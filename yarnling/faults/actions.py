@@ -1,4 +1,4 @@
-"""What each kind of fault does to a cluster, of processes or simulated, and how it is undone.
+"""Inject each kind of fault into a cluster, of processes or simulated, and undo it.
 
 An action is a context: entering it injects the fault and returns the name of what was hit, for people; leaving it
 undoes the fault. Entering raises NoTarget if nothing can be hit now. An action awaits only methods of its target, and
@@ -147,7 +147,7 @@ def link_names(injection: FaultInjection) -> tuple[str, ...]:
 
 
 def network_fault(injection: FaultInjection) -> NetworkFault:
-    """What is wrong with the links: a partition lets nothing pass, in both directions or in one; or they are slow."""
+    """The fault of the links: a partition lets nothing pass, in both directions or in one; or they are slow."""
     if injection.kind.name == "slow-node":
         return NetworkFault(
             delay_s=injection.amount("delay"),

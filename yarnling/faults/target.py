@@ -1,4 +1,4 @@
-"""What a cluster lets faults do to it: two clusters are such targets, one of processes and a simulated one."""
+"""The operations that faults need of a cluster: one of processes and a simulated one have them."""
 
 from __future__ import annotations
 

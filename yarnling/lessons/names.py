@@ -45,12 +45,12 @@ class Names:
 
 
 def node(node_id: NodeId) -> str:
-    """`n1` for the simulation's host n00001."""
+    """The short name of the node's host."""
     return host(node_id.host)
 
 
 def host(name: str) -> str:
-    """The same for a host; other names stay."""
+    """`n1` for the simulation's host n00001; other names stay."""
     return f"n{int(name[1:])}" if name[:1] == "n" and name[1:].isdecimal() else name
 
 

@@ -1,4 +1,4 @@
-"""Who learns of each call on the network of a simulation."""
+"""The interface of an observer of all calls on the network of a simulation."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ NUMBER = 1 << 20
 """The client's number among hosts: after all machines."""
 RETRY_MS = round(RETRY_S * 1000)
 USER = "yarn"
-"""Who submits what a plan names no user for."""
+"""The user of a submission for which a plan names none."""
 
 
 ContextOf = Callable[[ApplicationId], ApplicationSubmissionContext]

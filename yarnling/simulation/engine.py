@@ -87,7 +87,7 @@ class Engine:
         self.now_ms, self._place = until_ms, _END
 
     def advance(self, until_ms: int | None, is_over: Callable[[], bool]) -> bool:
-        """The same until `is_over`, at most until then; without a limit, False if nothing is planned any more."""
+        """Like `run`, but end as soon as `is_over` is true. Without a limit: False if nothing is planned any more."""
         while not is_over():
             if not self._planned or (until_ms is not None and self._planned[0][0] > until_ms):
                 if until_ms is None:

@@ -41,7 +41,7 @@ Reply = TypeVar("Reply")
 
 Served = tuple[Process, Server]
 Endpoint = Callable[[], Served | None]
-"""Who serves an address now, None if nobody does."""
+"""Returns the process and server that have an address now; None if none has."""
 Done = Callable[[Reply | YarnException], None]
 
 

@@ -135,7 +135,7 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
         return self._tokens.create(node_id)
 
     def served(self, node_id: NodeId) -> Served | None:
-        """Who answers at that id: nobody, once the NodeManager has another port."""
+        """The process and server at that id; None once the NodeManager has another port."""
         return (self, self._server) if self.is_up and self.node_id == node_id else None
 
     # Heartbeats that are left out (yarnling.simulation.quiet_heartbeats)

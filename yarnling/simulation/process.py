@@ -240,7 +240,7 @@ class CoreHost(Process, ABC, Generic[Event, Effect]):
         self.step_at(event, self.engine.now_ms)
 
     def step_at(self, event: Event, now_ms: int) -> None:
-        """The same for an event of that time, which may have passed."""
+        """Like `step`, for an event of `now_ms`, which may have passed."""
         if self._within:
             raise InternalError(f"{self.name}: {event} was sent from within a step")
         self._within = True

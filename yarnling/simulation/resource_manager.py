@@ -165,7 +165,7 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         self.step(HostListsRead(HostLists(excluded=tuple((host, None) for host in self.excluded))))
 
     def served(self) -> Served | None:
-        """Who answers at the ResourceManager's addresses."""
+        """The process and server at the ResourceManager's addresses; None while it is down."""
         return (self, self._server) if self.is_up else None
 
     def is_token_of(self, attempt_id: ApplicationAttemptId, token: Token | None) -> bool:

@@ -47,7 +47,7 @@ class Message:
         self.is_unsent = True
 
     def repeated(self) -> Message:
-        """The same request, for another attempt."""
+        """A copy of the request, for another attempt."""
         return Message(self.rpc, self.payload, self.metadata, self.user, self.token)
 
     @property

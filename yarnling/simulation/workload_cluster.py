@@ -98,7 +98,7 @@ class WorkloadCluster(SimulatedCluster):
             self.engine.run(until_ms)
 
     def starting(self) -> Iterator[int]:
-        """The same: before it goes on, the engine must have run until the time that is yielded."""
+        """Like `start`, step by step: the caller runs the engine until each time that is yielded."""
         self.start_rm()
         yield self.engine.now_ms + DAEMON_START_MS
         self._label_nodes()

@@ -12,7 +12,7 @@ from yarnling.stepping.cluster_view import ApplicationView, BoxView, ClusterView
 from yarnling.stepping.steps import OUTSIDE, Kind, Step
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a900", "#8a7fd0")
-"""Those of the web pages (Okabe and Ito's, which colour-blind people can tell apart); black text is readable on all."""
+"""The colours of the web pages (Okabe and Ito's, for the colour-blind); black text is readable on all."""
 STYLES = {
     Kind.NOTE: ("!", "bold magenta"),
     Kind.LOST: ("\u2717", "red"),

@@ -110,7 +110,7 @@ class Session:
             position += 1
 
     def go_to_previous(self, wanted: Callable[[Step], bool]) -> bool:
-        """The same backwards."""
+        """Like `go_to_next`, but backwards."""
         for position in range(self.position - 1, 0, -1):
             if wanted(self.steps[position - 1]):
                 self.position = position
@@ -118,7 +118,7 @@ class Session:
         return False
 
     def fork(self, change: Change) -> Session:
-        """The same run up to here, and then this change: at its position, and what follows is another run.
+        """A session of the same run up to here, with this change at its position; what follows is another run.
 
         Raises InvalidArgumentException if the cluster does not allow the change; this session stays as it is.
         """

@@ -131,7 +131,7 @@ def yarn_cluster(request: pytest.FixtureRequest) -> Iterator[BlockingCluster]:
 
 @pytest.fixture
 def async_yarn_cluster(yarn_cluster: BlockingCluster) -> AwaitedCluster:
-    """The same cluster, for use with asyncio in any event loop. Tests with different loops can share it."""
+    """`yarn_cluster` for use with asyncio, in any event loop. Tests with different loops can share it."""
     return yarn_cluster.awaited()
 
 

@@ -53,7 +53,7 @@ def gantt(name: str, title: str, rows: Sequence[Row], roles: Mapping[str, str], 
 
 
 def _chosen(rows: Sequence[Row]) -> list[Row]:
-    """Those with the most use, in their order, of which all bars can be drawn."""
+    """The busiest rows, in display order, as many as fit."""
     by_use = sorted(rows, key=lambda row: -sum(span.until_ms - span.from_ms for _, span in row.spans))
     kept: set[str] = set()
     left = SPANS_MAX

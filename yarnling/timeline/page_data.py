@@ -46,7 +46,7 @@ class _Texts:
         return found
 
     def detail(self, text: str) -> int:
-        """The same, unless there is too much text already."""
+        """Like `number`; once there is too much text, the number of "(left out)"."""
         return self.number(text if self.length < DETAILS_BYTES_MAX or text in self._numbers else "(left out)")
 
 

@@ -40,7 +40,7 @@ def plot_page(plot: Plot, measured: str) -> str:
 
 
 def plot_svg(plot: Plot, measured: str) -> str:
-    """The same pictures one below the other, as one SVG. Needs matplotlib."""
+    """The pictures of the page one below the other, as one SVG. Needs matplotlib."""
     style = (TEMPLATES / "page.css").read_text(encoding="utf-8").partition("* {")[0]
     parts, top, width = [], 0.0, 0.0
     for group in _groups(plot, measured):

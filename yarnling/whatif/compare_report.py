@@ -140,7 +140,7 @@ def _why(comparison: Comparison, changed: Difference | Balance | ParentBalance) 
 
 
 def _balances(comparison: Comparison) -> tuple[Table, ...]:
-    """Who pays and who gains."""
+    """The tables of the queues or users that pay, and of those that gain."""
     tables = []
     for kind in ("queue", "user"):
         balances = [each for each in comparison.balances if each.scope.kind == kind]

@@ -43,7 +43,7 @@ _TILES = (
 
 
 def headline(comparison: Comparison) -> str:
-    """Who gains and who pays, and the most important differences of queues and the cluster."""
+    """Name who gains and who pays, and the most important differences of queues and the cluster."""
     if not comparison.differences:
         return NO_DIFFERENCE
     names = names_of(comparison)
@@ -64,7 +64,7 @@ def _who_differs(comparison: Comparison) -> str:
 
 
 def _who(comparison: Comparison, names: dict[str, str]) -> str:
-    """Who waits shorter and who longer: queues, or users if the change is between users of the same queues."""
+    """Name who waits shorter and who longer: queues, or users if the change is between users of the same queues."""
     kind = _who_differs(comparison)
     sides = (comparison.gainers(kind), comparison.payers(kind))
     gain, pay = ([names.get(each.scope.name, each.scope.name) for each in side] for side in sides)

@@ -100,5 +100,5 @@ class Workload(Struct, frozen=True):
     assumptions: tuple[str, ...] = ()
 
     def with_assumptions(self, more: tuple[str, ...]) -> Workload:
-        """The same applications, with more assumptions."""
+        """A copy of this workload with more assumptions."""
         return replace(self, assumptions=(*self.assumptions, *more))

@@ -54,7 +54,7 @@ NOT_CONFIGURED_OF_PARTITIONS = {
     **dict.fromkeys(("effectiveMinResource", "effectiveMaxResource"), "computed"),
     "queueCapacityVectorInfo": "the same as capacity, or see the queue's",
 }
-"""The same of a partition of a queue."""
+"""NOT_CONFIGURED for a partition of a queue."""
 
 _Percent = Annotated[float, Field(ge=-1, le=1e9, allow_inf_nan=False)]
 

@@ -27,7 +27,7 @@ class Task(Struct, frozen=True):
     count: int = 1
 
     def with_priority(self, priority: int) -> Task:
-        """The same task, requested with another priority."""
+        """A copy of this task, requested with another priority."""
         return replace(self, priority=priority)
 
 

@@ -283,5 +283,5 @@ def _amounts(resource: Resource, prefix: str = "") -> dict[str, Any]:
 
 
 def _others(values: dict[str, Any], model: type[Section]) -> dict[str, Any]:
-    """Those of the values that are not the defaults of the model."""
+    """The values that differ from the defaults of the model."""
     return {key: value for key, value in values.items() if value != model.model_fields[key].default}

@@ -147,8 +147,6 @@ class Elastic(ApplicationCore[ElasticEvent, ElasticAction]):
         if not self.plan.workers_min <= self.target <= max(self.plan.workers_max, self.plan.workers_min):
             yield f"A-17: the target of {self.target} workers is out of bounds"
 
-    # Tasks
-
     def _registered(self, event: Registered) -> None:
         maximum = event.maximum_capability
         if not self.plan.capability.fits_in(maximum):
@@ -186,8 +184,6 @@ class Elastic(ApplicationCore[ElasticEvent, ElasticAction]):
         first = self._end_of_stage() + 1
         self._stage += 1
         self._dispatcher.emit(EnqueueTasks(first, self._end_of_stage()))
-
-    # The number of workers
 
     def _set_target(self, event: SpoolScanned) -> None:
         tasks = event.waiting + sum(event.busy.values())
@@ -233,8 +229,6 @@ class Elastic(ApplicationCore[ElasticEvent, ElasticAction]):
         surplus = max(0, self.live - max(self.target, self.plan.workers_min))
         for _, worker in long_idle[:surplus]:
             self._release(worker)
-
-    # Workers
 
     def _allocated(self, event: ContainersAllocated) -> None:
         for allocation in event.allocations:

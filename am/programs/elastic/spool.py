@@ -34,8 +34,6 @@ class Spool:
     def exists(self) -> bool:
         return self._directory.exists()
 
-    # For the AM
-
     def enqueue(self, first: int, last: int) -> None:
         """Add tasks, except those that are in the spool already."""
         known = {_task(path) for part in self._parts() for path in part.iterdir()}
@@ -67,8 +65,6 @@ class Spool:
     def count(self) -> int:
         """The number of all tasks."""
         return sum(1 for part in self._parts() for _ in part.iterdir())
-
-    # For a worker
 
     def take(self, worker: ContainerId) -> int | None:
         """Move the first waiting task to this worker and return its number; None if no task waits."""

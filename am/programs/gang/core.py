@@ -171,8 +171,6 @@ class Gang(ApplicationCore[Event, Action]):
         if have != want:
             yield f"A-16: {self} is {self.phase.name} with {have} members in place of {want}"
 
-    # Events
-
     def _registered(self, event: Registered) -> None:
         maximum = event.maximum_capability
         if self.plan.capability.fits_in(maximum):
@@ -232,8 +230,6 @@ class Gang(ApplicationCore[Event, Action]):
 
     def _transition(self, event: object) -> None:
         self._dispatcher.transition(GANG_LIFECYCLE, self, self.machine, event)
-
-    # Actions of the table
 
     def request_all(self, _: TryDue) -> None:
         self.tries += 1

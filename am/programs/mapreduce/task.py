@@ -101,8 +101,6 @@ class TaskRun:
             output = str(self._write_part(self.job.map_command, self._feed_split))
         self.files.write_report(self.attempt_id, TaskReport(output=output))
 
-    # Maps
-
     def _map_for_reduces(self, address: str) -> str:
         """The output stays on the node until the application ends; reduces fetch it from the service at `address`."""
         directory = self._local_directory() / "output" / str(self.attempt_id)
@@ -131,8 +129,6 @@ class TaskRun:
     def _feed_split(self, stdin: IO[bytes]) -> None:
         for part in self.job.splits[self.attempt_id.task_id.number]:
             copy_lines(Path(part.path), part.start, part.length, stdin)
-
-    # Reduces
 
     def _reduce(self) -> Path:
         work = Path.cwd() / "shuffle"
@@ -168,8 +164,6 @@ class TaskRun:
             if self.files.attempt_in_charge() != self._am_attempt:
                 raise Orphaned(f"attempt {self._am_attempt} of the ApplicationMaster is not in charge any more")
             time.sleep(FETCH_POLL_S)
-
-    # Commands
 
     def _write_part(self, command: str, feed: Callable[[IO[bytes]], None]) -> Path:
         """Run `command` and write its output as the attempt's part of the job's output."""

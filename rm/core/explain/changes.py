@@ -174,8 +174,6 @@ class _Candidates:
             yield self._node_back(node)
         yield from self._ends()
 
-    # The request itself
-
     def _of_request(self) -> Iterator[Change]:
         if self._verdict.cause is Cause.BLACKLIST:
             yield Change("blacklist", "if its blacklist were empty", self._clear_blacklist)
@@ -195,8 +193,6 @@ class _Candidates:
         for row in of_key.rows.values():
             row.terms = row.terms._replace(relax_locality=True)
         trial.scheduler.context.note_change()
-
-    # Settings
 
     def _of_setting(self, setting: SettingInForce) -> Iterator[Change]:
         """The setting's value raised as far as the amounts of the verdict suggest, then further."""
@@ -238,8 +234,6 @@ class _Candidates:
         needed, has = finding.needed.amounts(), finding.has.amounts()
         types = [name for name in counted_types(self._context) if has.get(name, 0) > 0]
         return now * max((needed.get(name, 0) / has[name] for name in types), default=1.0)
-
-    # Nodes
 
     def _more_on_nodes(self) -> Iterator[Change]:
         """More of what is missing on the two nodes where least is missing."""
@@ -296,8 +290,6 @@ class _Candidates:
             trial.wake(node.node_id)
 
         return Change("node back", f"if {node.node_id.host} were in service again", make)
-
-    # Other applications
 
     def _ends(self) -> Iterator[Change]:
         """The end of another application, the one that uses least first."""

@@ -121,8 +121,6 @@ class _Words:
             yield from self._placed(origin)
         yield from self._end()
 
-    # Placement
-
     def _placed(self, origin: Origin) -> Iterator[str]:
         container = self._container
         waited = _elapsed(container.started_ms - origin.requested_ms)
@@ -160,8 +158,6 @@ class _Words:
             f"placement; this was number {origin.opportunities}"
         )
 
-    # Reservation
-
     def _reserved(self, origin: Origin) -> Iterator[str]:
         container, age = self._container, _elapsed(self._now_ms - self._container.started_ms)
         host = container.node_id.host
@@ -185,8 +181,6 @@ class _Words:
             return "enough is free now, it is placed at the node's next heartbeat if the limits allow it"
         return "; ".join(f"{has.get(name, 0)} {unit(name, 0)} free, {wanted[name]} needed" for name in short)
 
-    # End
-
     def _end(self) -> Iterator[str]:
         status = self._container.status
         if self._ended_ms is None or status is None:
@@ -194,8 +188,6 @@ class _Words:
         text = " ".join(status.diagnostics.split())
         ran = _elapsed(self._ended_ms - self._container.started_ms)
         yield f"it ended {ran} after it was placed, with exit status {status.exit_status}{f': {text}' if text else ''}"
-
-    # Preemption
 
     def _preemption(self, step: PreemptionStep) -> PreemptionReport:
         reason = PreemptionReason[step.reason]

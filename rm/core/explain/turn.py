@@ -128,9 +128,6 @@ def _leaves(queue: CSQueue) -> Iterator[LeafQueue]:
             yield from _leaves(child)
 
 
-# Containers that others were given
-
-
 def overtaken(
     attempt: FiCaSchedulerApp, required: Resource, since_ms: int, accepts: Callable[[NodeId], bool], partition: str
 ) -> Overtaking | None:
@@ -188,9 +185,6 @@ def _placed_since(since_ms: int, context: SchedulerContext) -> Iterator[RMContai
             return
         if container.started_ms > since_ms and container.state is not RMContainerState.RESERVED:
             yield container
-
-
-# Order
 
 
 def precedence(first: FiCaSchedulerApp, second: FiCaSchedulerApp, partition: str) -> Precedence | None:

@@ -251,8 +251,6 @@ class _Request:
         free = self._context.nodes[container.node_id].unallocated
         return container.node_id, Finding(Cause.RESERVATION, container.resource, free, since_ms=container.started_ms)
 
-    # Limits
-
     def limit_of_own_partition(self) -> Cause | None:
         limit = self._limit(self._of_key.partition, RESPECT)
         return None if limit is None else limit.cause
@@ -302,8 +300,6 @@ class _Request:
         if not self._context.calculator.greater(self._context.cluster_resource, used, limit):
             return None
         return Finding(Cause.USER_LIMIT, used, limit, self._leaf.path)
-
-    # Nodes
 
     def _on_nodes(self) -> dict[NodeId, Finding]:
         """{node: the first check that fails there}, for all nodes of partitions that may serve the request."""

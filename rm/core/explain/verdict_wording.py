@@ -179,8 +179,6 @@ class _Words:
             parts.append(f"{active} active user{'' if active == 1 else 's'}")
         return ", ".join(parts)
 
-    # Causes that hold on all nodes
-
     def _parallel(self, verdict: Verdict) -> str:
         for queue in self._leaf.and_above():
             if queue.runnable_total() >= queue.configuration.max_parallel_apps:
@@ -206,8 +204,6 @@ class _Words:
             f"{self._lacking(finding)}"
         )
 
-    # Limits
-
     def _queue_maximum(self, verdict: Verdict) -> str:
         finding = verdict.finding
         return f"queue {finding.queue} is at its maximum: it would use {self._compared(finding)}"
@@ -215,8 +211,6 @@ class _Words:
     def _user_limit(self, verdict: Verdict) -> str:
         user, finding = self._attempt.user, verdict.finding
         return f"queue {finding.queue} is at its user limit: {user} holds {self._held(finding)}"
-
-    # Nodes
 
     def _place(self, verdict: Verdict) -> str:
         names = [
@@ -270,8 +264,6 @@ class _Words:
 
     def _next_heartbeat(self, verdict: Verdict) -> str:
         return f"containers are placed only at heartbeats of nodes; {_host(verdict.node_id)} has enough free capacity"
-
-    # Nodes that are alike
 
     def _folded(self, verdict: Verdict) -> list[NodesAlike]:
         """The nodes by what fails there, the largest group first."""

@@ -50,9 +50,6 @@ UNKNOWN_USAGE = ApplicationResourceUsage(-1, -1, Resource(-1, -1), Resource(-1, 
 """The usage of an application that the scheduler does not have, or no longer has."""
 
 
-# Applications
-
-
 def application_report(
     context: RMContext, application_id: ApplicationId, asker: Asker | None = None
 ) -> ApplicationReport:
@@ -210,9 +207,6 @@ def _passes(app: RMApp, wanted: ApplicationFilter) -> bool:
     return not wanted.tags or not wanted.tags.isdisjoint(app.submission.tags)
 
 
-# Attempts
-
-
 def find_attempt(context: RMContext, attempt_id: ApplicationAttemptId) -> RMAppAttempt:
     """The attempt; raises Application- or ApplicationAttemptNotFoundException for an unknown one."""
     attempt = context.find_app(attempt_id.application_id).attempts.get(attempt_id)
@@ -273,7 +267,7 @@ def _attempt_report(attempt: RMAppAttempt) -> ApplicationAttemptReport:
     )
 
 
-# Containers: only live ones, because the RM does not keep ended containers
+# Only live containers are reported, because the RM does not keep ended ones.
 
 
 def container_report(context: RMContext, container_id: ContainerId, asker: Asker | None = None) -> ContainerReport:

@@ -23,8 +23,6 @@ from yarn.states import QueueState
 HAS_ALREADY = "already has"
 """Words in the refusal of an application because of a limit on the number of applications, and in no other."""
 
-# Applications
-
 
 def check_submission(leaf: LeafQueue, application_id: ApplicationId, user: str) -> None:
     """Raises AccessControlException if the queue, the user or a queue above accepts no more applications."""
@@ -117,9 +115,6 @@ def finish_attempt(leaf: LeafQueue, application: FiCaSchedulerApp) -> None:
     leaf.attempts.pop(application.attempt_id, None)
     leaf.users.finished(user, was_active=was_active)
     activate_applications(leaf)
-
-
-# The AM limits
 
 
 def compute_am_limit(leaf: LeafQueue, partition: str) -> Resource:

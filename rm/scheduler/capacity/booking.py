@@ -174,9 +174,6 @@ def _enforce_maximum(queue: ParentQueue, partition: str, applications: Applicati
             complete_in_queue(container, preempted_status(container.id), RMContainerKill, attempt, node)
 
 
-# The end of a container
-
-
 def complete(
     container: RMContainer,
     status: ContainerStatus,
@@ -301,9 +298,6 @@ def _complete_reserved_update(
     attempt = applications.attempt_of(reserved.id.application_id)
     if attempt is not None:
         complete_in_queue(reserved, replace(status, container_id=reserved.id), event, attempt, node)
-
-
-# Nodes with another label
 
 
 def apply_label_changes(changes: LabelChanges, applications: ApplicationTable, context: SchedulerContext) -> None:

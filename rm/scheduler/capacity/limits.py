@@ -27,8 +27,6 @@ from yarn.resource_calculator import multiplied, subtracted_non_negative
 
 _LimitOfUser: TypeAlias = Callable[[UsersManager, str, str, SchedulingMode], Resource]
 
-# Queues
-
 
 def has_pending(queue: CSQueue, partition: str, mode: SchedulingMode) -> bool:
     """True if an application below has requests that a visit of this node serves."""
@@ -96,9 +94,6 @@ def set_current_limit(leaf: LeafQueue, limit: Resource) -> None:
     limit = context.calculator.min_of(context.cluster_resource, down, limit)
     if limit != leaf.current_limit:
         leaf.store_current_limit(limit)
-
-
-# Users
 
 
 def note_user_limit(

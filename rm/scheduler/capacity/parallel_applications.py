@@ -58,8 +58,6 @@ class ParallelApplications:
         """Start all attempts that may run after limits were reconfigured (updateRunnabilityOnReload)."""
         self._start(_held_back_below(root), INT32_MAX)
 
-    # Helpers
-
     def _may_run(self, application: FiCaSchedulerApp) -> bool:
         settings = self._context.settings
         if self._running.get(application.user, 0) >= settings.user_max_parallel_apps(application.user):

@@ -72,9 +72,6 @@ def _source(tree: ReadQueues, queue: QueueConfiguration, name: str) -> str:
     return own if own in tree.reader.configuration else PREFIX + name
 
 
-# Queues that accept or run nothing
-
-
 def _accepts_nothing(tree: ReadQueues, queue: QueueConfiguration) -> Iterator[Mistake]:
     """No application is accepted (AbstractLeafQueue.validateSubmitApplication: 0 applications are 0 or more)."""
     most, factor, percent = _applications_max(tree, queue), queue.user_limit_factor, queue.user_limit
@@ -195,9 +192,6 @@ def _small_maximum(tree: ReadQueues, queue: QueueConfiguration) -> Iterator[Mist
                 f"{high} {unit} instead of the minimum"
             )
             yield Mistake(key, problem, f"raise it to at least {low}")
-
-
-# Keys without an effect
 
 
 def _not_inherited(tree: ReadQueues, queue: QueueConfiguration) -> Iterator[Mistake]:

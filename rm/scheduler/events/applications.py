@@ -52,8 +52,6 @@ class Applications:
         self.parallel = ParallelApplications(context)
         self.table = ApplicationTable()
 
-    # Applications
-
     def add(
         self, application_id: ApplicationId, queue: str, user: str, priority: int, placed: str | None = None
     ) -> None:
@@ -105,8 +103,6 @@ class Applications:
             raise YarnException(f"Application '{application_id}' is not present, hence could not change priority.")
         change_priority(application, priority)
 
-    # Attempts
-
     def add_attempt(
         self,
         attempt_id: ApplicationAttemptId,
@@ -157,8 +153,6 @@ class Applications:
         finish_attempt(LeafQueue.of(attempt), attempt)
         self.parallel.dismiss(attempt)
 
-    # Containers
-
     def mark_am_container(self, container_id: ContainerId) -> None:
         """Record that this container runs the AM of its attempt."""
         attempt = self.table.attempt_of(container_id.application_id)
@@ -188,9 +182,6 @@ class Applications:
     def complete(self, container: RMContainer, status: ContainerStatus, event: type[RMContainerEnd]) -> None:
         """End a container or reservation; request again what its AM never saw (completedContainer)."""
         complete(container, status, event, self.table, self._context)
-
-
-# Submission
 
 
 class SubmissionRefused(Exception):
@@ -284,9 +275,6 @@ def _leaf_called(application_id: ApplicationId, queue: str, user: str, tree: Que
             "please use full queue path instead."
         )
     raise SubmissionRefused(f"Application {application_id} submitted by user {user} to unknown queue: {queue}")
-
-
-# Moves and priorities
 
 
 def target_leaf(name: str, tree: QueueTree) -> LeafQueue:

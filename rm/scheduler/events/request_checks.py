@@ -117,9 +117,6 @@ class ContainerSizes:
         return self._context.calculator.normalize(size, smallest, largest, smallest)
 
 
-# Checks of a request
-
-
 def check_capability(capability: Resource, allowed: Resource, configured: Resource) -> None:
     """Raises InvalidResourceRequestException if some type is below 0 or above what the queue allows.
 
@@ -207,9 +204,6 @@ def check_execution_type(request: ResourceRequest, *, opportunistic: bool) -> No
             f"request {request.resource_name} of priority {request.priority} is for OPPORTUNISTIC containers: running "
             "containers become opportunistic by an update only (request GUARANTEED containers and demote them)"
         )
-
-
-# Limits on what one application keeps in the scheduler
 
 
 def check_requests(

@@ -176,8 +176,6 @@ class FiCaSchedulerApp:
     def __str__(self) -> str:
         return str(self.attempt_id)
 
-    # State
-
     @property
     def is_waiting_for_master(self) -> bool:
         """True until the ResourceManager has acquired the container of the attempt's AM."""
@@ -210,8 +208,6 @@ class FiCaSchedulerApp:
         """The live containers in the order of Java's map (getLiveContainers)."""
         ids = hash_order(self.live_containers, container_hash, peak=self._live_peak, concurrent=True)
         return [self.live_containers[container_id] for container_id in ids]
-
-    # Changes
 
     def hold(self, container_id: ContainerId, container: RMContainer) -> None:
         """Add a live container, under its own id or under the id of its temporary container."""

@@ -132,8 +132,6 @@ class LeafQueue(CSQueue):
         self.note_change()
         self.context.stored_limit_count += 1
 
-    # Refusals of the leaf's applications
-
     def am_refusal(self, application: FiCaSchedulerApp) -> Refusal | None:
         """Why the application has not been activated; None if it does not wait for activation."""
         return self.pending.refusal_of(application)

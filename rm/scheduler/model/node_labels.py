@@ -78,8 +78,6 @@ class NodeLabels:
         self._hosts: dict[str, _Host] = {}
         self._by_port: dict[NodeId, bool] = {}
 
-    # Partitions
-
     def resource_of(self, partition: str) -> Resource:
         """The resources of the partition's active nodes; zero for an unknown label."""
         return self._resources.get(partition, self._none)
@@ -106,8 +104,6 @@ class NodeLabels:
     def has(self, label: str) -> bool:
         """True for a label of the cluster, and for NO_LABEL."""
         return label in self._labels
-
-    # Reports
 
     def cluster_labels(self) -> tuple[NodeLabel, ...]:
         """The cluster's labels, in the order they were added."""
@@ -150,8 +146,6 @@ class NodeLabels:
         node = host.nodes.get(node_id)
         return node.label if node is not None and node.label is not None else host.label
 
-    # Nodes join and leave
-
     def activate(self, node_id: NodeId, resource: Resource) -> LabelChanges:
         """Add an active node with these resources."""
         before = self._running([node_id])
@@ -175,8 +169,6 @@ class NodeLabels:
                 self._labels[self.label_of(node_id)].nodes.pop(node_id, None)
                 del host.nodes[node_id]
         return self._rebook(before, self._running([node_id]))
-
-    # An administrator changes labels
 
     def add(self, labels: Iterable[NodeLabel]) -> None:
         """Add labels to the cluster; existing ones stay. Raises YarnException; then none was added."""
@@ -237,8 +229,6 @@ class NodeLabels:
         for node_id, names in wanted.items():
             self._give(node_id, names[0] if names else NO_LABEL)
         return self._rebook(before, self._running(wanted))
-
-    # Helpers
 
     def _is_new(self, node_id: NodeId, names: tuple[str, ...]) -> bool:
         """True if a node gets a new label (getModifiedNodeLabelsMappings).

@@ -139,8 +139,6 @@ class CSQueue:
             yield queue
             queue = queue.parent
 
-    # Changes
-
     def note_change(self) -> None:
         """Count a change that could affect offers of nodes to this leaf, and to no other leaf.
 
@@ -154,8 +152,6 @@ class CSQueue:
     def change_count(self) -> int:
         """The number of changes that could affect an offer to this leaf: its own, and those that count for all."""
         return self.own_change_count + self.context.shared_change_count
-
-    # Shares
 
     def effective_minimum(self, partition: str) -> Resource:
         """The queue's guarantee on the partition."""
@@ -246,8 +242,6 @@ class CSQueue:
             return (without, used >= 1, -self.configuration.priority, used, guarantee)
         return (without, used, guarantee)
 
-    # Booking
-
     def change_pending(self, partition: str, amount: Resource) -> None:
         """Change the pending amount of this queue and all queues above."""
         queue: CSQueue | None = self
@@ -302,8 +296,6 @@ class CSQueue:
     def is_accessible(self, partition: str) -> bool:
         """True if the queue may use the partition; every queue may use NO_LABEL."""
         return not partition or self.configuration.may_use(partition)
-
-    # State
 
     def application_finished(self) -> None:
         """Stop a draining queue once its last application has finished."""

@@ -175,8 +175,6 @@ class RMContainer:
     def __str__(self) -> str:
         return str(self.id)
 
-    # Actions
-
     def on_started(self, _: RMContainerStart) -> None:
         self._notify(ContainerAllocated(self.attempt_id, self.id))
 

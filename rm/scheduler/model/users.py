@@ -117,8 +117,6 @@ class UsersManager:
         self.consumed_ratios: dict[str, float] = {}
         self.limits: dict[tuple[str, bool, bool], tuple[int, Resource]] = {}
 
-    # Entries
-
     def get_or_add(self, name: str) -> User:
         """The user's entry, created if absent; a new user is idle."""
         user = self.users.get(name)
@@ -181,8 +179,6 @@ class UsersManager:
         self.all_weights = self._all_weights_now()
         self.version += 1
 
-    # Active users
-
     def activate_application(self, name: str, application_id: ApplicationId) -> None:
         """Note that an application has requests; ignored while all of the user's applications wait for activation."""
         user = self.users.get(name)
@@ -217,8 +213,6 @@ class UsersManager:
             self._idle[name] = None
             self.active_weights = self._active_weights_now()
             _move_used(user, self.used_by_active, self._used_by_idle)
-
-    # Usage
 
     def change_used(self, name: str, partition: str, amount: Resource) -> User:
         """Change the user's usage; creates the entry if absent."""

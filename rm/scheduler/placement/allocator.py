@@ -221,8 +221,6 @@ class _Visit:
             application.forget_passed(node_id)
         return outcome
 
-    # A key
-
     def _assign_key(self, key: SchedulerKey) -> Outcome:
         """The checks that do not depend on the locality, then the node itself."""
         application, node = self._application, self._node
@@ -275,8 +273,6 @@ class _Visit:
         return min(
             self._calculator.ratio(required, leaf.configuration.maximum_allocation), leaf.minimum_allocation_factor
         )
-
-    # On the node
 
     def _try_on_node(self, key: SchedulerKey, of_key: RequestsOfKey) -> Outcome:
         """Check the blacklist, then locality; counts an opportunity unless the key does not accept such a node."""
@@ -333,8 +329,6 @@ class _Visit:
             return True
         return off_switch_delay(self._context, of_key, wanted) < opportunities
 
-    # Size
-
     def _place(self, key: SchedulerKey, of_key: RequestsOfKey, row: RequestRow, kind: NodeType) -> Outcome:
         """Place a container if it fits, else reserve if one more reservation is allowed (assignContainer)."""
         node, calculator, limits = self._node, self._calculator, self._limits
@@ -380,8 +374,6 @@ class _Visit:
             if self._calculator.fits_in(wanted, free):
                 return 1, to_kill
         return 0, []
-
-    # Refusals
 
     def _skip(
         self,

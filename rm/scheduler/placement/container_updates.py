@@ -41,8 +41,6 @@ INCORRECT_VERSION = "INCORRECT_CONTAINER_VERSION_ERROR"
 INVALID_ID = "INVALID_CONTAINER_ID"
 OUTSIDE_RANGE = "RESOURCE_OUTSIDE_ALLOWED_RANGE"
 
-# The checks, before an update is applied
-
 
 def check_updates(
     updates: Iterable[UpdateContainerRequest],
@@ -105,9 +103,6 @@ def _mismatch(
     if request.container_id in outstanding:
         return OUTSTANDING
     return None
-
-
-# Requests of the AM
 
 
 def apply_updates(application: FiCaSchedulerApp, updates: Iterable[tuple[UpdateContainerRequest, RMContainer]]) -> None:
@@ -224,9 +219,6 @@ def _temporary(application: FiCaSchedulerApp, container: RMContainer) -> RMConta
     )
 
 
-# Placed updates
-
-
 def keep_temporary(application: FiCaSchedulerApp, placed: RMContainer, node: SchedulerNode) -> bool:
     """True if `placed` is a temporary container, which is kept here; False if it is to be returned to the AM."""
     updates = application.updates
@@ -245,9 +237,6 @@ def keep_temporary(application: FiCaSchedulerApp, placed: RMContainer, node: Sch
         waiting = updates.promoted if existing.is_opportunistic else updates.increased
         waiting[existing.id] = placed
     return True
-
-
-# The AM's next call
 
 
 def pull_updated(application: FiCaSchedulerApp) -> tuple[UpdatedContainer, ...]:

@@ -57,9 +57,6 @@ def _refuse(
     return Skipped.NONE
 
 
-# Parents
-
-
 def _assign_in_parent(
     parent: ParentQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode, refused: RefusedOffers
 ) -> Assignment:
@@ -134,9 +131,6 @@ def _children_in_order(parent: ParentQueue, partition: str) -> list[CSQueue]:
     return sorted(
         parent.children, key=lambda child: (not child.is_accessible(partition), child.key_for_order(partition))
     )
-
-
-# Leaves
 
 
 def assign_in_leaf(leaf: LeafQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:

@@ -81,8 +81,6 @@ class QueueTree:
         """Update everything that depends on the cluster's size, from the root down."""
         update_cluster_resource(self.root, ResourceLimits(self._context.cluster_resource, self._context.none))
 
-    # Queues created on demand
-
     def add(self, configuration: QueueConfiguration, parent: ParentQueue) -> ParentQueue | LeafQueue:
         """Append a new queue to its parent's children, which reduces its siblings' shares (addDynamicChildQueue)."""
         self._context.settings.queues[configuration.path] = configuration
@@ -109,8 +107,6 @@ class QueueTree:
     def _update_below(self, parent: ParentQueue) -> None:
         """Update as after a change of the cluster, ignoring limits of queues above the parent."""
         update_cluster_resource(parent, ResourceLimits(self._context.cluster_resource, self._context.none))
-
-    # Refresh
 
     def dynamic_queues(self) -> dict[str, QueueConfiguration]:
         """{path: configuration} of the queues that were created on demand, parents before their children."""

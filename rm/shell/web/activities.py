@@ -59,7 +59,7 @@ def activities(context: RMContext, request: WebRequest, now_ms: int) -> Document
 
 
 def bulk_activities(context: RMContext, request: WebRequest, now_ms: int) -> Document:
-    """The same of several nodes. Raises WebException."""
+    """Like `activities`, for several nodes. Raises WebException."""
     if (problem := _group_problem(request)) is not None:
         raise bad_request(problem)
     nodes = list(context.scheduler.nodes.values())
@@ -92,9 +92,6 @@ def app_activities(context: RMContext, request: WebRequest, now_ms: int) -> Docu
     if problem is not None or not allocations:
         fields |= {"diagnostic": problem or "waiting for display", "timestamp": now_ms, "dateTime": java_date(now_ms)}
     return Document("appActivities", Element({**fields, "allocations": many(allocations)}))
-
-
-# Applications
 
 
 def _allocations(context: RMContext, attempt: FiCaSchedulerApp, request: WebRequest, now_ms: int) -> list[Element]:
@@ -162,9 +159,6 @@ def _request(refusal: Refusal, node_id: str, state: str, *, grouped: bool, named
             "children": many([Element(of_node)]),
         }
     )
-
-
-# Nodes
 
 
 def _of_node(
@@ -274,9 +268,6 @@ def _diagnostic(refusal: Refusal, *, grouped: bool) -> str:
 def _missing(asked: Resource, bound: Resource) -> list[str]:
     free = bound.amounts()
     return [name for name, amount in asked.amounts().items() if amount > free.get(name, 0)]
-
-
-# Parameters
 
 
 def _node(nodes: list[SchedulerNode], text: str | None) -> SchedulerNode | None:

@@ -203,9 +203,6 @@ def _usage(context: RMContext, app: RMApp) -> Element | None:
     return usage_by_partition(attempt.usage, with_am=True)
 
 
-# Timeouts
-
-
 def timeouts_element(app: RMApp, now_ms: int) -> Element:
     """All timeouts; there is one kind."""
     return Element({"timeout": many([timeout_element(app, now_ms)])})
@@ -219,9 +216,6 @@ def timeout_element(app: RMApp, now_ms: int) -> Element:
     is_over = app.state in COMPLETED_APP_STATES
     remaining_s = 0 if is_over else max((ends_ms - now_ms) // 1000, 0)
     return Element({"type": LIFETIME, "expiryTime": format_iso8601(ends_ms), "remainingTimeInSeconds": remaining_s})
-
-
-# Single values
 
 
 def state_document(state: YarnApplicationState) -> Document:

@@ -26,7 +26,7 @@ def cluster_labels(context: RMContext) -> Document:
 
 
 def rm_labels(context: RMContext) -> Document:
-    """The same with the partition of nodes without a label, and the number of active nodes."""
+    """Like `cluster_labels`, with the partition of nodes without a label and the number of active nodes."""
     known = {"": True} | {label.name: label.exclusive for label in context.scheduler.labels.cluster_labels()}
     return _labels(
         Element(

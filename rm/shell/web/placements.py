@@ -68,9 +68,6 @@ def is_from_reservation(container: RMContainer) -> bool:
     return container.origin is not None and container.origin.reserved_ms is not None
 
 
-# Elements
-
-
 def of_visit(context: RMContext, container: RMContainer, *, grouped: bool) -> Element:
     """An allocation of a node's visit: the path through the queues to the container (NodeAllocationInfo).
 

@@ -107,9 +107,6 @@ def usage_by_partition(usage: ResourceUsage, *, with_am: bool) -> Element:
     )
 
 
-# Queues
-
-
 Found: TypeAlias = "tuple[Element, ContainerCounts]"
 Templates: TypeAlias = dict[str, dict[str, Entry]]
 """{path of a managed parent: {key below its leaf template: entry}}."""
@@ -229,9 +226,6 @@ def _containers_of(leaf: LeafQueue) -> ContainerCounts:
         sum(len(attempt.reserved_containers) for attempt in attempts),
         sum(requested_containers(attempt) for attempt in attempts),
     )
-
-
-# Parts of queues
 
 
 def _capacities(queue: CSQueue) -> Element:

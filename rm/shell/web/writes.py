@@ -97,8 +97,6 @@ class WriteService:
     def _find(self, request: WebRequest) -> RMApp:
         return applications.find_app(self._context, request.path["appid"])
 
-    # Submission
-
     async def _new_application(self, request: WebRequest) -> Answer:
         self._check_submissions()
         reply = await self._clients.get_new_application(_caller(request), None)
@@ -124,8 +122,6 @@ class WriteService:
     def _check_submissions(self) -> None:
         if not self._takes_submissions:
             raise PlainRefusal(403, DISABLED)
-
-    # Applications
 
     async def _put_state(self, request: WebRequest) -> Answer:
         app, body = self._find(request), request.body()
@@ -200,8 +196,6 @@ class WriteService:
         except YarnException as error:
             raise PlainRefusal(500, error.message) from None
         return Answer(None)
-
-    # Nodes and labels
 
     async def _put_resource(self, request: WebRequest) -> Answer:
         node, body = find_node(self._context, request.path["nodeId"]), request.body()

@@ -51,7 +51,7 @@ from yarn.resource import NONE, Resource
 from yarn.states import ContainerExitStatus, FinalApplicationStatus, NodeState
 
 ATTEMPTS_MAX = 4
-"""How often a task is tried (mapreduce.map.maxattempts, mapreduce.reduce.maxattempts)."""
+"""The largest number of tries of a task (mapreduce.map.maxattempts, mapreduce.reduce.maxattempts)."""
 
 SLOW_START = 0.05
 """The share of maps that must be done before reduces start (mapreduce.job.reduce.slowstart.completedmaps)."""
