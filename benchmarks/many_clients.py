@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
-from wire.hadoop_xml import load_configuration
+from wire.files.hadoop_xml import load_configuration
 from yarn.errors import YarnException
 from yarnling.cluster.client import Client
 from yarnling.cluster.local_cluster import LocalCluster

@@ -21,7 +21,7 @@ from pathlib import Path
 from wire.address import Address
 from wire.channel import Channels
 from wire.cluster_secret import read_client_token
-from wire.hadoop_xml import load_configuration
+from wire.files.hadoop_xml import load_configuration
 from wire.protocols.client import ApplicationClientProtocol
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationSubmissionContext

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nm.daemon import serve
-from wire.hadoop_xml import load_configuration
+from wire.files.hadoop_xml import load_configuration
 from yarn.errors import YarnException
 
 STDOUT = 1

@@ -41,6 +41,7 @@ from wire.core_shell import WallClock
 from wire.daemon import Reload, ReportReady, WebServices, ended_by_signal
 from wire.dispatch import RpcObserver
 from wire.event_log import open_event_log
+from wire.files.topology import Topology
 from wire.garbage_collection import uncollected
 from wire.hadoop_authentication import ByToken, ByUser
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
@@ -49,7 +50,6 @@ from wire.protocols.inspection import InspectionProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.protocols.tracker import ResourceTracker
 from wire.tokens import ClientTokenSecretManager, NodeTokenSecretManager
-from wire.topology import Topology
 from wire.watching import CallWatch
 from yarn.configuration import Configuration
 from yarn.containers import Token

@@ -12,7 +12,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from wire.full_disk import full_disk_named
+from wire.files.full_disk import full_disk_named
 from wire.tokens import ClientTokenSecretManager
 from yarn.configuration import Configuration
 from yarn.containers import Token

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from wire.daemon import Reload, ReportReady
-from wire.hadoop_xml import load_configuration
+from wire.files.hadoop_xml import load_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 

@@ -7,7 +7,7 @@ yarn.yarnling.event-log names a file, or a directory in which each daemon has it
 renames the log of its last start to name.1, the one before to name.2, and so on.
 
 A new core that handles the same events returns the same effects, so a failed run can be examined step by step. Secrets
-are omitted (wire.json_records). The log is a recorded run of one host (yarnling.run.writer).
+are omitted (wire.files.json_records). The log is a recorded run of one host (yarnling.run.writer).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from wire.json_records import from_json, to_json
+from wire.files.json_records import from_json, to_json
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.settings.yarnling import EVENT_LOG

@@ -9,7 +9,8 @@ A call or a change is one JSON line:
      "source": "ACCEPTED", "target": "RUNNING"}
     {"dropped": 12}         this many lines were left out because the watcher is too slow
 
-Records are written as in wire.json_records, without secrets. Without a watcher a call costs one look at an empty dict.
+Records are written as in wire.files.json_records, without secrets. Without a watcher a call costs one look at an empty
+dict.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 
 from wire.address import bound, short_name
 from wire.caller import RM_CALLER, Caller
-from wire.json_records import to_json
+from wire.files.json_records import to_json
 from wire.rpc import Rpc
 from yarn.configuration import Configuration
 from yarn.containers import AMRMTokenIdentifier, NMTokenIdentifier

@@ -1,6 +1,6 @@
 """A configuration: Hadoop's keys and values, each with its origin, read by Hadoop's rules.
 
-It is immutable; an overlay makes a new one. Files are read in wire.hadoop_xml; what the keys mean is in
+It is immutable; an overlay makes a new one. Files are read in wire.files.hadoop_xml; what the keys mean is in
 yarn.settings.
 
     conf = Configuration.of({"yarn.nm.x": "10s"}, origin="yarn-site.xml")

@@ -42,9 +42,9 @@ from am.core.client_invariants import CheckedAMRMClientCore
 from am.core.events import AllocateFailed, Event, Registered, ShutdownOrdered
 from am.core.invariants import CheckedAMRMClientState
 from am.core.requests import ContainerRequest, RackOf, default_rack_of
+from wire.files.topology import Topology
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
-from wire.topology import Topology
 from yarn.containers import ContainerStatus, Token, UpdateContainerRequest
 from yarn.errors import YarnException
 from yarn.ids import ContainerId, NodeId

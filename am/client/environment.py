@@ -13,8 +13,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from wire.credentials import Credentials
-from wire.hadoop_xml import load_configuration
+from wire.files.credentials import Credentials
+from wire.files.hadoop_xml import load_configuration
 from yarn.configuration import Configuration
 from yarn.containers import AMRM_KIND, Token
 from yarn.errors import YarnException

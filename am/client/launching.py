@@ -20,8 +20,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import am
-from wire.full_disk import full_disk_named
-from wire.json_records import from_json, to_json
+from wire.files.full_disk import full_disk_named
+from wire.files.json_records import from_json, to_json
 from yarn.containers import ContainerLaunchContext, LocalResource, ServiceData
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationId

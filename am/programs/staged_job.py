@@ -26,7 +26,7 @@ from am.client.launching import (
 )
 from am.core.actions import Application
 from am.programs.application_master import run_application_master
-from wire.full_disk import full_disk_named
+from wire.files.full_disk import full_disk_named
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId

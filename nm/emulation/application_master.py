@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from wire.channel import Channels
-from wire.credentials import Credentials
+from wire.files.credentials import Credentials
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from yarn.configuration import Configuration

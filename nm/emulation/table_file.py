@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, field_validator
 
 from nm.core.emulation import Amount, Bounds, EmulationTable, Match, Rule, Stage
-from wire import yaml_file
-from wire.yaml_file import (
+from wire.files import yaml_file
+from wire.files.yaml_file import (
     MEGABYTES,
     MEMORY_KEYS,
     MEMORY_REMEDY,

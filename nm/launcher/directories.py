@@ -19,7 +19,7 @@ from pathlib import Path
 
 from nm.core.disk_health import DirectoryHealth
 from nm.core.launch_script import Directories
-from wire.full_disk import full_disk_named
+from wire.files.full_disk import full_disk_named
 from yarn.ids import ApplicationId, ContainerId
 from yarn.states import LocalResourceVisibility
 

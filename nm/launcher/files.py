@@ -37,7 +37,7 @@ from nm.core.launch_script import (
     wrapper_script,
 )
 from nm.launcher.directories import CONTAINER_MODE, PLAIN_MODE, NodeDirectories, check_part, make_below, private_dir
-from wire.full_disk import full_disk_named
+from wire.files.full_disk import full_disk_named
 
 _SCRIPT_MODE = 0o700
 _READABLE_MODE = 0o644

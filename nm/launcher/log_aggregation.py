@@ -22,8 +22,8 @@ from msgspec import Struct
 from nm.core.effects import AggregateLogs
 from nm.core.events import Event, LogsAggregated
 from nm.launcher.directories import NodeDirectories, descend, make_dir
-from wire.aggregated_logs import TEMPORARY, AggregatedLogWriter, LogPart, application_directory, node_file
-from wire.full_disk import full_disk_named
+from wire.files.aggregated_logs import TEMPORARY, AggregatedLogWriter, LogPart, application_directory, node_file
+from wire.files.full_disk import full_disk_named
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId, NodeId

@@ -22,7 +22,7 @@ from nm.launcher.directories import PLAIN_MODE, DisksFailed, NodeDirectories, ca
 from nm.localizer.archives import DEFAULT_LIMITS, TAR_SUFFIXES, ZIP_SUFFIXES, BadArchive, Limits, unpack
 from nm.localizer.remote import RemoteFile, remote_file
 from nm.localizer.sources import IO_EXCEPTION, NO_MOUNTS, DownloadFailed, Mounts, Source, shown
-from wire.full_disk import full_disk_named
+from wire.files.full_disk import full_disk_named
 from yarn.containers import LocalResource
 from yarn.ids import ContainerId
 from yarn.states import LocalResourceType, LocalResourceVisibility

@@ -16,7 +16,7 @@ import h11
 from nm.launcher.directories import NodeDirectories
 from nm.shuffle.map_outputs import MapOutput, MapOutputMissing, Reply, opened
 from nm.shuffle.requests import TARGET_CHARS_MAX, Refusal
-from wire.shuffle import VERSION_HEADERS
+from wire.files.shuffle import VERSION_HEADERS
 
 HEAD_BYTES_MAX = TARGET_CHARS_MAX + 8192
 """The first line and the headers of a request, each as long as Netty accepts them."""

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from nm.launcher.directories import NodeDirectories, application_dir
 from nm.shuffle.requests import MapOutputRequest
-from wire.shuffle import INDEX, INDEX_BYTES_MAX, OUTPUT, IndexRecord, ShuffleHeader, index_record
+from wire.files.shuffle import INDEX, INDEX_BYTES_MAX, OUTPUT, IndexRecord, ShuffleHeader, index_record
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId
 

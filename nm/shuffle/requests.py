@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 
 from msgspec import Struct
 
-from wire.shuffle import VERSION_HEADERS
+from wire.files.shuffle import VERSION_HEADERS
 from yarn.java.values import parse_int
 
 TARGET_CHARS_MAX = 4096

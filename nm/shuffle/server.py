@@ -13,9 +13,9 @@ from nm.launcher.directories import NodeDirectories
 from nm.shuffle.map_outputs import MapOutputMissing, Reply, find_outputs
 from nm.shuffle.requests import Refusal, read_request
 from wire.address import Address, resolve
+from wire.files.shuffle import REPLY_HASH, URL_HASH, is_url_hash, job_id, port_bytes, reply_hash, token_in
 from wire.local_peer import is_foreign
 from wire.rare_warning import RareWarning
-from wire.shuffle import REPLY_HASH, URL_HASH, is_url_hash, job_id, port_bytes, reply_hash, token_in
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationId

@@ -13,10 +13,10 @@ from rm.core.events import NodeHeartbeat, RegisterNode, UnregisterNode
 from rm.shell.effects import ResourceManagerShell
 from rm.shell.response_signer import ResponseSigner
 from wire.caller import Caller
+from wire.files.topology import Topology
 from wire.protocols.pack import PackTokenSecretManager, PackTrackerProtocol
 from wire.rpc import handles
 from wire.server import RpcServer
-from wire.topology import Topology
 from yarn.errors import AccessControlException, InvalidArgumentException, YarnException
 from yarn.ids import NodeId
 from yarn.protocols.pack import Pack, PackHeartbeat, PackHeartbeatReply, RegisterOutcome

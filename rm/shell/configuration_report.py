@@ -8,7 +8,7 @@ from rm.core.administration import ConfiguredQueues
 from rm.core.placement_rules.mapping import MappingPlacement
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from rm.shell.configuration_files import with_mapping_rules
-from wire.hadoop_xml import hadoop_keys
+from wire.files.hadoop_xml import hadoop_keys
 from yarn.configuration import Configuration
 from yarn.faults import OVERRIDE, ConfigurationException, Fault, Severity
 from yarn.settings import check_settings, with_further

@@ -29,7 +29,7 @@ from rm.shell.master_keys import MasterKeys
 from rm.shell.response_signer import ResponseSigner
 from wire.caller import RM_CALLER
 from wire.channel import Channels
-from wire.credentials import Credentials
+from wire.files.credentials import Credentials
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.retry import RetryPolicy
 from yarn.configuration import Configuration

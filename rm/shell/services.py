@@ -40,11 +40,11 @@ from rm.shell.response_signer import ResponseSigner
 from wire.bulky_replies import in_parts
 from wire.caller import Caller
 from wire.core_shell import Asks
+from wire.files.topology import Topology
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.protocols.tracker import ResourceTracker
 from wire.rpc import handles
-from wire.topology import Topology
 from yarn.applications import (
     ApplicationAttemptReport,
     ApplicationFilter,

@@ -25,8 +25,8 @@ from rm.core.stored_state import (
 )
 from rm.shell.store_file import Group, StoreFile, Table
 from wire.codec.applications import read_submission, write_submission
+from wire.files.json_records import from_json, to_json
 from wire.generated.yarn_protos_pb2 import ApplicationSubmissionContextProto
-from wire.json_records import from_json, to_json
 from yarn.ids import ApplicationId
 from yarn.protocols.tracker import MasterKey
 

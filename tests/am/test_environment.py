@@ -8,8 +8,8 @@ import pytest
 
 from am.client.environment import AMEnvironment
 from tests.am.builders import ATTEMPT, container_id
-from wire.credentials import Credentials
-from wire.hadoop_xml import to_xml
+from wire.files.credentials import Credentials
+from wire.files.hadoop_xml import to_xml
 from yarn.configuration import Configuration
 from yarn.containers import AMRM_KIND, Token
 from yarn.errors import YarnException

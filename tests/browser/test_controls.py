@@ -12,7 +12,7 @@ from selenium.webdriver.common.by import By
 
 from tests.browser.seen import texts
 from tests.cluster.conftest import DEFINITIONS, Yarnling, environment, eventually, yarnling
-from wire.hadoop_xml import load_configuration
+from wire.files.hadoop_xml import load_configuration
 from yarn.settings.resourcemanager import WEBAPP_ADDRESS
 
 __all__ = ["environment", "yarnling"]

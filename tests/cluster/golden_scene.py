@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from wire.hadoop_xml import read_file, to_xml
+from wire.files.hadoop_xml import read_file, to_xml
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy

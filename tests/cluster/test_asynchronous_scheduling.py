@@ -9,7 +9,7 @@ import pytest
 from rm.daemon import ResourceManagerStart
 from tests.cluster.conftest import QUICK
 from wire.event_log import read_event_log
-from wire.json_records import to_json
+from wire.files.json_records import to_json
 from yarn.machine import Tick
 from yarn.settings.yarnling import CHECK_INVARIANTS, EVENT_LOG
 from yarnling.cluster.local_cluster import LocalCluster

@@ -13,7 +13,7 @@ import pytest
 from tests import processes
 from tests.cluster.applications import shell, until
 from tests.cluster.conftest import COMMAND, DEFINITIONS, Yarnling, eventually, gone
-from wire.hadoop_xml import load_configuration
+from wire.files.hadoop_xml import load_configuration
 from yarn.ids import ApplicationId, ContainerId
 from yarn.states import ContainerState, FinalApplicationStatus
 from yarnling.cluster.blocking import BlockingClient, Portal

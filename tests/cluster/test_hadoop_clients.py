@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import Yarnling
-from wire.hadoop_xml import read_file
+from wire.files.hadoop_xml import read_file
 from yarn.errors import InvalidArgumentException
 from yarn.settings import yarnling as own_settings
 from yarnling.cluster.configuration import RM_ADDRESSES

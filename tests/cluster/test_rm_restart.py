@@ -18,7 +18,7 @@ from tests.am.programs.on_cluster import Cluster, counts_in, plain_counts
 from tests.cluster.applications import shell
 from tests.cluster.heartbeats import HeartbeatLog
 from wire.event_log import earlier_log, read_event_log
-from wire.json_records import to_json
+from wire.files.json_records import to_json
 from yarn.errors import ApplicationNotFoundException
 from yarn.settings.resourcemanager import RECOVERY_ENABLED, WORK_PRESERVING_RECOVERY_ENABLED
 from yarn.settings.yarnling import EVENT_LOG

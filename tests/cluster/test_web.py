@@ -11,7 +11,7 @@ import pytest
 
 from tests.cluster.conftest import eventually
 from tests.rm.web.http import request
-from wire.hadoop_xml import to_xml
+from wire.files.hadoop_xml import to_xml
 from yarn.settings.resourcemanager import WEBAPP_ADDRESS
 from yarnling.cluster.blocking import BlockingCluster
 from yarnling.cluster.local_cluster import LocalCluster

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wire.hadoop_xml import read_file
+from wire.files.hadoop_xml import read_file
 
 Json = dict[str, Any]
 

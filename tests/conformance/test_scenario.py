@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.scenario import Scenario, of_json, read, read_lines, write_lines
-from wire.hadoop_xml import to_xml
+from wire.files.hadoop_xml import to_xml
 
 SCENARIO = Scenario(
     "small",

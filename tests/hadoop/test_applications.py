@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.hadoop import toolchain
-from wire.hadoop_xml import to_xml
+from wire.files.hadoop_xml import to_xml
 from yarn.applications import ApplicationReport
 from yarn.states import FinalApplicationStatus
 from yarnling.cluster.blocking import BlockingCluster

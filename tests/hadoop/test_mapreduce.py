@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.cluster.conftest import eventually
-from wire.hadoop_xml import to_xml
+from wire.files.hadoop_xml import to_xml
 from yarn.ids import ApplicationId
 from yarnling.cluster.blocking import BlockingCluster
 from yarnling.cluster.containers import ContainerLog

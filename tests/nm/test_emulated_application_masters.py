@@ -16,7 +16,7 @@ from nm.emulation.launcher import EmulatedLauncher
 from tests.am.fake_servers import FakeResourceManager, served
 from tests.nm.nodes import container_id
 from wire.channel import Channels
-from wire.credentials import Credentials
+from wire.files.credentials import Credentials
 from yarn.configuration import Configuration
 from yarn.containers import AMRM_KIND, Token
 from yarn.errors import ApplicationAttemptNotFoundException, CallOutcomeUnknown

@@ -21,7 +21,7 @@ from nm.core.events import ContainerExited, ContainerLaunched, StopContainers
 from nm.core.settings import CoreSettings
 from tests.nm.lone_node import lone_node
 from tests.nm.nodes import Node, container_id, container_token, nm_token
-from wire.json_records import from_json, to_json
+from wire.files.json_records import from_json, to_json
 from yarn.containers import ContainerLaunchContext, LocalResource
 from yarn.machine import Tick
 from yarn.nodes import ResourceUtilization

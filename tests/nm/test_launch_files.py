@@ -19,7 +19,7 @@ from nm.launcher.deletion import TREE_DEPTH_MAX, delete_tree
 from nm.launcher.directories import NodeDirectories
 from nm.launcher.files import PreparedLaunch, prepare_launch, read_pid
 from tests.nm.nodes import NODE, container_id
-from wire.full_disk import DiskFull
+from wire.files.full_disk import DiskFull
 from yarn.resource import Resource
 
 LAUNCH = LaunchContainer(container_id(1), 1, "alice", ("true",), {}, {}, "0,0,0,0,0", Resource(128, 1))

@@ -17,8 +17,8 @@ from nm.launcher.log_aggregation import RemoteLogs, aggregate_logs
 from tests.nm.lone_node import LoneNode, lone_node
 from tests.nm.nodes import APP, NODE, Node, container_id
 from tests.nm.waiting import until
-from wire.aggregated_logs import read_aggregated_logs, read_content
-from wire.full_disk import DiskFull
+from wire.files.aggregated_logs import read_aggregated_logs, read_content
+from wire.files.full_disk import DiskFull
 from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ContainerId

@@ -6,7 +6,7 @@ import pytest
 
 from nm.core.settings import Hardware, node_resource
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
-from wire.hadoop_xml import hadoop_keys, read_configuration, to_xml
+from wire.files.hadoop_xml import hadoop_keys, read_configuration, to_xml
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Severity
 from yarn.resource import Resource

@@ -25,11 +25,11 @@ from rm.shell.response_signer import ResponseSigner
 from tests.rm.builders import ONE_QUEUE
 from wire.caller import Caller
 from wire.core_shell import WallClock
+from wire.files.topology import Topology
 from wire.protocols.pack import PackTrackerProtocol
 from wire.retry import FOR_EVER, RetryPolicy
 from wire.rpc import Rpc
 from wire.tokens import ContainerTokenSecretManager, KeyRing
-from wire.topology import Topology
 from yarn.configuration import Configuration
 from yarn.errors import CallOutcomeUnknown
 from yarn.ids import NodeId

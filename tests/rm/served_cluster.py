@@ -13,7 +13,7 @@ from tests.wire.serving import socket_dir
 from wire.address import Address
 from wire.caller import Caller
 from wire.cluster_secret import read_cluster_secret, write_cluster_secret
-from wire.credentials import Credentials
+from wire.files.credentials import Credentials
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.container_management import ContainerManagementProtocol

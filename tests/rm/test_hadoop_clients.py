@@ -40,9 +40,9 @@ from tests.wire.hadoop_rpc.hadoop_client import (
 )
 from wire.codec.message_codec import MessageCodec
 from wire.event_log import read_event_log
+from wire.files.json_records import to_json
 from wire.generated import yarn_protos_pb2 as yarn_pb
 from wire.generated import yarn_service_protos_pb2 as pb
-from wire.json_records import to_json
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.inspection import InspectionProtocol
 from wire.protocols.master import ApplicationMasterProtocol

@@ -23,7 +23,7 @@ from tests.rm.builders import done, resource_request
 from tests.rm.served_cluster import ADMIN, CLIENT, SOON_S, Node, configuration, submit, until
 from tests.rm.served_cluster import Cluster as ServedCluster
 from wire.event_log import read_event_log
-from wire.json_records import to_json
+from wire.files.json_records import to_json
 from yarn.configuration import Configuration
 from yarn.errors import ServerUnavailable
 from yarn.protocols.client import KillApplicationRequest
@@ -160,7 +160,7 @@ SERVES = """
 import asyncio, gc, os, signal, sys
 from pathlib import Path
 from rm.daemon import serve
-from wire.hadoop_xml import load_configuration
+from wire.files.hadoop_xml import load_configuration
 
 def ready(facts):
     print(gc.get_threshold()[0], flush=True)

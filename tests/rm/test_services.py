@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rm.shell.master_launcher import SUBMIT_TIME, WEB_PROXY_BASE
 from tests.rm.builders import done, resource_request
 from tests.rm.served_cluster import CLIENT, SOON_S, Cluster, Node, configuration, serving, submit, until
-from wire.credentials import Credentials
+from wire.files.credentials import Credentials
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.tokens import NodeTokenSecretManager

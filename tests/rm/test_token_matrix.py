@@ -23,7 +23,7 @@ from tests.rm.served_cluster import (
 )
 from wire.caller import caller_metadata
 from wire.errors import error_of
-from wire.json_records import to_json
+from wire.files.json_records import to_json
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.inspection import InspectionProtocol

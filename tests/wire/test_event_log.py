@@ -18,7 +18,7 @@ import rm.core.effects
 import rm.core.events
 from tests.wire.random_records import random_record
 from wire.event_log import KEPT_MAX, EventLog, Step, earlier_log, open_event_log, read_event_log
-from wire.json_records import from_json, to_json
+from wire.files.json_records import from_json, to_json
 from yarn.applications import ApplicationReport
 from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext, ResourceRequest, Token

@@ -57,7 +57,13 @@ def test_a_resource_manager_without_web_services_does_not_import_them() -> None:
 
 def test_a_node_manager_without_auxiliary_services_and_aggregation_imports_nothing_of_them() -> None:
     modules = imported("nm.daemon")
-    assert {"h11", "nm.shuffle", "nm.launcher.log_aggregation", "wire.tfile", "wire.shuffle"} & modules == set()
+    assert {
+        "h11",
+        "nm.shuffle",
+        "nm.launcher.log_aggregation",
+        "wire.files.tfile",
+        "wire.files.shuffle",
+    } & modules == set()
 
 
 def test_the_shuffle_service_imports_its_http_library_with_the_first_connection() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wire.yaml_file import parse_yaml
+from wire.files.yaml_file import parse_yaml
 from yarn.faults import ConfigurationException, Fault, Origin, alike_in_lists
 from yarnling.workload.workload_file import NodeList
 

@@ -3,7 +3,7 @@
 import re
 
 from rm.scheduler.config import unsupported as of_the_scheduler
-from wire.hadoop_xml import hadoop_keys
+from wire.files.hadoop_xml import hadoop_keys
 from yarn.settings.registry import setting_of
 from yarn.settings.unsupported import FEATURES
 

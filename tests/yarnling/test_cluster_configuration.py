@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wire.hadoop_xml import load_configuration, to_xml
+from wire.files.hadoop_xml import load_configuration, to_xml
 from yarn.faults import ConfigurationException
 from yarn.settings import nodemanager, resourcemanager, yarnling
 from yarnling.cluster.configuration import (

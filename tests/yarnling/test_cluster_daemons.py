@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from wire.hadoop_xml import to_xml
+from wire.files.hadoop_xml import to_xml
 from yarn.errors import InvalidArgumentException
 from yarnling.cluster.daemons import ClusterDaemons, RouteOverride
 from yarnling.cluster.directory import ClusterDirectory, NodePlace

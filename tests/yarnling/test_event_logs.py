@@ -13,7 +13,7 @@ from nm.core import NodeManagerCore
 from nm.shell.node_manager import NodeCoreStart as NodeStart
 from rm.daemon import ResourceManagerStart
 from wire.event_log import Step, read_event_log
-from wire.json_records import to_json
+from wire.files.json_records import to_json
 from yarn.states import FinalApplicationStatus
 from yarnling.cluster.local_cluster import LocalCluster
 

@@ -12,7 +12,7 @@ from am.client.launching import write_atomically
 from am.programs.mapreduce.job_files import LineWriter
 from am.programs.mapreduce.shuffle import MapOutputWriter, merged_lines
 from tests.yarnling.whatif.outcomes import busy_day
-from wire.full_disk import DiskFull
+from wire.files.full_disk import DiskFull
 from yarnling.cli.app import _described
 from yarnling.cluster.directory import _replace
 from yarnling.cluster.nodes import ExcludedHosts

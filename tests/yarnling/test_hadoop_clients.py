@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wire.hadoop_xml import read_file, to_xml
+from wire.files.hadoop_xml import read_file, to_xml
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
 from yarn.faults import ConfigurationException

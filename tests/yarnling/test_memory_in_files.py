@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from nm.emulation.table_file import parse_table
-from wire.yaml_file import parse_yaml
+from wire.files.yaml_file import parse_yaml
 from yarn.faults import ConfigurationException
 from yarnling.faults.plan import ClusterPlan
 from yarnling.workload.defaults import Defaults

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wire.hadoop_xml import to_xml
+from wire.files.hadoop_xml import to_xml
 from yarn.settings import nodemanager
 from yarn.settings.logs import remote_log_dir
 from yarnling.cluster.configuration import composed, with_remote_logs

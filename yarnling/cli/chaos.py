@@ -13,7 +13,7 @@ from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
-from wire.full_disk import full_disk_named
+from wire.files.full_disk import full_disk_named
 from yarn.errors import YarnException
 from yarnling.cli.arguments import check_output_directory, plan_faults, reading_arguments
 from yarnling.cli.output import notices, print_error, print_indented, print_json, terminal

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from wire.hadoop_xml import load_configuration
+from wire.files.hadoop_xml import load_configuration
 from yarn.errors import YarnException
 from yarnling.cli.output import print_json
 from yarnling.cluster.hadoop_clients import are_served, client_environment

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from wire.hadoop_xml import load_configuration
+from wire.files.hadoop_xml import load_configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli.arguments import reading_arguments

@@ -19,7 +19,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from wire.plain_json import plain
+from wire.files.plain_json import plain
 from yarn.errors import YarnException
 from yarnling.report.escapes import in_line, shown
 

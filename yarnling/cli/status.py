@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct, field
 from rich.console import Group, RenderableType
 
-from wire.plain_json import plain
+from wire.files.plain_json import plain
 from yarn.applications import ApplicationReport
 from yarn.nodes import DEFAULT_RACK, NodeReport
 from yarn.queues import QueueInfo

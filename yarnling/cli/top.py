@@ -12,7 +12,7 @@ from msgspec import Struct
 from rich.live import Live
 from rich.text import Text
 
-from wire.plain_json import plain
+from wire.files.plain_json import plain
 from yarn.containers import ANY
 from yarn.errors import YarnException
 from yarn.nodes import NodeReport

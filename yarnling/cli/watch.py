@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from rich.console import OverflowMethod
 from rich.text import Text
 
-from wire.hadoop_xml import load_configuration
+from wire.files.hadoop_xml import load_configuration
 from wire.watching import calls_of, sockets
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId

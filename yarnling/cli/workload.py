@@ -9,7 +9,7 @@ from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
-from wire.full_disk import full_disk_named
+from wire.files.full_disk import full_disk_named
 from yarn.errors import YarnException
 from yarn.times import duration
 from yarnling.cli.arguments import TRACES, check_output_file, reading_arguments

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from rm.shell.configuration_report import KEYS_OF_CLIENTS, configuration_report
-from wire.hadoop_xml import hadoop_keys, read_configuration
+from wire.files.hadoop_xml import hadoop_keys, read_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty

@@ -9,7 +9,7 @@ from typing import TypeVar
 import psutil
 from msgspec import Struct
 
-from wire.aggregated_logs import (
+from wire.files.aggregated_logs import (
     TEMPORARY,
     AggregatedLog,
     application_directory,

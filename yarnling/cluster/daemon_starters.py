@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from wire.daemon_process import EXIT_REFUSED, start_logging
-from wire.hadoop_xml import load_configuration
+from wire.files.hadoop_xml import load_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.settings.nodemanager import AUX_SERVICES, MAPREDUCE_SHUFFLE

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rm.shell.configuration_report import MAPREDUCE_PREFIXES
-from wire.hadoop_xml import read_file
+from wire.files.hadoop_xml import read_file
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
 from yarn.settings import yarnling

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from wire.daemon_process import EXIT_REFUSED, LOG_FORMAT
-from wire.hadoop_xml import load_configuration
+from wire.files.hadoop_xml import load_configuration
 from yarn.errors import InvalidArgumentException, YarnException
 from yarnling.cluster.fork_messages import RM, DaemonRequest
 from yarnling.cluster.launcher import STOP_S, Daemon, DaemonFailed, environment_of_daemons, log_tail

@@ -28,8 +28,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from wire.full_disk import full_disk_named
-from wire.hadoop_xml import to_xml
+from wire.files.full_disk import full_disk_named
+from wire.files.hadoop_xml import to_xml
 from wire.local_peer import is_foreign
 from yarn.settings import nodemanager, resourcemanager
 from yarnling.cluster.daemons import RouteOverride

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wire.full_disk import full_disk_named
+from wire.files.full_disk import full_disk_named
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import NodeId
 from yarn.nodes import NodeReport

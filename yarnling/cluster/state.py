@@ -24,7 +24,7 @@ from pathlib import Path
 import psutil
 from msgspec import Struct, convert, to_builtins
 
-from wire.full_disk import full_disk_named
+from wire.files.full_disk import full_disk_named
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.settings.resourcemanager import WEBAPP_ADDRESS
 from yarnling.cluster.processes import ProcessIdentity, end_orphans

@@ -13,7 +13,7 @@ from typing import Annotated
 from msgspec import Struct, field
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
-from wire.yaml_file import MEMORY_KEYS, PAIR, WHOLE_MEGABYTES, Section, refusal
+from wire.files.yaml_file import MEMORY_KEYS, PAIR, WHOLE_MEGABYTES, Section, refusal
 from yarn.errors import YarnException
 from yarnling.faults.kinds import FaultKind
 

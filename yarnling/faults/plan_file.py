@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainValidator, ValidationInfo, field_validator
 
-from wire import yaml_file
-from wire.yaml_file import Probability, Section, choose_from, refusal, sections
+from wire.files import yaml_file
+from wire.files.yaml_file import Probability, Section, choose_from, refusal, sections
 from yarn.errors import YarnException
 from yarn.suggestions import did_you_mean
 from yarnling.faults.kinds import KINDS, FaultKind, Scope

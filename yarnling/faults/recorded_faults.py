@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from wire.full_disk import full_disk_named
+from wire.files.full_disk import full_disk_named
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ContainerId
 from yarnling.faults.history import History, InjectedFault

@@ -19,8 +19,8 @@ from rm.core.effects import CleanUpAM, LaunchAM
 from rm.core.events import AMLaunched, AMLaunchFailed
 from rm.daemon import ResourceManagerStart
 from wire.event_log import read_step
-from wire.json_records import from_json
-from wire.plain_json import plain
+from wire.files.json_records import from_json
+from wire.files.plain_json import plain
 from yarn.errors import InvalidArgumentException
 from yarn.machine import Refuse, Reply, StateChanged
 from yarnling.run.builder import RunBuilder

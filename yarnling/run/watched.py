@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from wire.json_records import from_json
-from wire.plain_json import plain
+from wire.files.json_records import from_json
+from wire.files.plain_json import plain
 from yarn.errors import InvalidArgumentException
 from yarnling.run.records import Call, StateChange
 

@@ -5,7 +5,7 @@
     {"call": {...}}, {"decision": {...}}, ...          another record (yarnling.run.records)
     {"ended": ms}                                      the end of the run
 
-Requests and replies are without secrets (wire.plain_json).
+Requests and replies are without secrets (wire.files.plain_json).
 """
 
 from __future__ import annotations

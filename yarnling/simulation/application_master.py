@@ -66,11 +66,11 @@ from am.core.invariants import CheckedAMRMClientState, CheckedContainerStarts
 from am.core.reconciliation import MarkLost, NodeAnswered, NodeUnreachable, QueryNode, StopOrphan
 from am.programs.application_master import EXIT_CRASH
 from nm.core.effects import LaunchContainer
-from wire.credentials import Credentials
+from wire.files.credentials import Credentials
+from wire.files.topology import Topology
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
-from wire.topology import Topology
 from yarn.configuration import Configuration
 from yarn.containers import AMRM_KIND, Token
 from yarn.errors import InvalidToken, YarnException

@@ -17,9 +17,9 @@ from rm.core.effects import Preempted
 from rm.core.events import RefreshNodes
 from rm.core.host_lists import HostLists
 from rm.core.reports.applications import application_state
+from wire.files.topology import Topology
 from wire.retry import RetryPolicy
 from wire.tokens import SECRET_BYTES, ClientTokenSecretManager
-from wire.topology import Topology
 from yarn.configuration import Configuration
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import StateChanged

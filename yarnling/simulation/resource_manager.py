@@ -47,6 +47,7 @@ from rm.shell.response_signer import ResponseSigner
 from rm.shell.servers import client_authentication
 from rm.shell.services import ClientService, MasterService, TrackerService
 from wire.caller import RM_CALLER
+from wire.files.topology import Topology
 from wire.protocols.client import ApplicationClientProtocol
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.master import ApplicationMasterProtocol
@@ -59,7 +60,6 @@ from wire.tokens import (
     NMTokenSecretManager,
     NodeTokenSecretManager,
 )
-from wire.topology import Topology
 from yarn.configuration import Configuration
 from yarn.containers import Token
 from yarn.errors import YarnException

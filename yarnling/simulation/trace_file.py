@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from rm.core.resource_manager import ResourceManagerCore
 from wire.event_log import Step
-from wire.full_disk import full_disk_named
-from wire.plain_json import plain
+from wire.files.full_disk import full_disk_named
+from wire.files.plain_json import plain
 from wire.rpc import Rpc
 from yarn.errors import ServerUnavailable, YarnException
 from yarnling.faults.history import History

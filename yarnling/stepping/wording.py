@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rm.core.events import NodeHeartbeat
-from wire.plain_json import plain
+from wire.files.plain_json import plain
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn

@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from pydantic import BeforeValidator, Field
 
-from wire.yaml_file import Section, quantity, read_yaml, scalar
+from wire.files.yaml_file import Section, quantity, read_yaml, scalar
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault, Origin, refuse_if_faulty

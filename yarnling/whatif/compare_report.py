@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wire.full_disk import full_disk_named
+from wire.files.full_disk import full_disk_named
 from yarn.settings.scheduler import ROOT
 from yarn.times import HOUR_MS, duration
 from yarnling.report.curves import QUEUE_LEGEND

@@ -16,7 +16,7 @@ from typing import Annotated
 
 from pydantic import Field, PlainValidator
 
-from wire.yaml_file import Section, read_yaml, refusal
+from wire.files.yaml_file import Section, read_yaml, refusal
 from yarn.faults import ConfigurationException, Fault, Origin
 from yarnling.whatif.expectations import Expectation, KnownNames, NotAnExpectation, parse_expectation, with_paths
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from wire.full_disk import full_disk_named
+from wire.files.full_disk import full_disk_named
 from yarn.errors import YarnException
 from yarn.settings.scheduler import ROOT
 from yarn.times import duration

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from wire.full_disk import full_disk_named
+from wire.files.full_disk import full_disk_named
 from yarn.resource import Resource
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.waits import wait_of

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from wire.yaml_file import MEGABYTES, MEMORY_REMEDY, choose_from, quantity, refusal
+from wire.files.yaml_file import MEGABYTES, MEMORY_REMEDY, choose_from, quantity, refusal
 from yarnling.workload.distribution import (
     Distribution,
     Exponential,

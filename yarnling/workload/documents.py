@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from pydantic import ConfigDict, ValidationError
 
-from wire.yaml_file import Location, Section
+from wire.files.yaml_file import Location, Section
 from yarn.faults import ConfigurationException, Fault, Origin, alike_in_lists, refuse_if_faulty
 from yarnling.workload.limits import FAULTS_MAX, FILE_BYTES_MAX
 

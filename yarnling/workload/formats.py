@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from wire.yaml_file import choose_from, parse_yaml
+from wire.files.yaml_file import choose_from, parse_yaml
 from yarn.errors import YarnException
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import Faults, json_documents, read_text, refusal

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from wire.yaml_file import WHOLE_MEGABYTES
+from wire.files.yaml_file import WHOLE_MEGABYTES
 
 FILE_BYTES_MAX = 1 << 30
 APPLICATIONS_MAX = 1_000_000

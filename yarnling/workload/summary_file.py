@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from wire.yaml_file import MEMORY_KEYS, Section, parse_yaml, quantity, refusal, scalar
+from wire.files.yaml_file import MEMORY_KEYS, Section, parse_yaml, quantity, refusal, scalar
 from yarn.resource import Resource
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.distribution import Exponential, Fixed, weighted

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from wire.yaml_file import refusal
+from wire.files.yaml_file import refusal
 from yarn.resource import Resource
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.distribution import Choice, Distribution, Fixed, Lognormal, Normal, weighted

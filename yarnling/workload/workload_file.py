@@ -15,8 +15,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from wire.full_disk import full_disk_named
-from wire.yaml_file import MEMORY_KEYS, Section, parse_yaml
+from wire.files.full_disk import full_disk_named
+from wire.files.yaml_file import MEMORY_KEYS, Section, parse_yaml
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.workload.documents import Faults, json_documents
 from yarnling.workload.limits import (

@@ -48,8 +48,8 @@ from am.programs.mapreduce.core.map_reduce import (
 )
 from am.programs.mapreduce.core.tasks import AttemptRecord, AttemptState, Task, TaskState, recover
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, LineWriter, MapOutput
-from wire.json_records import Json
-from wire.shuffle import SERVICE, service_data
+from wire.files.json_records import Json
+from wire.files.shuffle import SERVICE, service_data
 from yarn.containers import ContainerLaunchContext, ContainerStatus, ServiceData
 from yarn.ids import ApplicationAttemptId
 from yarn.states import ContainerExitStatus, FinalApplicationStatus

@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 from am.programs.mapreduce.core.job import TaskAttemptId
-from wire.full_disk import full_disk_named
-from wire.shuffle import (
+from wire.files.full_disk import full_disk_named
+from wire.files.shuffle import (
     PATH,
     REPLY_HASH,
     URL_HASH,
@@ -19,7 +19,7 @@ from wire.shuffle import (
     reply_hash,
     url_hash,
 )
-from wire.writables import WritableReader
+from wire.files.writables import WritableReader
 from yarn.errors import InvalidArgumentException
 
 TIMEOUT_S = 5

@@ -24,8 +24,8 @@ from msgspec import Struct
 from am.client.launching import read_record, write_atomically, write_record
 from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId
 from am.programs.mapreduce.core.map_reduce import TaskReport
-from wire.full_disk import full_disk_named
-from wire.json_records import Json, from_json, to_json
+from wire.files.full_disk import full_disk_named
+from wire.files.json_records import Json, from_json, to_json
 from yarn.errors import InvalidArgumentException
 
 SECRET_BYTES = 32

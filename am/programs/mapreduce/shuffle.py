@@ -20,8 +20,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
-from wire.full_disk import full_disk_named
-from wire.shuffle import INDEX, OUTPUT, IndexRecord, index_bytes
+from wire.files.full_disk import full_disk_named
+from wire.files.shuffle import INDEX, OUTPUT, IndexRecord, index_bytes
 
 MERGE_FILES_MAX = 64
 """The number of files that are merged at once (mapreduce.task.io.sort.factor); more files need another pass."""

@@ -26,8 +26,8 @@ from am.programs.mapreduce.core.map_reduce import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.core.tasks import ATTEMPTS_PER_AM
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
 from am.programs.mapreduce.shuffle import MapOutputWriter, copy_lines, merged_lines
-from wire.full_disk import full_disk_named
-from wire.shuffle import SERVICE, port_in
+from wire.files.full_disk import full_disk_named
+from wire.files.shuffle import SERVICE, port_in
 from yarn.errors import YarnException
 
 FETCH_POLL_S = 0.1

@@ -29,7 +29,7 @@ from rm.shell.configuration_report import configuration_report
 from rm.shell.inspection_service import InspectionService
 from rm.shell.web.applications import find_app
 from rm.shell.web.paths import asker_of
-from wire.plain_json import plain
+from wire.files.plain_json import plain
 from wire.web.application import JSON, JSON_UTF8, EventStream, Row, TextAnswer
 from wire.web.errors import PlainRefusal
 from wire.web.pacing import collected, in_slices

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, TypeVar
 
-from wire.credentials import MAGIC, VERSION, Credentials
+from wire.files.credentials import MAGIC, VERSION, Credentials
 from wire.rpc import Rpc
 from wire.web.errors import bad_request
 from wire.web.records import parse_long

@@ -11,7 +11,7 @@ from random import Random
 from tests.cluster.rpc_fuzz.applications import DAMAGE
 from tests.cluster.rpc_fuzz.caller import ODD_USERS, FuzzCaller
 from tests.cluster.rpc_fuzz.known import HOSTS, LABELS, SIZES, TEXTS, Known
-from wire.hadoop_xml import to_xml
+from wire.files.hadoop_xml import to_xml
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from yarn.ids import NodeId
 from yarn.nodes import NodeLabel

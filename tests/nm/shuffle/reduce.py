@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nm.launcher.directories import NodeDirectories, application_dir
 from nm.shuffle.server import ShuffleHandler, ShuffleSettings
-from wire.shuffle import INDEX, OUTPUT, IndexRecord, index_bytes, job_id, service_data, url_hash
+from wire.files.shuffle import INDEX, OUTPUT, IndexRecord, index_bytes, job_id, service_data, url_hash
 from yarn.ids import ApplicationId
 
 APP = ApplicationId(1_795_222_023_200, 7)

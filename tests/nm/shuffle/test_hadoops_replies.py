@@ -16,7 +16,7 @@ import pytest
 
 from nm.shuffle.server import ShuffleHandler, ShuffleSettings
 from tests.nm.shuffle.reduce import APP, HOST, SECRET, MapNode, exchange, split
-from wire.shuffle import INDEX, OUTPUT, IndexRecord, index_bytes, index_record, port_bytes, service_data, url_hash
+from wire.files.shuffle import INDEX, OUTPUT, IndexRecord, index_bytes, index_record, port_bytes, service_data, url_hash
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parents[1] / "golden" / "shuffle.json").read_text())
 CASES: dict[str, dict[str, str]] = {case["case"]: case for case in RECORDED["cases"]}

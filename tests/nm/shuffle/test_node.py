@@ -16,7 +16,7 @@ from tests.nm.lone_node import LoneNode, lone_node, lone_nodes
 from tests.nm.nodes import APP, Node, container_id
 from tests.nm.shuffle.reduce import exchange, split, target
 from wire.event_log import FORMAT, read_event_log
-from wire.shuffle import INDEX, OUTPUT, IndexRecord, index_bytes, job_id, port_bytes, service_data, url_hash
+from wire.files.shuffle import INDEX, OUTPUT, IndexRecord, index_bytes, job_id, port_bytes, service_data, url_hash
 from yarn.containers import ContainerLaunchContext, ServiceData
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId

@@ -15,8 +15,8 @@ from nm.shuffle.server import ShuffleHandler, ShuffleSettings
 from tests.nm.shuffle.reduce import APP, HOST, JOB, MAPS, SECRET, MapNode, exchange, request, served, split, target
 from tests.nm.waiting import until
 from tests.wire.foreign_caller import held_by_nobody, only_as_root
-from wire.shuffle import INDEX, OUTPUT, IndexRecord, ShuffleHeader, index_bytes, port_bytes, reply_hash, url_hash
-from wire.writables import WritableReader
+from wire.files.shuffle import INDEX, OUTPUT, IndexRecord, ShuffleHeader, index_bytes, port_bytes, reply_hash, url_hash
+from wire.files.writables import WritableReader
 from yarn.errors import YarnException
 
 WRONG = "AAAAAAAAAAAAAAAAAAAAAAAAAAA="

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wire.hadoop_xml import to_xml
+from wire.files.hadoop_xml import to_xml
 from yarn.faults import ConfigurationException
 from yarnling.cli.config import LONG_LIST, print_key_notices, report
 from yarnling.cluster.configuration import compose

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes import running
-from wire.hadoop_xml import to_xml
+from wire.files.hadoop_xml import to_xml
 from yarn.ids import ApplicationId
 from yarnling.cli.connection import CommandClient
 from yarnling.cluster.processes import ProcessIdentity

@@ -12,8 +12,8 @@ import pytest
 from msgspec import structs
 from rich.console import Console, RenderableType
 
-from wire.hadoop_xml import to_xml
-from wire.plain_json import plain
+from wire.files.hadoop_xml import to_xml
+from wire.files.plain_json import plain
 from yarn.applications import ApplicationReport
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from wire.json_records import to_json
+from wire.files.json_records import to_json
 from yarn.containers import ContainerStatus, ResourceRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeHealth, ResourceUtilization

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.yarnling.simulation.case_cluster import ALL_AT_ONCE, GB, MONITORED, CaseCluster
-from wire.hadoop_xml import read_configuration
+from wire.files.hadoop_xml import read_configuration
 from yarn.resource import Resource
 
 ARCHETYPES = Path(__file__).resolve().parents[3] / "examples" / "archetypes"

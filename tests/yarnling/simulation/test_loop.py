@@ -15,7 +15,7 @@ from am.client.nm_client import NMClient
 from am.core.events import ContainersAllocated, ContainersCompleted
 from am.core.requests import ContainerRequest
 from nm.core.effects import LaunchContainer
-from wire.credentials import Credentials
+from wire.files.credentials import Credentials
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from yarn.containers import AMRM_KIND, ContainerLaunchContext

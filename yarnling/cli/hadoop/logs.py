@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
-from wire.hadoop_xml import load_configuration
+from wire.files.hadoop_xml import load_configuration
 from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, InvalidIdException
 from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli.hadoop import form

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nm.launcher.directories import NodeDirectories
 from nm.shuffle.server import ShuffleHandler, ShuffleSettings
-from wire.shuffle import service_data
+from wire.files.shuffle import service_data
 from yarn.ids import ApplicationId
 
 HOST = "127.0.0.1"

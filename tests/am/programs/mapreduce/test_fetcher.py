@@ -15,7 +15,7 @@ from am.programs.mapreduce.fetcher import Fetcher
 from nm.launcher.directories import application_dir
 from tests.am.builders import APP
 from tests.am.programs.mapreduce.shuffle_service import HOST, shuffle_service
-from wire.shuffle import INDEX, OUTPUT, IndexRecord, ShuffleHeader, index_bytes
+from wire.files.shuffle import INDEX, OUTPUT, IndexRecord, ShuffleHeader, index_bytes
 
 SECRET = b"shuffle secret"
 ATTEMPT = TaskAttemptId(TaskId(APP, TaskKind.MAP, 1), 0)

@@ -17,7 +17,7 @@ from am.programs.mapreduce.shuffle import (
     partition_of,
 )
 from am.programs.mapreduce.wordcount import map_lines, reduce_lines
-from wire.shuffle import INDEX, OUTPUT, index_record
+from wire.files.shuffle import INDEX, OUTPUT, index_record
 
 LINES = st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"")), max_size=40)
 TEXTS = st.lists(st.text(alphabet="ab \n\té", max_size=40).map(str.encode), min_size=1, max_size=5)

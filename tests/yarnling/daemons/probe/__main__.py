@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from probe.daemon import serve
-from wire.hadoop_xml import load_configuration
+from wire.files.hadoop_xml import load_configuration
 from yarn.errors import YarnException
 
 parser = argparse.ArgumentParser()

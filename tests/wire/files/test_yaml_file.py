@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from wire.yaml_file import FILE_CHARACTERS_MAX, Probability, Section, parse_yaml, quantity, read_yaml
+from wire.files.yaml_file import FILE_CHARACTERS_MAX, Probability, Section, parse_yaml, quantity, read_yaml
 from yarn.faults import ConfigurationException
 
 

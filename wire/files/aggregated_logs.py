@@ -16,7 +16,7 @@ from typing import IO
 
 from msgspec import Struct
 
-from wire.tfile import Place, TFileReader, TFileValue, TFileWriter
+from wire.files.tfile import Place, TFileReader, TFileValue, TFileWriter
 from yarn.errors import InvalidArgumentException, InvalidIdException
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.states import ApplicationAccessType

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from msgspec import field
 
-from wire.writables import WritableReader, put_block, put_token, put_vint
+from wire.files.writables import WritableReader, put_block, put_token, put_vint
 from yarn.containers import Token
 from yarn.errors import InvalidArgumentException
 from yarn.records import SecretRecord

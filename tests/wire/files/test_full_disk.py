@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wire.full_disk import DiskFull, full_disk_named
+from wire.files.full_disk import DiskFull, full_disk_named
 
 
 def error_of(number: int, *filename: str) -> OSError:

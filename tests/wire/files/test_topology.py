@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wire.topology import Topology
+from wire.files.topology import Topology
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.nodes import DEFAULT_RACK

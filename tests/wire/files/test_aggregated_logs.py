@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wire.aggregated_logs import (
+from wire.files.aggregated_logs import (
     AggregatedLogWriter,
     LogPart,
     application_directory,
@@ -19,7 +19,7 @@ from wire.aggregated_logs import (
     read_aggregated_logs,
     read_content,
 )
-from wire.tfile import CHUNK_BYTES, TFileReader, TFileWriter, read_vlong, vlong
+from wire.files.tfile import CHUNK_BYTES, TFileReader, TFileWriter, read_vlong, vlong
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.states import ApplicationAccessType

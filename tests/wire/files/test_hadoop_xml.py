@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wire import hadoop_xml
-from wire.hadoop_xml import hadoop_keys, load_configuration, parse, read_configuration, read_file, to_xml
+from wire.files import hadoop_xml
+from wire.files.hadoop_xml import hadoop_keys, load_configuration, parse, read_configuration, read_file, to_xml
 from yarn.configuration import ConfigurationException
 from yarn.faults import Fault, Severity
 from yarn.settings import resourcemanager

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from wire.writables import WritableReader, put_block, put_token, put_vint
+from wire.files.writables import WritableReader, put_block, put_token, put_vint
 from yarn.containers import Token
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId

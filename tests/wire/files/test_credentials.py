@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wire.credentials import Credentials
+from wire.files.credentials import Credentials
 from yarn.containers import Token
 from yarn.errors import InvalidArgumentException
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from xml.parsers import expat  # noqa: TID251  a DOCTYPE, and so any entity, is refused; SAX is slow to import
 
+import yarn.settings
 from yarn.configuration import Configuration, Entry, find_variable
 from yarn.faults import ConfigurationException, Fault, Origin, Severity, refuse_if_faulty
 from yarn.settings import check_settings, defaults, scaled
@@ -320,6 +321,6 @@ def _variable(expression: str, environ: Mapping[str, str]) -> str | None:
 
 
 def hadoop_keys() -> tuple[str, ...]:
-    """The configuration keys that Hadoop 3.4.1 knows, listed in hadoop_keys.txt."""
-    text = Path(__file__).with_name("hadoop_keys.txt").read_text()
+    """The configuration keys that Hadoop 3.4.1 knows, listed in yarn/settings/hadoop_keys.txt."""
+    text = Path(yarn.settings.__file__).with_name("hadoop_keys.txt").read_text()
     return tuple(line for line in text.splitlines() if line and not line.startswith("#"))
