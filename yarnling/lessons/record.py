@@ -28,9 +28,9 @@ from yarn.machine import Refuse, Reply, StateChanged
 from yarn.protocols.client import GetNewApplicationResponse
 from yarn.protocols.master import AllocateRequest, AllocateResponse, RegisterApplicationMasterResponse
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
-from yarnling.lessons.names import CLIENT, RM, Names, am, amount, nm, node
 from yarnling.lessons.steps import Change, Decision, Message, Step
-from yarnling.lessons.wording import Wording
+from yarnling.run.names import CLIENT, RM, Names, am, amount, nm, node
+from yarnling.run.step_wording import Wording
 from yarnling.run.trace import Line, Trace
 from yarnling.simulation.engine import START_MS
 from yarnling.simulation.workload import AM_RULE

@@ -37,10 +37,9 @@ from yarnling.cluster.configuration import composed, node_sizes
 from yarnling.faults.history import History
 from yarnling.faults.plan import WorkPlan
 from yarnling.lessons.application import FOREVER, LENGTHS_S, LessonWork, Wanted
-from yarnling.lessons.names import CLIENT, RM, Names, am, host, nm, node
 from yarnling.lessons.record import Record
 from yarnling.lessons.steps import Decision
-from yarnling.run.names import RM_LIFELINE, node_lifeline
+from yarnling.run.names import CLIENT, RM, RM_LIFELINE, Names, am, host, nm, node, node_lifeline
 from yarnling.run.records import Fault
 from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
 from yarnling.simulation.conditions import STEADY

@@ -20,7 +20,7 @@ from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.rm_container import RMContainer
 from yarn.nodes import NO_LABEL
 from yarn.states import FINAL_APPLICATION_STATES
-from yarnling.lessons.names import Names, host
+from yarnling.run.names import Names, host
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.machine import Machine
 

@@ -19,10 +19,10 @@ from wire.rpc import Rpc
 from yarn.errors import ServerUnavailable
 from yarn.ids import ApplicationId
 from yarn.machine import Tick
-from yarnling.lessons.names import Names
 from yarnling.lessons.record import Record
 from yarnling.lessons.steps import Change, Step
 from yarnling.run.decisions import Decisions
+from yarnling.run.names import Names
 from yarnling.run.records import Decision, What
 from yarnling.simulation.call_observer import Unobserved
 from yarnling.simulation.cluster import SimulatedCluster

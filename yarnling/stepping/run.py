@@ -11,8 +11,8 @@ from msgspec import Struct
 from rm.scheduler.model.leaf_queue import LeafQueue
 from yarn.errors import InvalidArgumentException
 from yarn.resource import Resource
-from yarnling.lessons.names import Names, host
 from yarnling.lessons.record import Record
+from yarnling.run.names import Names, host
 from yarnling.simulation.cluster import InvariantBroken, SimulatedCluster
 from yarnling.simulation.engine import START_MS
 from yarnling.stepping.cluster_view import ClusterView, view_of

@@ -18,9 +18,9 @@ from yarnling.faults.plan_file import find_plan, plan_names
 from yarnling.lessons.application import Wanted
 from yarnling.lessons.catalogue import LESSONS
 from yarnling.lessons.lesson import Lesson
-from yarnling.lessons.names import Names
 from yarnling.lessons.record import Record
 from yarnling.lessons.stage import AM_SIZE, LENGTH_RULES, Stage, submit_now
+from yarnling.run.names import Names
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import START_MS
 from yarnling.simulation.runner import Options, PlanRun, TimeOver

@@ -10,18 +10,17 @@ from wire.files.plain_json import plain
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
-from yarnling.lessons.names import RM, Names, am, nm, node
 from yarnling.lessons.steps import Decision as DecisionStep
 from yarnling.lessons.steps import Message
 from yarnling.lessons.steps import Step as RecordedStep
-from yarnling.lessons.wording import Wording, listed
+from yarnling.run.names import RM, Names, am, nm, node, shortened
 from yarnling.run.records import Decision, What
+from yarnling.run.step_wording import Wording, effect_words, event_words, listed
+from yarnling.run.wording import details
 from yarnling.stepping.cluster_view import ROOT
-from yarnling.stepping.core_wording import effect_words, event_words
 from yarnling.stepping.recorder import CoreStep, LostCall, Note, Noted
 from yarnling.stepping.refusals import Refused
 from yarnling.stepping.steps import Kind, Line, Step
-from yarnling.timeline.wording import details, shortened
 
 _ORDER = tuple(Kind)
 

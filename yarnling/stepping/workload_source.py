@@ -15,8 +15,8 @@ from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationId
 from yarnling.cluster.configuration import definitions
-from yarnling.lessons.names import Names
 from yarnling.lessons.record import Record
+from yarnling.run.names import Names
 from yarnling.simulation.client import Submitter
 from yarnling.simulation.engine import Engine
 from yarnling.simulation.workload_cluster import WorkloadCluster

@@ -14,8 +14,8 @@ from yarnling.report.charts import PANEL, picture, time_across
 from yarnling.report.inline_svg import colour
 from yarnling.report.page import Picture
 from yarnling.report.wording import counted
+from yarnling.run.wording import cut
 from yarnling.timeline.spans import Kind, Row, Span
-from yarnling.timeline.wording import cut
 
 ROWS_MAX = 40
 SPANS_MAX = 8000

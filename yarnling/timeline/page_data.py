@@ -11,15 +11,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from yarnling.run.names import short, shortened
 from yarnling.run.records import Call, Decision, Lifeline, Outcome, RecordedRun, StateChange
-from yarnling.timeline.wording import (
+from yarnling.run.wording import (
     cut,
     decision_label,
     details,
     reply_label,
     request_label,
-    short,
-    shortened,
     state_label,
 )
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from yarn.resource import MEMORY_MB
 from yarnling.report.curves import POINTS_MAX, QueueSeries
+from yarnling.run.names import short
 from yarnling.run.records import RecordedRun, What
-from yarnling.timeline.wording import short
 from yarnling.whatif.result import End, WhatIfResult
 
 _KILLED = "killed"

@@ -7,8 +7,8 @@ from html import escape
 
 from yarn.errors import YarnException
 from yarnling.run.records import LOST, Call, Outcome, RecordedRun, Role
+from yarnling.run.wording import decision_label, reply_label, request_label, state_label
 from yarnling.timeline.page_data import shortened_message, titles_of_nodes
-from yarnling.timeline.wording import decision_label, reply_label, request_label, state_label
 
 EVENTS_MAX = 2000
 """More calls, changes and decisions than this do not make a legible picture."""

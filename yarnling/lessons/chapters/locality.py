@@ -7,9 +7,9 @@ from functools import partial
 from yarn.resource import Resource
 from yarnling.lessons.application import Wanted
 from yarnling.lessons.lesson import Lesson, Narrator, Number
-from yarnling.lessons.names import node
 from yarnling.lessons.stage import SCHEDULER, Stage
 from yarnling.lessons.steps import Decision, Message, Question, Story
+from yarnling.run.names import node
 from yarnling.simulation.trace_file import RunTrace
 
 NODES = 8

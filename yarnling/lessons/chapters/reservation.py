@@ -5,9 +5,9 @@ from __future__ import annotations
 from yarn.resource import Resource
 from yarnling.lessons.application import Wanted
 from yarnling.lessons.lesson import Lesson, Narrator, Number
-from yarnling.lessons.names import node
 from yarnling.lessons.stage import SCHEDULER, Stage, participants
 from yarnling.lessons.steps import Decision, Question, Story
+from yarnling.run.names import node
 from yarnling.simulation.trace_file import RunTrace
 
 SMALL = Resource(1024, 1)

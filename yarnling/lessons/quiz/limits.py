@@ -9,10 +9,10 @@ from rm.scheduler.model.context import RESPECT
 from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
 from yarnling.lessons.application import Wanted
-from yarnling.lessons.names import am
 from yarnling.lessons.quiz.question import QuizQuestion
 from yarnling.lessons.stage import SCHEDULER, Stage
 from yarnling.lessons.steps import Rows, Text
+from yarnling.run.names import am
 
 SIZE = Resource(1024, 1)
 NODE_MB = 8192

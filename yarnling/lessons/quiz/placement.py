@@ -8,10 +8,10 @@ from yarn.resource import Resource
 from yarnling.lessons.application import Wanted
 from yarnling.lessons.chapters.failure import kill_am
 from yarnling.lessons.chapters.preemption import PREEMPTION, QUEUES
-from yarnling.lessons.names import am, node
 from yarnling.lessons.quiz.question import QuizQuestion
 from yarnling.lessons.stage import Stage
 from yarnling.lessons.steps import Message, Rows, Text
+from yarnling.run.names import am, node
 
 SIZE = Resource(1024, 1)
 STARTED_S = 12.0

@@ -1,16 +1,16 @@
-"""The texts of a diagram: what a message says in a few words, its fields, and the names of things in short.
+"""Words for calls, state changes and decisions: labels of a few words, and the fields of a request or a reply.
 
 Records are plain JSON of unknown origin, so a field that is not what it should be is left out.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from yarnling.run.heartbeats import without_measurements
+from yarnling.run.names import short
 from yarnling.run.records import Call, Decision, Outcome, StateChange, What
 
 LABEL_MAX = 90
@@ -18,38 +18,7 @@ DETAILS_MAX = 1200
 """The most characters of a label, and of the fields of a message."""
 NAMED_MAX = 3
 """The number of ids that a label names; more are counted."""
-_HIDDEN = frozenset({"token", "nm_tokens", "container_token_key", "nm_token_key", "am_rm_token", "key_id"})
-"""Fields that say nothing to a reader."""
-_CONTAINER = re.compile(r"container(?:_e(\d+))?_\d+_(\d+)_(\d+)_(\d+)")
-_ATTEMPT = re.compile(r"appattempt_\d+_(\d+)_(\d+)")
-_APPLICATION = re.compile(r"application_\d+_(\d+)")
-_NODE = re.compile(r"[\w.-]{1,255}:\d{1,5}")
 _NOTHING: tuple[object, ...] = (None, "", [], {}, False, 0, 0.0)
-
-
-def short(text: str) -> str:
-    """`text` with ids in short: container_1700000000000_0001_01_000002 is c0001_000002, application_..._0001 app 0001.
-
-    Attempts after the first are named: c0001#2_000001.
-    """
-    text = _CONTAINER.sub(lambda found: f"c{found[2]}{_attempt(found[3])}_{found[4]}", text)
-    text = _ATTEMPT.sub(lambda found: f"app {found[1]} attempt {int(found[2])}", text)
-    return _APPLICATION.sub(lambda found: f"app {found[1]}", text)
-
-
-def shortened(value: Any, nodes: Mapping[str, str]) -> Any:
-    """A request or a reply with ids in short. `nodes` {id of a node: what to call it}."""
-    if isinstance(value, str):
-        return _NODE.sub(lambda found: nodes.get(found[0], found[0]), short(value))
-    if isinstance(value, dict):
-        return {shortened(key, nodes): shortened(entry, nodes) for key, entry in value.items() if key not in _HIDDEN}
-    if isinstance(value, list):
-        return [shortened(entry, nodes) for entry in value]
-    return value
-
-
-def _attempt(digits: str) -> str:
-    return "" if int(digits) == 1 else f"#{int(digits)}"
 
 
 def request_label(message: Call) -> str:
