@@ -17,9 +17,9 @@ from typing import NamedTuple
 from yarn.resource import Resource
 from yarn.settings import resourcemanager, scheduler
 from yarnling.cluster.configuration import composed, node_sizes
-from yarnling.faults.history import History, Role
+from yarnling.faults.history import History, ProcessRole
 from yarnling.faults.plan import WorkPlan
-from yarnling.simulation.client import Client
+from yarnling.simulation.client import SimulatedClient
 from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
 from yarnling.simulation.conditions import STEADY
 from yarnling.simulation.engine import Engine
@@ -104,7 +104,7 @@ def run(shape: Shape, *, all_heartbeats: bool) -> tuple[float, float]:
         encode=shape.encode,
         all_heartbeats=all_heartbeats,
     )
-    client = Client(cluster, history)
+    client = SimulatedClient(cluster, history)
     cluster.start()
     engine.run(engine.now_ms + 2_000)
     if shape.is_loaded:
@@ -123,4 +123,4 @@ def run(shape: Shape, *, all_heartbeats: bool) -> tuple[float, float]:
 
 
 def _ended(history: History) -> int:
-    return sum(1 for span in history.spans if span.role is Role.CONTAINER and span.status == 0)
+    return sum(1 for span in history.spans if span.role is ProcessRole.CONTAINER and span.status == 0)

@@ -18,13 +18,13 @@ from msgspec.structs import replace
 from tests.cluster import command_line
 from tests.processes import HEARING, running
 from yarnling.cluster.processes import those_that_name
-from yarnling.faults.history import Role
+from yarnling.faults.history import ProcessRole
 from yarnling.faults.kinds import KINDS
 from yarnling.faults.notes import SCRIPT, Notes
 from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
 from yarnling.faults.runner import INTERRUPTED, run_plan
 from yarnling.faults.schedule import random_plan
-from yarnling.faults.verdict import Verdict
+from yarnling.faults.verdict import RunVerdict
 from yarnling.simulation.runner import simulate
 
 pytestmark = pytest.mark.cluster
@@ -83,7 +83,7 @@ OTHERS = [name for name in plan_names() if is_for_processes(name)]
 @pytest.mark.parametrize("name", ALWAYS)
 async def test_ready_made_plans_pass(name: str) -> None:
     run = await run_plan(find_plan(name), 1)
-    assert run.judgement.verdict is Verdict.PASS, run.judgement.reasons
+    assert run.judgement.verdict is RunVerdict.PASS, run.judgement.reasons
 
 
 # I2: nodes, I3: AMs, I4: the ResourceManager, I5: all the rest.
@@ -102,23 +102,23 @@ def test_all_ready_made_plans_pass(name: str) -> None:
 async def test_random_plans_pass(seed: int) -> None:
 
     run = await run_plan(random_plan(seed), seed)
-    assert run.judgement.verdict is not Verdict.FAIL, (run.judgement.reasons, run.directory)
+    assert run.judgement.verdict is not RunVerdict.FAIL, (run.judgement.reasons, run.directory)
 
 
 async def test_a_run_that_passes_leaves_nothing_behind(tmp_path: Path) -> None:
     plan = replace(find_plan(str(write(tmp_path, QUICK))), name="quick")
     run = await run_plan(plan, 1)
-    assert (run.judgement.verdict, run.directory) == (Verdict.PASS, None), run.judgement.reasons
+    assert (run.judgement.verdict, run.directory) == (RunVerdict.PASS, None), run.judgement.reasons
     assert [path.name for path in tmp_path.iterdir()] == ["plan.yaml"]
     assert those_that_name(tmp_path) == []
 
 
 async def test_users_kill_applications_whose_processes_ignore_sigterm() -> None:
     run = await run_plan(parse_plan(STUBBORN, "stubborn", "stubborn"), 1)
-    assert run.judgement.verdict is Verdict.PASS, run.judgement.reasons
+    assert run.judgement.verdict is RunVerdict.PASS, run.judgement.reasons
     (submitted,) = run.history.submissions
     assert "Killed by its user" in run.history.outcomes[submitted.application_id].diagnostics
-    spans = run.history.spans_of(submitted.application_id, Role.CONTAINER)
+    spans = run.history.spans_of(submitted.application_id, ProcessRole.CONTAINER)
     assert [span.status for span in spans] == [None, None]
 
 
@@ -140,7 +140,7 @@ async def test_a_workload_that_skips_containers_fails(tmp_path: Path, monkeypatc
     lossy.write_text(f'case "$2$CONTAINER_ID" in container*[02468]) exit 0;; esac\n. {SCRIPT}\n')
     monkeypatch.setattr("yarnling.faults.notes.SCRIPT", lossy)
     run = await run_plan(find_plan(str(write(tmp_path, QUICK))), 1, keep=tmp_path / "kept")
-    assert run.judgement.verdict is Verdict.FAIL
+    assert run.judgement.verdict is RunVerdict.FAIL
     (reason,) = run.judgement.reasons
     assert reason.startswith("successful work is complete: application_")
     assert reason.endswith("succeeded with 1 of 2 containers done")
@@ -153,7 +153,7 @@ async def test_a_fault_without_a_target_is_inconclusive(tmp_path: Path, monkeypa
     text = text.replace("{fault: pause-node, node: 2, at: 0.2, for: 0.3}", "{fault: kill-master, at: 0}")
     text += "begins: at once\n"
     judgement = (await run_plan(find_plan(str(write(tmp_path, text))), 1)).judgement
-    assert judgement.verdict is Verdict.CANNOT_TELL
+    assert judgement.verdict is RunVerdict.CANNOT_TELL
     assert list(judgement.reasons) == ["0.0 s kill-master could not be injected: no ApplicationMaster is running"]
 
 
@@ -204,7 +204,7 @@ def test_the_examples_of_the_documentation(tmp_path: Path) -> None:
     assert chaos("kill-node", "--schedule", "--seed", "7").returncode == 0
     result = chaos(str(write(tmp_path, plan)), "--json")
     assert result.returncode == 0, (result.stdout, result.stderr)
-    assert simulate(parse_plan(shrunk, "shrunk", "shrunk"), 1).judgement.verdict is Verdict.PASS
+    assert simulate(parse_plan(shrunk, "shrunk", "shrunk"), 1).judgement.verdict is RunVerdict.PASS
 
 
 def test_the_documentation_lists_every_fault() -> None:
@@ -222,4 +222,4 @@ def test_notes_are_in_the_kept_directory(tmp_path: Path) -> None:
     result = chaos(str(write(tmp_path, QUICK)), "--seed", "1", "--keep", str(tmp_path / "kept"), "--json")
     assert result.returncode == 0, result.stdout
     spans = Notes(tmp_path / "kept" / "plan-1" / "notes").read()
-    assert {span.role for span in spans} == {Role.MASTER, Role.CONTAINER}
+    assert {span.role for span in spans} == {ProcessRole.MASTER, ProcessRole.CONTAINER}

@@ -13,7 +13,7 @@ from yarnling.faults.history import History
 from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan
 from yarnling.faults.schedule import random_plan
-from yarnling.faults.verdict import Verdict
+from yarnling.faults.verdict import RunVerdict
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
 
 RANDOM = "random"
@@ -56,7 +56,7 @@ def search(bug: PlantedBug, seeds: range, reached: int = 0, run: RunPlan = simul
             with planted(bug) as planting:
                 one = run(plan, seed, Options(encode=False))
             reached += planting.count
-            if one.judgement.verdict is Verdict.FAIL:
+            if one.judgement.verdict is RunVerdict.FAIL:
                 return Finding(
                     name, seed, seed, first_reason(one.judgement.reasons, one.history), planting.count, version
                 )

@@ -15,7 +15,7 @@ from tests.mutants.page import found_by, page
 from tests.mutants.search import RANDOM, Finding, search, version_of
 from yarn.errors import YarnException
 from yarnling.faults.plan_file import find_plan, plan_names
-from yarnling.faults.verdict import Verdict
+from yarnling.faults.verdict import RunVerdict
 from yarnling.simulation.runner import Options, simulate
 
 ROOT = Path(__file__).parents[2]
@@ -103,7 +103,7 @@ def test_a_run_with_a_bug_fails_and_the_same_run_without_it_passes(name: str) ->
     with planted(BUGS[name]) as planting:
         run = simulate(plan, finding.seed, Options(encode=False))
     assert planting.count > 0
-    assert run.judgement.verdict is Verdict.FAIL
+    assert run.judgement.verdict is RunVerdict.FAIL
     assert simulate(plan, finding.seed, Options(encode=False)).judgement.reasons == ()
 
 

@@ -1,4 +1,4 @@
-"""`yarnling chaos`: run chaos plans and print the verdict, which is also the exit status (see Verdict)."""
+"""`yarnling chaos`: run chaos plans and print the verdict, which is also the exit status (see RunVerdict)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from yarnling.faults.phases import Report, ReportKind
 from yarnling.faults.plan import SEED_MAX, Plan
 from yarnling.faults.plan_file import find_plan, plan_names
 from yarnling.faults.plan_text import plan_text
-from yarnling.faults.runner import INTERRUPTED, Run, run_plan
+from yarnling.faults.runner import INTERRUPTED, ProcessRun, run_plan
 from yarnling.faults.schedule import pinned, random_plan, schedule
-from yarnling.faults.verdict import Verdict
+from yarnling.faults.verdict import RunVerdict
 from yarnling.report.escapes import in_line
 
 SIMULATED_RUNS = 100
@@ -74,7 +74,7 @@ def run(options: ChaosOptions) -> int:
         return _run(options)
     except YarnException as error:
         print_error(error)
-        return Verdict.CANNOT_TELL
+        return RunVerdict.CANNOT_TELL
 
 
 def _run(options: ChaosOptions) -> int:
@@ -83,7 +83,7 @@ def _run(options: ChaosOptions) -> int:
         seed = find_plan(options.plan).seed
     first = random.randrange(SEED_MAX) if seed is None else seed
     console = notices() if options.as_json else terminal()
-    runs: list[Run] = []
+    runs: list[ProcessRun] = []
     for seed in range(first, first + options.runs):
         plan = find_plan(options.plan) if options.plan else random_plan(seed)
         if options.only_schedule:
@@ -102,14 +102,14 @@ def _run(options: ChaosOptions) -> int:
     return exit_status(verdicts)
 
 
-def _run_once(plan: Plan, seed: int, options: ChaosOptions, console: Console) -> Run:
+def _run_once(plan: Plan, seed: int, options: ChaosOptions, console: Console) -> ProcessRun:
     keep = None if options.keep is None else options.keep.absolute() / f"{plan.name}-{seed}"
     progress = _Progress(plan, seed, console)
     with progress.shown():
         return asyncio.run(_interruptible(plan, seed, keep, progress.report))
 
 
-async def _interruptible(plan: Plan, seed: int, keep: Path | None, report: Report) -> Run:
+async def _interruptible(plan: Plan, seed: int, keep: Path | None, report: Report) -> ProcessRun:
     """Run the plan. The first Ctrl-C or SIGTERM stops its cluster in order."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -149,15 +149,15 @@ def _print_schedule(plan: Plan, seed: int, console: Console) -> None:
         console.print(f"  {injection}")
 
 
-def _print_summary(run: Run, options: ChaosOptions, console: Console) -> None:
+def _print_summary(run: ProcessRun, options: ChaosOptions, console: Console) -> None:
     print_summary(run, _command(run, options), console, is_only=options.runs == 1)
     if run.directory is not None:
         console.print(f"Logs, events and notes: {run.directory}", soft_wrap=True)
-    if run.judgement.verdict is Verdict.FAIL and run.directory is not None:
+    if run.judgement.verdict is RunVerdict.FAIL and run.directory is not None:
         console.print(f"Try it in virtual time: {_simulation(run, run.directory)}", soft_wrap=True)
 
 
-def _simulation(run: Run, directory: Path) -> str:
+def _simulation(run: ProcessRun, directory: Path) -> str:
     """The command that runs the same faults in virtual time with many seeds, for the rest is up to chance."""
     plan_file = directory / "plan.yaml"
     with full_disk_named(plan_file):
@@ -165,11 +165,11 @@ def _simulation(run: Run, directory: Path) -> str:
     return f"yarnling simulate {shlex.quote(str(plan_file))} --runs {SIMULATED_RUNS} --shrink"
 
 
-def _command(run: Run, options: ChaosOptions) -> str:
+def _command(run: ProcessRun, options: ChaosOptions) -> str:
     """The command that repeats the run."""
     plan = shlex.quote(options.plan) if options.plan else "--random"
     return f"yarnling chaos {plan} --seed {run.seed}"
 
 
-def _directory(run: Run) -> str | None:
+def _directory(run: ProcessRun) -> str | None:
     return None if run.directory is None else str(run.directory)

@@ -9,15 +9,15 @@ from rich.console import Console
 from rich.text import Text
 
 from yarnling.cli.output import Listing
-from yarnling.faults.checks import Checked
+from yarnling.faults.checks import CheckResult
 from yarnling.faults.history import History, InjectedFault
 from yarnling.faults.plan import Plan
-from yarnling.faults.verdict import Judgement, Verdict, effect_of
+from yarnling.faults.verdict import Judgement, RunVerdict, effect_of
 from yarnling.report.escapes import in_line
 
 REASONS_MAX = 20
 """Reasons that are printed; the rest is counted."""
-_VERDICT_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.CANNOT_TELL: "yellow"}
+_VERDICT_STYLES = {RunVerdict.PASS: "green", RunVerdict.FAIL: "red", RunVerdict.CANNOT_TELL: "yellow"}
 
 
 class JudgedRun(Protocol):
@@ -41,7 +41,7 @@ def title(plan: Plan, seed: int) -> str:
 def print_summary(run: JudgedRun, command: str, console: Console, *, is_only: bool) -> None:
     """The faults with their effects, the checks, the verdict, and the command that repeats the run."""
     judgement = run.judgement
-    if is_only or judgement.verdict is not Verdict.PASS:
+    if is_only or judgement.verdict is not RunVerdict.PASS:
         console.print(_faults_table(run), crop=False)
         console.print(_checks_table(judgement.checks), crop=False)
     style = _VERDICT_STYLES[judgement.verdict]
@@ -51,19 +51,19 @@ def print_summary(run: JudgedRun, command: str, console: Console, *, is_only: bo
         console.print(f"  and {len(judgement.reasons) - REASONS_MAX} more")
     took_s = run.history.ended_s - run.history.started_s if run.history.started_s else 0.0
     console.print(Text(f"{judgement.verdict}: {run.plan.name}, seed {run.seed}, {took_s:.1f} s", f"bold {style}"))
-    if judgement.verdict is not Verdict.PASS:
+    if judgement.verdict is not RunVerdict.PASS:
         console.print(f"Run it again: {command}", soft_wrap=True)
 
 
-def counted(verdicts: list[Verdict]) -> str:
+def counted(verdicts: list[RunVerdict]) -> str:
     """The number of runs for each verdict."""
-    counts = ", ".join(f"{verdicts.count(one)} {one}" for one in Verdict if one in verdicts)
+    counts = ", ".join(f"{verdicts.count(one)} {one}" for one in RunVerdict if one in verdicts)
     return f"{len(verdicts)} runs: {counts}"
 
 
-def exit_status(verdicts: list[Verdict]) -> int:
+def exit_status(verdicts: list[RunVerdict]) -> int:
     """The worst verdict; 0 if there is none."""
-    return next((int(verdict) for verdict in (Verdict.FAIL, Verdict.CANNOT_TELL) if verdict in verdicts), 0)
+    return next((int(verdict) for verdict in (RunVerdict.FAIL, RunVerdict.CANNOT_TELL) if verdict in verdicts), 0)
 
 
 def _faults_table(run: JudgedRun) -> Listing:
@@ -84,7 +84,7 @@ def _effect(fault: InjectedFault, run: JudgedRun) -> str:
     return "no target" if fault.skipped else effect_of(fault, run.history) or "none observed"
 
 
-def _checks_table(checks: tuple[Checked, ...]) -> Listing:
+def _checks_table(checks: tuple[CheckResult, ...]) -> Listing:
     table = Listing("Check", "Result", "Examined")
     for check in checks:
         state = (

@@ -20,7 +20,7 @@ from yarnling.cli.shrink import shrink_run
 from yarnling.faults.plan import SEED_MAX, Plan
 from yarnling.faults.plan_file import find_plan
 from yarnling.faults.schedule import random_plan
-from yarnling.faults.verdict import Verdict
+from yarnling.faults.verdict import RunVerdict
 from yarnling.silent_logs import without_logs
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
 from yarnling.simulation.trace_file import TraceFile
@@ -47,7 +47,7 @@ class SimulateOptions(Struct, frozen=True):
 class _Ended(Struct, frozen=True):
     """The part of a run that is kept, as there may be many. `plain`: for --json."""
 
-    verdict: Verdict
+    verdict: RunVerdict
     trace: str
     plain: dict[str, object]
 
@@ -72,7 +72,7 @@ def run(options: SimulateOptions) -> int:
             with without_logs():
                 one = _simulated(plan, seed, options)
             verdict = one.judgement.verdict
-            if verdict is Verdict.FAIL and failed is None:
+            if verdict is RunVerdict.FAIL and failed is None:
                 failed = one
             runs.append(_Ended(verdict, one.trace, _plain(one, options) if options.as_json else {}))
             if not options.as_json:

@@ -18,7 +18,7 @@ from yarn.errors import YarnException
 from yarn.times import duration
 from yarnling.cli.arguments import check_output_file, reading_arguments
 from yarnling.cli.output import Listing, ProgressLines, notices, print_json, print_lines, terminal
-from yarnling.faults.verdict import Verdict
+from yarnling.faults.verdict import RunVerdict
 from yarnling.report.escapes import in_line
 from yarnling.sweep.result_file import QueueSummary, ResultFile, open_results
 from yarnling.sweep.runs import Run, Sweep
@@ -127,9 +127,9 @@ def _summarize(file: ResultFile, options: SweepOptions, lost: tuple[tuple[Run, s
         print_lines("Warnings", notes.warnings, "--json has all", console)
         print_lines("Assumptions", notes.assumptions, "--json has all", console)
     verdicts = {verdict for count in counts.values() for verdict in count}
-    if str(Verdict.FAIL) in verdicts:
-        return int(Verdict.FAIL)
-    return int(Verdict.CANNOT_TELL) if lost or str(Verdict.CANNOT_TELL) in verdicts else 0
+    if str(RunVerdict.FAIL) in verdicts:
+        return int(RunVerdict.FAIL)
+    return int(RunVerdict.CANNOT_TELL) if lost or str(RunVerdict.CANNOT_TELL) in verdicts else 0
 
 
 def _print(
@@ -139,9 +139,9 @@ def _print(
     lost: tuple[tuple[Run, str], ...],
     file: ResultFile,
 ) -> None:
-    table = Listing("", "runs", *(str(verdict) for verdict in Verdict))
+    table = Listing("", "runs", *(str(verdict) for verdict in RunVerdict))
     for plan, of in counts.items():
-        table.add_row(plan, str(sum(of.values())), *(str(of.get(str(verdict), 0)) for verdict in Verdict))
+        table.add_row(plan, str(sum(of.values())), *(str(of.get(str(verdict), 0)) for verdict in RunVerdict))
     console.print(table, crop=False)
     if queues := file.queues():
         console.print()

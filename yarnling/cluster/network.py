@@ -67,7 +67,7 @@ class NetworkFault(Struct, frozen=True):
 
 
 @dataclass
-class Direction:
+class ProxyDirection:
     """A direction of a link, with all its faults combined. Nothing passes while the event `is_open` is not set."""
 
     delay_s: float = 0.0
@@ -80,13 +80,13 @@ class Direction:
         self.is_open.set()
 
 
-class Network:
+class ProxyNetwork:
     """All links of one cluster. LocalCluster calls `of_node` for each node that it starts."""
 
     def __init__(self, directory: Path, draw: random.Random) -> None:
         self._directory = directory
         self._draw = draw
-        self.links: dict[str, Link] = {}
+        self.links: dict[str, ProxyLink] = {}
 
     async def of_node(self, place: NodePlace, values: Mapping[str, str]) -> RouteOverride:
         """The addresses for a node. The links of the node are opened at its first start.
@@ -150,9 +150,9 @@ class Network:
         for link in self.links.values():
             await link.close()
 
-    async def _open(self, name: str, host: str, target: tuple[str, int] | None) -> Link:
+    async def _open(self, name: str, host: str, target: tuple[str, int] | None) -> ProxyLink:
         if name not in self.links:
-            link = Link(name, random.Random(self._draw.random()))
+            link = ProxyLink(name, random.Random(self._draw.random()))
             await link.listen(host)
             self.links[name] = link
         if target is not None:
@@ -174,7 +174,7 @@ class SamePorts:
         return RouteOverride({nodemanager.ADDRESS.key: f"{place.host}:{self._ports[place.number]}"})
 
 
-class Link:
+class ProxyLink:
     """A proxy: it listens on a free port of `host` and forwards each connection to `target`.
 
     `requests` is the direction from callers to the server, `replies` the opposite one. Call `close` at the end.
@@ -184,12 +184,12 @@ class Link:
         self.name = name
         self.target: tuple[str, int] | None = None
         self.address = ("", 0)
-        self.requests, self.replies = Direction(), Direction()
+        self.requests, self.replies = ProxyDirection(), ProxyDirection()
         self.refuses = False
         self._faults: dict[int, NetworkFault] = {}
         self._draw = draw
         self._server: asyncio.Server | None = None
-        self._connections: dict[_Connection, None] = {}
+        self._connections: dict[_ProxiedConnection, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def listen(self, host: str) -> tuple[str, int]:
@@ -259,7 +259,7 @@ class Link:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
-        connection = _Connection(self, reader, writer, self._draw)
+        connection = _ProxiedConnection(self, reader, writer, self._draw)
         self._connections[connection] = None
         try:
             await connection.run()
@@ -268,11 +268,11 @@ class Link:
             self._tasks.discard(task)
 
 
-class _Connection:
+class _ProxiedConnection:
     """A caller's connection, and the matching connection to the server."""
 
     def __init__(
-        self, link: Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, draw: random.Random
+        self, link: ProxyLink, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, draw: random.Random
     ) -> None:
         self._link = link
         self._reader = reader
@@ -313,7 +313,9 @@ class _Connection:
                     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             writer.transport.abort()
 
-    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, direction: Direction) -> None:
+    async def _forward(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, direction: ProxyDirection
+    ) -> None:
         """Forward one direction until its sender closes it. Then send the remaining data, and close both sides."""
         chunks: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(CHUNKS_MAX)
         async with asyncio.TaskGroup() as tasks:
@@ -330,7 +332,7 @@ class _Connection:
                     await asyncio.sleep(len(data) / direction.rate)
 
     async def _read(
-        self, reader: asyncio.StreamReader, chunks: asyncio.Queue[tuple[float, bytes]], direction: Direction
+        self, reader: asyncio.StreamReader, chunks: asyncio.Queue[tuple[float, bytes]], direction: ProxyDirection
     ) -> None:
         while True:
             data = await reader.read(CHUNK_BYTES)
@@ -339,7 +341,7 @@ class _Connection:
             if not data:
                 return
 
-    def _breaks(self, direction: Direction) -> bool:
+    def _breaks(self, direction: ProxyDirection) -> bool:
         return bool(direction.breaks) and self._draw.random() < direction.breaks
 
 
@@ -348,5 +350,5 @@ def _target(values: Mapping[str, str], key: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _text(link: Link) -> str:
+def _text(link: ProxyLink) -> str:
     return f"{link.address[0]}:{link.address[1]}"

@@ -26,7 +26,7 @@ from yarnling.cluster.daemons import ClusterDaemons
 from yarnling.cluster.directory import ClusterDirectory
 from yarnling.cluster.jobs import Job, JobResult, run_job
 from yarnling.cluster.launcher import Daemon
-from yarnling.cluster.network import Network, NetworkFault
+from yarnling.cluster.network import NetworkFault, ProxyNetwork
 from yarnling.cluster.nodes import ExcludedHosts, Node, Report, decommission
 from yarnling.cluster.processes import kill
 from yarnling.cluster.unmanaged_am import NAME, UnmanagedAM, unmanaged_am
@@ -49,7 +49,7 @@ class RunningCluster:
     def __init__(self, daemons: ClusterDaemons) -> None:
         self._daemons = daemons
         self._clients: dict[str, Client] = {}
-        self._network: Network | None = None
+        self._network: ProxyNetwork | None = None
 
     # Work
 
@@ -365,7 +365,7 @@ class RunningCluster:
 
     def _add_network(self) -> None:
         """Route the nodes that are started from now on through proxies."""
-        self._network = self._daemons.routes = Network(self.directory.path, random.Random(0))
+        self._network = self._daemons.routes = ProxyNetwork(self.directory.path, random.Random(0))
 
     def _inject(self, number: int, fault: NetworkFault) -> None:
         """Replace the network fault of a node."""
@@ -373,7 +373,7 @@ class RunningCluster:
         network.remove(number)
         network.inject(number, tuple(f"{link}-{number}" for link in ("tracker", "scheduler", "node")), fault)
 
-    def _network_of(self, number: int) -> Network:
+    def _network_of(self, number: int) -> ProxyNetwork:
         node = self.node(number)
         if self._network is None:
             raise InvalidArgumentException(

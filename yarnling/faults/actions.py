@@ -13,12 +13,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeAlias
 
 from yarnling.cluster.network import NetworkFault
-from yarnling.faults.history import ProcessSpan, Role
-from yarnling.faults.kinds import KINDS, Scope
+from yarnling.faults.history import ProcessRole, ProcessSpan
+from yarnling.faults.kinds import KINDS, FaultScope
 from yarnling.faults.schedule import FaultInjection
 from yarnling.faults.target import RM, NoTarget, Target, no_target
 
-Fault: TypeAlias = AbstractAsyncContextManager[str]
+FaultContext: TypeAlias = AbstractAsyncContextManager[str]
 """A fault that is injected for as long as its context lasts."""
 
 
@@ -93,7 +93,7 @@ async def impair(target: Target, injection: FaultInjection) -> AsyncIterator[str
     target.mend(injection.number, links)
 
 
-ACTIONS: Mapping[str, Callable[[Target, FaultInjection], Fault]] = {
+ACTIONS: Mapping[str, Callable[[Target, FaultInjection], FaultContext]] = {
     "kill-node": kill,
     "stop-node": stop,
     "pause-node": pause,
@@ -125,8 +125,8 @@ def running_daemons(target: Target, injection: FaultInjection) -> list[int]:
 
 def picked(target: Target, injection: FaultInjection) -> ProcessSpan:
     """The running AM or container that `pick` selects. Raises NoTarget."""
-    is_master = injection.kind.scope is Scope.MASTER
-    roles = (Role.MASTER,) if is_master else (Role.CONTAINER, Role.TASK)
+    is_master = injection.kind.scope is FaultScope.MASTER
+    roles = (ProcessRole.MASTER,) if is_master else (ProcessRole.CONTAINER, ProcessRole.TASK)
     running = target.running(*roles)
     if not running:
         raise no_target(*roles)
@@ -141,7 +141,7 @@ def names(numbers: Iterable[int]) -> str:
 def link_names(injection: FaultInjection) -> tuple[str, ...]:
     """The links of the network (yarnling.cluster.network) that the fault impairs."""
     links = injection.kind.links
-    if injection.kind.scope is not Scope.NODE:
+    if injection.kind.scope is not FaultScope.NODE:
         return links
     return tuple(f"{link}-{number}" for number in injection.nodes for link in links)
 

@@ -17,10 +17,10 @@ from am.programs.gang.core import Member
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, YarnApplicationState
 from yarnling.faults.history import (
     FINAL_STATES,
+    ApplicationOutcome,
     History,
-    Outcome,
+    ProcessRole,
     ProcessSpan,
-    Role,
     SubmittedApplication,
     window_end,
 )
@@ -29,7 +29,7 @@ from yarnling.faults.plan import Expectations, WorkProgram
 SUCCEEDED = FinalApplicationStatus.SUCCEEDED
 
 
-class Checked(Struct, frozen=True):
+class CheckResult(Struct, frozen=True):
     """The result of one check. `figures` says how much it examined; `blind` says why it could examine nothing, or "".
 
     `timed`: the check depends on how long something took, so it may also fail because the machine is too busy.
@@ -42,9 +42,9 @@ class Checked(Struct, frozen=True):
     timed: bool = False
 
 
-def check_all(history: History, expect: Expectations) -> list[Checked]:
+def check_all(history: History, expect: Expectations) -> list[CheckResult]:
     """Make all checks, in the order of the summary."""
-    checks: tuple[Callable[[History, Expectations], Checked], ...] = (
+    checks: tuple[Callable[[History, Expectations], CheckResult], ...] = (
         check_acknowledged,
         check_outcomes,
         check_work_is_done,
@@ -65,7 +65,7 @@ def check_all(history: History, expect: Expectations) -> list[Checked]:
     return [check(history, expect) for check in checks]
 
 
-def check_aborted(history: History, expect: Expectations) -> list[Checked]:
+def check_aborted(history: History, expect: Expectations) -> list[CheckResult]:
     """Make the checks that also apply to an aborted run; the other checks need the end of a run."""
     return [
         check(history, expect)
@@ -76,7 +76,7 @@ def check_aborted(history: History, expect: Expectations) -> list[Checked]:
 # No acknowledged application is lost
 
 
-def check_acknowledged(history: History, expect: Expectations) -> Checked:
+def check_acknowledged(history: History, expect: Expectations) -> CheckResult:
     """Every acknowledged application is still known at the end. (check_drained checks that it has ended.)
 
     An application that may fail may also be refused: with a full state store, the ResourceManager accepts no new ones.
@@ -96,10 +96,10 @@ def check_acknowledged(history: History, expect: Expectations) -> Checked:
         if one.refusal and not one.may_fail
     ]
     blind = "" if acknowledged else "no submission was acknowledged"
-    return Checked("no acknowledged application is lost", f"{len(acknowledged)} submissions", tuple(wrong), blind)
+    return CheckResult("no acknowledged application is lost", f"{len(acknowledged)} submissions", tuple(wrong), blind)
 
 
-def check_outcomes(history: History, expect: Expectations) -> Checked:
+def check_outcomes(history: History, expect: Expectations) -> CheckResult:
     """Applications succeed, except services, which are killed at the end, and applications that may fail."""
     wrong, counts = [], Counter[str]()
     for one, outcome in _ended(history):
@@ -111,10 +111,12 @@ def check_outcomes(history: History, expect: Expectations) -> Checked:
         wrong.append(
             f"{one.application_id} ({one.program.value}) ended as {_named(outcome)}: {outcome.diagnostics.strip()}"
         )
-    return Checked("applications succeed", ", ".join(f"{n} {name}" for name, n in sorted(counts.items())), tuple(wrong))
+    return CheckResult(
+        "applications succeed", ", ".join(f"{n} {name}" for name, n in sorted(counts.items())), tuple(wrong)
+    )
 
 
-def check_work_is_done(history: History, expect: Expectations) -> Checked:
+def check_work_is_done(history: History, expect: Expectations) -> CheckResult:
     """All tasks of a successful application ran to completion, and the result of its word count is correct."""
     wrong, done = [], 0
     for one, outcome in _ended(history):
@@ -122,11 +124,11 @@ def check_work_is_done(history: History, expect: Expectations) -> Checked:
             continue
         ended = [span for span in history.spans_of(one.application_id) if span.status == 0]
         if one.program is WorkProgram.BATCH:
-            count = sum(1 for span in ended if span.role is Role.CONTAINER)
+            count = sum(1 for span in ended if span.role is ProcessRole.CONTAINER)
             if count < one.tasks:
                 wrong.append(f"{one.application_id} succeeded with {count} of {one.tasks} containers done")
         elif one.program is WorkProgram.TASKS:
-            missing = set(range(1, one.tasks + 1)) - {span.task for span in ended if span.role is Role.TASK}
+            missing = set(range(1, one.tasks + 1)) - {span.task for span in ended if span.role is ProcessRole.TASK}
             if missing:
                 wrong.append(f"{one.application_id} succeeded without task {', '.join(map(str, sorted(missing)))}")
         elif one.program is WorkProgram.GANG:
@@ -136,10 +138,10 @@ def check_work_is_done(history: History, expect: Expectations) -> Checked:
         elif one.program is WorkProgram.WORDCOUNT and not outcome.right:
             wrong.append(f"{one.application_id} succeeded, but its counts are wrong")
         done += 1
-    return Checked("successful work is complete", f"{done} applications", tuple(wrong))
+    return CheckResult("successful work is complete", f"{done} applications", tuple(wrong))
 
 
-def check_final_is_final(history: History, expect: Expectations) -> Checked:
+def check_final_is_final(history: History, expect: Expectations) -> CheckResult:
     """The final state of an application never changes."""
     final: dict[str, str] = {}
     wrong = []
@@ -148,15 +150,15 @@ def check_final_is_final(history: History, expect: Expectations) -> Checked:
             wrong.append(f"{change.subject} was {final[change.subject]}, then {change.state}")
         if change.state in FINAL_STATES:
             final[change.subject] = change.state
-    return Checked("final states stay final", f"{len(final)} applications", tuple(wrong))
+    return CheckResult("final states stay final", f"{len(final)} applications", tuple(wrong))
 
 
 # Nothing runs twice
 
 
-def check_started_once(history: History, expect: Expectations) -> Checked:
+def check_started_once(history: History, expect: Expectations) -> CheckResult:
     """The command of a container is started at most once, for each time that its application was submitted."""
-    starts = Counter(span.container_id for span in history.spans if span.role is not Role.TASK)
+    starts = Counter(span.container_id for span in history.spans if span.role is not ProcessRole.TASK)
     most = {one.application_id: 1 + history.times_resubmitted(one) for one in history.submissions}
     wrong = [
         f"{container} was started {count} times"
@@ -164,17 +166,17 @@ def check_started_once(history: History, expect: Expectations) -> Checked:
         if count > most.get(container.application_id, 1)
     ]
     blind = "" if starts else "no container was started"
-    return Checked("a container starts once", f"{len(starts)} containers", tuple(wrong), blind)
+    return CheckResult("a container starts once", f"{len(starts)} containers", tuple(wrong), blind)
 
 
-def check_one_master(history: History, expect: Expectations) -> Checked:
+def check_one_master(history: History, expect: Expectations) -> CheckResult:
     """After the fencing window, no ApplicationMaster runs at the same time as one of a later attempt.
 
     One that a node starts late, because a fault held back the call, has the window from its own start.
     """
     wrong, windows = [], []
     for one in history.submissions:
-        masters = history.spans_of(one.application_id, Role.MASTER)
+        masters = history.spans_of(one.application_id, ProcessRole.MASTER)
         for later in masters:
             for earlier in masters:
                 if earlier.attempt < later.attempt:
@@ -182,30 +184,30 @@ def check_one_master(history: History, expect: Expectations) -> Checked:
                     windows.append(earlier.last_s - both_s)
                     why = f"the ApplicationMaster {later.container_id} started"
                     wrong += _beyond(expect, earlier, both_s, history.unstoppable(earlier), why)
-    return Checked("one ApplicationMaster at a time", _widest(windows), tuple(wrong), timed=True)
+    return CheckResult("one ApplicationMaster at a time", _widest(windows), tuple(wrong), timed=True)
 
 
-def check_superseded_attempts(history: History, expect: Expectations) -> Checked:
+def check_superseded_attempts(history: History, expect: Expectations) -> CheckResult:
     """Containers of a superseded attempt end, unless the application keeps containers across attempts."""
     wrong, windows = [], []
     for one in history.submissions:
         if one.keep_containers:
             continue
-        masters = history.spans_of(one.application_id, Role.MASTER)
-        for span in history.spans_of(one.application_id, Role.CONTAINER, Role.TASK):
+        masters = history.spans_of(one.application_id, ProcessRole.MASTER)
+        for span in history.spans_of(one.application_id, ProcessRole.CONTAINER, ProcessRole.TASK):
             successors = [master.start_s for master in masters if master.attempt > span.attempt]
             if successors:
                 windows.append(span.last_s - min(successors))
                 why = "the next attempt's ApplicationMaster started"
                 wrong += _beyond(expect, span, min(successors), history.unstoppable(span), why)
-    return Checked("superseded attempts do no work", _widest(windows), tuple(wrong), timed=True)
+    return CheckResult("superseded attempts do no work", _widest(windows), tuple(wrong), timed=True)
 
 
-def check_tasks_run_once(history: History, expect: Expectations) -> Checked:
+def check_tasks_run_once(history: History, expect: Expectations) -> CheckResult:
     """After the fencing window, no earlier run of a task continues beside a later one."""
     wrong, windows, again = [], [], 0
     for one in history.submissions:
-        runs = history.spans_of(one.application_id, Role.TASK)
+        runs = history.spans_of(one.application_id, ProcessRole.TASK)
         for index, later in enumerate(runs):
             earlier = [run for run in runs[:index] if run.task == later.task]
             again += bool(earlier)
@@ -213,12 +215,12 @@ def check_tasks_run_once(history: History, expect: Expectations) -> Checked:
                 windows.append(run.last_s - later.start_s)
                 why = f"task {run.task} was restarted"
                 wrong += _beyond(expect, run, later.start_s, history.unstoppable(run), why)
-    return Checked(
+    return CheckResult(
         "a task runs once at a time", f"{again} tasks restarted, {_widest(windows)}", tuple(wrong), timed=True
     )
 
 
-def check_service_size(history: History, expect: Expectations) -> Checked:
+def check_service_size(history: History, expect: Expectations) -> CheckResult:
     """A service of N containers has at most N running: a container and its replacement do not run at the same time.
 
     Containers whose end the ResourceManager forgot (History.forgets_end_of) do not count, also if it ended them before
@@ -229,7 +231,7 @@ def check_service_size(history: History, expect: Expectations) -> Checked:
     services = [one for one in history.submissions if one.program is WorkProgram.SERVICE]
     for one in services:
         no_master = history.without_master(one.application_id)
-        spans = history.spans_of(one.application_id, Role.CONTAINER)
+        spans = history.spans_of(one.application_id, ProcessRole.CONTAINER)
         for index, new in enumerate(spans):
             if _was_started_late(expect, new, history.unstoppable(new)):
                 continue
@@ -247,10 +249,10 @@ def check_service_size(history: History, expect: Expectations) -> Checked:
                     f"{one.application_id}: {new.container_id} started beside {len(lasting)} running containers; "
                     f"{one.tasks} are allowed"
                 )
-    return Checked("a service has no extra containers", f"{len(services)} services", tuple(wrong), timed=True)
+    return CheckResult("a service has no extra containers", f"{len(services)} services", tuple(wrong), timed=True)
 
 
-def check_gangs_start(history: History, expect: Expectations) -> Checked:
+def check_gangs_start(history: History, expect: Expectations) -> CheckResult:
     """The members of a gang start when all of them have containers, each rank once in a try.
 
     Each member has recorded the hosts of all members that its ApplicationMaster gave it, so it cannot have started
@@ -272,10 +274,10 @@ def check_gangs_start(history: History, expect: Expectations) -> Checked:
             if count > most
         ]
         tries += len({_try_of(span) for span, _ in members})
-    return Checked("a gang starts whole", f"{tries} tries", tuple(wrong))
+    return CheckResult("a gang starts whole", f"{tries} tries", tuple(wrong))
 
 
-def check_gangs_end(history: History, expect: Expectations) -> Checked:
+def check_gangs_end(history: History, expect: Expectations) -> CheckResult:
     """When a member of a gang is lost or fails, the others end; before the next try runs, all have ended.
 
     An ApplicationMaster that is cut off or gone does not learn of the loss. A gang that was submitted again after its
@@ -288,10 +290,10 @@ def check_gangs_end(history: History, expect: Expectations) -> Checked:
         for superseded, at_s, excused, why in _superseded_members(history, _members(history, one)):
             windows.append(superseded.last_s - at_s)
             wrong += _beyond(expect, superseded, at_s, excused, why)
-    return Checked("a gang ends together", _widest(windows), tuple(wrong), timed=True)
+    return CheckResult("a gang ends together", _widest(windows), tuple(wrong), timed=True)
 
 
-def check_nothing_after_the_end(history: History, expect: Expectations) -> Checked:
+def check_nothing_after_the_end(history: History, expect: Expectations) -> CheckResult:
     """All processes of an application end when the application ends."""
     wrong, windows = [], []
     for one in history.submissions:
@@ -303,27 +305,27 @@ def check_nothing_after_the_end(history: History, expect: Expectations) -> Check
         for span in history.spans_of(one.application_id):
             windows.append(span.last_s - end.at_s)
             # An AM exits when its unregistration is answered. Without an answer it retries (AMFinishingMonitor).
-            retries = span.role is Role.MASTER and end.state == YarnApplicationState.FINISHED.name
+            retries = span.role is ProcessRole.MASTER and end.state == YarnApplicationState.FINISHED.name
             excused = history.isolated(span) if retries else history.unstoppable(span)
             wrong += _beyond(expect, span, end.at_s, excused, "its application ended")
-    return Checked("nothing runs for ended applications", _widest(windows), tuple(wrong), timed=True)
+    return CheckResult("nothing runs for ended applications", _widest(windows), tuple(wrong), timed=True)
 
 
 # Leftovers
 
 
-def check_daemons_live(history: History, expect: Expectations) -> Checked:
+def check_daemons_live(history: History, expect: Expectations) -> CheckResult:
     """No daemon exits, except those that were killed or stopped on purpose."""
-    return Checked("no daemon exited unexpectedly", "", tuple(history.crashed))
+    return CheckResult("no daemon exited unexpectedly", "", tuple(history.crashed))
 
 
-def check_recovered(history: History, expect: Expectations) -> Checked:
+def check_recovered(history: History, expect: Expectations) -> CheckResult:
     """After the faults, the ResourceManager answers and every node is RUNNING."""
     figure = f"after {history.recovered_s - history.started_s:.1f} s" if history.recovered_s else ""
-    return Checked("the cluster recovers", figure, tuple(history.not_recovered), timed=True)
+    return CheckResult("the cluster recovers", figure, tuple(history.not_recovered), timed=True)
 
 
-def check_drained(history: History, expect: Expectations) -> Checked:
+def check_drained(history: History, expect: Expectations) -> CheckResult:
     """After the recovery, all applications end and all resources that they used are released.
 
     They need not end if a node gets no containers any more (History.unplaced_nodes).
@@ -339,12 +341,12 @@ def check_drained(history: History, expect: Expectations) -> Checked:
     unplaced = history.unplaced_nodes()
     if wrong and unplaced:
         wrong, figure = [], f"except what waits for {', '.join(unplaced)}"
-    return Checked("all resources are released", figure, tuple(wrong), timed=True)
+    return CheckResult("all resources are released", figure, tuple(wrong), timed=True)
 
 
-def check_nothing_is_left(history: History, expect: Expectations) -> Checked:
+def check_nothing_is_left(history: History, expect: Expectations) -> CheckResult:
     """No process, port or file remains after the cluster has stopped."""
-    return Checked("no process, port or file is left behind", "", tuple(history.left))
+    return CheckResult("no process, port or file is left behind", "", tuple(history.left))
 
 
 Superseded = tuple[ProcessSpan, float, list[tuple[float, float]], str]
@@ -353,7 +355,7 @@ Superseded = tuple[ProcessSpan, float, list[tuple[float, float]], str]
 
 def _members(history: History, one: SubmittedApplication) -> list[tuple[ProcessSpan, Member]]:
     """The members of a gang that have started, by start time; empty for another application."""
-    spans = history.spans_of(one.application_id, Role.CONTAINER)
+    spans = history.spans_of(one.application_id, ProcessRole.CONTAINER)
     return [(span, span.member) for span in spans if span.member is not None]
 
 
@@ -383,7 +385,7 @@ def _superseded_members(history: History, members: list[tuple[ProcessSpan, Membe
         if lost:
             first, given = min(lost, key=lambda pair: pair[0].last_s)
             excused += history.hidden(first.node)
-            for master in history.spans_of(span.application_id, Role.MASTER):
+            for master in history.spans_of(span.application_id, ProcessRole.MASTER):
                 excused += history.isolated(master)
             yield span, max(first.last_s, span.start_s), sorted(excused), f"rank {given.rank} of its gang ended"
 
@@ -396,11 +398,11 @@ def _is_release_forgotten(
     return bool(releases_s) and history.forgets_release_of(span, min(releases_s))
 
 
-def _outcome(history: History, submission: SubmittedApplication) -> Outcome | None:
+def _outcome(history: History, submission: SubmittedApplication) -> ApplicationOutcome | None:
     return history.outcomes.get(submission.application_id)
 
 
-def _ended(history: History) -> list[tuple[SubmittedApplication, Outcome]]:
+def _ended(history: History) -> list[tuple[SubmittedApplication, ApplicationOutcome]]:
     """The acknowledged applications that have ended, with their outcomes."""
     return [
         (one, outcome)
@@ -411,7 +413,7 @@ def _ended(history: History) -> list[tuple[SubmittedApplication, Outcome]]:
     ]
 
 
-def _named(outcome: Outcome) -> str:
+def _named(outcome: ApplicationOutcome) -> str:
     if outcome.state is YarnApplicationState.FINISHED:
         return outcome.final_status.name
     return outcome.state.name if outcome.state is not None else "UNKNOWN"
@@ -442,7 +444,7 @@ def _beyond(
     deadline_s = _deadline(expect, superseded_s, excused)
     if span.last_s <= deadline_s:
         return []
-    what = f"task {span.task} in {span.container_id}" if span.role is Role.TASK else str(span.container_id)
+    what = f"task {span.task} in {span.container_id}" if span.role is ProcessRole.TASK else str(span.container_id)
     return [
         f"{what} on nm-{span.node} ran on for {span.last_s - superseded_s:.1f} s after {why}; "
         f"the limit was {deadline_s - superseded_s:.1f} s"

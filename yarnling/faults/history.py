@@ -15,7 +15,7 @@ from msgspec import Struct
 from am.programs.gang.core import Member
 from yarn.ids import ApplicationId, ContainerId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeState, YarnApplicationState
-from yarnling.faults.kinds import Scope
+from yarnling.faults.kinds import FaultScope
 from yarnling.faults.plan import WorkProgram
 from yarnling.faults.schedule import FaultInjection
 
@@ -49,7 +49,7 @@ class SubmittedApplication(Struct, frozen=True):
     keep_containers: bool = False
 
 
-class Role(Enum):
+class ProcessRole(Enum):
     """The role of a process in its application, as the process records it."""
 
     MASTER = "master"
@@ -65,7 +65,7 @@ class ProcessSpan(Struct, frozen=True):
     """
 
     container_id: ContainerId
-    role: Role
+    role: ProcessRole
     pid: int
     node: int
     start_s: float
@@ -100,7 +100,7 @@ class InjectedFault(Struct, frozen=True):
     def hides_node(self, node: int) -> bool:
         """True if the ResourceManager could not stop containers on the node while this fault lasted."""
         kind = self.injection.kind
-        return kind.hides_node and (kind.scope is Scope.RM or node in self.injection.nodes)
+        return kind.hides_node and (kind.scope is FaultScope.RM or node in self.injection.nodes)
 
     def delays_starts(self, node: int) -> bool:
         """True if calls that start containers on the node may have arrived only when this fault was over."""
@@ -116,7 +116,7 @@ class InjectedFault(Struct, frozen=True):
         return self.injection.kind.isolates_master and is_target
 
 
-class Change(Struct, frozen=True):
+class ObservedChange(Struct, frozen=True):
     """A poll found `subject` (a node's name, an application's id, or "rm") in a new state or attempt."""
 
     at_s: float
@@ -125,7 +125,7 @@ class Change(Struct, frozen=True):
     attempt: int = 0
 
 
-class Outcome(Struct, frozen=True):
+class ApplicationOutcome(Struct, frozen=True):
     """The end of an application, as the ResourceManager reports it at the end. `state` is None if it is unknown there.
 
     `right` says for a word count whether its counts are correct.
@@ -150,8 +150,8 @@ class History:
     submissions: list[SubmittedApplication] = field(default_factory=list)
     spans: list[ProcessSpan] = field(default_factory=list)
     injected: list[InjectedFault] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
-    outcomes: dict[ApplicationId, Outcome] = field(default_factory=dict)
+    changes: list[ObservedChange] = field(default_factory=list)
+    outcomes: dict[ApplicationId, ApplicationOutcome] = field(default_factory=dict)
     started_s: float = 0.0
     recovered_s: float = 0.0
     drained_s: float = 0.0
@@ -163,7 +163,7 @@ class History:
     lag_s: float = 0.0
     problem: str = ""
 
-    def spans_of(self, application_id: ApplicationId, *roles: Role) -> list[ProcessSpan]:
+    def spans_of(self, application_id: ApplicationId, *roles: ProcessRole) -> list[ProcessSpan]:
         """The processes of an application by start time; if `roles` are given, only processes in these roles."""
         wanted = [
             span for span in self.spans if span.application_id == application_id and (not roles or span.role in roles)
@@ -243,7 +243,7 @@ class History:
         If a node with an AM ends after the AM has given up containers of a node that does not answer, only the
         ResourceManager can stop them: when it ends the attempt, which may take until the AM expires.
         """
-        masters = self.spans_of(application_id, Role.MASTER)
+        masters = self.spans_of(application_id, ProcessRole.MASTER)
         starts_s = [*(master.start_s for master in masters[1:]), self.ended_s]
         return [(one.last_s, to_s) for one, to_s in zip(masters, starts_s, strict=False) if one.last_s < to_s]
 
@@ -306,7 +306,7 @@ class History:
                 if span.start_s <= to_s:
                     yield from_s, from_s if is_told_at_once else to_s
 
-    def changes_of(self, subject: str) -> Iterator[Change]:
+    def changes_of(self, subject: str) -> Iterator[ObservedChange]:
         return (change for change in self.changes if change.subject == subject)
 
     def end_of(self, fault: InjectedFault) -> float:

@@ -11,7 +11,7 @@ from enum import Enum
 from msgspec import Struct
 
 
-class Scope(Enum):
+class FaultScope(Enum):
     """The part of a cluster that a fault is injected into."""
 
     NODE = "a node"
@@ -35,7 +35,7 @@ class FaultKind(Struct, frozen=True):
 
     name: str
     about: str
-    scope: Scope
+    scope: FaultScope
     links: tuple[str, ...] = ()
     hides_node: bool = False
     isolates_master: bool = False
@@ -59,7 +59,7 @@ _KINDS = (
     FaultKind(
         "kill-node",
         "SIGKILL to a NodeManager and its containers, as if the machine had failed; restarted afterwards",
-        Scope.NODE,
+        FaultScope.NODE,
         hides_node=True,
         restarts_node=True,
         parameters=("containers",),
@@ -67,34 +67,34 @@ _KINDS = (
     FaultKind(
         "stop-node",
         "SIGTERM to a NodeManager, which stops its containers and unregisters; restarted afterwards",
-        Scope.NODE,
+        FaultScope.NODE,
         delays_starts=True,
         restarts_node=True,
     ),
-    FaultKind("pause-node", "SIGSTOP to a NodeManager; its containers keep running", Scope.NODE, hides_node=True),
+    FaultKind("pause-node", "SIGSTOP to a NodeManager; its containers keep running", FaultScope.NODE, hides_node=True),
     FaultKind(
         "decommission-node",
         "graceful decommissioning: no new containers, then the NodeManager exits; recommissioned afterwards",
-        Scope.NODE,
+        FaultScope.NODE,
         delays_starts=True,
         parameters=("timeout",),
         decommissions=True,
     ),
-    FaultKind("full-disk", "the disk of a node's local directory is full", Scope.NODE),
+    FaultKind("full-disk", "the disk of a node's local directory is full", FaultScope.NODE),
     FaultKind(
-        "kill-rm", "SIGKILL to the ResourceManager; restarted on the same state store", Scope.RM, hides_node=True
+        "kill-rm", "SIGKILL to the ResourceManager; restarted on the same state store", FaultScope.RM, hides_node=True
     ),
-    FaultKind("pause-rm", "SIGSTOP to the ResourceManager", Scope.RM, hides_node=True),
-    FaultKind("full-store", "the disk of the ResourceManager's state store is full", Scope.RM, hides_node=True),
-    FaultKind("kill-master", "SIGKILL to an ApplicationMaster", Scope.MASTER, has_end=False),
-    FaultKind("pause-master", "SIGSTOP to an ApplicationMaster", Scope.MASTER, isolates_master=True),
+    FaultKind("pause-rm", "SIGSTOP to the ResourceManager", FaultScope.RM, hides_node=True),
+    FaultKind("full-store", "the disk of the ResourceManager's state store is full", FaultScope.RM, hides_node=True),
+    FaultKind("kill-master", "SIGKILL to an ApplicationMaster", FaultScope.MASTER, has_end=False),
+    FaultKind("pause-master", "SIGSTOP to an ApplicationMaster", FaultScope.MASTER, isolates_master=True),
     FaultKind(
-        "kill-container", "SIGKILL to a container other than an ApplicationMaster", Scope.CONTAINER, has_end=False
+        "kill-container", "SIGKILL to a container other than an ApplicationMaster", FaultScope.CONTAINER, has_end=False
     ),
     FaultKind(
         "partition-node",
         "a node is cut off: its NodeManager and AMs from the ResourceManager, all other processes from the node",
-        Scope.NODE,
+        FaultScope.NODE,
         links=_LINKS_OF_NODE,
         hides_node=True,
         parameters=_PARTITION,
@@ -102,7 +102,7 @@ _KINDS = (
     FaultKind(
         "partition-nm-from-rm",
         "a NodeManager is cut off from the ResourceManager; ApplicationMasters reach both",
-        Scope.NODE,
+        FaultScope.NODE,
         links=("tracker",),
         hides_node=True,
         parameters=_PARTITION,
@@ -110,7 +110,7 @@ _KINDS = (
     FaultKind(
         "partition-masters-from-rm",
         "the ApplicationMasters on a node are cut off from the ResourceManager; its NodeManager is not",
-        Scope.NODE,
+        FaultScope.NODE,
         links=("scheduler",),
         isolates_master=True,
         parameters=_PARTITION,
@@ -118,7 +118,7 @@ _KINDS = (
     FaultKind(
         "partition-nm-from-masters",
         "no calls reach a NodeManager, which still reaches the ResourceManager itself",
-        Scope.NODE,
+        FaultScope.NODE,
         links=("node",),
         delays_starts=True,
         parameters=_PARTITION,
@@ -126,14 +126,14 @@ _KINDS = (
     FaultKind(
         "partition-clients",
         "clients are cut off from the ResourceManager",
-        Scope.CLIENTS,
+        FaultScope.CLIENTS,
         links=("clients",),
         parameters=_PARTITION,
     ),
     FaultKind(
         "slow-node",
         "calls from and to a node are delayed, lose packets that are retransmitted, or are limited in rate",
-        Scope.NODE,
+        FaultScope.NODE,
         links=_LINKS_OF_NODE,
         hides_node=True,
         parameters=("delay", "loss", "kilobytes", "breaks"),
@@ -141,7 +141,7 @@ _KINDS = (
     FaultKind(
         "lose-store",
         "SIGKILL to the ResourceManager; restarted without its state store: all applications are forgotten",
-        Scope.RM,
+        FaultScope.RM,
         hides_node=True,
         forgets=True,
         only_simulated=_NO_SUCH_DISK,
@@ -149,7 +149,7 @@ _KINDS = (
     FaultKind(
         "kill-rm-at-write",
         "SIGKILL to the ResourceManager before or after its `nth` write to the state store from then on; restarted",
-        Scope.RM,
+        FaultScope.RM,
         hides_node=True,
         parameters=("write", "nth"),
         only_simulated="a process cannot be killed at an exact write",
@@ -157,14 +157,14 @@ _KINDS = (
     FaultKind(
         "slow-store",
         "each write to the state store takes `delay` seconds",
-        Scope.RM,
+        FaultScope.RM,
         parameters=("delay",),
         only_simulated=_NO_SUCH_DISK,
     ),
     FaultKind(
         "lose-node-disk",
         "SIGKILL to a NodeManager and its containers; restarted with empty directories",
-        Scope.NODE,
+        FaultScope.NODE,
         hides_node=True,
         restarts_node=True,
         only_simulated=_NO_SUCH_DISK,
@@ -172,7 +172,7 @@ _KINDS = (
     FaultKind(
         "late-heartbeat",
         "a NodeManager is killed and restarted; then a heartbeat of the killed one reaches the ResourceManager",
-        Scope.NODE,
+        FaultScope.NODE,
         hides_node=True,
         restarts_node=True,
         only_simulated="a call of a process that was killed cannot be held back",
@@ -180,7 +180,7 @@ _KINDS = (
     FaultKind(
         "wrong-clock",
         "a machine's clock is wrong by `ahead` seconds from a restart of its NodeManager on",
-        Scope.NODE,
+        FaultScope.NODE,
         hides_node=True,
         restarts_node=True,
         parameters=("ahead",),
@@ -189,14 +189,14 @@ _KINDS = (
     FaultKind(
         "drifting-clock",
         "a machine's clock gains the share `drift` of the time, or loses it",
-        Scope.NODE,
+        FaultScope.NODE,
         parameters=("drift",),
         only_simulated=_ONE_CLOCK,
     ),
     FaultKind(
         "old-node",
         "a NodeManager is killed and restarted in an older version; afterwards it is upgraded",
-        Scope.NODE,
+        FaultScope.NODE,
         hides_node=True,
         restarts_node=True,
         only_simulated="all processes are of this version",
@@ -204,7 +204,7 @@ _KINDS = (
     FaultKind(
         "fail-container",
         "a container other than an ApplicationMaster ends with `exit`",
-        Scope.CONTAINER,
+        FaultScope.CONTAINER,
         parameters=("exit",),
         has_end=False,
         only_simulated="nobody can choose how a running process exits",
@@ -212,28 +212,28 @@ _KINDS = (
     FaultKind(
         "exceed-memory",
         "a container other than an ApplicationMaster is found above its memory limit",
-        Scope.CONTAINER,
+        FaultScope.CONTAINER,
         has_end=False,
         only_simulated="the containers of plans use little memory",
     ),
     FaultKind(
         "exceed-logs",
         "a container other than an ApplicationMaster is found to have too many bytes of logs",
-        Scope.CONTAINER,
+        FaultScope.CONTAINER,
         has_end=False,
         only_simulated="the containers of plans log little",
     ),
     FaultKind(
         "roll-keys",
         "new keys for all tokens; those before them stay valid",
-        Scope.RM,
+        FaultScope.RM,
         has_end=False,
         only_simulated="no call makes a ResourceManager roll its keys",
     ),
     FaultKind(
         "refresh-queues",
         "refreshQueues with a good or a bad file",
-        Scope.RM,
+        FaultScope.RM,
         parameters=("file",),
         has_end=False,
         only_simulated="the configuration of a plan's cluster is not a file",
@@ -241,26 +241,26 @@ _KINDS = (
     FaultKind(
         "move-application",
         "a running application is moved to another queue, with its containers",
-        Scope.MASTER,
+        FaultScope.MASTER,
         has_end=False,
         only_simulated="the clusters of plans have one queue",
     ),
     FaultKind(
         "resize-node",
         "an administrator gives a node half of its memory; at the end all of it again",
-        Scope.NODE,
+        FaultScope.NODE,
         only_simulated="no administrator is part of a plan's cluster",
     ),
     FaultKind(
         "resize-container",
         "an ApplicationMaster asks for twice the memory of a running container; at the end for its first size again",
-        Scope.CONTAINER,
+        FaultScope.CONTAINER,
         only_simulated=_NO_SUCH_REQUESTS,
     ),
     FaultKind(
         "avoid-node",
         "an ApplicationMaster puts the node that it runs on on its blacklist; at the end it takes it off again",
-        Scope.MASTER,
+        FaultScope.MASTER,
         only_simulated=_NO_SUCH_REQUESTS,
     ),
 )

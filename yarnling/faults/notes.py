@@ -15,7 +15,7 @@ from am.programs.gang.application_master import HOSTS, RANK, TRY, read_member
 from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
-from yarnling.faults.history import ProcessSpan, Role
+from yarnling.faults.history import ProcessRole, ProcessSpan
 
 SCRIPT = Path(__file__).with_name("note.sh")
 FRESH_S = 1.0
@@ -39,7 +39,7 @@ class Notes:
         self._directory = directory
         directory.mkdir(parents=True, exist_ok=True)
 
-    def command(self, role: Role, seconds: float | None, *, ignores_term: bool = False) -> str:
+    def command(self, role: ProcessRole, seconds: float | None, *, ignores_term: bool = False) -> str:
         """A command line that writes notes and runs for `seconds`; None: until it is killed."""
         lasts = "-" if seconds is None else str(round(seconds * 100))
         first = _IGNORE_TERM if ignores_term else ""
@@ -50,7 +50,7 @@ class Notes:
     ) -> ApplicationSubmissionContext:
         """A copy of the submission context in which the ApplicationMasters write notes."""
         container = context.am_container
-        first = f"{_IGNORE_TERM if ignores_term else ''}exec {self._script()} {Role.MASTER.value}"
+        first = f"{_IGNORE_TERM if ignores_term else ''}exec {self._script()} {ProcessRole.MASTER.value}"
         commands = tuple(f"{first} {command.removeprefix(_EXEC)}" for command in container.commands)
         return replace(context, am_container=replace(container, commands=commands))
 
@@ -59,7 +59,7 @@ class Notes:
         spans = [span for path in self._directory.iterdir() if (span := _read(path)) is not None]
         return sorted(spans, key=lambda span: (span.start_s, str(span.container_id)))
 
-    def alive(self, *roles: Role) -> list[ProcessSpan]:
+    def alive(self, *roles: ProcessRole) -> list[ProcessSpan]:
         """The processes in these roles that are running now, ordered by container id."""
         now = now_s()
         fresh = [
@@ -85,7 +85,7 @@ def _read(path: Path) -> ProcessSpan | None:
         node = int(host.rpartition(".")[2]) - FIRST_HOST + 1
         return ProcessSpan(
             ContainerId.parse(name),
-            Role(role),
+            ProcessRole(role),
             int(pid),
             node,
             int(started) / 100,

@@ -17,14 +17,14 @@ from yarn.errors import YarnException
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.faults.actions import ACTIONS
 from yarnling.faults.cleanup import busy_nodes, live_containers, work_files
-from yarnling.faults.history import History, InjectedFault, Outcome, Role, SubmittedApplication
+from yarnling.faults.history import ApplicationOutcome, History, InjectedFault, ProcessRole, SubmittedApplication
 from yarnling.faults.notes import FRESH_S, Notes, now_s
 from yarnling.faults.plan import Plan, WorkPlan, WorkProgram
 from yarnling.faults.process_target import ProcessTarget
 from yarnling.faults.schedule import FaultInjection
 from yarnling.faults.target import POLL_S as TARGET_POLL_S
 from yarnling.faults.target import WAIT_S, NoTarget
-from yarnling.faults.workload import KILLED_AT_THE_END, Workload
+from yarnling.faults.workload import KILLED_AT_THE_END, WorkSubmitter
 
 POLL_S = 0.1
 ANSWER_S = 5.0
@@ -42,7 +42,7 @@ class RunContext(Struct, frozen=True):
     plan: Plan
     injections: tuple[FaultInjection, ...]
     target: ProcessTarget
-    workload: Workload
+    workload: WorkSubmitter
     notes: Notes
     history: History
     report: Report
@@ -85,7 +85,7 @@ async def _submit(run: RunContext, work: WorkPlan) -> None:
 
 async def _wait_for_work(run: RunContext) -> None:
     """Wait for the first running container. Times are measured from then on: earlier faults would break nothing."""
-    while not run.notes.alive(Role.CONTAINER, Role.TASK):  # noqa: ASYNC110  files set no event
+    while not run.notes.alive(ProcessRole.CONTAINER, ProcessRole.TASK):  # noqa: ASYNC110  files set no event
         await asyncio.sleep(POLL_S)
     run.history.started_s = now_s()
 
@@ -230,7 +230,7 @@ def _last_window_s(run: RunContext) -> float:
     return max(ends, default=0.0) + run.plan.expect.fence + FRESH_S
 
 
-async def _outcome(run: RunContext, submitted: SubmittedApplication) -> Outcome:
+async def _outcome(run: RunContext, submitted: SubmittedApplication) -> ApplicationOutcome:
     """The outcome of an application according to the ResourceManager; `state` is None if the RM cannot be asked."""
     application_id = submitted.application_id
     with suppress(YarnException):
@@ -238,8 +238,10 @@ async def _outcome(run: RunContext, submitted: SubmittedApplication) -> Outcome:
         ended = report.state in FINAL_APPLICATION_STATES
         counted = submitted.program is WorkProgram.WORDCOUNT and ended
         right = run.workload.is_right(application_id) if counted else None
-        return Outcome(report.state, report.final_status, report.current_attempt_id.attempt, report.diagnostics, right)
-    return Outcome(None)
+        return ApplicationOutcome(
+            report.state, report.final_status, report.current_attempt_id.attempt, report.diagnostics, right
+        )
+    return ApplicationOutcome(None)
 
 
 async def _still_used(target: ProcessTarget) -> list[str]:

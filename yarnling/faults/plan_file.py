@@ -16,7 +16,7 @@ from wire.files import yaml_file
 from wire.files.yaml_file import Probability, Section, choose_from, refusal, sections
 from yarn.errors import YarnException
 from yarn.suggestions import did_you_mean
-from yarnling.faults.kinds import KINDS, FaultKind, Scope
+from yarnling.faults.kinds import KINDS, FaultKind, FaultScope
 from yarnling.faults.plan import (
     DRIFT_MAX,
     NODES_MAX,
@@ -129,7 +129,7 @@ class _Fault(Section):
     @classmethod
     def _check_count(cls, count: int, info: ValidationInfo[dict[str, Any]]) -> int:
         kind, cluster = info.data.get("fault"), info.context.get("cluster")
-        if kind and cluster and kind.scope is Scope.NODE and count > cluster.nodes:
+        if kind and cluster and kind.scope is FaultScope.NODE and count > cluster.nodes:
             raise refusal(
                 f"is more than the {cluster.nodes} nodes", "write a smaller count, or give the cluster more nodes"
             )
@@ -139,7 +139,7 @@ class _Fault(Section):
     @classmethod
     def _check_pick(cls, pick: float | None, info: ValidationInfo) -> float | None:
         kind = info.data.get("fault")
-        if pick is not None and kind and kind.scope not in (Scope.MASTER, Scope.CONTAINER):
+        if pick is not None and kind and kind.scope not in (FaultScope.MASTER, FaultScope.CONTAINER):
             raise refusal(f"selects an ApplicationMaster or a container, not a target of {kind.name}", "remove it")
         return pick
 
@@ -158,7 +158,7 @@ class _Fault(Section):
     def record(self) -> FaultPlan:
         kind, options = self.fault, {name: getattr(self, name) for name in self.fault.parameters}
         lasts = self.lasts if kind.has_end else (0.0, 0.0)
-        node = self.node if kind.scope is Scope.NODE else ""
+        node = self.node if kind.scope is FaultScope.NODE else ""
         return FaultPlan(
             kind, self.at, lasts, self.times, self.every, node, self.count, options, self.optional, self.pick
         )

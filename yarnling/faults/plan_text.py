@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import yaml
 from pydantic import BaseModel
 
-from yarnling.faults.kinds import Scope
+from yarnling.faults.kinds import FaultScope
 from yarnling.faults.plan import FaultPlan, Plan
 from yarnling.faults.plan_file import PARAMETER_DEFAULTS
 
@@ -54,7 +54,7 @@ def _fault(fault: FaultPlan) -> dict[str, object]:
         plain["for"] = _plain(fault.lasts)
     if fault.times > 1:
         plain |= {"times": fault.times, "every": _plain(fault.every)}
-    if kind.scope is Scope.NODE and fault.node != "any":
+    if kind.scope is FaultScope.NODE and fault.node != "any":
         plain["node"] = _nodes(fault.node)
     if fault.count > 1:
         plain["count"] = fault.count

@@ -20,10 +20,10 @@ from yarn.states import DecommissionType
 from yarnling.cluster.containers import processes_of
 from yarnling.cluster.launcher import Daemon, DaemonFailed
 from yarnling.cluster.local_cluster import LocalCluster
-from yarnling.cluster.network import Network, NetworkFault
+from yarnling.cluster.network import NetworkFault, ProxyNetwork
 from yarnling.cluster.processes import kill
 from yarnling.faults.disks import SmallDisk
-from yarnling.faults.history import ProcessSpan, Role
+from yarnling.faults.history import ProcessRole, ProcessSpan
 from yarnling.faults.notes import Notes
 from yarnling.faults.target import RM, no_target
 
@@ -42,7 +42,7 @@ class ProcessTarget:
     cluster: LocalCluster
     notes: Notes
     excluded: Path
-    network: Network | None = None
+    network: ProxyNetwork | None = None
     disks: dict[int, SmallDisk] = field(default_factory=dict)
     crashed: list[str] = field(default_factory=list)
     leaving: set[int] = field(default_factory=set)
@@ -147,7 +147,7 @@ class ProcessTarget:
         assert self.network is not None
         self.network.remove(key)
 
-    def running(self, *roles: Role) -> list[ProcessSpan]:
+    def running(self, *roles: ProcessRole) -> list[ProcessSpan]:
         return self.notes.alive(*roles)
 
     async def kill_container(self, container: ProcessSpan) -> None:

@@ -9,7 +9,7 @@ from wire.files.full_disk import full_disk_named
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ContainerId
 from yarnling.faults.history import History, InjectedFault
-from yarnling.faults.kinds import Scope
+from yarnling.faults.kinds import FaultScope
 from yarnling.run.names import RM_LIFELINE, node_lifeline
 from yarnling.run.records import Fault
 from yarnling.run.writer import RunWriter
@@ -39,10 +39,10 @@ def _hosts(one: InjectedFault) -> tuple[str, ...]:
     if one.injection.nodes:
         return tuple(map(node_lifeline, one.injection.nodes))
     scope = one.injection.kind.scope
-    if scope is Scope.RM:
+    if scope is FaultScope.RM:
         return (RM_LIFELINE,)
     # An AM's lifeline has the id of its container, or that of its attempt.
-    return (one.target, *_attempts_in(one.target)) if scope is Scope.MASTER else ()
+    return (one.target, *_attempts_in(one.target)) if scope is FaultScope.MASTER else ()
 
 
 def _attempts_in(target: str) -> tuple[str, ...]:

@@ -21,10 +21,10 @@ from yarn.settings import nodemanager, resourcemanager, scheduler, yarnling
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.cluster.client import Client
 from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
-from yarnling.cluster.network import Network, SamePorts
+from yarnling.cluster.network import ProxyNetwork, SamePorts
 from yarnling.faults.cleanup import keep_directory, leftovers, new_directory, remove_orphans, sockets_of_this_process
 from yarnling.faults.disks import DiskUnavailable, SmallDisk, enter_mount_namespace
-from yarnling.faults.history import SILENT, Change, History
+from yarnling.faults.history import SILENT, History, ObservedChange
 from yarnling.faults.notes import Notes, now_s
 from yarnling.faults.phases import POLL_S, Report, RunContext, describe, drain, inject_faults, recover
 from yarnling.faults.plan import Plan
@@ -33,7 +33,7 @@ from yarnling.faults.recorded_faults import write_faults
 from yarnling.faults.schedule import FaultInjection, schedule
 from yarnling.faults.target import RM
 from yarnling.faults.verdict import Judgement, judge
-from yarnling.faults.workload import Workload
+from yarnling.faults.workload import WorkSubmitter
 from yarnling.run.writer import EVENTS
 
 END_S = 5.0
@@ -67,7 +67,7 @@ SETTINGS = {
 DISK_SETTINGS = {nodemanager.MAX_DISK_UTILIZATION_PERCENTAGE.key: "90.0"}
 
 
-class Run(Struct, frozen=True):
+class ProcessRun(Struct, frozen=True):
     """The result of one run. `directory` contains its files, None if they were removed."""
 
     plan: Plan
@@ -85,7 +85,7 @@ async def run_plan(
     keep: Path | None = None,
     report: Report = lambda kind, line: None,
     stop: asyncio.Event | None = None,
-) -> Run:
+) -> ProcessRun:
     """Run a plan once. `keep` is where to keep the run's files; by default they are kept only if the run does not pass.
 
     If `stop` is set, the cluster stops at once, and the verdict is CANNOT_TELL.
@@ -96,7 +96,7 @@ async def run_plan(
     history = History()
     injections = schedule(plan, seed)
     before = sockets_of_this_process()
-    running = _Running(plan, seed, injections, directory, history, report)
+    running = _RunInProgress(plan, seed, injections, directory, history, report)
     try:
         await _unless(stop or asyncio.Event(), running.go())
     except* Exception as errors:
@@ -113,7 +113,7 @@ async def run_plan(
         write_faults(directory / EVENTS, history, _wall_ms)
     else:
         shutil.rmtree(directory)
-    return Run(plan, seed, injections, history, judgement, directory if is_kept else None)
+    return ProcessRun(plan, seed, injections, history, judgement, directory if is_kept else None)
 
 
 def _wall_ms(at_s: float) -> int:
@@ -121,7 +121,7 @@ def _wall_ms(at_s: float) -> int:
     return round(1000 * (time.time() - now_s() + at_s))
 
 
-class _Running:
+class _RunInProgress:
     """The state of a run in progress."""
 
     def __init__(
@@ -146,7 +146,7 @@ class _Running:
         """Do everything except the search for leftovers. Raises an exception if the run could not be carried out."""
         async with AsyncExitStack() as stack:
             disks = self._disks(stack)
-            network = Network(self.directory, self._draw) if self.plan.needs_network else None
+            network = ProxyNetwork(self.directory, self._draw) if self.plan.needs_network else None
             if network is not None:
                 stack.push_async_callback(network.close)
             self.report("phase", "starting")
@@ -154,7 +154,7 @@ class _Running:
             excluded = self.directory / "excluded"
             target = ProcessTarget(cluster, self.notes, excluded, network, disks, self.history.crashed)
             addresses = cluster.addresses if network is None else await network.for_clients(cluster.addresses)
-            workload = Workload(addresses, cluster.configuration, self.directory, self.notes, self.history)
+            workload = WorkSubmitter(addresses, cluster.configuration, self.directory, self.notes, self.history)
             stack.push_async_callback(workload.close)
             context = RunContext(self.plan, self.injections, target, workload, self.notes, self.history, self.report)
             async with asyncio.TaskGroup() as tasks:
@@ -169,7 +169,7 @@ class _Running:
             # This must happen before the cluster itself stops its daemons.
             target.record_exits()
 
-    def _cluster(self, network: Network | None) -> LocalCluster:
+    def _cluster(self, network: ProxyNetwork | None) -> LocalCluster:
         plan = self.plan.cluster
         excluded = self.directory / "excluded"
         excluded.touch()
@@ -254,7 +254,7 @@ class Observer:
         self._target = target
         self._history = history
         self._report = report
-        self._seen: dict[str, Change] = {}
+        self._seen: dict[str, ObservedChange] = {}
 
     async def run(self) -> None:
         """Poll until cancelled."""
@@ -298,7 +298,7 @@ class Observer:
     def _record(self, subject: str, state: str, attempt: int = 0) -> None:
         before = self._seen.get(subject)
         if before is None or (before.state, before.attempt) != (state, attempt):
-            self._seen[subject] = change = Change(now_s(), subject, state, attempt)
+            self._seen[subject] = change = ObservedChange(now_s(), subject, state, attempt)
             self._history.changes.append(change)
 
 

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from yarn.settings import resourcemanager, scheduler
-from yarnling.faults.kinds import KINDS, FaultKind, Scope
+from yarnling.faults.kinds import KINDS, FaultKind, FaultScope
 from yarnling.faults.plan import ClusterPlan, FaultPlan, Plan, WorkPlan, WorkProgram
 
 RANDOM_LASTS_S = (8.0, 8.0, 14.0)
@@ -122,8 +122,8 @@ def _targets(fault: FaultPlan, cluster: ClusterPlan, draw: random.Random) -> lis
 
     A fault of AMs or containers is `count` injections.
     """
-    if fault.kind.scope is not Scope.NODE:
-        return [()] * (fault.count if fault.kind.scope in (Scope.MASTER, Scope.CONTAINER) else 1)
+    if fault.kind.scope is not FaultScope.NODE:
+        return [()] * (fault.count if fault.kind.scope in (FaultScope.MASTER, FaultScope.CONTAINER) else 1)
     everyone = list(range(1, cluster.nodes + 1))
     if fault.node == "any":
         return [tuple(sorted(draw.sample(everyone, fault.count)))]
@@ -156,7 +156,7 @@ def _pinned(injection: FaultInjection) -> FaultPlan:
         node=", ".join(map(str, injection.nodes)),
         options=injection.options,
         optional=injection.optional,
-        pick=round(injection.pick, PICK_DIGITS) if kind.scope in (Scope.MASTER, Scope.CONTAINER) else None,
+        pick=round(injection.pick, PICK_DIGITS) if kind.scope in (FaultScope.MASTER, FaultScope.CONTAINER) else None,
     )
 
 

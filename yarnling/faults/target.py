@@ -7,7 +7,7 @@ from typing import Protocol
 
 from yarn.errors import YarnException
 from yarnling.cluster.network import NetworkFault
-from yarnling.faults.history import ProcessSpan, Role
+from yarnling.faults.history import ProcessRole, ProcessSpan
 
 RM = 0
 """The number that stands for the ResourceManager; nodes are numbered from 1."""
@@ -60,7 +60,7 @@ class Target(Protocol):
 
     def mend(self, key: int, links: Sequence[str]) -> None: ...
 
-    def running(self, *roles: Role) -> list[ProcessSpan]:
+    def running(self, *roles: ProcessRole) -> list[ProcessSpan]:
         """The containers that run in these roles, in the order of their ids."""
         ...
 
@@ -74,6 +74,6 @@ class Target(Protocol):
         """SIGCONT to the processes that `pause_container` has paused."""
 
 
-def no_target(*roles: Role) -> NoTarget:
+def no_target(*roles: ProcessRole) -> NoTarget:
     """No container runs in one of these roles."""
-    return NoTarget(f"no {'ApplicationMaster' if Role.MASTER in roles else 'container'} is running")
+    return NoTarget(f"no {'ApplicationMaster' if ProcessRole.MASTER in roles else 'container'} is running")

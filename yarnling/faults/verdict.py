@@ -13,16 +13,16 @@ from msgspec import Struct
 
 from yarn.ids import ContainerId
 from yarn.states import FinalApplicationStatus
-from yarnling.faults.checks import Checked, check_aborted, check_all
-from yarnling.faults.history import SILENT, Change, History, InjectedFault, Role
-from yarnling.faults.kinds import Scope
+from yarnling.faults.checks import CheckResult, check_aborted, check_all
+from yarnling.faults.history import SILENT, History, InjectedFault, ObservedChange, ProcessRole
+from yarnling.faults.kinds import FaultScope
 from yarnling.faults.plan import Plan
 
 LAG_MAX_S = 1.0
 """The longest acceptable delay of a sleep in seconds: three such delays can make a healthy node expire."""
 
 
-class Verdict(IntEnum):
+class RunVerdict(IntEnum):
     """The verdict; the value is the exit status of the command. (2 is used for a wrong command line.)"""
 
     PASS = 0
@@ -36,8 +36,8 @@ class Verdict(IntEnum):
 class Judgement(Struct, frozen=True):
     """The verdict with its reasons, which are empty if the run passes."""
 
-    verdict: Verdict
-    checks: tuple[Checked, ...]
+    verdict: RunVerdict
+    checks: tuple[CheckResult, ...]
     reasons: tuple[str, ...]
 
 
@@ -50,7 +50,7 @@ def judge(plan: Plan, history: History) -> Judgement:
     violations = tuple(f"{check.name}: {line}" for check in checks for line in check.violations)
     is_busy = history.lag_s > LAG_MAX_S
     if violations and not (is_busy and all(check.timed for check in checks if check.violations)):
-        return Judgement(Verdict.FAIL, tuple(checks), violations)
+        return Judgement(RunVerdict.FAIL, tuple(checks), violations)
     doubts = [history.problem] if history.problem else []
     if violations:
         doubts += [f"this machine is too busy to check times: a sleep was {history.lag_s:.1f} s too long", *violations]
@@ -58,17 +58,17 @@ def judge(plan: Plan, history: History) -> Judgement:
     doubts += [check.blind for check in checks if check.blind and not history.problem]
     if not history.problem and plan.faults and all(one.skipped for one in history.injected):
         doubts.append("no fault was injected")
-    return Judgement(Verdict.CANNOT_TELL if doubts else Verdict.PASS, tuple(checks), tuple(doubts))
+    return Judgement(RunVerdict.CANNOT_TELL if doubts else RunVerdict.PASS, tuple(checks), tuple(doubts))
 
 
-def _expected(plan: Plan, history: History) -> Iterator[Checked]:
+def _expected(plan: Plan, history: History) -> Iterator[CheckResult]:
     """The checks of what the plan itself expects."""
     expect = plan.expect
     if expect.nodes_lost is not None:
         lost = sum(1 for one in history.changes if one.state == "LOST" and one.subject.startswith("nm-"))
         yield _bounded("nodes lost as expected", lost, expect.nodes_lost)
     if expect.attempts is not None:
-        attempts = max((span.attempt for span in history.spans if span.role is Role.MASTER), default=0)
+        attempts = max((span.attempt for span in history.spans if span.role is ProcessRole.MASTER), default=0)
         yield _bounded("attempts as expected", attempts, expect.attempts)
     if expect.failed is not None:
         failed = sum(1 for one in history.outcomes.values() if one.final_status is FinalApplicationStatus.FAILED)
@@ -84,14 +84,14 @@ def _expected(plan: Plan, history: History) -> Iterator[Checked]:
             if took_s > expect.lost_within
         ]
         slowest = max((took_s for _, took_s in times), default=0.0)
-        yield Checked("nodes lost in time", f"{slowest:.1f} s at most", tuple(late), timed=True)
+        yield CheckResult("nodes lost in time", f"{slowest:.1f} s at most", tuple(late), timed=True)
 
 
-def _bounded(name: str, value: int, bounds: tuple[int, int]) -> Checked:
+def _bounded(name: str, value: int, bounds: tuple[int, int]) -> CheckResult:
     least, most = bounds
     expected = str(least) if least == most else f"{least} to {most}"
     wrong = () if least <= value <= most else (f"{value}, expected {expected}",)
-    return Checked(name, str(value), wrong, timed=True)
+    return CheckResult(name, str(value), wrong, timed=True)
 
 
 # Effects of each fault
@@ -104,11 +104,11 @@ def effect_of(fault: InjectedFault, history: History) -> str:
     """
     scope = fault.injection.kind.scope
     parts: list[str] = []
-    if scope is Scope.NODE:
+    if scope is FaultScope.NODE:
         parts = [part for number in fault.injection.nodes for part in _on_node(fault, history, f"nm-{number}")]
-    elif scope is Scope.RM:
+    elif scope is FaultScope.RM:
         parts = _on_rm(fault, history)
-    elif scope is Scope.MASTER and fault.target:
+    elif scope is FaultScope.MASTER and fault.target:
         parts = _on_master(fault, history)
     return ", ".join(dict.fromkeys(parts))
 
@@ -150,10 +150,10 @@ def _on_rm(fault: InjectedFault, history: History) -> list[str]:
 
 def _on_master(fault: InjectedFault, history: History) -> list[str]:
     container = ContainerId.parse(fault.target)
-    masters = history.spans_of(container.application_id, Role.MASTER)
+    masters = history.spans_of(container.application_id, ProcessRole.MASTER)
     following = [master for master in masters if master.attempt > container.attempt_id.attempt]
     return [f"next attempt after {following[0].start_s - fault.start_s:.1f} s"] if following else []
 
 
-def _first(changes: Iterable[Change], from_s: float, to_s: float, state: str) -> Change | None:
+def _first(changes: Iterable[ObservedChange], from_s: float, to_s: float, state: str) -> ObservedChange | None:
     return next((change for change in changes if from_s <= change.at_s <= to_s and change.state == state), None)

@@ -25,7 +25,7 @@ from yarn.errors import ServerUnavailable, YarnException
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
 from yarnling.cluster.client import Client
-from yarnling.faults.history import History, Role, SubmittedApplication
+from yarnling.faults.history import History, ProcessRole, SubmittedApplication
 from yarnling.faults.notes import Notes, now_s
 from yarnling.faults.plan import WorkPlan, WorkProgram
 from yarnling.faults.process_target import RETRY_S
@@ -41,7 +41,7 @@ KILLED_AT_THE_END = "Killed at the end of the chaos run."
 """Diagnostics of applications that a plan kills."""
 
 
-class Workload:
+class WorkSubmitter:
     """Submits the applications of one run. `addresses` are those of the ResourceManager, for its clients."""
 
     def __init__(
@@ -140,17 +140,17 @@ class Workload:
             case WorkProgram.SERVICE:
                 return self._shell(work, options, None)
             case WorkProgram.TASKS:
-                command = self._notes.command(Role.TASK, work.seconds)
+                command = self._notes.command(ProcessRole.TASK, work.seconds)
                 return ElasticSubmission(ShellWork(command, SIZE), elastic_plan(work), options)
             case WorkProgram.GANG:
-                command = self._notes.command(Role.CONTAINER, work.seconds, ignores_term=work.ignores_term)
+                command = self._notes.command(ProcessRole.CONTAINER, work.seconds, ignores_term=work.ignores_term)
                 return GangSubmission(ShellWork(command, SIZE), gang_plan(work), options)
             case WorkProgram.WORDCOUNT:
                 self._text = self._text or _write_text(self._directory / "text")
                 return word_count(self._text, self._output(application_id), options=options)
 
     def _shell(self, work: WorkPlan, options: ApplicationOptions, seconds: float | None) -> DistributedShell:
-        command = self._notes.command(Role.CONTAINER, seconds, ignores_term=work.ignores_term)
+        command = self._notes.command(ProcessRole.CONTAINER, seconds, ignores_term=work.ignores_term)
         return DistributedShell(command, Width(work.tasks, SIZE), options)
 
     def _client(self, user: str) -> Client:

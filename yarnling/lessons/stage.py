@@ -46,7 +46,7 @@ from yarnling.simulation.conditions import STEADY
 from yarnling.simulation.engine import START_MS, Engine, Rank
 from yarnling.simulation.process import run
 from yarnling.simulation.trace_file import RunTrace
-from yarnling.simulation.workload import AM_RULE, Spool
+from yarnling.simulation.workload import AM_RULE, SimulatedSpool
 
 SETTINGS = {
     "yarn.scheduler.minimum-allocation-mb": "1024",
@@ -221,7 +221,7 @@ def submit_now(
         assert isinstance(response, GetNewApplicationResponse)
         application_id = response.application_id
         named(application_id)
-        cluster.works[application_id] = LessonWork(0, WorkPlan(), Spool(), wanted=wanted)
+        cluster.works[application_id] = LessonWork(0, WorkPlan(), SimulatedSpool(), wanted=wanted)
         submitted = _with_id(context, application_id)
         _call(
             cluster,

@@ -93,7 +93,7 @@ class Submitter(Process):
         )
 
 
-class Client(Submitter):
+class SimulatedClient(Submitter):
     """The clients of a plan."""
 
     def __init__(self, cluster: SimulatedCluster, history: History) -> None:

@@ -26,17 +26,17 @@ from yarn.machine import StateChanged
 from yarn.resource import Resource
 from yarn.settings import nodemanager, resourcemanager
 from yarn.states import DecommissionType
-from yarnling.faults.history import SILENT, History, Role
+from yarnling.faults.history import SILENT, History, ProcessRole
 from yarnling.run.trace import Trace
 from yarnling.simulation.application_master import AMConduct, AMSettings, ApplicationMasterProcess
 from yarnling.simulation.conditions import USUAL, Conditions
 from yarnling.simulation.engine import Action, Engine, Rank
-from yarnling.simulation.machine import Machine, Program
+from yarnling.simulation.machine import Program, SimulatedMachine
 from yarnling.simulation.mapreduce import TASK_RULE, SimulatedTask
 from yarnling.simulation.network import Endpoint, Network
 from yarnling.simulation.process import run
 from yarnling.simulation.quiet_heartbeats import QuietHeartbeats, leave_out_quiet
-from yarnling.simulation.recorder import Recorder
+from yarnling.simulation.recorder import HistoryWriter
 from yarnling.simulation.resource_manager import ResourceManagerProcess
 from yarnling.simulation.workload import AM_RULES, WORKER_RULE, RunningWork, Worker
 from yarnling.workload.model import WorkloadNode
@@ -88,7 +88,7 @@ class SimulatedCluster:
         self.engine = engine
         self.conf = conf
         self.directory = directory
-        self.recorder = Recorder(engine, history)
+        self.recorder = HistoryWriter(engine, history)
         self.network = Network(engine, conditions, encode=encode)
         self.works: dict[ApplicationId, RunningWork] = {}
         self.masters: dict[ContainerId, ApplicationMasterProcess] = {}
@@ -115,7 +115,7 @@ class SimulatedCluster:
         retry = RetryPolicy.read(conf, nodemanager.NM_CONNECT_MAX_WAIT, nodemanager.NM_CONNECT_RETRY_INTERVAL)
         settings = core_settings(conf, 0, table)
         self.machines = [
-            Machine(
+            SimulatedMachine(
                 engine,
                 self.network,
                 number,
@@ -142,7 +142,7 @@ class SimulatedCluster:
                 conf,
             )
 
-    def machine(self, number: int) -> Machine:
+    def machine(self, number: int) -> SimulatedMachine:
         return self.machines[number - 1]
 
     def start(self) -> None:
@@ -214,11 +214,11 @@ class SimulatedCluster:
 
     # Events (ContainerWatch, and the state changes of the ResourceManager)
 
-    def started(self, machine: Machine, launch: LaunchContainer) -> Program | None:
+    def started(self, machine: SimulatedMachine, launch: LaunchContainer) -> Program | None:
         container_id = launch.container_id
         running = self.works[container_id.application_id]
         if launch.emulation in AM_RULES:
-            self.recorder.started(container_id, Role.MASTER, machine.number)
+            self.recorder.started(container_id, ProcessRole.MASTER, machine.number)
             return self.start_master(machine, launch)
         if launch.emulation == WORKER_RULE:
             task_ms = round(running.work.seconds * 1000)
@@ -227,7 +227,7 @@ class SimulatedCluster:
             assert running.job is not None, "only the AM of a map-reduce job starts such tasks"
             return SimulatedTask(self.engine, running.job, machine, launch)
         member = read_member(launch.environment)
-        self.recorder.started(container_id, Role.CONTAINER, machine.number, member=member)
+        self.recorder.started(container_id, ProcessRole.CONTAINER, machine.number, member=member)
         return None
 
     def ended(self, container_id: ContainerId, exit_code: int | None) -> None:
@@ -248,7 +248,7 @@ class SimulatedCluster:
         """The behaviour of an application's AMs; yarnling's own send only what the ResourceManager cannot know."""
         return AMConduct()
 
-    def start_master(self, machine: Machine, launch: LaunchContainer) -> Program:
+    def start_master(self, machine: SimulatedMachine, launch: LaunchContainer) -> Program:
         """Start the AM in its container."""
         self._masters_started += 1
         master = ApplicationMasterProcess(

@@ -23,14 +23,14 @@ from yarn.resource import Resource
 from yarn.settings import scheduler
 from yarn.states import ContainerExitStatus
 from yarnling.faults.actions import ACTIONS as COMMON_ACTIONS
-from yarnling.faults.actions import Fault, names, picked, running_daemons
+from yarnling.faults.actions import FaultContext, names, picked, running_daemons
 from yarnling.faults.schedule import FaultInjection
 from yarnling.faults.target import RM, NoTarget
-from yarnling.simulation.machine import Machine
+from yarnling.simulation.machine import SimulatedMachine
 from yarnling.simulation.machine_clock import PPM
 from yarnling.simulation.master_requests import MasterRequests
 from yarnling.simulation.process import run
-from yarnling.simulation.state_store import StateStore
+from yarnling.simulation.state_store import SimulatedStore
 from yarnling.simulation.target import SimulatedTarget
 
 OLD_VERSION = "3.3.6"
@@ -54,7 +54,7 @@ async def lose_store(target: SimulatedTarget, injection: FaultInjection) -> Asyn
     """The next ResourceManager knows no application: NodeManagers end their containers, and AMs exit."""
     numbers = running_daemons(target, injection)
     await target.kill(numbers, containers=False)
-    target.cluster.rm.store = StateStore()
+    target.cluster.rm.store = SimulatedStore()
     yield names(numbers)
     await target.start(numbers)
 
@@ -142,7 +142,7 @@ async def wrong_clock(target: SimulatedTarget, injection: FaultInjection) -> Asy
     """Only the expiry of tokens depends on a machine's clock; it is read when the NodeManager starts."""
     numbers = running_daemons(target, injection)
 
-    def set_ahead(machine: Machine, ahead_ms: int) -> None:
+    def set_ahead(machine: SimulatedMachine, ahead_ms: int) -> None:
         machine.nm.clock_ahead_ms = ahead_ms
         machine.forget_starts()
 
@@ -157,7 +157,7 @@ async def old_node(target: SimulatedTarget, injection: FaultInjection) -> AsyncI
     """The NodeManager is of an older version, so the ResourceManager may refuse it: then it ends."""
     numbers = running_daemons(target, injection)
 
-    def set_version(machine: Machine, version: str) -> None:
+    def set_version(machine: SimulatedMachine, version: str) -> None:
         machine.version = version
 
     await _restart_with(target, numbers, partial(set_version, version=OLD_VERSION))
@@ -165,7 +165,9 @@ async def old_node(target: SimulatedTarget, injection: FaultInjection) -> AsyncI
     await _restart_with(target, injection.nodes, partial(set_version, version=HADOOP_VERSION))
 
 
-async def _restart_with(target: SimulatedTarget, numbers: Sequence[int], change: Callable[[Machine], None]) -> None:
+async def _restart_with(
+    target: SimulatedTarget, numbers: Sequence[int], change: Callable[[SimulatedMachine], None]
+) -> None:
     """Change the machines, and restart their NodeManagers beside the running containers."""
     for number in numbers:
         change(target.cluster.machine(number))
@@ -200,7 +202,7 @@ async def exceed_limit(target: SimulatedTarget, injection: FaultInjection) -> As
     yield str(container_id)
 
 
-def _picked_launch(target: SimulatedTarget, injection: FaultInjection) -> tuple[Machine, ContainerId, int]:
+def _picked_launch(target: SimulatedTarget, injection: FaultInjection) -> tuple[SimulatedMachine, ContainerId, int]:
     """The machine, the id and the launch of the container that `pick` selects. Raises NoTarget."""
     container = picked(target, injection)
     machine = target.cluster.machine(container.node)
@@ -334,7 +336,7 @@ def _check_rm_is_up(target: SimulatedTarget) -> None:
         raise NoTarget("the ResourceManager is already down")
 
 
-ACTIONS: Mapping[str, Callable[[SimulatedTarget, FaultInjection], Fault]] = {
+ACTIONS: Mapping[str, Callable[[SimulatedTarget, FaultInjection], FaultContext]] = {
     **COMMON_ACTIONS,
     "lose-store": lose_store,
     "kill-rm-at-write": kill_at_write,

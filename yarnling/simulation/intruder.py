@@ -37,7 +37,7 @@ from yarn.states import NodeAction
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import Rank
 from yarnling.simulation.network import Carried, Endpoint
-from yarnling.simulation.server import Message
+from yarnling.simulation.server import Envelope
 
 NAME = "intruder"
 NUMBER = (1 << 20) + 1
@@ -288,13 +288,13 @@ class Intruder:
         if served is None or served[0].is_paused:
             return
         payload = rpc.request.encode(request) if encode else request
-        message = Message(rpc, payload, caller_metadata(user, token) if encode else (), user, token)
+        message = Envelope(rpc, payload, caller_metadata(user, token) if encode else (), user, token)
         observer = self._cluster.network.observer
         number = observer.called(NAME, "", rpc, request)
         observer.sent(number, served[0].name)
         observer.arrived(number)
 
-        def answered(reply: Message) -> None:
+        def answered(reply: Envelope) -> None:
             observer.replied(number)
             outcome = _outcome(reply, encode)
             observer.over(number, outcome)
@@ -325,7 +325,7 @@ def _all_started(carried: Carried) -> bool:
     return isinstance(carried.reply, StartContainersResponse) and not carried.reply.failed
 
 
-def _outcome(reply: Message, encode: bool) -> object:
+def _outcome(reply: Envelope, encode: bool) -> object:
     """The reply's record, or its error."""
     try:
         return reply.content(encode)

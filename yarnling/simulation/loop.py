@@ -28,7 +28,7 @@ from yarnling.simulation.call_observer import Unobserved
 from yarnling.simulation.engine import Engine
 from yarnling.simulation.network import Attempt, Endpoint, Network
 from yarnling.simulation.process import Process
-from yarnling.simulation.server import Message
+from yarnling.simulation.server import Envelope
 
 _ROWS = {rpc.path: rpc for rpc in (*ApplicationMasterProtocol.rpcs, *ContainerManagementProtocol.rpcs)}
 
@@ -100,20 +100,20 @@ class _VirtualChannel(Channel):
     ) -> bytes:
         """The reply's bytes. Raises the server's error, or ServerUnavailable."""
         rpc = _ROWS[path]
-        outcome: asyncio.Future[Message | YarnException] = asyncio.get_running_loop().create_future()
+        outcome: asyncio.Future[Envelope | YarnException] = asyncio.get_running_loop().create_future()
         observer = self._network.observer
         # Only an observer needs the records; the proxy encodes and decodes its own.
         is_observed = not isinstance(observer, Unobserved)
         request_record = rpc.request.decode(request) if is_observed else None
         number = observer.called(self._process.name, self._link, rpc, request_record)
 
-        def answered(reply: Message | YarnException) -> None:
+        def answered(reply: Envelope | YarnException) -> None:
             if is_observed:
-                observer.over(number, reply.content(encoded=True) if isinstance(reply, Message) else reply)
+                observer.over(number, reply.content(encoded=True) if isinstance(reply, Envelope) else reply)
             if not outcome.done():
                 outcome.set_result(reply)
 
-        message = Message(rpc, request, metadata)
+        message = Envelope(rpc, request, metadata)
         where, link = f"{rpc.name} over {self._link}", self._network.link(self._link)
         timeout_ms = round(1000 * timeout_s)
         attempt = Attempt(

@@ -58,7 +58,7 @@ class Program(Protocol):
 class ContainerWatch(Protocol):
     """Learns which containers really run."""
 
-    def started(self, machine: Machine, launch: LaunchContainer) -> Program | None:
+    def started(self, machine: SimulatedMachine, launch: LaunchContainer) -> Program | None:
         """A container's process has started; returns the program in it, if there is one."""
 
     def ended(self, container_id: ContainerId, exit_code: int | None) -> None:
@@ -68,7 +68,7 @@ class ContainerWatch(Protocol):
         """The time a container runs whose rule leaves that open; None: until it is stopped, or its program ends."""
 
 
-class Machine:
+class SimulatedMachine:
     """Machine `number` (from 1). `crashed` is called with the reason if its NodeManager ends by itself.
 
     `version` is that of its next NodeManager. One of another version than the ResourceManager's may be refused, so its
@@ -233,6 +233,6 @@ class Machine:
         self.nm.deliver(self.nm.starts, partial(self.nm.step, event))
 
 
-def running_containers(machines: Iterable[Machine]) -> list[ContainerId]:
+def running_containers(machines: Iterable[SimulatedMachine]) -> list[ContainerId]:
     """The containers that run, in the order of their ids."""
     return sorted(container_id for machine in machines for container_id in machine.containers.running)

@@ -29,7 +29,7 @@ from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarnling.faults.workload import SIZE
 from yarnling.simulation.engine import Engine, Rank
-from yarnling.simulation.machine import Machine
+from yarnling.simulation.machine import SimulatedMachine
 
 TASK_RULE = "mapreduce-task"
 MAPS = 4
@@ -48,7 +48,7 @@ class SimulatedJob:
     def __init__(self, directory: Path, application_id: ApplicationId) -> None:
         self.staging = directory / str(application_id)
         self.output = directory / f"output-{application_id}"
-        self.outputs: dict[TaskAttemptId, tuple[Machine, int]] = {}
+        self.outputs: dict[TaskAttemptId, tuple[SimulatedMachine, int]] = {}
         self.maps_in_part: dict[int, int] = {}
         self.staging.mkdir(parents=True)
         splits = tuple((SplitPart(f"part-{number}", 0, 1),) for number in range(MAPS))
@@ -91,7 +91,7 @@ class SimulatedMRAppMaster(MRAppMaster):
 class SimulatedTask:
     """A map or a reduce in its container."""
 
-    def __init__(self, engine: Engine, job: SimulatedJob, machine: Machine, launch: LaunchContainer) -> None:
+    def __init__(self, engine: Engine, job: SimulatedJob, machine: SimulatedMachine, launch: LaunchContainer) -> None:
         self._engine = engine
         self._job = job
         self._machine = machine

@@ -28,7 +28,7 @@ from yarnling.simulation.call_observer import CallObserver, Unobserved
 from yarnling.simulation.conditions import Conditions
 from yarnling.simulation.engine import Action, Engine, Rank
 from yarnling.simulation.process import Process
-from yarnling.simulation.server import Message, Server
+from yarnling.simulation.server import Envelope, Server
 
 RETRANSMIT_MS = round(RETRANSMIT_S * 1000)
 TRACKER_LINK = "tracker-"
@@ -49,10 +49,10 @@ class UnderWay(Struct, frozen=True):
     """A call that was made before now. Its request, or its `reply`, was sent at `sent_ms`."""
 
     sent_ms: int
-    reply: Message | None = None
+    reply: Envelope | None = None
 
 
-class Direction:
+class LinkDirection:
     """A direction of a link with all its faults combined. While it is not open, messages are held back."""
 
     def __init__(self) -> None:
@@ -71,9 +71,9 @@ class Link:
         self.name = name
         self._before_fault = before_fault
         self.carries_heartbeats = name.startswith(TRACKER_LINK)
-        self.requests, self.replies = Direction(), Direction()
+        self.requests, self.replies = LinkDirection(), LinkDirection()
         self.refuses = False
-        self.connections: dict[Connection, None] = {}
+        self.connections: dict[CallConnection, None] = {}
         self._faults: dict[int, NetworkFault] = {}
 
     def inject(self, key: int, fault: NetworkFault) -> None:
@@ -124,7 +124,7 @@ class Link:
                     action()
 
 
-class Connection:
+class CallConnection:
     """A caller's connection to one server process. `calls`: those that are sent and not answered, oldest first."""
 
     def __init__(self, network: Network, link: Link, source: Process, served: Served) -> None:
@@ -163,7 +163,7 @@ class Connection:
         sender = self.source if is_request or self.rank is Rank.HEARTBEAT else self.process
         engine.at(at_ms, self.rank, sender.number, partial(self._arrive, direction, action), lane=sender.lane)
 
-    def _arrive(self, direction: Direction, action: Action) -> None:
+    def _arrive(self, direction: LinkDirection, action: Action) -> None:
         if not self.is_open:
             return
         if direction.is_open:
@@ -239,9 +239,9 @@ class Attempt:
         network: Network,
         source: Process,
         link: Link,
-        message: Message,
+        message: Envelope,
         where: str,
-        answered: Callable[[Message | YarnException], None],
+        answered: Callable[[Envelope | YarnException], None],
         *,
         number: int,
         timeout_ms: int,
@@ -266,7 +266,7 @@ class Attempt:
         self._source.after(wait_ms, Rank.MESSAGE, self._not_connected)
         self._source.after(self._network.conditions.delay_ms, Rank.MESSAGE, partial(self._connect, endpoint))
 
-    def resume(self, connection: Connection, under_way: UnderWay) -> None:
+    def resume(self, connection: CallConnection, under_way: UnderWay) -> None:
         """Be under way already on this connection."""
         if under_way.reply is None:
             self._send(connection, under_way.sent_ms)
@@ -281,7 +281,7 @@ class Attempt:
             self.is_over = True
             self._answered(error)
 
-    def answer(self, connection: Connection, reply: Message) -> None:
+    def answer(self, connection: CallConnection, reply: Envelope) -> None:
         connection.calls.pop(self, None)
         if not self.is_over:
             self.is_over = True
@@ -308,14 +308,14 @@ class Attempt:
             known = self._network.connection(self._source, link)
             self._send(known or self._network.connect(self._source, link, served))
 
-    def _send(self, connection: Connection, sent_ms: int | None = None) -> None:
+    def _send(self, connection: CallConnection, sent_ms: int | None = None) -> None:
         self._message.is_unsent = False
         connection.watch(self)
         self._network.observer.sent(self.number, connection.process.name)
         arrived = partial(self._arrived, connection, is_duplicate=False)
         connection.send(arrived, self._message.size, is_request=True, sent_ms=sent_ms)
 
-    def _arrived(self, connection: Connection, *, is_duplicate: bool) -> None:
+    def _arrived(self, connection: CallConnection, *, is_duplicate: bool) -> None:
         network, process = self._network, connection.process
         process.deliver(connection.process_starts, partial(self._serve, connection, is_duplicate=is_duplicate))
         duplicates = network.conditions.duplicates
@@ -324,11 +324,11 @@ class Attempt:
             again = partial(self._arrived, connection, is_duplicate=True)
             network.engine.at(later_ms, Rank.MESSAGE, self._source.number, again)
 
-    def _serve(self, connection: Connection, *, is_duplicate: bool) -> None:
+    def _serve(self, connection: CallConnection, *, is_duplicate: bool) -> None:
         self._network.observer.arrived(self.number)
         connection.server.answer(self._message, partial(self._reply, connection, is_duplicate=is_duplicate))
 
-    def _reply(self, connection: Connection, reply: Message, *, is_duplicate: bool) -> None:
+    def _reply(self, connection: CallConnection, reply: Envelope, *, is_duplicate: bool) -> None:
         if connection.is_open and not is_duplicate:
             self._network.observer.replied(self.number)
             connection.send(partial(self.answer, connection, reply), reply.size, is_request=False)
@@ -364,7 +364,7 @@ class Network:
         self.tap: Callable[[Carried], None] | None = None
         """Gets each call that was answered without an error."""
         self._links: dict[str, Link] = {}
-        self._connections: dict[tuple[Process, str], Connection] = {}
+        self._connections: dict[tuple[Process, str], CallConnection] = {}
 
     def link(self, name: str) -> Link:
         """The link of that name: `tracker-k`, `scheduler-k`, `node-k` or `clients`."""
@@ -381,15 +381,15 @@ class Network:
         for link in self._links.values():
             link.recover()
 
-    def connection(self, source: Process, link: Link) -> Connection | None:
+    def connection(self, source: Process, link: Link) -> CallConnection | None:
         """The open connection of a process over a link; the process may not know yet that it is broken."""
         return self._connections.get((source, link.name))
 
-    def connect(self, source: Process, link: Link, served: Served) -> Connection:
-        connection = self._connections[source, link.name] = Connection(self, link, source, served)
+    def connect(self, source: Process, link: Link, served: Served) -> CallConnection:
+        connection = self._connections[source, link.name] = CallConnection(self, link, source, served)
         return connection
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: CallConnection) -> None:
         key = (connection.source, connection.link.name)
         if self._connections.get(key) is connection:
             del self._connections[key]
@@ -420,7 +420,7 @@ class Network:
             link=self.link(link),
             endpoint=endpoint,
             request=request,
-            message=Message(rpc, payload, caller_metadata(user, token) if self.encode else (), user, token),
+            message=Envelope(rpc, payload, caller_metadata(user, token) if self.encode else (), user, token),
             done=done,
             retry=retry,
             started_ms=self.engine.now_ms,
@@ -442,7 +442,7 @@ class _Call:
     link: Link
     endpoint: Endpoint
     request: object
-    message: Message
+    message: Envelope
     done: Done[Any]
     retry: RetryPolicy
     started_ms: int
@@ -468,9 +468,9 @@ class _Call:
         else:
             attempt.start(self.endpoint)
 
-    def _answered(self, number: int, answer: Message | YarnException) -> None:
+    def _answered(self, number: int, answer: Envelope | YarnException) -> None:
         network = self.network
-        outcome = answer.content(network.encode) if isinstance(answer, Message) else answer
+        outcome = answer.content(network.encode) if isinstance(answer, Envelope) else answer
         network.observer.over(number, outcome)
         if isinstance(answer, ServerUnavailable):
             waited_ms = network.engine.now_ms - self.started_ms

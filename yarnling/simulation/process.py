@@ -129,7 +129,7 @@ class Alarm:
             self.set()
 
 
-class Answer:
+class PendingAnswer:
     """The answer to a call of a core, awaited by the service that made it."""
 
     __slots__ = ("_error", "_is_given", "_then", "_value")
@@ -157,7 +157,7 @@ class Answer:
         if self._then is not None:
             self._then()
 
-    def __await__(self) -> Generator[Answer, None, object]:
+    def __await__(self) -> Generator[PendingAnswer, None, object]:
         if not self._is_given:
             yield self
         if self._error is not None:
@@ -165,7 +165,7 @@ class Answer:
         return self._value
 
 
-def run(coroutine: Coroutine[Answer, None, object], done: Callable[[object], None]) -> None:
+def run(coroutine: Coroutine[PendingAnswer, None, object], done: Callable[[object], None]) -> None:
     """Run a coroutine that awaits only Answers; `done` gets its result, or the YarnException that it raised."""
     try:
         awaited = coroutine.send(None)
@@ -194,7 +194,7 @@ class CoreHost(Process, ABC, Generic[Event, Effect]):
         self._tick = tick
         self._trace = trace
         self._calls = 0
-        self._waiting: dict[int, Answer] = {}
+        self._waiting: dict[int, PendingAnswer] = {}
         self._within = False
         self._alarm = Alarm(self, lambda: None, lambda: None)
         self._core: Core[Event, Effect]
@@ -231,7 +231,7 @@ class CoreHost(Process, ABC, Generic[Event, Effect]):
     async def ask(self, event_of: Callable[[int], Event]) -> Any:
         """Send the event that `event_of` makes with the call's number; the core's reply (wire.core_shell.Asks)."""
         self._calls += 1
-        answer = self._waiting[self._calls] = Answer()
+        answer = self._waiting[self._calls] = PendingAnswer()
         self.step(event_of(self._calls))
         return await answer
 

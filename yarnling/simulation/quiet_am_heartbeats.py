@@ -24,7 +24,7 @@ from yarnling.simulation.application_master import ApplicationMasterProcess
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.network import Link, Network, UnderWay
 from yarnling.simulation.resource_manager import NUMBER, ResourceManagerProcess
-from yarnling.simulation.server import Message
+from yarnling.simulation.server import Envelope
 
 
 class QuietMaster:
@@ -87,7 +87,7 @@ class QuietAMHeartbeats:
         sent_ms = quiet.due_ms - self._interval_ms
         replied_ms = sent_ms + 2 * self._delay_ms
         if quiet.count and not self._engine.is_over(replied_ms, Rank.MESSAGE, NUMBER):
-            reply = Message(ApplicationMasterProtocol.allocate, quiet.response)
+            reply = Envelope(ApplicationMasterProtocol.allocate, quiet.response)
             quiet.count -= 1
             quiet.due_ms = sent_ms
             self._send_again(quiet, UnderWay(sent_ms + self._delay_ms, reply))
@@ -131,14 +131,14 @@ class QuietAMHeartbeats:
         else:
             self._send_again(quiet, UnderWay(self._engine.now_ms, self._serve(quiet)))
 
-    def _serve(self, quiet: QuietMaster) -> Message:
+    def _serve(self, quiet: QuietMaster) -> Envelope:
         """The ResourceManager's reply to the heartbeat that arrives now."""
         served = self._rm.served()
         assert served is not None, "all AMs send heartbeats before the ResourceManager exits"
         request = replace(quiet.request, response_id=(quiet.request.response_id + quiet.count) & INT32_MAX)
-        token, replies = quiet.am.token, list[Message]()
+        token, replies = quiet.am.token, list[Envelope]()
         metadata = caller_metadata("", token) if self._network.encode else ()
-        message = Message(ApplicationMasterProtocol.allocate, request, metadata, "", token)
+        message = Envelope(ApplicationMasterProtocol.allocate, request, metadata, "", token)
         served[1].answer(message, replies.append)
         return replies[0]
 

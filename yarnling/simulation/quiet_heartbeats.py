@@ -38,7 +38,7 @@ from yarnling.simulation.network import Link, Network, UnderWay
 from yarnling.simulation.node_manager import NodeManagerProcess
 from yarnling.simulation.quiet_am_heartbeats import QuietAMHeartbeats
 from yarnling.simulation.resource_manager import ResourceManagerProcess
-from yarnling.simulation.server import Message
+from yarnling.simulation.server import Envelope
 
 Turn = tuple[int, int]
 """When in a period the heartbeats of a node are due, and the number of the node: their order."""
@@ -150,7 +150,7 @@ class QuietHeartbeats:
         if quiet.count and not self._is_over(answered_ms, Rank.HEARTBEAT, quiet):
             node = self._rm.core.context.node(nm.node_id)
             assert node is not None, "the ResourceManager has answered it"
-            reply = Message(ResourceTracker.node_heartbeat, node.last_response)
+            reply = Envelope(ResourceTracker.node_heartbeat, node.last_response)
             quiet.count -= 1
             quiet.due_ms -= self._period_ms
             self._send_again(quiet, UnderWay(answered_ms - self._delay_ms, reply), answered_ms - self._delay_ms)
@@ -256,13 +256,13 @@ class QuietHeartbeats:
         quiet.due_ms += self._period_ms
         self._watch(quiet)
 
-    def _serve(self, quiet: QuietNode) -> Message:
+    def _serve(self, quiet: QuietNode) -> Envelope:
         """The ResourceManager's reply to the heartbeat that arrives now."""
         served = self._rm.served()
         assert served is not None, "all nodes send heartbeats before the ResourceManager exits"
-        token, replies = quiet.nm.token, list[Message]()
+        token, replies = quiet.nm.token, list[Envelope]()
         metadata = caller_metadata("", token) if self._network.encode else ()
-        message = Message(ResourceTracker.node_heartbeat, quiet.next_request(), metadata, "", token)
+        message = Envelope(ResourceTracker.node_heartbeat, quiet.next_request(), metadata, "", token)
         served[1].answer(message, replies.append)
         return replies[0]
 

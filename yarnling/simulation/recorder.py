@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from am.programs.gang.core import Member
 from yarn.ids import ContainerId
-from yarnling.faults.history import Change, History, ProcessSpan, Role
+from yarnling.faults.history import History, ObservedChange, ProcessRole, ProcessSpan
 from yarnling.simulation.engine import Engine
 
 KILLED = (137, 143)
@@ -19,7 +19,7 @@ KILLED = (137, 143)
 
 
 @dataclass
-class Recorder:
+class HistoryWriter:
     """`history` is complete once `close_spans` was called."""
 
     engine: Engine
@@ -27,10 +27,10 @@ class Recorder:
 
     def __post_init__(self) -> None:
         self._running: dict[tuple[ContainerId, int], int] = {}
-        self._last: dict[str, Change] = {}
+        self._last: dict[str, ObservedChange] = {}
 
     def started(
-        self, container_id: ContainerId, role: Role, node: int, task: int = 0, *, member: Member | None = None
+        self, container_id: ContainerId, role: ProcessRole, node: int, task: int = 0, *, member: Member | None = None
     ) -> None:
         """A process runs from now on."""
         now_s = self.engine.elapsed_s
@@ -46,7 +46,7 @@ class Recorder:
             spans = self.history.spans
             spans[index] = replace(spans[index], last_s=self.engine.elapsed_s, status=status)
 
-    def running(self, *roles: Role) -> list[ProcessSpan]:
+    def running(self, *roles: ProcessRole) -> list[ProcessSpan]:
         """The processes that run now in these roles, in the order of the containers' ids."""
         spans = [self.history.spans[index] for index in self._running.values()]
         return sorted((span for span in spans if span.role in roles), key=lambda span: (span.container_id, span.task))
@@ -55,7 +55,7 @@ class Recorder:
         """A node, an application or the ResourceManager is in this state."""
         before = self._last.get(subject)
         if before is None or (before.state, before.attempt) != (state, attempt):
-            self._last[subject] = change = Change(self.engine.elapsed_s, subject, state, attempt)
+            self._last[subject] = change = ObservedChange(self.engine.elapsed_s, subject, state, attempt)
             self.history.changes.append(change)
 
     def close_spans(self) -> None:

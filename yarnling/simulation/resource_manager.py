@@ -76,7 +76,7 @@ from yarnling.simulation.network import Endpoint, Network, Served
 from yarnling.simulation.node_reports import NodeReportAudit
 from yarnling.simulation.process import CoreHost, run
 from yarnling.simulation.server import Server
-from yarnling.simulation.state_store import StateStore, StoreWriter
+from yarnling.simulation.state_store import SimulatedStore, SimulatedStoreWriter
 from yarnling.simulation.warnings import unexpected
 
 NUMBER = 0
@@ -128,8 +128,8 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         self._node_link = node_link
         self._changed = changed
         self._preempted = preempted
-        self.store = StateStore() if resourcemanager.RECOVERY_ENABLED.of(conf) else None
-        self._writer: StoreWriter | None = None
+        self.store = SimulatedStore() if resourcemanager.RECOVERY_ENABLED.of(conf) else None
+        self._writer: SimulatedStoreWriter | None = None
         self._keys_drawn = engine.stream("keys of the ResourceManager")
         self._walks_drawn = engine.stream("walks of asynchronous scheduling")
         self._store_drawn = engine.stream("state store")
@@ -141,7 +141,7 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         """Start it; it recovers what an earlier one stored, unless that is lost with the disk."""
         self.boot()
         if empty_disk and self.store is not None:
-            self.store = StateStore()
+            self.store = SimulatedStore()
         conf = self._conf
         started_ms = self.engine.now_ms
         self._keys = MasterKeys(conf, partial(drawn_key, self._keys_drawn))
@@ -184,7 +184,7 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
             self.store.keys[manager.kind] = manager.keys.accepted()
         if any(manager.keys.next is not None for manager in managers):
             self._activate_later()
-        self._writer = StoreWriter(self.store, self, self._store_drawn, report=self.step, answer=self._answer)
+        self._writer = SimulatedStoreWriter(self.store, self, self._store_drawn, report=self.step, answer=self._answer)
         self.step(StateLoaded(state))
 
     # Administration

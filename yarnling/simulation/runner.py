@@ -26,7 +26,7 @@ from yarn.settings.pace import FAST_TIME_FACTOR
 from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.cluster.configuration import composed, node_sizes
-from yarnling.faults.history import History, InjectedFault, Outcome, Role
+from yarnling.faults.history import ApplicationOutcome, History, InjectedFault, ProcessRole
 from yarnling.faults.notes import FRESH_S
 from yarnling.faults.phases import POLL_S
 from yarnling.faults.plan import Plan, WorkProgram
@@ -38,7 +38,7 @@ from yarnling.faults.verdict import Judgement, judge
 from yarnling.faults.workload import KILLED_AT_THE_END
 from yarnling.run.trace import Line, Trace
 from yarnling.simulation import cross_checks, workload
-from yarnling.simulation.client import Client
+from yarnling.simulation.client import SimulatedClient
 from yarnling.simulation.cluster import ClusterShape, InvariantBroken, SimulatedCluster
 from yarnling.simulation.conditions import USUAL, Conditions
 from yarnling.simulation.engine import Engine, Rank
@@ -162,7 +162,7 @@ class PlanRun:
         if CHECK_INVARIANTS.of(conf):
             self.cluster.rm.after_step = self._compare_hosts
         self._intruder = Intruder(self.cluster, self._caught) if options.intruder else None
-        self.client = Client(self.cluster, self.history)
+        self.client = SimulatedClient(self.cluster, self.history)
         self._target = SimulatedTarget(self.cluster)
         self._faults_over = 0
 
@@ -200,7 +200,7 @@ class PlanRun:
         history.started_s = began_s = self.engine.elapsed_s
         self.client.submit_all(self.plan.work)
         if self.plan.awaits_work:
-            running = partial(self.cluster.recorder.running, Role.CONTAINER, Role.TASK)
+            running = partial(self.cluster.recorder.running, ProcessRole.CONTAINER, ProcessRole.TASK)
             yield from self._until(lambda: bool(running()), most_s)
             history.started_s = self.engine.elapsed_s
         for injection in self.injections:
@@ -291,9 +291,9 @@ class PlanRun:
             app = self.cluster.rm.core.context.apps.get(one.application_id)
             attempt = app.current_attempt if app is not None else None
             history.outcomes[one.application_id] = (
-                Outcome(None)
+                ApplicationOutcome(None)
                 if app is None
-                else Outcome(
+                else ApplicationOutcome(
                     application_state(app),
                     final_status(app),
                     attempt.attempt_id.attempt if attempt is not None else 0,

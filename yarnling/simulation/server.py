@@ -13,7 +13,7 @@ from wire.errors import error_metadata, sent_error
 from wire.rpc import Rpc
 from yarn.containers import Token
 from yarn.errors import YarnException
-from yarnling.simulation.process import Answer, run
+from yarnling.simulation.process import PendingAnswer, run
 
 PEER = "ipv4:127.0.0.1:0"
 """The name of the other end, as gRPC would have it."""
@@ -21,7 +21,7 @@ PEER = "ipv4:127.0.0.1:0"
 Authenticate = Callable[[Caller[None]], Any]
 
 
-class Message:
+class Envelope:
     """A request, or a reply, on its way: `payload` is its bytes, or its record if nothing is encoded.
 
     `is_unsent`: no connection for it has been found yet. `error`: a reply that is an error.
@@ -46,9 +46,9 @@ class Message:
         self.error = error
         self.is_unsent = True
 
-    def repeated(self) -> Message:
+    def repeated(self) -> Envelope:
         """A copy of the request, for another attempt."""
-        return Message(self.rpc, self.payload, self.metadata, self.user, self.token)
+        return Envelope(self.rpc, self.payload, self.metadata, self.user, self.token)
 
     @property
     def size(self) -> int:
@@ -67,7 +67,7 @@ class Server:
 
     def __init__(self, *, encode: bool) -> None:
         self._encode = encode
-        self._methods: dict[str, tuple[Callable[..., Coroutine[Answer, None, object]], Authenticate]] = {}
+        self._methods: dict[str, tuple[Callable[..., Coroutine[PendingAnswer, None, object]], Authenticate]] = {}
         self._known: dict[tuple[str, Token | None], Any] = {}
 
     def add(self, rpcs: tuple[Rpc[Any, Any], ...], service: object, authenticate: Authenticate) -> None:
@@ -75,7 +75,7 @@ class Server:
         for rpc in rpcs:
             self._methods[rpc.path] = (getattr(service, rpc.method), authenticate)
 
-    def answer(self, message: Message, done: Callable[[Message], None]) -> None:
+    def answer(self, message: Envelope, done: Callable[[Envelope], None]) -> None:
         """Serve a call; `done` gets the reply, perhaps in a later step of the core."""
         rpc = message.rpc
         method, authenticate = self._methods[rpc.path]
@@ -91,7 +91,7 @@ class Server:
         else:
             run(method(caller, request), answered)
 
-    def _caller(self, message: Message, authenticate: Authenticate) -> Caller[Any]:
+    def _caller(self, message: Envelope, authenticate: Authenticate) -> Caller[Any]:
         if self._encode:
             known = read_caller(message.metadata, PEER)
             return Caller(known.user, known.token, known.peer, authenticate(known))
@@ -101,10 +101,10 @@ class Server:
             self._known[key] = authenticate(Caller(message.user, message.token, PEER, None))
         return Caller(message.user, message.token, PEER, self._known[key])
 
-    def _reply(self, rpc: Rpc[Any, Any], outcome: object) -> Message:
+    def _reply(self, rpc: Rpc[Any, Any], outcome: object) -> Envelope:
         if isinstance(outcome, YarnException):
             if not self._encode:
-                return Message(rpc, None, error=outcome)
+                return Envelope(rpc, None, error=outcome)
             ((_, data),) = error_metadata(outcome)
-            return Message(rpc, b"", error=data)
-        return Message(rpc, rpc.reply.encode(outcome) if self._encode else outcome)
+            return Envelope(rpc, b"", error=data)
+        return Envelope(rpc, rpc.reply.encode(outcome) if self._encode else outcome)

@@ -20,12 +20,12 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yarnling.faults.kinds import Scope
+from yarnling.faults.kinds import FaultScope
 from yarnling.faults.plan import Expectations, FaultPlan, Plan, WorkPlan
 from yarnling.faults.plan_file import PARAMETER_DEFAULTS
 from yarnling.faults.plan_text import plan_text
 from yarnling.faults.schedule import pinned
-from yarnling.faults.verdict import Verdict
+from yarnling.faults.verdict import RunVerdict
 from yarnling.simulation.runner import DEFAULTS, Options, SimulatedRun, simulate
 
 RUNS_MAX = 400
@@ -56,7 +56,7 @@ class Shrunk(Struct, frozen=True):
 
 def failures(run: SimulatedRun) -> list[str]:
     """The failures of the run, the most specific first; empty if it does not."""
-    if run.judgement.verdict is not Verdict.FAIL:
+    if run.judgement.verdict is not RunVerdict.FAIL:
         return []
     lines = [(check.name, line) for check in run.judgement.checks for line in check.violations]
     found = [match[1] for _, line in lines for match in [_INVARIANT.search(line)] if match]
@@ -73,7 +73,7 @@ def shrink(
     report: Callable[[int, Plan], None] = lambda runs, plan: None,
 ) -> Shrunk:
     """Make the plan of a failing run smaller. `report` gets the number of runs and the smallest plan after each run."""
-    trials = _Trials(run, options, (runs_max, events_max), report)
+    trials = _PlanTrials(run, options, (runs_max, events_max), report)
     exact = replace(run.plan, seed=run.seed)
     candidates = [pinned(run.plan, run.seed), exact]
     if trials.failure not in _ABOUT_WAITING:
@@ -86,7 +86,7 @@ def shrink(
     return Shrunk(plan, trials.failure, trials.smallest, trials.runs)
 
 
-class _Trials:
+class _PlanTrials:
     """Runs plans, and remembers those that do not fail in the wanted way."""
 
     def __init__(
@@ -310,7 +310,7 @@ def _seconds_below(seconds: float) -> Iterator[float]:
 def _node_numbers(fault: FaultPlan) -> list[int]:
     """The numbers of the fault's nodes; empty if it names none."""
     numbers = [number.strip() for number in fault.node.split(",")]
-    is_named = fault.kind.scope is Scope.NODE and all(number.isdecimal() for number in numbers)
+    is_named = fault.kind.scope is FaultScope.NODE and all(number.isdecimal() for number in numbers)
     return [int(number) for number in numbers] if is_named else []
 
 

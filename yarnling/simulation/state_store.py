@@ -33,7 +33,7 @@ WRITE_MS = (1, 5)
 """The time a transaction takes: from, to."""
 
 
-class StateStore:
+class SimulatedStore:
     """The durable records. While it `is_full` nothing can be written; a write takes `delay_ms` longer.
 
     `at_write` is called before each write. It returns None, or has killed the process and returns whether that write is
@@ -80,12 +80,12 @@ class StateStore:
                     assert_never(effect)
 
 
-class StoreWriter:
+class SimulatedStoreWriter:
     """Writes for one start of the ResourceManager. Durable effects lead to `report`, then their answers to `answer`."""
 
     def __init__(
         self,
-        store: StateStore,
+        store: SimulatedStore,
         process: Process,
         draw: Random,
         *,

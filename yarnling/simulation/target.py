@@ -7,11 +7,11 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from yarnling.cluster.network import NetworkFault
-from yarnling.faults.history import ProcessSpan, Role
+from yarnling.faults.history import ProcessRole, ProcessSpan
 from yarnling.faults.target import RM
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.process import Process
-from yarnling.simulation.state_store import StateStore
+from yarnling.simulation.state_store import SimulatedStore
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ class SimulatedTarget:
         for name in links:
             self.cluster.network.link(name).remove(key)
 
-    def running(self, *roles: Role) -> list[ProcessSpan]:
+    def running(self, *roles: ProcessRole) -> list[ProcessSpan]:
         return self.cluster.recorder.running(*roles)
 
     async def kill_container(self, container: ProcessSpan) -> None:
@@ -105,7 +105,7 @@ class SimulatedTarget:
             master.resume()
 
     @property
-    def store(self) -> StateStore:
+    def store(self) -> SimulatedStore:
         """The disk of the state store."""
         assert self.cluster.rm.store is not None, "chaos plans enable recovery"
         return self.cluster.rm.store

@@ -21,12 +21,12 @@ from am.programs.gang.core import Gang
 from nm.core.emulation import EmulationTable, Match, Rule, Stage
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarnling.faults.history import Role
+from yarnling.faults.history import ProcessRole
 from yarnling.faults.plan import WorkPlan, WorkProgram
 from yarnling.faults.workload import SIZE, elastic_plan, gang_plan
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.mapreduce import TASK_RULE, SimulatedJob, SimulatedMRAppMaster
-from yarnling.simulation.recorder import Recorder
+from yarnling.simulation.recorder import HistoryWriter
 
 AM_RULE = "am"
 AM_IGNORING_TERM_RULE = "am-ignoring-term"
@@ -73,7 +73,7 @@ def _stage(seconds: float) -> Stage:
     return Stage(lasts_ms, min(JITTER_MS, lasts_ms - 1))
 
 
-class Spool:
+class SimulatedSpool:
     """The spool of one elastic application, on a file system that all machines share (am.programs.elastic.spool)."""
 
     def __init__(self) -> None:
@@ -145,7 +145,13 @@ class Worker:
     """An elastic application's worker in its container: it runs one task after the other."""
 
     def __init__(
-        self, engine: Engine, recorder: Recorder, spool: Spool, container_id: ContainerId, node: int, task_ms: int
+        self,
+        engine: Engine,
+        recorder: HistoryWriter,
+        spool: SimulatedSpool,
+        container_id: ContainerId,
+        node: int,
+        task_ms: int,
     ) -> None:
         self._engine = engine
         self._recorder = recorder
@@ -173,7 +179,7 @@ class Worker:
         if self._task is None:
             self._spool.await_task(self)
         else:
-            self._recorder.started(self._container_id, Role.TASK, self._node, self._task)
+            self._recorder.started(self._container_id, ProcessRole.TASK, self._node, self._task)
             self._after(self._task_ms, partial(self._task_over, self._task))
 
     def _task_over(self, task: int) -> None:
@@ -192,14 +198,14 @@ class RunningWork(Struct, frozen=True):
 
     number: int
     work: WorkPlan
-    spool: Spool
+    spool: SimulatedSpool
     job: SimulatedJob | None = None
 
     @staticmethod
     def make(number: int, work: WorkPlan, application_id: ApplicationId, directory: Path) -> RunningWork:
         """`directory`: for the files of a map-reduce job."""
         job = SimulatedJob(directory, application_id) if work.program is WorkProgram.WORDCOUNT else None
-        return RunningWork(number, work, Spool(), job)
+        return RunningWork(number, work, SimulatedSpool(), job)
 
     def application(self, attempt_id: ApplicationAttemptId, now_ms: int, *, check_invariants: bool) -> Application:
         """The program of one attempt's AM, which starts now."""

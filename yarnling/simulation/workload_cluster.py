@@ -23,7 +23,7 @@ from yarnling.simulation.application_master import AMConduct, ApplicationMasterP
 from yarnling.simulation.cluster import DAEMON_START_MS, SimulatedCluster
 from yarnling.simulation.conditions import STEADY
 from yarnling.simulation.engine import Engine, Rank
-from yarnling.simulation.machine import Machine, Program
+from yarnling.simulation.machine import Program, SimulatedMachine
 from yarnling.simulation.process import run
 from yarnling.simulation.task_groups import TASK_RULE
 from yarnling.simulation.workload import AM_RULE
@@ -120,7 +120,7 @@ class WorkloadCluster(SimulatedCluster):
         run(self.rm.ask(lambda call: AddClusterNodeLabels(call, added)), _check)
         run(self.rm.ask(lambda call: ReplaceLabelsOnNodes(call, of_nodes)), _check)
 
-    def started(self, machine: Machine, launch: LaunchContainer) -> Program | None:
+    def started(self, machine: SimulatedMachine, launch: LaunchContainer) -> Program | None:
         return self.start_master(machine, launch) if launch.emulation == AM_RULE else None
 
     def ended(self, container_id: ContainerId, exit_code: int | None) -> None:
@@ -146,7 +146,7 @@ class WorkloadCluster(SimulatedCluster):
     def conduct_of(self, application_id: ApplicationId) -> AMConduct:
         return self.applications[application_id].conduct
 
-    def start_master(self, machine: Machine, launch: LaunchContainer) -> Program:
+    def start_master(self, machine: SimulatedMachine, launch: LaunchContainer) -> Program:
         program = super().start_master(machine, launch)
         self._current[launch.container_id.attempt_id] = self.masters[launch.container_id]
         return program

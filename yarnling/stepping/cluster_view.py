@@ -22,7 +22,7 @@ from yarn.nodes import NO_LABEL
 from yarn.states import FINAL_APPLICATION_STATES
 from yarnling.run.names import Names, host
 from yarnling.simulation.cluster import SimulatedCluster
-from yarnling.simulation.machine import Machine
+from yarnling.simulation.machine import SimulatedMachine
 
 ROOT = "root"
 APPLICATIONS_MAX = 40
@@ -149,7 +149,7 @@ def _queues(queue: CSQueue, depth: int) -> Iterator[QueueView]:
             yield from _queues(child, depth + 1)
 
 
-def _machine(machine: Machine, context: RMContext | None, names: Names) -> NodeView:
+def _machine(machine: SimulatedMachine, context: RMContext | None, names: Names) -> NodeView:
     nm = machine.nm
     process = "paused" if nm.is_paused else "running" if nm.is_up else "down"
     known = scheduled = None

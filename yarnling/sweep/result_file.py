@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yarn.errors import YarnException
-from yarnling.faults.verdict import Verdict
+from yarnling.faults.verdict import RunVerdict
 from yarnling.sweep.runs import Inputs, Row, Run, Sweep
 from yarnling.whatif.figures import GroupFigures
 from yarnling.whatif.waits import Wait
@@ -109,7 +109,7 @@ class ResultFile:
     def not_passed(self, most: int) -> list[tuple[Run, str, str]]:
         """(run, verdict, reasons) of the first runs that did not pass."""
         query = f"SELECT {_KEY}, verdict, reasons FROM runs WHERE verdict != ? ORDER BY {_KEY} LIMIT ?"
-        found = self._database.execute(query, (str(Verdict.PASS), most))
+        found = self._database.execute(query, (str(RunVerdict.PASS), most))
         return [(Run(*key), verdict, reasons) for *key, verdict, reasons in found]
 
     def wall_s(self) -> float:
@@ -170,7 +170,7 @@ def _key(run: Run) -> tuple[object, ...]:
 
 
 def _outcome(row: Row) -> tuple[object, ...]:
-    return (str(Verdict(row.verdict)), row.reasons, row.events, row.virtual_s, row.trace)
+    return (str(RunVerdict(row.verdict)), row.reasons, row.events, row.virtual_s, row.trace)
 
 
 def _figures(queue: GroupFigures) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarnling.faults.schedule import random_plan
-from yarnling.faults.verdict import Verdict
+from yarnling.faults.verdict import RunVerdict
 from yarnling.silent_logs import without_logs
 from yarnling.simulation.runner import Options, simulate
 from yarnling.sweep.runs import RANDOM_PLAN, Inputs, Row, Run
@@ -31,9 +31,9 @@ def _timed(inputs: Inputs, run: Run) -> Row:
     try:
         row = _plan_row(inputs, run) if run.plan else _workload_row(inputs, run)
     except YarnException as error:
-        row = Row(run, Verdict.CANNOT_TELL, error.message)
+        row = Row(run, RunVerdict.CANNOT_TELL, error.message)
     except Exception as bug:  # A run that cannot be finished must not take the results of its batch with it.
-        row = Row(run, Verdict.FAIL, f"{type(bug).__name__}: {bug}")
+        row = Row(run, RunVerdict.FAIL, f"{type(bug).__name__}: {bug}")
     return replace(row, wall_s=round(time.perf_counter() - started_s, 3), worker=platform.node())
 
 
@@ -52,4 +52,4 @@ def _workload_row(inputs: Inputs, run: Run) -> Row:
     conf = Configuration.of(inputs.configurations[run.configuration])
     result = run_what_if(conf, workload, inputs.nodes, options)
     queues = figures_of(result).queues
-    return Row(run, Verdict.PASS, "", result.events, result.until_ms / 1000, result.trace, queues)
+    return Row(run, RunVerdict.PASS, "", result.events, result.until_ms / 1000, result.trace, queues)

@@ -16,7 +16,7 @@ from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan, parse_plan
 from yarnling.faults.schedule import random_plan
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
-from yarnling.simulation.state_store import StateStore
+from yarnling.simulation.state_store import SimulatedStore
 
 PLAN = """
 about: One node fails.
@@ -51,7 +51,7 @@ def test_a_run_that_passes_ends_with_its_hash(plan: str) -> None:
 
 
 def test_a_run_that_fails_prints_the_command_that_replays_it(plan: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StateStore, "write", lambda self, effects: None)
+    monkeypatch.setattr(SimulatedStore, "write", lambda self, effects: None)
     status, out, _ = invoke(plan, "--seed", "4", "--no-encode")
     assert status == 1
     assert f"Run it again: yarnling simulate {plan} --seed 4 --no-encode" in out
@@ -129,7 +129,7 @@ def test_it_says_that_there_is_nothing_to_shrink(plan: str, tmp_path: Path) -> N
 def test_a_failing_run_is_shrunk_to_a_plan_and_a_test(
     plan: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(StateStore, "write", lambda self, effects: None)
+    monkeypatch.setattr(SimulatedStore, "write", lambda self, effects: None)
     status, out, _ = invoke(plan, "--seed", "4", "--no-encode", "--shrink", "-o", str(tmp_path / "found"))
     assert status == 1
     shrunk = tmp_path / "found" / "shrunk_one_4.yaml"

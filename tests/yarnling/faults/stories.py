@@ -7,8 +7,16 @@ from collections.abc import Callable
 from am.programs.gang.core import Member
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.states import FinalApplicationStatus, YarnApplicationState
-from yarnling.faults.checks import Checked
-from yarnling.faults.history import Change, History, InjectedFault, Outcome, ProcessSpan, Role, SubmittedApplication
+from yarnling.faults.checks import CheckResult
+from yarnling.faults.history import (
+    ApplicationOutcome,
+    History,
+    InjectedFault,
+    ObservedChange,
+    ProcessRole,
+    ProcessSpan,
+    SubmittedApplication,
+)
 from yarnling.faults.kinds import KINDS
 from yarnling.faults.plan import Expectations, WorkProgram
 from yarnling.faults.schedule import FaultInjection
@@ -33,10 +41,10 @@ class Story:
         *,
         right: bool | None = None,
     ) -> Story:
-        self.history.outcomes[APP] = Outcome(state, status, 1, "because", right)
+        self.history.outcomes[APP] = ApplicationOutcome(state, status, 1, "because", right)
         self.history.changes = [change for change in self.history.changes if change.subject != str(APP)]
-        self.history.changes += [Change(2.0, str(APP), "RUNNING", 1)]
-        self.history.changes += [Change(at_s, str(APP), state.name, 1)] if state is not None else []
+        self.history.changes += [ObservedChange(2.0, str(APP), "RUNNING", 1)]
+        self.history.changes += [ObservedChange(at_s, str(APP), state.name, 1)] if state is not None else []
         return self
 
     def process(
@@ -44,7 +52,7 @@ class Story:
         from_s: float,
         to_s: float,
         *,
-        role: Role = Role.CONTAINER,
+        role: ProcessRole = ProcessRole.CONTAINER,
         attempt: int = 1,
         number: int = 2,
         node: int = 1,
@@ -75,7 +83,7 @@ class Story:
         return self.process(from_s, to_s, attempt=attempt, number=number, node=node, status=status, member=member)
 
     def am(self, from_s: float, to_s: float, attempt: int = 1, node: int = 1) -> Story:
-        return self.process(from_s, to_s, role=Role.MASTER, attempt=attempt, number=1, node=node)
+        return self.process(from_s, to_s, role=ProcessRole.MASTER, attempt=attempt, number=1, node=node)
 
     def fault(
         self,
@@ -93,6 +101,6 @@ class Story:
         return self
 
 
-def found(check: Callable[[History, Expectations], Checked], story: Story) -> tuple[str, ...]:
+def found(check: Callable[[History, Expectations], CheckResult], story: Story) -> tuple[str, ...]:
     """The violations that a check finds in the story."""
     return check(story.history, FENCE).violations

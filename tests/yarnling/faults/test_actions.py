@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tests.yarnling.faults.test_process_target import FakeCluster, daemon, target_of
 from yarnling.cluster.launcher import Daemon
-from yarnling.faults.history import Role
+from yarnling.faults.history import ProcessRole
 from yarnling.faults.kinds import KINDS
 from yarnling.faults.notes import now_s
 from yarnling.faults.phases import inject
@@ -55,7 +55,7 @@ async def test_a_container_that_exits_during_the_lookup_of_its_processes_is_not_
     target = target_of(KillRecorder(daemon(7)), tmp_path)
     now = round(now_s() * 100)
     (tmp_path / "container_1_0001_01_000001.1").write_text(f"master 0 127.0.0.2 {now}\n{now}\n")
-    assert target.notes.alive(Role.MASTER)
+    assert target.notes.alive(ProcessRole.MASTER)
     injection = replace(FaultInjection(1, KINDS["kill-master"], 0, 0), optional=True)
     with pytest.raises(NoTarget, match="no ApplicationMaster is running"):
         await inject(AsyncExitStack(), target, injection)

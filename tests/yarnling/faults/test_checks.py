@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from tests.yarnling.faults.stories import APP, FENCE, Story, found
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling.faults import checks
-from yarnling.faults.checks import Checked, check_all
-from yarnling.faults.history import Change, History, Role
+from yarnling.faults.checks import CheckResult, check_all
+from yarnling.faults.history import History, ObservedChange, ProcessRole
 from yarnling.faults.plan import Expectations, WorkProgram
 
 FAILED = FinalApplicationStatus.FAILED
@@ -66,7 +66,7 @@ def test_successful_work_is_complete() -> None:
     assert found(
         checks.check_work_is_done, Story(tasks=2).process(2.0, 3.0).process(3.0, 4.0, number=3, status=None)
     ) == (f"{APP} succeeded with 1 of 2 containers done",)
-    tasks = Story(WorkProgram.TASKS, tasks=2).process(2.0, 3.0, role=Role.TASK, task=1)
+    tasks = Story(WorkProgram.TASKS, tasks=2).process(2.0, 3.0, role=ProcessRole.TASK, task=1)
     assert found(checks.check_work_is_done, tasks) == (f"{APP} succeeded without task 2",)
     assert found(checks.check_work_is_done, Story(WorkProgram.WORDCOUNT).ends(9.0, right=False))
     assert not found(checks.check_work_is_done, Story(WorkProgram.WORDCOUNT).ends(9.0, right=True))
@@ -74,7 +74,7 @@ def test_successful_work_is_complete() -> None:
 
 def test_a_final_state_that_changes_is_a_violation() -> None:
     story = Story().ends(9.0)
-    story.history.changes.append(Change(10.0, str(APP), "ACCEPTED", 2))
+    story.history.changes.append(ObservedChange(10.0, str(APP), "ACCEPTED", 2))
     assert found(checks.check_final_is_final, story) == (f"{APP} was FINISHED, then ACCEPTED",)
 
 
@@ -95,7 +95,7 @@ def test_an_application_may_wait_for_a_node_that_was_recommissioned_while_unheal
     """Random simulation 3429395: the scheduler had removed the node, and is not told to add it again."""
     story = Story().ends(90.0, YarnApplicationState.ACCEPTED)
     story.fault("decommission-node", 10.0, 20.0, node, skipped=skipped)
-    story.history.changes += [Change(from_s, "nm-1", "UNHEALTHY"), Change(to_s, "nm-1", "RUNNING")]
+    story.history.changes += [ObservedChange(from_s, "nm-1", "UNHEALTHY"), ObservedChange(to_s, "nm-1", "RUNNING")]
     story.history.not_drained.append("not within 120 s")
     assert bool(found(checks.check_drained, story)) is not is_excused
 
@@ -121,7 +121,7 @@ def test_containers_of_an_application_that_was_lost_and_submitted_again_may_star
 
 
 def test_several_tasks_of_one_worker_are_not_a_second_start() -> None:
-    story = Story().process(2.0, 3.0, role=Role.TASK, task=1).process(3.0, 4.0, role=Role.TASK, task=2)
+    story = Story().process(2.0, 3.0, role=ProcessRole.TASK, task=1).process(3.0, 4.0, role=ProcessRole.TASK, task=2)
     assert not found(checks.check_started_once, story)
     assert checks.check_started_once(story.history, FENCE).blind == "no container was started"
 
@@ -193,8 +193,10 @@ def test_work_of_a_superseded_attempt_is_a_violation() -> None:
 
 def test_an_earlier_run_of_a_task_beside_its_retry_is_a_violation() -> None:
     def story(to_s: float) -> Story:
-        first = Story(WorkProgram.TASKS).process(2.0, to_s, role=Role.TASK, task=1, number=2)
-        return first.process(10.0, 12.0, role=Role.TASK, task=1, number=3).process(3.0, 40.0, role=Role.TASK, task=2)
+        first = Story(WorkProgram.TASKS).process(2.0, to_s, role=ProcessRole.TASK, task=1, number=2)
+        return first.process(10.0, 12.0, role=ProcessRole.TASK, task=1, number=3).process(
+            3.0, 40.0, role=ProcessRole.TASK, task=2
+        )
 
     assert not found(checks.check_tasks_run_once, story(14.0))
     (line,) = found(checks.check_tasks_run_once, story(16.0))
@@ -255,9 +257,9 @@ def test_a_container_whose_end_the_resource_manager_forgot_is_excused(
     """The ResourceManager ended it with its node, and was killed before it could tell the node."""
     service = Story(WorkProgram.SERVICE, tasks=1).process(2.0, 40.0).process(10.0, 40.0, number=3, node=3)
     service.history.changes += [
-        Change(unhealthy_s, f"nm-{node}", "UNHEALTHY"),
-        Change(unhealthy_s + 0.5, f"nm-{node}", "RUNNING"),
-        Change(silent_s, "rm", "SILENT"),
+        ObservedChange(unhealthy_s, f"nm-{node}", "UNHEALTHY"),
+        ObservedChange(unhealthy_s + 0.5, f"nm-{node}", "RUNNING"),
+        ObservedChange(silent_s, "rm", "SILENT"),
     ]
     assert bool(found(checks.check_service_size, service)) is not is_excused
 
@@ -277,7 +279,10 @@ def test_a_container_that_an_unhealthy_node_starts_late_is_excused(
 ) -> None:
     """The ResourceManager ended it with the node; the order to end it reached the node before the call to start it."""
     service = Story(WorkProgram.SERVICE, tasks=1).process(starts_s, to_s).process(10.0, 60.0, number=3, node=3)
-    service.history.changes += [Change(9.0, f"nm-{node}", "UNHEALTHY"), Change(35.0, f"nm-{node}", "RUNNING")]
+    service.history.changes += [
+        ObservedChange(9.0, f"nm-{node}", "UNHEALTHY"),
+        ObservedChange(35.0, f"nm-{node}", "RUNNING"),
+    ]
     assert bool(found(checks.check_service_size, service)) is not is_excused
 
 
@@ -291,9 +296,9 @@ def test_a_container_of_a_lost_node_that_the_next_resource_manager_recovers_is_e
     """The ResourceManager was killed after the loss of the node, and before it told the node that came back."""
     service = Story(WorkProgram.SERVICE, tasks=1).process(2.0, 40.0).process(10.0, 40.0, number=3, node=3)
     service.history.changes += [
-        Change(9.0, f"nm-{node}", "LOST"),
-        Change(20.0, f"nm-{node}", "RUNNING"),
-        Change(silent_s, "rm", "SILENT"),
+        ObservedChange(9.0, f"nm-{node}", "LOST"),
+        ObservedChange(20.0, f"nm-{node}", "RUNNING"),
+        ObservedChange(silent_s, "rm", "SILENT"),
     ]
     assert bool(found(checks.check_service_size, service)) is not is_excused
 
@@ -315,9 +320,9 @@ def test_a_lost_node_that_is_cut_off_again_is_told_afterwards(
     service = Story(WorkProgram.SERVICE, tasks=1).process(2.0, 60.0).process(10.0, 60.0, number=3, node=3)
     service.fault("partition-node", cut_off_s, 25.0, node)
     service.history.changes += [
-        Change(9.0, "nm-1", "LOST"),
-        Change(20.0, "nm-1", "RUNNING"),
-        Change(silent_s, "rm", "SILENT"),
+        ObservedChange(9.0, "nm-1", "LOST"),
+        ObservedChange(20.0, "nm-1", "RUNNING"),
+        ObservedChange(silent_s, "rm", "SILENT"),
     ]
     assert bool(found(checks.check_service_size, service)) is not is_excused
 
@@ -339,9 +344,9 @@ def test_a_container_that_was_ended_with_its_node_before_it_started_is_excused(
     """Random simulation 3416244: a fault held back the call that starts it until the node was LOST."""
     service = Story(WorkProgram.SERVICE, tasks=1).process(10.0, 60.0, number=3, node=3).process(starts_s, 60.0)
     service.history.changes += [
-        Change(9.0, "nm-1", state),
-        Change(20.0, "nm-1", "RUNNING"),
-        Change(silent_s, "rm", "SILENT"),
+        ObservedChange(9.0, "nm-1", state),
+        ObservedChange(20.0, "nm-1", "RUNNING"),
+        ObservedChange(silent_s, "rm", "SILENT"),
     ]
     assert bool(found(checks.check_service_size, service)) is not is_excused
 
@@ -369,7 +374,10 @@ def test_a_start_on_an_unhealthy_node_after_the_end_of_the_application_is_ignore
 ) -> None:
     """The ResourceManager does not learn that the node has the application again."""
     story = Story().ends(10.0).process(starts_s, starts_s + 1.0)
-    story.history.changes += [Change(8.0, f"nm-{node}", "UNHEALTHY"), Change(30.0, f"nm-{node}", "RUNNING")]
+    story.history.changes += [
+        ObservedChange(8.0, f"nm-{node}", "UNHEALTHY"),
+        ObservedChange(30.0, f"nm-{node}", "RUNNING"),
+    ]
     assert story.history.ignores_start(APP, 1) is is_ignored
     assert not story.history.ignores_start(APP, 3)
 
@@ -406,7 +414,9 @@ def test_an_isolated_am_may_retry_its_unregistration(kind: str) -> None:
         ("left", checks.check_nothing_is_left),
     ],
 )
-def test_findings_of_the_runner_are_violations(field: str, check: Callable[[History, Expectations], Checked]) -> None:
+def test_findings_of_the_runner_are_violations(
+    field: str, check: Callable[[History, Expectations], CheckResult]
+) -> None:
     story = Story()
     getattr(story.history, field).append("something")
     assert found(check, story) == ("something",)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.yarnling.faults.stories import APP, Story, found
 from yarnling.faults import checks
-from yarnling.faults.history import Change
+from yarnling.faults.history import ObservedChange
 from yarnling.faults.plan import WorkProgram
 
 
@@ -68,7 +68,11 @@ def test_a_member_whose_end_the_resourcemanager_forgot_may_run_on() -> None:
     story = gang().am(1.0, 40.0, node=3).member(2.0, 10.0, 0, status=None, node=2).member(2.0, 39.0, 1)
     story.member(12.0, 14.0, 0, 2).member(12.0, 14.0, 1, 2)
     assert len(found(checks.check_gangs_end, story)) == 2
-    story.history.changes += [Change(8.0, "nm-1", "LOST"), Change(8.5, "rm", "SILENT"), Change(9.5, "nm-1", "RUNNING")]
+    story.history.changes += [
+        ObservedChange(8.0, "nm-1", "LOST"),
+        ObservedChange(8.5, "rm", "SILENT"),
+        ObservedChange(9.5, "nm-1", "RUNNING"),
+    ]
     assert not found(checks.check_gangs_end, story)
 
 
@@ -88,7 +92,7 @@ def test_a_member_that_was_released_before_it_started_may_run_on_if_the_resource
     """Random simulation 3319276: a fault held back the call that starts it until the ResourceManager was killed."""
     story = gang().am(1.0, 60.0, node=3).member(5.0, 10.0, 0, status=None, node=2).member(starts_s, 40.0, 1)
     story.member(11.0, 14.0, 0, 2, node=3)
-    story.history.changes += [Change(silent_s, "rm", "SILENT")]
+    story.history.changes += [ObservedChange(silent_s, "rm", "SILENT")]
     assert bool(found(checks.check_gangs_end, story)) is not is_excused
 
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.wire.foreign_caller import held_by_nobody, only_as_root
-from yarnling.cluster.network import Link, NetworkFault
+from yarnling.cluster.network import NetworkFault, ProxyLink
 
 SOON_S = 60.0
 STILL_S = 0.1
@@ -70,10 +70,10 @@ class Echo:
 
 
 @asynccontextmanager
-async def link() -> AsyncIterator[tuple[Link, Echo]]:
+async def link() -> AsyncIterator[tuple[ProxyLink, Echo]]:
     echo = Echo()
     server = await asyncio.start_server(echo.serve, "127.0.0.1", 0)
-    link = Link("link", random.Random(1))
+    link = ProxyLink("link", random.Random(1))
     await link.listen("127.0.0.1")
     link.target = server.sockets[0].getsockname()[:2]
     try:
@@ -84,7 +84,7 @@ async def link() -> AsyncIterator[tuple[Link, Echo]]:
 
 
 @asynccontextmanager
-async def call(link: Link) -> AsyncIterator[Call]:
+async def call(link: ProxyLink) -> AsyncIterator[Call]:
     reader, writer = await asyncio.open_connection(*link.address)
     try:
         yield Call(reader, writer)

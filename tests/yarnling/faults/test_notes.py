@@ -16,7 +16,7 @@ from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
-from yarnling.faults.history import Role
+from yarnling.faults.history import ProcessRole
 from yarnling.faults.notes import Notes, now_s
 
 CONTAINER = "container_1_0001_01_000002"
@@ -29,10 +29,10 @@ def container(command: str, **variables: str) -> AbstractAsyncContextManager[Pro
 
 async def test_a_container_records_its_start_and_exit(tmp_path: Path) -> None:
     notes, before_s = Notes(tmp_path), now_s()
-    async with container(notes.command(Role.CONTAINER, 0.3)) as process:
+    async with container(notes.command(ProcessRole.CONTAINER, 0.3)) as process:
         assert await process.wait() == 0
     (span,) = notes.read()
-    assert (str(span.container_id), span.role, span.node, span.status) == (CONTAINER, Role.CONTAINER, 3, 0)
+    assert (str(span.container_id), span.role, span.node, span.status) == (CONTAINER, ProcessRole.CONTAINER, 3, 0)
     assert span.attempt == 1
     assert before_s - 0.02 <= span.start_s <= span.last_s - 0.29
     assert span.last_s <= now_s() + 0.02
@@ -40,26 +40,26 @@ async def test_a_container_records_its_start_and_exit(tmp_path: Path) -> None:
 
 async def test_a_killed_container_has_no_exit_status(tmp_path: Path) -> None:
     notes = Notes(tmp_path)
-    async with container(notes.command(Role.CONTAINER, None)):
-        await until(lambda: bool(notes.alive(Role.CONTAINER)))
-        assert notes.alive(Role.MASTER) == []
+    async with container(notes.command(ProcessRole.CONTAINER, None)):
+        await until(lambda: bool(notes.alive(ProcessRole.CONTAINER)))
+        assert notes.alive(ProcessRole.MASTER) == []
     (span,) = notes.read()
     assert span.status is None
-    await until(lambda: not notes.alive(Role.CONTAINER))
+    await until(lambda: not notes.alive(ProcessRole.CONTAINER))
 
 
 async def test_sigterm_ends_a_container_unless_it_ignores_it(tmp_path: Path) -> None:
     notes = Notes(tmp_path)
-    async with container(notes.command(Role.CONTAINER, None)) as process:
-        await until(lambda: bool(notes.alive(Role.CONTAINER)))
+    async with container(notes.command(ProcessRole.CONTAINER, None)) as process:
+        await until(lambda: bool(notes.alive(ProcessRole.CONTAINER)))
         os.killpg(process.pid, signal.SIGTERM)
         assert await process.wait() == -signal.SIGTERM
 
 
 async def test_a_container_that_ignores_sigterm_is_ended_by_sigkill(tmp_path: Path) -> None:
     notes = Notes(tmp_path)
-    async with container(notes.command(Role.CONTAINER, None, ignores_term=True)) as process:
-        await until(lambda: bool(notes.alive(Role.CONTAINER)))
+    async with container(notes.command(ProcessRole.CONTAINER, None, ignores_term=True)) as process:
+        await until(lambda: bool(notes.alive(ProcessRole.CONTAINER)))
         os.killpg(process.pid, signal.SIGTERM)
         (span,) = notes.read()
         await until(lambda: notes.read()[0].last_s > span.last_s + 0.2)
@@ -82,14 +82,14 @@ def test_an_am_may_ignore_sigterm(tmp_path: Path) -> None:
 async def test_tasks_of_one_worker_are_distinguished(tmp_path: Path) -> None:
     notes = Notes(tmp_path)
     for task in ("1", "2"):
-        async with container(notes.command(Role.TASK, 0), ELASTIC_TASK=task) as process:
+        async with container(notes.command(ProcessRole.TASK, 0), ELASTIC_TASK=task) as process:
             await process.wait()
     assert sorted(span.task for span in notes.read()) == [1, 2]
 
 
 async def test_a_member_of_a_gang_records_what_it_was_given(tmp_path: Path) -> None:
     notes, member = Notes(tmp_path), Member(1, ("127.0.0.2", "127.0.0.4"), 3)
-    async with container(notes.command(Role.CONTAINER, 0), **member_variables(member)) as process:
+    async with container(notes.command(ProcessRole.CONTAINER, 0), **member_variables(member)) as process:
         assert await process.wait() == 0
     (span,) = notes.read()
     assert (span.member, span.status) == (member, 0)
@@ -100,7 +100,7 @@ async def test_an_am_is_recorded_with_its_exit_status(tmp_path: Path) -> None:
     async with container(f"{notes._script()} master sh -c 'sleep 0.2; exit 3'") as process:
         assert await process.wait() == 3
     (span,) = notes.read()
-    assert (span.role, span.status) == (Role.MASTER, 3)
+    assert (span.role, span.status) == (ProcessRole.MASTER, 3)
     assert span.last_s - span.start_s >= 0.19
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from yarn.faults import ConfigurationException
 from yarnling.faults.actions import ACTIONS
-from yarnling.faults.kinds import KINDS, Scope
+from yarnling.faults.kinds import KINDS, FaultScope
 from yarnling.faults.plan import Plan, WorkProgram
 from yarnling.faults.plan_file import find_plan, parse_plan, plan_names, read_plan
 
@@ -150,4 +150,4 @@ def test_each_fault_has_an_action_and_a_ready_made_plan() -> None:
 
 def test_only_faults_of_nodes_or_the_resource_manager_hide_nodes() -> None:
     """The fencing window is extended per node, so such a fault must have node numbers."""
-    assert all(kind.scope in (Scope.NODE, Scope.RM) for kind in KINDS.values() if kind.hides_node)
+    assert all(kind.scope in (FaultScope.NODE, FaultScope.RM) for kind in KINDS.values() if kind.hides_node)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from yarnling.faults.kinds import Scope
+from yarnling.faults.kinds import FaultScope
 from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
 from yarnling.faults.plan_text import plan_text
@@ -49,4 +49,4 @@ def test_a_pinned_plan_has_the_schedule_of_its_seed_with_every_seed(seed: int) -
     assert (written.cluster, written.work, written.expect) == (plan.cluster, plan.work, plan.expect)
     for one, expected in zip(schedule(written, seed + 1), schedule(plan, seed), strict=True):
         assert replace(one, pick=0.0) == replace(expected, pick=0.0)
-        assert expected.kind.scope is not Scope.CONTAINER or abs(one.pick - expected.pick) < 1e-6
+        assert expected.kind.scope is not FaultScope.CONTAINER or abs(one.pick - expected.pick) < 1e-6

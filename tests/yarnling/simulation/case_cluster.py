@@ -57,7 +57,7 @@ from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.conditions import STEADY
 from yarnling.simulation.cross_checks import running_twice
 from yarnling.simulation.engine import START_MS, Engine
-from yarnling.simulation.machine import Machine, Program
+from yarnling.simulation.machine import Program, SimulatedMachine
 from yarnling.simulation.process import run
 from yarnling.simulation.workload import AM_RULE
 from yarnling.workload.model import WorkloadNode
@@ -108,7 +108,7 @@ class _Cluster(SimulatedCluster):
 
     case: CaseCluster
 
-    def started(self, machine: Machine, launch: LaunchContainer) -> Program | None:
+    def started(self, machine: SimulatedMachine, launch: LaunchContainer) -> Program | None:
         return self.start_master(machine, launch) if launch.emulation == AM_RULE else None
 
     def ended(self, container_id: ContainerId, exit_code: int | None) -> None:

@@ -57,7 +57,7 @@ from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
 from yarnling.simulation.conditions import STEADY
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.process import run
-from yarnling.simulation.workload import AM_RULE, RunningWork, Spool
+from yarnling.simulation.workload import AM_RULE, RunningWork, SimulatedSpool
 
 NODE = Resource(4096, 8)
 DURATIONS_S = (1, 3, 8, 20)
@@ -325,7 +325,7 @@ class RandomRun:
             run(rm.ask(GetNewApplication), got)
 
     def _submit_as(self, application_id: ApplicationId, which: float, kill: float) -> None:
-        work = RandomWork(0, WorkPlan(), Spool(), random=(self.seed, self.nodes, self.labels))
+        work = RandomWork(0, WorkPlan(), SimulatedSpool(), random=(self.seed, self.nodes, self.labels))
         self.cluster.works[application_id] = work
         context = ApplicationSubmissionContext(
             application_id,

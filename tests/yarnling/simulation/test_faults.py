@@ -11,7 +11,7 @@ from yarn.errors import YarnException
 from yarn.java.versions import HADOOP_VERSION
 from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
-from yarnling.faults.verdict import Verdict, effect_of
+from yarnling.faults.verdict import RunVerdict, effect_of
 from yarnling.simulation.engine import START_MS
 from yarnling.simulation.faults import OLD_VERSION
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
@@ -52,7 +52,7 @@ def any_with(lines: list[str], *texts: str) -> bool:
 def test_plans_of_new_faults_pass(name: str) -> None:
     run = simulate(find_plan(name), 1, Options(encode=False))
     assert run.judgement.reasons == ()
-    assert run.judgement.verdict is Verdict.PASS
+    assert run.judgement.verdict is RunVerdict.PASS
 
 
 @pytest.mark.parametrize("name", ONLY_SIMULATED)

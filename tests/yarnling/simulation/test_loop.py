@@ -29,11 +29,11 @@ from yarnling.faults.history import History
 from yarnling.faults.plan import WorkPlan
 from yarnling.faults.runner import SETTINGS
 from yarnling.faults.workload import SIZE
-from yarnling.simulation.client import Client
+from yarnling.simulation.client import SimulatedClient
 from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
 from yarnling.simulation.engine import START_MS, Engine, Rank
 from yarnling.simulation.loop import VirtualChannels, VirtualLoop
-from yarnling.simulation.machine import Machine, Program
+from yarnling.simulation.machine import Program, SimulatedMachine
 from yarnling.simulation.network import Endpoint
 from yarnling.simulation.process import Process
 from yarnling.simulation.workload import emulation_table, rule_name
@@ -110,7 +110,7 @@ async def users_master(rm: AMRMClient, nms: NMClient) -> int:
 class UsersProcess(Process):
     """The process of a user's AM, with the real clients in the virtual loop."""
 
-    def __init__(self, cluster: SimulatedCluster, machine: Machine, launch: LaunchContainer) -> None:
+    def __init__(self, cluster: SimulatedCluster, machine: SimulatedMachine, launch: LaunchContainer) -> None:
         super().__init__(cluster.engine, "user's am", machine.number)
         self.boot()
         self._cluster = cluster
@@ -125,7 +125,7 @@ class UsersProcess(Process):
             return f"scheduler-{self.number}", self._cluster.rm.served
         return self._cluster.node_link(NodeId.parse(target))
 
-    async def _main(self, machine: Machine, launch: LaunchContainer) -> None:
+    async def _main(self, machine: SimulatedMachine, launch: LaunchContainer) -> None:
         channels = VirtualChannels(self._cluster.network, self, self._route)
         token = Credentials.from_bytes(launch.tokens).token_of_kind(AMRM_KIND)
         proxy = ApplicationMasterProtocol("rm", token=token, channels=channels)
@@ -135,7 +135,7 @@ class UsersProcess(Process):
 
 
 class UsersCluster(SimulatedCluster):
-    def start_master(self, machine: Machine, launch: LaunchContainer) -> Program:
+    def start_master(self, machine: SimulatedMachine, launch: LaunchContainer) -> Program:
         return UsersProcess(self, machine, launch)
 
 
@@ -147,7 +147,7 @@ def test_a_users_application_master_runs_unchanged(engine: Engine, loop: Virtual
         conf = scaled(composed(None, SETTINGS, node_sizes(1024, 8)), FAST_TIME_FACTOR)
         table = emulation_table(works, 1)
         cluster = UsersCluster(engine, conf, ClusterShape(2).machines(), table, history, directory=tmp_path)
-        client = Client(cluster, history)
+        client = SimulatedClient(cluster, history)
         cluster.start()
         await asyncio.sleep(2)
         client.submit_all(works)

@@ -9,7 +9,7 @@ import pytest
 from yarn.ids import ApplicationId
 from yarn.states import FinalApplicationStatus
 from yarnling.faults.plan_file import parse_plan
-from yarnling.faults.verdict import Verdict
+from yarnling.faults.verdict import RunVerdict
 from yarnling.simulation import mapreduce
 from yarnling.simulation.mapreduce import MAPS, SimulatedJob
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
@@ -48,7 +48,7 @@ def test_a_reduce_that_skips_a_map_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(mapreduce.SimulatedTask, "_finish_reduce", skipping)
     one = run(1)
-    assert one.judgement.verdict is Verdict.FAIL
+    assert one.judgement.verdict is RunVerdict.FAIL
     assert any("its counts are wrong" in reason for reason in one.judgement.reasons)
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 
 from yarn.states import FinalApplicationStatus, YarnApplicationState
-from yarnling.faults.history import Role
+from yarnling.faults.history import ProcessRole
 from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import parse_plan
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
@@ -54,7 +54,9 @@ def running(run: SimulatedRun, after_s: float) -> Counter[str]:
     """{user: containers, AMs included} that run so many seconds after the first container."""
     users = {one.application_id: one.user for one in run.history.submissions}
     at_s = run.history.started_s + after_s
-    spans = [span for span in run.history.spans if span.role is not Role.TASK and span.start_s <= at_s < span.last_s]
+    spans = [
+        span for span in run.history.spans if span.role is not ProcessRole.TASK and span.start_s <= at_s < span.last_s
+    ]
     return Counter(users[span.application_id] for span in spans)
 
 
@@ -122,7 +124,7 @@ lasts: 1
 """
     run = run_of(text, settings={CAPACITY + "maximum-am-resource-percent": "0.01"})
     assert run.judgement.reasons == ()
-    masters = sorted((span.start_s, span.last_s) for span in run.history.spans if span.role is Role.MASTER)
+    masters = sorted((span.start_s, span.last_s) for span in run.history.spans if span.role is ProcessRole.MASTER)
     assert len(masters) == 3
     assert all(later[0] >= earlier[1] for earlier, later in pairwise(masters))
 
@@ -199,8 +201,8 @@ lasts: {SECONDS + 1}
 """
     run = run_of(text)
     assert run.judgement.reasons == ()
-    first = [span for span in run.history.spans if span.role is Role.CONTAINER and span.attempt == 1]
-    masters = [span for span in run.history.spans if span.role is Role.MASTER]
+    first = [span for span in run.history.spans if span.role is ProcessRole.CONTAINER and span.attempt == 1]
+    masters = [span for span in run.history.spans if span.role is ProcessRole.MASTER]
     assert [span.attempt for span in masters] == [1, 2]
     outlive = [span.last_s > masters[1].start_s + 5 for span in first]
     assert outlive == [is_kept] * 3

@@ -18,7 +18,7 @@ from yarnling.cluster.network import NetworkFault
 from yarnling.simulation.conditions import Conditions
 from yarnling.simulation.engine import START_MS, Engine
 from yarnling.simulation.network import Network, Served
-from yarnling.simulation.process import Answer, Process
+from yarnling.simulation.process import PendingAnswer, Process
 from yarnling.simulation.server import Server
 
 NODE = NodeId("n1", 1)
@@ -30,7 +30,7 @@ class Tracker:
 
     def __init__(self) -> None:
         self.calls = 0
-        self.hold: Answer | None = None
+        self.hold: PendingAnswer | None = None
 
     async def register_node_manager(self, caller: Caller[NodeId], request: object) -> None: ...
     async def node_heartbeat(self, caller: Caller[NodeId], request: object) -> None: ...
@@ -124,7 +124,7 @@ def test_a_server_that_is_down_surely_did_nothing_and_is_tried_again(bench: Benc
 
 
 def test_a_server_that_is_killed_before_it_answers_leaves_the_outcome_unknown(bench: Bench) -> None:
-    bench.tracker.hold = Answer()
+    bench.tracker.hold = PendingAnswer()
     bench.call(retry=RetryPolicy(10_000, 1000))
     bench.run(5)
     bench.process.exit()
@@ -163,7 +163,7 @@ def test_a_reply_that_a_partition_loses_is_an_unknown_outcome_of_a_call_that_had
 
 
 def test_without_a_reply_in_time_the_outcome_is_unknown_and_a_late_reply_goes_nowhere(bench: Bench) -> None:
-    bench.tracker.hold = Answer()
+    bench.tracker.hold = PendingAnswer()
     bench.call(timeout_s=1.0)
     bench.run(1500)
     ((at_ms, outcome),) = bench.outcomes
@@ -198,7 +198,7 @@ def test_a_call_on_a_connection_waits_for_a_paused_server(bench: Bench) -> None:
 
 
 def test_a_link_that_resets_refuses_new_connections_and_breaks_open_ones(bench: Bench) -> None:
-    bench.tracker.hold = Answer()
+    bench.tracker.hold = PendingAnswer()
     bench.call()
     bench.run(10)
     bench.network.link("tracker-1").inject(1, NetworkFault(reset=True))

@@ -6,7 +6,7 @@ from functools import partial
 
 from yarn.errors import YarnException
 from yarnling.simulation.engine import START_MS, Engine, Rank
-from yarnling.simulation.process import Alarm, Answer, Process, run
+from yarnling.simulation.process import Alarm, PendingAnswer, Process, run
 
 
 def started() -> tuple[Engine, Process]:
@@ -76,7 +76,7 @@ def test_an_alarm_rings_at_the_deadline_also_when_it_has_moved() -> None:
 
 
 def test_a_coroutine_goes_on_when_its_answer_is_given() -> None:
-    first, second = Answer(), Answer()
+    first, second = PendingAnswer(), PendingAnswer()
     results: list[object] = []
 
     async def service() -> list[object]:
@@ -90,7 +90,7 @@ def test_a_coroutine_goes_on_when_its_answer_is_given() -> None:
 
 
 def test_a_refused_answer_is_the_result_of_the_coroutine() -> None:
-    answer = Answer()
+    answer = PendingAnswer()
     results: list[object] = []
 
     async def service() -> object:

@@ -16,17 +16,17 @@ from am.core.container_starts import ContainerStarts, FindContainer, StartEffect
 from rm.core.durability import DividedStep
 from rm.core.effects import Effect, StoreEffect
 from rm.core.events import Event
-from yarnling.faults.history import Role
+from yarnling.faults.history import ProcessRole
 from yarnling.faults.kinds import KINDS
 from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
 from yarnling.faults.schedule import random_plan
-from yarnling.faults.verdict import Verdict
+from yarnling.faults.verdict import RunVerdict
 from yarnling.simulation import resource_manager, state_store
 from yarnling.simulation.conditions import Conditions
 from yarnling.simulation.faults import ACTIONS
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
-from yarnling.simulation.state_store import StateStore
+from yarnling.simulation.state_store import SimulatedStore
 
 SMALL = """
 work:
@@ -80,7 +80,7 @@ def test_decisions_are_the_same_with_and_without_bytes() -> None:
     run, lines = traced(5)
     without_bytes: list[str] = []
     other = simulate(small(), 5, Options(encode=False, traced=True, line=without_bytes.append))
-    assert run.judgement.verdict is other.judgement.verdict is Verdict.PASS
+    assert run.judgement.verdict is other.judgement.verdict is RunVerdict.PASS
     with_bytes = decisions(lines)
     assert any("container_" in one and "n0000" in one for one in with_bytes)
     assert len(with_bytes) > 200
@@ -97,7 +97,7 @@ def test_the_same_seed_is_the_same_run_and_another_seed_another_one() -> None:
 def test_asynchronous_scheduling_passes_and_repeats() -> None:
     plan = parse_plan(SMALL + ASYNCHRONOUS, "small", "small")
     first, again = (simulate(plan, 2, Options(traced=True)) for _ in range(2))
-    assert first.judgement.verdict is Verdict.PASS
+    assert first.judgement.verdict is RunVerdict.PASS
     assert (first.trace, first.events) == (again.trace, again.events)
 
 
@@ -133,7 +133,7 @@ def test_a_user_kills_an_application_during_the_faults_and_its_processes_may_ign
         assert one.acknowledged_s is not None
         assert one.acknowledged_s + 1 <= killed.at_s < one.acknowledged_s + 1.2
         assert "Killed by its user" in run.history.outcomes[one.application_id].diagnostics
-        ends_s = [span.last_s - killed.at_s for span in run.history.spans_of(one.application_id, Role.CONTAINER)]
+        ends_s = [span.last_s - killed.at_s for span in run.history.spans_of(one.application_id, ProcessRole.CONTAINER)]
         assert len(ends_s) == 3
         # A heartbeat comes every 50 ms, and SIGKILL follows SIGTERM after 100 ms.
         least_s, most_s = (0.1, 0.2) if one.user == "ann" else (0.0, 0.09)
@@ -152,7 +152,7 @@ def test_gangs_wait_give_back_and_run_one_after_the_other() -> None:
     """Of 16 containers each needs nine with its AM. The second one gives up once while it waits for the first one."""
     run = simulate(parse_plan(GANGS, "gangs", "gangs"), 1)
     assert run.judgement.reasons == ()
-    first, second = (run.history.spans_of(one.application_id, Role.CONTAINER) for one in run.history.submissions)
+    first, second = (run.history.spans_of(one.application_id, ProcessRole.CONTAINER) for one in run.history.submissions)
     for spans, tries in ((first, {1}), (second, {2})):
         members = [span.member for span in spans if span.member is not None]
         assert sorted(member.rank for member in members) == list(range(8))
@@ -169,7 +169,7 @@ def test_a_gang_starts_again_whole_when_it_loses_a_node(fault: str) -> None:
     run = simulate(parse_plan("\n".join(lines), "gang", "gang"), 1, Options(encode=False))
     assert run.judgement.reasons == ()
     (gang,) = run.history.submissions
-    members = [span.member for span in run.history.spans_of(gang.application_id, Role.CONTAINER) if span.member]
+    members = [span.member for span in run.history.spans_of(gang.application_id, ProcessRole.CONTAINER) if span.member]
     assert sorted((member.try_number, member.rank) for member in members) == [
         (number, rank) for number in (1, 2) for rank in range(9)
     ]
@@ -179,7 +179,7 @@ def test_a_gang_starts_again_whole_when_it_loses_a_node(fault: str) -> None:
 def test_a_ready_made_plan_passes(name: str) -> None:
     run = simulate(find_plan(name), 1)
     assert run.judgement.reasons == ()
-    assert run.judgement.verdict is Verdict.PASS
+    assert run.judgement.verdict is RunVerdict.PASS
     assert all(one.target or one.skipped for one in run.history.injected)
 
 
@@ -211,7 +211,7 @@ def reasons_with(plan: Plan, seeds: range, options: Options) -> list[str]:
     """Why runs fail, of the first seed with which one does."""
     for seed in seeds:
         run = simulate(plan, seed, options)
-        if run.judgement.verdict is Verdict.FAIL:
+        if run.judgement.verdict is RunVerdict.FAIL:
             return list(run.judgement.reasons)
     return []
 
@@ -230,7 +230,7 @@ def test_an_answer_before_its_change_is_durable_loses_an_acknowledged_applicatio
 
 
 def test_a_store_that_forgets_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StateStore, "write", lambda self, effects: None)
+    monkeypatch.setattr(SimulatedStore, "write", lambda self, effects: None)
     found = reasons_with(small(), range(1, 3), Options(encode=False))
     assert any("no acknowledged application is lost" in reason for reason in found), found
 
@@ -257,5 +257,5 @@ def test_a_broken_invariant_ends_the_run_at_once(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(invariants, "violations", lambda scheduler: ["I-01: planted"])
     run = simulate(small(), 1)
-    assert run.judgement.verdict is Verdict.FAIL
+    assert run.judgement.verdict is RunVerdict.FAIL
     assert any("rm: I-01: planted" in reason for reason in run.judgement.reasons)

@@ -13,7 +13,7 @@ from yarnling.faults.plan_text import plan_text
 from yarnling.simulation import shrink as shrinking
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
 from yarnling.simulation.shrink import _plainer_work, failures, shrink
-from yarnling.simulation.state_store import StateStore
+from yarnling.simulation.state_store import SimulatedStore
 
 FAST = Options(encode=False)
 FEW_FAULTS = """
@@ -45,7 +45,7 @@ def failing(plan: Plan, seed: int) -> SimulatedRun:
 def test_a_store_that_forgets_shrinks_to_one_kill_of_the_resource_manager(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(StateStore, "write", lambda self, effects: None)
+    monkeypatch.setattr(SimulatedStore, "write", lambda self, effects: None)
     shrunk = shrink(failing(plan, 1), options=FAST)
     assert shrunk.failure == "no acknowledged application is lost"
     (fault,) = shrunk.plan.faults
@@ -71,7 +71,7 @@ def test_the_same_invariant_must_break(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_more_runs_than_allowed_and_the_smallest_so_far_is_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StateStore, "write", lambda self, effects: None)
+    monkeypatch.setattr(SimulatedStore, "write", lambda self, effects: None)
     runs: list[int] = []
 
     def count(plan: Plan, seed: int, options: Options) -> SimulatedRun:
@@ -86,7 +86,7 @@ def test_no_more_runs_than_allowed_and_the_smallest_so_far_is_the_result(monkeyp
 
 
 def test_it_ends_when_its_runs_have_had_enough_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StateStore, "write", lambda self, effects: None)
+    monkeypatch.setattr(SimulatedStore, "write", lambda self, effects: None)
     run = failing(parse_plan(FEW_FAULTS, "few", "few"), 1)
     shrunk = shrink(run, options=FAST, events_max=1)
     assert (shrunk.runs, shrunk.failure) == (1, failures(run)[0])

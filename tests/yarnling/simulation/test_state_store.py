@@ -14,7 +14,7 @@ from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.machine import Refuse, Reply
 from yarnling.simulation.engine import START_MS, Engine
 from yarnling.simulation.process import Process
-from yarnling.simulation.state_store import WRITE_MS, StateStore, StoreWriter
+from yarnling.simulation.state_store import WRITE_MS, SimulatedStore, SimulatedStoreWriter
 
 APP = ApplicationId(1, 1)
 
@@ -29,15 +29,15 @@ class Writing:
         self.engine = Engine(seed)
         self.process = Process(self.engine, "rm", 0)
         self.process.boot()
-        self.store = StateStore()
+        self.store = SimulatedStore()
         self.released: list[object] = []
-        self.writer = StoreWriter(
+        self.writer = SimulatedStoreWriter(
             self.store, self.process, Random(seed), report=self.released.append, answer=self.released.append
         )
 
 
 def test_what_is_written_is_loaded_with_a_higher_epoch_each_time() -> None:
-    store, attempt_id = StateStore(), ApplicationAttemptId(APP, 1)
+    store, attempt_id = SimulatedStore(), ApplicationAttemptId(APP, 1)
     store.write([save(2), save(1), SaveAttempt(ApplicationAttemptStateData(attempt_id, None, 6), Saving.NEW)])
     first, second = store.load(), store.load()
     assert [one.application.application_id.id for one in first.applications] == [1, 2]

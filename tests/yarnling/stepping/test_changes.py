@@ -6,7 +6,7 @@ import pytest
 
 from yarn.errors import InvalidArgumentException
 from yarnling.lessons.chapters import failure, preemption
-from yarnling.simulation.machine import Machine
+from yarnling.simulation.machine import SimulatedMachine
 from yarnling.stepping.changes import TEXT_MAX, Change
 from yarnling.stepping.cluster_view import ClusterView
 from yarnling.stepping.session import Session
@@ -148,10 +148,10 @@ def test_what_is_refused(running: Session, change: str, problem: str) -> None:
 
 
 def test_a_change_at_which_a_core_fails_ends_the_run(running: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(machine: Machine, *, containers: bool) -> None:
+    def fail(machine: SimulatedMachine, *, containers: bool) -> None:
         raise KeyError("x")
 
-    monkeypatch.setattr(Machine, "kill", fail)
+    monkeypatch.setattr(SimulatedMachine, "kill", fail)
     forked = running.fork(Change.parse("kill n2"))
     assert forked.step is not None
     assert [line.text for line in forked.step.lines] == ["the run ends: KeyError: 'x'"]
