@@ -42,7 +42,7 @@ from benchmarks.hadoop.cases import CASES
 from benchmarks.hadoop.jvm import Hadoop
 from benchmarks.hadoop.yarnling import YarnlingPasses
 from tests.hadoop.toolchain import JavaMissing
-from yarnling.compiled import scheduler_is_compiled
+from yarnling.cli.version import scheduler_is_compiled
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPILED_VENV = ROOT / ".venv-compiled"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from benchmarks.core_driver import cpu_s
-from yarnling.silent_logs import without_logs
+from yarnling.cluster.silent_logs import without_logs
 from yarnling.stepping.session import Session
 from yarnling.stepping.sources import find_source
 

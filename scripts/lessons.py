@@ -12,8 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from yarnling.cluster.silent_logs import without_logs  # noqa: E402  the checkout must be on the path first
 from yarnling.lessons.page import pages  # noqa: E402
-from yarnling.silent_logs import without_logs  # noqa: E402  the checkout must be on the path first
 
 PAGES = ROOT / "docs" / "lessons"
 

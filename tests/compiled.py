@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yarnling.compiled import scheduler_is_compiled
+from yarnling.cli.version import scheduler_is_compiled
 
 only_interpreted = pytest.mark.skipif(scheduler_is_compiled(), reason="replaces or watches code of the scheduler")
 """Marks a test that replaces or watches Python code of the scheduler, which compiled code does not notice."""

@@ -61,10 +61,12 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        return _version()
+        from yarnling.cluster.own_packages import version
+
+        return version()
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from yarnling.own_packages import check_packages
+    from yarnling.cluster.own_packages import check_packages
 
     check_packages()
     return getattr(importlib.import_module(_MODULES[name]), name)
@@ -72,13 +74,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, "__version__"})
-
-
-def _version() -> str:
-    """The version of the installed package; `0+unknown` if only its files are there."""
-    from importlib import metadata
-
-    try:
-        return metadata.version("yarnling")
-    except metadata.PackageNotFoundError:
-        return "0+unknown"

@@ -17,7 +17,7 @@ from benchmarks.core_driver import CoreDriver, cpu_s
 from benchmarks.hadoop.cases import CASES, Case
 from benchmarks.reject import reach_limits, rejecting_cpu_s
 from yarn.containers import ContainerStatus
-from yarnling.compiled import scheduler_is_compiled
+from yarnling.cli.version import scheduler_is_compiled
 
 PASSES = 2
 """The number of times that a process runs the case each way."""

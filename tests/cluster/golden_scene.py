@@ -27,7 +27,7 @@ from yarn.protocols.master import (
 )
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, YarnApplicationAttemptState, YarnApplicationState
-from yarnling.cli.connection import connect
+from yarnling.cli.shared.connection import connect
 from yarnling.cluster.client import Client
 
 PROJECT = Path(__file__).resolve().parent.parent.parent

@@ -17,9 +17,9 @@ from yarn.nodes import NodeReport
 from yarn.protocols.admin import ResourceOption
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, YarnApplicationState
-from yarnling.cli.status import node_table
 from yarnling.cluster.blocking import BlockingClient, BlockingCluster
 from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.snapshot import node_table
 
 pytestmark = pytest.mark.cluster
 

@@ -17,7 +17,7 @@ import pytest
 from tests.cluster import command_line, golden_scene
 from tests.hadoop import toolchain
 from tests.hadoop.scenes import client_configuration
-from yarnling.cli.connection import connect
+from yarnling.cli.shared.connection import connect
 
 pytestmark = [pytest.mark.hadoop, pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(300)]
 

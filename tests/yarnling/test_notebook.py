@@ -15,8 +15,8 @@ from yarn.protocols.inspection import Explanation, PendingAsk, VerdictReport
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling import ClusterOptions, ContainerResult, Job, JobResult, LocalCluster
+from yarnling.cluster.notebook import application_html, register_records
 from yarnling.cluster.running_cluster import Explanations
-from yarnling.notebook import application_html, register_records
 
 APP_ID = ApplicationId(1700000000000, 1)
 HOSTILE = "<script>alert('x')</script>\x1b[31m"

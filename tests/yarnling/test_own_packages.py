@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from yarnling.own_packages import PACKAGES, check_packages
+from yarnling.cluster.own_packages import PACKAGES, check_packages
 
 ROOT = Path(__file__).resolve().parents[2]
 USES_A_CLUSTER = "def test_one(yarn_cluster): ..."

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from yarnling.silent_logs import without_logs
+from yarnling.cluster.silent_logs import without_logs
 
 
 def test_nothing_is_logged_meanwhile(caplog: pytest.LogCaptureFixture) -> None:

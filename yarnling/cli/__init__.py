@@ -4,7 +4,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from yarnling.own_packages import PackageShadowedError, check_packages
+from yarnling.cluster.own_packages import PackageShadowedError, check_packages
 
 __all__ = ["main"]
 

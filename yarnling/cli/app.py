@@ -17,7 +17,8 @@ import typer
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
 from yarnling.cli import cluster_parts, lesson_verbs, submit_verbs, timeline_verbs, workload_verbs
-from yarnling.cli.arguments import (
+from yarnling.cli.hadoop import verbs as hadoop_verbs
+from yarnling.cli.shared.arguments import (
     DEFAULT_NAME,
     EXIT_CRASHED,
     Application,
@@ -32,7 +33,6 @@ from yarnling.cli.arguments import (
     complete_applications,
     reading_arguments,
 )
-from yarnling.cli.hadoop import verbs as hadoop_verbs
 from yarnling.cli.simulate_verbs import simulate_app
 
 EXIT_FAILED = 1
@@ -98,7 +98,7 @@ def _described(error: OSError) -> str:
 
 def _fail(error: YarnException, status: int) -> NoReturn:
     from yarn.faults import ConfigurationException
-    from yarnling.cli.output import print_error
+    from yarnling.cli.shared.output import print_error
 
     print_error(error, are_faults=status == EXIT_USAGE or isinstance(error, ConfigurationException))
     sys.exit(status)
@@ -394,6 +394,14 @@ def logs(
     from yarnling.cli.logs import LogsOptions, show
 
     show(application, LogsOptions(name, container, tuple(file), every, as_json))
+
+
+@app.command()
+def version(as_json: Json = False) -> None:
+    """Print the version, and the release of Hadoop that yarnling follows."""
+    from yarnling.cli.version import show
+
+    show(as_json=as_json)
 
 
 lesson_verbs.add_to(app)

@@ -15,9 +15,9 @@ from rich.text import Text
 
 from wire.files.full_disk import full_disk_named
 from yarn.errors import YarnException
-from yarnling.cli.arguments import check_output_directory, plan_faults, reading_arguments
-from yarnling.cli.output import notices, print_error, print_indented, print_json, terminal
 from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
+from yarnling.cli.shared.arguments import check_output_directory, plan_faults, reading_arguments
+from yarnling.cli.shared.output import notices, print_error, print_indented, print_json, terminal
 from yarnling.faults.notes import now_s
 from yarnling.faults.phases import Report, ReportKind
 from yarnling.faults.plan import SEED_MAX, Plan

@@ -12,7 +12,7 @@ import typer
 
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
-from yarnling.cli.arguments import DEFAULT_NAME, Application, Json, Name, Node, reading_arguments
+from yarnling.cli.shared.arguments import DEFAULT_NAME, Application, Json, Name, Node, reading_arguments
 
 PANEL = "Parts of a running cluster"
 
@@ -139,7 +139,7 @@ def _request(name: str, as_json: bool, **request: object) -> None:
 
     Raises YarnException if the supervisor refuses the request or does not answer.
     """
-    from yarnling.cli.output import print_json
+    from yarnling.cli.shared.output import print_json
     from yarnling.cluster.control_socket import NoSupervisor
     from yarnling.cluster.state import find_cluster
     from yarnling.report.escapes import shown
@@ -166,7 +166,7 @@ def _result(request: dict[str, object], name: str) -> dict[str, object]:
     """
     from rich.text import Text
 
-    from yarnling.cli.output import notices
+    from yarnling.cli.shared.output import notices
     from yarnling.cluster.control_socket import answers
     from yarnling.cluster.state import control_path
     from yarnling.report.escapes import in_line

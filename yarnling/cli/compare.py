@@ -14,10 +14,9 @@ from rich.text import Text
 from yarn.configuration import Configuration
 from yarn.errors import InternalError, YarnException
 from yarn.times import HOUR_MS, duration
-from yarnling.cli.arguments import EXIT_CRASHED, ArgumentFaults, UsageException, check_output_directory
 from yarnling.cli.expectations import exit_status, print_checked
-from yarnling.cli.output import (
-    Listing,
+from yarnling.cli.shared.arguments import EXIT_CRASHED, ArgumentFaults, UsageException, check_output_directory
+from yarnling.cli.shared.output import (
     ProgressLines,
     notices,
     print_error,
@@ -29,6 +28,7 @@ from yarnling.cli.output import (
 from yarnling.cli.simulate_workload import all_in_report, parse_duration
 from yarnling.cluster.configuration import definitions
 from yarnling.report.escapes import shown
+from yarnling.report.listing import Listing
 from yarnling.report.wording import clock, count, counted
 from yarnling.whatif.changes import changes_of
 from yarnling.whatif.checks import QueueMap, names_of_run, with_queues

@@ -22,8 +22,8 @@ from rich.text import Text
 from yarn.faults import ConfigurationException, Severity
 from yarn.settings.folding import folded, general_key
 from yarn.settings.report import ConfigurationReport, KeyUnknown
-from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.output import FAULTS_COUNTED, notices, print_indented, print_json, terminal
+from yarnling.cli.shared.arguments import reading_arguments
+from yarnling.cli.shared.output import FAULTS_COUNTED, notices, print_indented, print_json, terminal
 from yarnling.cluster.configuration import ClusterConfiguration, compose, definitions
 from yarnling.cluster.state import find_cluster
 from yarnling.report.escapes import in_line

@@ -8,7 +8,7 @@ import signal
 import typer
 from msgspec import Struct
 
-from yarnling.cli.output import print_json
+from yarnling.cli.shared.output import print_json
 from yarnling.cluster.processes import kill, wait_gone
 from yarnling.cluster.state import ClusterState, clean_up, known_clusters, read_state
 

@@ -9,7 +9,7 @@ import typer
 
 from wire.files.hadoop_xml import load_configuration
 from yarn.errors import YarnException
-from yarnling.cli.output import print_json
+from yarnling.cli.shared.output import print_json
 from yarnling.cluster.hadoop_clients import are_served, client_environment
 from yarnling.cluster.state import find_cluster, name_option
 

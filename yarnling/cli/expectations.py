@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from yarnling.cli.output import print_indented
+from yarnling.cli.shared.output import print_indented
 from yarnling.report.escapes import shown
 from yarnling.whatif.expectations import Checked
 

@@ -9,10 +9,10 @@ from rich.text import Text
 
 from yarn.ids import ContainerId
 from yarn.protocols.inspection import ContainerExplanation
-from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.connection import connect
-from yarnling.cli.explain import amounts
-from yarnling.cli.output import print_indented, print_json, terminal
+from yarnling.cli.shared.arguments import reading_arguments
+from yarnling.cli.shared.connection import connect
+from yarnling.cli.shared.output import print_indented, print_json, terminal
+from yarnling.cluster.explanations import amounts
 from yarnling.report.escapes import in_line
 
 

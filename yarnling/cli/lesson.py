@@ -8,14 +8,14 @@ import msgspec
 from rich.text import Text
 
 from yarn.errors import InvalidArgumentException
-from yarnling.cli.arguments import check_output_file, reading_arguments
-from yarnling.cli.output import print_json, terminal
+from yarnling.cli.shared.arguments import check_output_file, reading_arguments
+from yarnling.cli.shared.output import print_json, terminal
+from yarnling.cluster.silent_logs import without_logs
 from yarnling.lessons.catalogue import LESSONS, find_lesson
 from yarnling.lessons.drawing import WIDTH, drawn, introduction, styled
 from yarnling.lessons.lesson import Lesson
 from yarnling.lessons.page import command, predict_line, question_lines
 from yarnling.lessons.steps import Story
-from yarnling.silent_logs import without_logs
 
 
 def show_list(*, as_json: bool) -> None:

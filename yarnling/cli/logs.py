@@ -10,8 +10,8 @@ from msgspec import Struct
 from wire.files.hadoop_xml import load_configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
-from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.output import notices, print_json
+from yarnling.cli.shared.arguments import reading_arguments
+from yarnling.cli.shared.output import notices, print_json
 from yarnling.cluster.containers import ContainerLog, find_all_logs, read_log
 from yarnling.cluster.state import find_cluster
 from yarnling.report.escapes import in_line

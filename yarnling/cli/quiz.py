@@ -9,13 +9,13 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.output import print_json, terminal
+from yarnling.cli.shared.arguments import reading_arguments
+from yarnling.cli.shared.output import print_json, terminal
+from yarnling.cluster.silent_logs import without_logs
 from yarnling.lessons.drawing import WIDTH, lines_of
 from yarnling.lessons.quiz.question import QuizQuestion, Topic
 from yarnling.lessons.quiz.topics import TOPICS, find_topic
 from yarnling.report.escapes import in_line
-from yarnling.silent_logs import without_logs
 
 SEED_MAX = 1_000_000
 EXIT_RIGHT, EXIT_WRONG = 0, 1

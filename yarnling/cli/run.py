@@ -12,9 +12,9 @@ from msgspec import Struct
 from yarn.applications import ApplicationReport
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.states import FinalApplicationStatus
-from yarnling.cli.arguments import UsageException
-from yarnling.cli.connection import connect
-from yarnling.cli.output import print_json
+from yarnling.cli.shared.arguments import UsageException
+from yarnling.cli.shared.connection import connect
+from yarnling.cli.shared.output import print_json
 from yarnling.cli.submit import follow
 from yarnling.cluster.client import Client
 from yarnling.cluster.containers import ContainerLog, read_log

@@ -8,12 +8,12 @@ from typing import Protocol
 from rich.console import Console
 from rich.text import Text
 
-from yarnling.cli.output import Listing
 from yarnling.faults.checks import CheckResult
 from yarnling.faults.history import History, InjectedFault
 from yarnling.faults.plan import Plan
 from yarnling.faults.verdict import Judgement, RunVerdict, effect_of
 from yarnling.report.escapes import in_line
+from yarnling.report.listing import Listing
 
 REASONS_MAX = 20
 """Reasons that are printed; the rest is counted."""

@@ -13,15 +13,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from yarn.errors import YarnException
-from yarnling.cli.arguments import TRACES, check_output_directory, check_output_file, plan_faults, reading_arguments
-from yarnling.cli.output import notices, print_json, terminal
 from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
+from yarnling.cli.shared.arguments import (
+    TRACES,
+    check_output_directory,
+    check_output_file,
+    plan_faults,
+    reading_arguments,
+)
+from yarnling.cli.shared.output import notices, print_json, terminal
 from yarnling.cli.shrink import shrink_run
+from yarnling.cluster.silent_logs import without_logs
 from yarnling.faults.plan import SEED_MAX, Plan
 from yarnling.faults.plan_file import find_plan
 from yarnling.faults.schedule import random_plan
 from yarnling.faults.verdict import RunVerdict
-from yarnling.silent_logs import without_logs
 from yarnling.simulation.runner import Options, SimulatedRun, simulate
 from yarnling.simulation.trace_file import TraceFile
 

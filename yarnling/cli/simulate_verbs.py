@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from yarn.settings.yarnling import STRICT
-from yarnling.cli.arguments import Conf, Define, Json, Strict
+from yarnling.cli.shared.arguments import Conf, Define, Json, Strict
 
 PLAN = "plan"
 """The command that is run if none is named."""

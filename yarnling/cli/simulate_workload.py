@@ -21,7 +21,8 @@ from rich.text import Text
 from yarn.configuration import Configuration
 from yarn.errors import InternalError, YarnException
 from yarn.times import duration
-from yarnling.cli.arguments import (
+from yarnling.cli.expectations import exit_status, print_checked
+from yarnling.cli.shared.arguments import (
     EXIT_CRASHED,
     TRACES,
     ArgumentFaults,
@@ -29,9 +30,7 @@ from yarnling.cli.arguments import (
     check_output_file,
     reading_arguments,
 )
-from yarnling.cli.expectations import exit_status, print_checked
-from yarnling.cli.output import (
-    Listing,
+from yarnling.cli.shared.output import (
     ProgressLines,
     notices,
     print_error,
@@ -43,6 +42,7 @@ from yarnling.cli.output import (
 from yarnling.cluster.configuration import definitions
 from yarnling.faults.history import History
 from yarnling.report.escapes import in_line
+from yarnling.report.listing import Listing
 from yarnling.report.wording import DURATION_UNITS, clock, count, counted, share
 from yarnling.simulation.trace_file import TraceFile
 from yarnling.whatif.checks import QueueMap, names_of_run, refuse_if_unfit, with_queues

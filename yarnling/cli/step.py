@@ -10,9 +10,10 @@ from msgspec import Struct, to_builtins
 from rich.text import Text
 
 from yarn.errors import InvalidArgumentException, YarnException
-from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.output import PIPE_WIDTH, print_json, terminal
-from yarnling.silent_logs import without_logs
+from yarnling.cli.shared.arguments import reading_arguments
+from yarnling.cli.shared.output import print_json, terminal
+from yarnling.cluster.silent_logs import without_logs
+from yarnling.report.listing import PIPE_WIDTH
 from yarnling.stepping.changes import Change
 from yarnling.stepping.controls import Controls
 from yarnling.stepping.panes import step_text

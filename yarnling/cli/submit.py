@@ -21,9 +21,9 @@ from yarn.errors import YarnException
 from yarn.ids import ApplicationId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus
 from yarn.times import duration
-from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.connection import connect
-from yarnling.cli.output import notices, print_json, without_page_hint
+from yarnling.cli.shared.arguments import reading_arguments
+from yarnling.cli.shared.connection import connect
+from yarnling.cli.shared.output import notices, print_json, without_page_hint
 from yarnling.cluster.client import Client, WaitTimeout, why_waiting
 from yarnling.cluster.state import name_option
 from yarnling.report.escapes import in_line, shown

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from yarnling.cli.arguments import DEFAULT_NAME, Json, Name
 from yarnling.cli.hadoop.verbs import PASS_ON, Rest
+from yarnling.cli.shared.arguments import DEFAULT_NAME, Json, Name
 
 User = Annotated[str, typer.Option(metavar="USER", help="Submit as this user (default: you).")]
 

@@ -16,10 +16,11 @@ from rich.text import Text
 
 from yarn.errors import YarnException
 from yarn.times import duration
-from yarnling.cli.arguments import check_output_file, reading_arguments
-from yarnling.cli.output import Listing, ProgressLines, notices, print_json, print_lines, terminal
+from yarnling.cli.shared.arguments import check_output_file, reading_arguments
+from yarnling.cli.shared.output import ProgressLines, notices, print_json, print_lines, terminal
 from yarnling.faults.verdict import RunVerdict
 from yarnling.report.escapes import in_line
+from yarnling.report.listing import Listing
 from yarnling.sweep.result_file import QueueSummary, ResultFile, open_results
 from yarnling.sweep.runs import Run, Sweep
 from yarnling.sweep.spec_file import read_sweep

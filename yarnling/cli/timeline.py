@@ -8,8 +8,8 @@ from msgspec import Struct
 from rich.text import Text
 
 from yarn.errors import YarnException
-from yarnling.cli.arguments import UsageException, check_output_file, reading_arguments
-from yarnling.cli.output import terminal
+from yarnling.cli.shared.arguments import UsageException, check_output_file, reading_arguments
+from yarnling.cli.shared.output import terminal
 from yarnling.report.escapes import shown
 from yarnling.report.page import has_matplotlib
 from yarnling.run.reader import read_run

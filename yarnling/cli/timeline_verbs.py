@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from yarnling.cli.arguments import Json
+from yarnling.cli.shared.arguments import Json
 
 Run = Annotated[
     Path,

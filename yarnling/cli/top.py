@@ -19,13 +19,15 @@ from yarn.nodes import NodeReport
 from yarn.protocols.inspection import Explanation
 from yarn.queues import QueueInfo
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
-from yarnling.cli.connection import connect
-from yarnling.cli.explain import amounts, waiting
-from yarnling.cli.output import GAP, print_json, terminal
-from yarnling.cli.status import ClusterView, queue_tree, snapshot_or_problem
+from yarnling.cli.shared.connection import connect
+from yarnling.cli.shared.output import print_json, terminal
+from yarnling.cli.status import snapshot_or_problem
 from yarnling.cluster.client import Client
+from yarnling.cluster.explanations import amounts, waiting
+from yarnling.cluster.snapshot import ClusterSnapshot, queue_tree
 from yarnling.cluster.state import NoCluster
 from yarnling.report.escapes import in_line, shown
+from yarnling.report.listing import GAP
 
 WIDTH_MAX = 100
 """The largest width of a frame in columns; a wider frame would only have longer bars."""
@@ -45,7 +47,7 @@ class TopView(Struct, frozen=True):
 
     cluster: str
     time: str
-    view: ClusterView
+    view: ClusterSnapshot
     waiting: tuple[Explanation, ...]
 
 

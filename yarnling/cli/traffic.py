@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.output import Listing, print_json, terminal
+from yarnling.cli.shared.arguments import reading_arguments
+from yarnling.cli.shared.output import print_json, terminal
 from yarnling.report.escapes import shown
+from yarnling.report.listing import Listing
 from yarnling.run.reader import read_run
 from yarnling.timeline.selection import Selection
 from yarnling.timeline.traffic import ApplicationTraffic, ContainerTraffic, Tally, Traffic, methods_of, traffic_of

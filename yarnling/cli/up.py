@@ -14,13 +14,15 @@ from rich.live import Live
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
 from yarn.settings.resourcemanager import WEBAPP_ADDRESS
-from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.config import print_key_notices
-from yarnling.cli.output import cell, notices, print_json, terminal
-from yarnling.cli.status import ClusterView, cluster_tables, snapshot_or_problem
+from yarnling.cli.shared.arguments import reading_arguments
+from yarnling.cli.shared.output import notices, print_json, terminal
+from yarnling.cli.status import snapshot_or_problem
 from yarnling.cluster.hadoop_clients import java_notice
 from yarnling.cluster.local_cluster import LocalCluster
 from yarnling.cluster.nodes import complaints
+from yarnling.cluster.silent_logs import without_logs
+from yarnling.cluster.snapshot import ClusterSnapshot, cluster_tables
 from yarnling.cluster.state import find_cluster, name_option
 from yarnling.cluster.supervisor import (
     ClusterBroken,
@@ -31,7 +33,7 @@ from yarnling.cluster.supervisor import (
     wait_for_end,
 )
 from yarnling.report.escapes import in_line
-from yarnling.silent_logs import without_logs
+from yarnling.report.listing import cell
 
 __all__ = ["UpOptions", "run_detached", "run_foreground"]
 
@@ -124,7 +126,7 @@ async def _print_changes(cluster: LocalCluster, name: str, console: Console) -> 
         await asyncio.sleep(max(REFRESH_S, time.monotonic() - started_s))
 
 
-def _lines(view: ClusterView) -> list[str]:
+def _lines(view: ClusterSnapshot) -> list[str]:
     nodes = [f"node {node.node_id} {view.state_of(node)}" for node in view.nodes] + complaints(view.nodes)
     return nodes + [f"{app.application_id} {app.user} {app.queue} {app.state.name}" for app in view.applications]
 

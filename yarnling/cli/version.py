@@ -1,21 +1,26 @@
-"""`yarnling version` and `yarnling --version`."""
+"""`yarnling version` and `yarnling --version`, which also name the kind of core (design/compiled-core.md)."""
 
 from __future__ import annotations
 
+import importlib.util
+
 import typer
 
-import yarnling
 from yarn.java.versions import HADOOP_VERSION
-from yarnling.cli.output import print_json
-from yarnling.compiled import scheduler_is_compiled
+from yarnling.cli.shared.output import print_json
+from yarnling.cluster.own_packages import version
 
 
 def show(*, as_json: bool = False) -> None:
     """Print the version, the release of Hadoop that yarnling follows, and the kind of scheduler."""
     scheduler = "compiled" if scheduler_is_compiled() else "interpreted"
     if as_json:
-        print_json({"yarnling": yarnling.__version__, "hadoop": HADOOP_VERSION, "scheduler": scheduler})
+        print_json({"yarnling": version(), "hadoop": HADOOP_VERSION, "scheduler": scheduler})
     else:
-        typer.echo(
-            f"yarnling {yarnling.__version__}, compatible with Hadoop {HADOOP_VERSION}; the scheduler is {scheduler}"
-        )
+        typer.echo(f"yarnling {version()}, compatible with Hadoop {HADOOP_VERSION}; the scheduler is {scheduler}")
+
+
+def scheduler_is_compiled() -> bool:
+    """True if the scheduler comes from extension modules that mypyc made. Nothing is imported to find out."""
+    found = importlib.util.find_spec("rm.scheduler.capacity_scheduler")
+    return found is not None and not (found.origin or "").endswith(".py")

@@ -21,7 +21,7 @@ from wire.watching import calls_of, sockets
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.settings.yarnling import WATCH_DIR
-from yarnling.cli.output import notices, terminal
+from yarnling.cli.shared.output import notices, terminal
 from yarnling.cluster.state import ClusterState, find_cluster
 from yarnling.report.escapes import in_line
 from yarnling.run.heartbeats import Heartbeats

@@ -12,9 +12,10 @@ from rich.text import Text
 from wire.files.full_disk import full_disk_named
 from yarn.errors import YarnException
 from yarn.times import duration
-from yarnling.cli.arguments import TRACES, check_output_file, reading_arguments
-from yarnling.cli.output import Listing, notices, print_indented, print_json, terminal
+from yarnling.cli.shared.arguments import TRACES, check_output_file, reading_arguments
+from yarnling.cli.shared.output import notices, print_indented, print_json, terminal
 from yarnling.report.escapes import shown
+from yarnling.report.listing import Listing
 from yarnling.report.wording import counted
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.documents import read_text

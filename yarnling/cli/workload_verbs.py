@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from yarnling.cli.arguments import Json
+from yarnling.cli.shared.arguments import Json
 
 workload_app = typer.Typer(
     no_args_is_help=True,

@@ -91,7 +91,7 @@ class JobResult(Struct, frozen=True):
         return f"<JobResult {self.application_id} {self.report.final_status.name}, {len(self.containers)} containers>"
 
     def _repr_html_(self) -> str:
-        from yarnling.notebook import job_html
+        from yarnling.cluster.notebook import job_html
 
         rows = [(str(each.container_id), each.exit_status, each.stdout + each.stderr) for each in self.containers]
         return job_html(self.report, rows)

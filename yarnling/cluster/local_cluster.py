@@ -104,7 +104,7 @@ class LocalCluster(RunningCluster):
         self._options = options
         self._blocking: BlockingCluster | None = None
         if "IPython" in sys.modules:
-            from yarnling.notebook import register_records
+            from yarnling.cluster.notebook import register_records
 
             register_records()
         super().__init__(

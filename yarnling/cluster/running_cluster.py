@@ -38,7 +38,7 @@ class Explanations(tuple[Explanation, ...]):
     """A tuple of explanations that a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
-        from yarnling.notebook import explanations_html
+        from yarnling.cluster.notebook import explanations_html
 
         return explanations_html(self)
 
@@ -92,14 +92,14 @@ class RunningCluster:
 
     async def html(self) -> str:
         """Nodes, queues and applications, and why applications wait, as HTML for notebooks."""
-        from yarnling.notebook import cluster_html
+        from yarnling.cluster.notebook import cluster_html
 
         shown = None if self.rm.exit_status is not None else await cluster_html(self.client)
         return shown or self.processes_html()
 
     def processes_html(self) -> str:
         """The processes of the cluster, as HTML for notebooks."""
-        from yarnling.notebook import process_html
+        from yarnling.cluster.notebook import process_html
 
         return process_html(self.nodes, rm_runs=self.rm.exit_status is None)
 

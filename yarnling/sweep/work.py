@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
+from yarnling.cluster.silent_logs import without_logs
 from yarnling.faults.schedule import random_plan
 from yarnling.faults.verdict import RunVerdict
-from yarnling.silent_logs import without_logs
 from yarnling.simulation.runner import Options, simulate
 from yarnling.sweep.runs import RANDOM_PLAN, Inputs, Row, Run
 from yarnling.whatif.figures import figures_of

@@ -12,9 +12,9 @@ from pathlib import Path
 from yarn.applications import ApplicationReport
 from yarn.errors import YarnException
 from yarn.states import FinalApplicationStatus
-from yarnling.cli.explain import explained, waiting
 from yarnling.cluster.blocking import BlockingCluster
 from yarnling.cluster.client import EXPLAIN_S
+from yarnling.cluster.explanations import explained, waiting
 from yarnling.cluster.running_cluster import RunningCluster
 from yarnling.report.escapes import in_line
 from yarnling.testing import failure_logs

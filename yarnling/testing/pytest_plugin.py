@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from yarnling.own_packages import PackageShadowedError, check_packages
+from yarnling.cluster.own_packages import PackageShadowedError, check_packages
 
 if TYPE_CHECKING:
     from yarnling.cluster.blocking import AwaitedCluster, BlockingCluster

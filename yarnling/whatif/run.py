@@ -27,8 +27,8 @@ from yarn.resource import Resource
 from yarn.settings import logs, resourcemanager
 from yarn.settings.report import shown_value
 from yarnling.cluster.configuration import ClusterConfiguration, compose
+from yarnling.cluster.silent_logs import without_logs
 from yarnling.run.trace import Line, Trace
-from yarnling.silent_logs import without_logs
 from yarnling.simulation.client import Submitter
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import Engine

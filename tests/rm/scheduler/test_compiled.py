@@ -10,7 +10,7 @@ from msgspec import Struct
 
 import yarn.resource
 from tests.rm.scheduler.cluster import ONE_QUEUE, Cluster
-from yarnling.compiled import scheduler_is_compiled
+from yarnling.cli.version import scheduler_is_compiled
 
 COMPILED = os.environ.get("YARNLING_SCHEDULER") == "compiled"
 

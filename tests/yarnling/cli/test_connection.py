@@ -13,7 +13,7 @@ import pytest
 from tests.processes import running
 from wire.files.hadoop_xml import to_xml
 from yarn.ids import ApplicationId
-from yarnling.cli.connection import CommandClient
+from yarnling.cli.shared.connection import CommandClient
 from yarnling.cluster.processes import ProcessIdentity
 from yarnling.cluster.state import ClusterState, NoCluster
 

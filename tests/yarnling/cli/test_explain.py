@@ -22,8 +22,8 @@ from yarn.protocols.inspection import (
 )
 from yarn.resource import Resource
 from yarn.states import NodeState, YarnApplicationState
-from yarnling.cli.explain import explained
-from yarnling.cli.output import print_indented
+from yarnling.cli.shared.output import print_indented
+from yarnling.cluster.explanations import explained
 
 APP = ApplicationId(1, 1)
 N1 = NodeId("127.0.0.2", 1000)

@@ -22,9 +22,9 @@ from yarn.queues import QueueInfo, QueueStatistics
 from yarn.resource import NONE, Resource
 from yarn.states import FinalApplicationStatus, NodeState, QueueState, YarnApplicationState
 from yarnling.cli import config
-from yarnling.cli.arguments import UsageException
 from yarnling.cli.config import print_key_notices, report
-from yarnling.cli.output import (
+from yarnling.cli.shared.arguments import UsageException
+from yarnling.cli.shared.output import (
     FAULTS_COUNTED,
     ProgressLines,
     live,
@@ -33,8 +33,8 @@ from yarnling.cli.output import (
     without_dead_pages,
     without_page_hint,
 )
-from yarnling.cli.status import ClusterView, application_table, cluster_tables, node_table, queue_table
 from yarnling.cluster.configuration import compose
+from yarnling.cluster.snapshot import ClusterSnapshot, application_table, cluster_tables, node_table, queue_table
 from yarnling.report.escapes import in_line, shown
 
 EVIL = "[/x] [bold]:smile: \x1b[2J\x9b1m\u202e\udcff\a"
@@ -121,7 +121,7 @@ def test_the_health_report_of_an_unhealthy_node_is_shown() -> None:
         NodeId("127.0.0.2", 1), NodeState.UNHEALTHY, "", "/r", NONE, NONE, 0, NodeHealth(False, "1/1 local-dirs [\x1b]")
     )
     root = QueueInfo("root", "root", QueueState.RUNNING, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, QueueStatistics())
-    assert "127.0.0.2:1 UNHEALTHY: 1/1 local-dirs [\\x1b]" in drawn(cluster_tables(ClusterView((node,), root, ())))
+    assert "127.0.0.2:1 UNHEALTHY: 1/1 local-dirs [\\x1b]" in drawn(cluster_tables(ClusterSnapshot((node,), root, ())))
 
 
 @pytest.mark.parametrize(

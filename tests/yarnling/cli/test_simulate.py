@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from yarnling.cli.app import app, main
-from yarnling.cli.arguments import UsageException
+from yarnling.cli.shared.arguments import UsageException
 from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan, parse_plan
 from yarnling.faults.schedule import random_plan

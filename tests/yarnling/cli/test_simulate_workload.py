@@ -15,7 +15,7 @@ from tests.yarnling.whatif.small_clusters import TWO_QUEUES, application, group,
 from yarn.errors import YarnException
 from yarnling.cli import app as app_module
 from yarnling.cli.app import app, main
-from yarnling.cli.arguments import UsageException
+from yarnling.cli.shared.arguments import UsageException
 from yarnling.cli.simulate_workload import interruptible, parse_duration
 from yarnling.whatif.result_file import read_result
 from yarnling.workload.model import Workload
@@ -68,7 +68,7 @@ def test_nodes_of_an_answer_that_are_left_out_are_an_assumption(arguments: list[
 
 
 def test_how_far_it_is_can_be_read_in_a_log(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("yarnling.cli.output.PROGRESS_LINE_S", 0.0)
+    monkeypatch.setattr("yarnling.cli.shared.output.PROGRESS_LINE_S", 0.0)
     result = CliRunner().invoke(app, [*arguments, "--json"])
     assert "day.jsonl: 00:01 of 00:30 simulated\n" in result.stderr
     assert json.loads(result.stdout)

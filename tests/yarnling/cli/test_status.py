@@ -13,8 +13,8 @@ from yarn.applications import ApplicationReport
 from yarn.ids import NodeId
 from yarn.nodes import NodeReport
 from yarn.queues import QueueInfo
-from yarnling.cli.status import snapshot
 from yarnling.cluster.client import Client
+from yarnling.cluster.snapshot import snapshot
 
 
 class FakeClient:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from yarn.errors import YarnException
 from yarnling.cli.app import app
-from yarnling.cli.arguments import UsageException
+from yarnling.cli.shared.arguments import UsageException
 
 
 def step(*words: str | Path) -> str:

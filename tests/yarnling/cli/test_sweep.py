@@ -18,7 +18,7 @@ pytest.importorskip("cryptography")
 
 from tests.processes import output_at_end
 from yarnling.cli.app import app
-from yarnling.cli.arguments import UsageException
+from yarnling.cli.shared.arguments import UsageException
 from yarnling.sweep.result_file import open_results
 
 PLAN = "cluster: {nodes: 1}\nwork: [{program: batch, tasks: 1, seconds: 0.2}]\nlasts: 0.5\n"

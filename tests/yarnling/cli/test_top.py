@@ -13,8 +13,8 @@ from yarn.nodes import NodeHealth, NodeReport
 from yarn.queues import QueueInfo, QueueStatistics
 from yarn.resource import NONE, Resource
 from yarn.states import NodeState, QueueState, YarnApplicationState
-from yarnling.cli.status import ClusterView
 from yarnling.cli.top import APPLICATIONS_MAX, TopView, as_object, bar, frame
+from yarnling.cluster.snapshot import ClusterSnapshot
 
 APP = ApplicationId(1, 1)
 
@@ -34,7 +34,7 @@ NODE = NodeReport(
     NodeId("127.0.0.2", 41000), NodeState.RUNNING, "", "/r", Resource(4096, 3), Resource(8192, 8), 3, NodeHealth()
 )
 ROOT = queue("root", 0.35, 1.0, 1.0, queue("a", 0.3, 0.2, 0.6), queue("b", 0.05, 0.8, 1.0))
-TOP = TopView("default", "2023-11-14T12:00:01.000+00:00", ClusterView((NODE,), ROOT, (application(),)), (WAITING,))
+TOP = TopView("default", "2023-11-14T12:00:01.000+00:00", ClusterSnapshot((NODE,), ROOT, (application(),)), (WAITING,))
 
 
 def lines(top: TopView = TOP, width: int = 60) -> list[str]:
@@ -81,7 +81,7 @@ def test_use_above_the_guarantee_is_yellow() -> None:
 def test_ended_applications_are_left_out_and_excess_ones_counted() -> None:
     over = application(99, YarnApplicationState.FINISHED)
     many = tuple(application(number) for number in range(1, APPLICATIONS_MAX + 4))
-    drawn = lines(replace(TOP, view=ClusterView((NODE,), ROOT, (*many, over))))
+    drawn = lines(replace(TOP, view=ClusterSnapshot((NODE,), ROOT, (*many, over))))
     assert not any("application_1_0099" in line for line in drawn)
     assert drawn[-1] == "... and 3 more"
     assert drawn[0].endswith(f"{APPLICATIONS_MAX + 3} applications")
@@ -89,7 +89,7 @@ def test_ended_applications_are_left_out_and_excess_ones_counted() -> None:
 
 def test_a_node_that_is_not_running_shows_its_state() -> None:
     lost = replace(NODE, state=NodeState.LOST)
-    assert "127.0.0.2:41000   LOST" in lines(replace(TOP, view=ClusterView((lost,), ROOT, ())))
+    assert "127.0.0.2:41000   LOST" in lines(replace(TOP, view=ClusterSnapshot((lost,), ROOT, ())))
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,12 @@ def test_a_node_that_is_not_running_shows_its_state() -> None:
 )
 def test_the_condition_of_a_process_is_shown_if_it_adds_something(state: NodeState, condition: str, shown: str) -> None:
     node = replace(NODE, state=state)
-    view = ClusterView((node,), ROOT, (), {str(NODE.node_id): condition})
+    view = ClusterSnapshot((node,), ROOT, (), {str(NODE.node_id): condition})
     assert f"127.0.0.2:41000   {shown}" in lines(replace(TOP, view=view))
 
 
 def test_a_paused_node_that_is_unknown_to_a_new_resource_manager_is_shown() -> None:
-    view = ClusterView((NODE,), ROOT, (), {"127.0.0.9:1": "paused", "127.0.0.8:1": "ended"})
+    view = ClusterSnapshot((NODE,), ROOT, (), {"127.0.0.9:1": "paused", "127.0.0.8:1": "ended"})
     drawn = lines(replace(TOP, view=view))
     assert "127.0.0.9:1 is paused, and unknown to the ResourceManager" in drawn
     assert not any("127.0.0.8" in line for line in drawn)
@@ -119,8 +119,9 @@ def test_a_paused_node_that_is_unknown_to_a_new_resource_manager_is_shown() -> N
 
 def test_control_characters_in_names_are_escaped() -> None:
     evil = replace(application(), queue=EVIL)
-    assert any(TAMED[:20] in line for line in lines(replace(TOP, view=ClusterView((), queue(EVIL, 0, 0, 1), (evil,)))))
-    assert not any("\x1b" in line for line in lines(replace(TOP, cluster=EVIL, view=ClusterView((), ROOT, (evil,)))))
+    view = ClusterSnapshot((), queue(EVIL, 0, 0, 1), (evil,))
+    assert any(TAMED[:20] in line for line in lines(replace(TOP, view=view)))
+    assert not any("\x1b" in line for line in lines(replace(TOP, cluster=EVIL, view=replace(view, root=ROOT))))
 
 
 def test_json_is_one_object() -> None:

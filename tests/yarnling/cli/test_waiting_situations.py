@@ -26,8 +26,8 @@ from yarn.protocols.inspection import Explanation
 from yarn.protocols.master import AllocateRequest
 from yarn.resource import Resource
 from yarn.states import DecommissionType
-from yarnling.cli.explain import explained
-from yarnling.cli.output import print_indented
+from yarnling.cli.shared.output import print_indented
+from yarnling.cluster.explanations import explained
 
 Scene = Callable[[], tuple[RM, ApplicationId]]
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from yarnling.cli.app import app
-from yarnling.cli.arguments import UsageException
+from yarnling.cli.shared.arguments import UsageException
 from yarnling.workload.formats import FORMATS, read_nodes, read_workload
 
 TASK = '{"container.duration.ms": 60000, "container.host": "/r/n1", "count": 3}'

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from yarnling.cli.app import app
-from yarnling.cli.arguments import UsageException
+from yarnling.cli.shared.arguments import UsageException
 from yarnling.run.reader import read_run
 from yarnling.run.records import Outcome, What
 from yarnling.timeline.spans import Kind, plot_of_timeline

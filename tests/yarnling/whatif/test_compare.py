@@ -14,8 +14,8 @@ from tests.yarnling.whatif.outcomes import HOUR, MINUTE, application, container,
 from tests.yarnling.whatif.small_clusters import write_configuration, write_workload_of_a_queue
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.cli.app import app
-from yarnling.cli.arguments import UsageException
 from yarnling.cli.compare import _run_all
+from yarnling.cli.shared.arguments import UsageException
 from yarnling.report.page import html_of
 from yarnling.whatif.compare import Comparison, Verdict, compare
 from yarnling.whatif.compare_report import comparison_page
@@ -231,7 +231,7 @@ def test_how_far_both_sides_are_can_be_read_in_a_log(
         report(1, 5 * 60_000, 3_600_000)
         return []
 
-    monkeypatch.setattr("yarnling.cli.output.PROGRESS_LINE_S", 0.0)
+    monkeypatch.setattr("yarnling.cli.shared.output.PROGRESS_LINE_S", 0.0)
     monkeypatch.setattr("yarnling.cli.compare.run_all", run)
     _run_all([Run(title, {}, Workload(()), (), RunOptions(), keeps_result=False) for title in ("before", "after")])
     assert capsys.readouterr().err == "before: 00:00, after: 00:05 of 01:00 simulated\n"

@@ -16,7 +16,7 @@ from yarn.states import FINAL_APPLICATION_STATES, YarnApplicationState
 from yarn.times import format_iso8601
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
-from yarnling.cli.output import NOT_AVAILABLE, live, without_dead_pages
+from yarnling.cli.shared.output import NOT_AVAILABLE, live, without_dead_pages
 
 ALL = "ALL"
 LISTED = (YarnApplicationState.SUBMITTED, YarnApplicationState.ACCEPTED, YarnApplicationState.RUNNING)

@@ -13,7 +13,7 @@ from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.states import SignalContainerCommand
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
-from yarnling.cli.output import NOT_AVAILABLE, live
+from yarnling.cli.shared.output import NOT_AVAILABLE, live
 
 WIDTHS = (30, 20, 20, 20, 20, 20, 35)
 HEADER = ("Container-Id", "Start Time", "Finish Time", "State", "Host", "Node Http Address", "LOG-URL")

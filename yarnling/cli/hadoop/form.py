@@ -9,7 +9,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from yarn.java.binary32 import shortest
 from yarn.java.values import to_float32
 from yarn.nodes import ResourceUtilization
-from yarnling.cli.output import NOT_AVAILABLE
+from yarnling.cli.shared.output import NOT_AVAILABLE
 
 _HUNDREDTH = Decimal("0.01")
 

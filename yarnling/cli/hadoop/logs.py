@@ -18,7 +18,7 @@ from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, 
 from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
-from yarnling.cli.output import print_json
+from yarnling.cli.shared.output import print_json
 from yarnling.cluster.containers import AggregatedContainerLog, ContainerLog, find_all_logs, read_log
 from yarnling.cluster.state import ClusterState
 from yarnling.report.escapes import in_line

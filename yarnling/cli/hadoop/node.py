@@ -7,7 +7,7 @@ from yarn.nodes import NodeReport
 from yarn.states import NodeState
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
-from yarnling.cli.output import live
+from yarnling.cli.shared.output import live
 
 WIDTHS = (16, 15, 17, 28)
 HEADER = ("Node-Id", "Node-State", "Node-Http-Address", "Number-of-Running-Containers")

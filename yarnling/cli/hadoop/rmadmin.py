@@ -23,9 +23,9 @@ from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest, Reso
 from yarn.protocols.client import NodesToLabels
 from yarn.resource import INT32_MAX, MEMORY_MB, VCORES, Resource
 from yarn.states import DecommissionType
-from yarnling.cli.connection import connect
 from yarnling.cli.hadoop.verb import OURS, REFUSED, Given, MissingArgument, Option, parse, user_of
-from yarnling.cli.output import print_json
+from yarnling.cli.shared.connection import connect
+from yarnling.cli.shared.output import print_json
 from yarnling.cluster.client import Client
 from yarnling.cluster.state import DEFAULT_NAME
 from yarnling.report.escapes import shown

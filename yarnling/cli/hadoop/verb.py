@@ -19,8 +19,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from yarn.errors import YarnException
-from yarnling.cli.connection import connect
-from yarnling.cli.output import print_json
+from yarnling.cli.shared.connection import connect
+from yarnling.cli.shared.output import print_json
 from yarnling.cluster.client import Client
 from yarnling.cluster.state import DEFAULT_NAME, ClusterState
 from yarnling.report.escapes import shown

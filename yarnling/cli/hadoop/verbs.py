@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from yarnling.cli.arguments import UsageException
+from yarnling.cli.shared.arguments import UsageException
 
 # The verbs parse their options themselves, in Hadoop's spelling: `-num_containers 3`.
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
@@ -71,7 +71,6 @@ ELSEWHERE = {
 
 def add_to(app: typer.Typer) -> None:
     """Register the verbs."""
-    app.command("version", help="Print the version, and the release of Hadoop that yarnling follows.")(_version)
     app.command(
         "rmadmin",
         help="Administer the cluster: refresh queues and nodes, change labels and node resources.",
@@ -91,12 +90,6 @@ def rewritten(arguments: Sequence[str]) -> list[str]:
     if arguments[:1] == ["logs"] and any(option in arguments for option in _LOGS_OPTIONS):
         return [_LOGS, *arguments[1:]]
     return list(arguments)
-
-
-def _version(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    from yarnling.cli.version import show
-
-    show(as_json=as_json)
 
 
 def _rmadmin(options: Rest = []) -> None:  # noqa: B006  typer copies it

@@ -11,27 +11,20 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from rich import box
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.measure import Measurement
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
 from wire.files.plain_json import plain
 from yarn.errors import YarnException
 from yarnling.report.escapes import in_line, shown
+from yarnling.report.listing import INDENT, PIPE_WIDTH, wrapped
 
-PIPE_WIDTH = 1_000_000
-"""The line width that rich uses for output in a pipe: longer than any line, so that no line is wrapped."""
-INDENT = 2
-GAP = 2
-"""The number of spaces between two cells of a list."""
 LINES_MAX = 5
+"""The most lines of one kind, such as warnings, that a summary shows."""
 FAULTS_COUNTED = 10
 """A list with more faults than this has their number before and after it: one of the two is on the screen."""
-"""The most lines of one kind, such as warnings, that a summary shows."""
 PROGRESS_LINE_S = 60.0
 """The interval at which a long run says how far it is."""
 
@@ -79,11 +72,6 @@ class ProgressLines:
             self._console.print(in_line(text_of()))
 
 
-def cell(text: str, style: str = "") -> Text:
-    """Make the cell of a table from `text`."""
-    return Text(in_line(text), style)
-
-
 def live(address: str, web: str = "") -> str:
     """A URL or host:port for people; N/A if no server listens there.
 
@@ -108,49 +96,13 @@ def _is_served(page: re.Match[str], web: str) -> bool:
     return page["page"] != "proxy" and page["host"] == web
 
 
-class Listing:
-    """A table that never splits a word.
-
-    On a terminal too narrow for the table, each row becomes several lines: the first cell alone, then the other cells,
-    each after its column's name. Print it with `crop=False`, so that the terminal wraps a word longer than the line.
-    """
-
-    def __init__(self, *columns: str) -> None:
-        self.columns = columns
-        self.rows: list[tuple[Text, ...]] = []
-
-    def add_row(self, *cells: str | Text) -> None:
-        """Add a row; `cells` has one cell for each column."""
-        self.rows.append(tuple(cell(text) if isinstance(text, str) else text for text in cells))
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        table = self._table()
-        needed = Measurement.get(console, options.update(width=PIPE_WIDTH), table).maximum
-        if needed <= options.max_width:
-            yield table
-            return
-        for first, *others in self.rows:
-            yield _unwrapped(first)
-            named = zip(self.columns[1:], others, strict=True)
-            pairs = [Text.assemble((f"{column}: ", "dim"), text) for column, text in named if text.plain]
-            yield from _filled(pairs, options.max_width - INDENT)
-
-    def _table(self) -> Table:
-        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-        for column in self.columns:
-            table.add_column(column, no_wrap=True)
-        for row in self.rows:
-            table.add_row(*row)
-        return table
-
-
 def print_indented(console: Console, line: Text) -> None:
     """Print a line; on a narrow terminal it is wrapped between words, with more indentation."""
     if not console.is_terminal or line.cell_len <= console.width:
         console.print(line, soft_wrap=True)
         return
     indent = len(line.plain) - len(line.plain.lstrip(" "))
-    for number, part in enumerate(_wrapped(line[indent:], console.width - indent - INDENT)):
+    for number, part in enumerate(wrapped(line[indent:], console.width - indent - INDENT)):
         console.print(Text.assemble(" " * (indent + (INDENT if number else 0)), part), soft_wrap=True)
 
 
@@ -163,41 +115,6 @@ def print_lines(title: str, lines: Sequence[str], all_in: str, console: Console)
         print_indented(console, Text(f"  {in_line(line)}"))
     if len(lines) > LINES_MAX:
         console.print(f"  and {len(lines) - LINES_MAX} more ({all_in})")
-
-
-def _filled(phrases: Iterable[Text], width: int) -> Iterator[Text]:
-    """Fill indented lines of at most `width` columns with phrases.
-
-    A phrase longer than a line is wrapped between words.
-    """
-    line: Text | None = None
-    for phrase in phrases:
-        for part in _wrapped(phrase, width):
-            if line is not None and line.cell_len + GAP + part.cell_len <= width:
-                line = Text.assemble(line, " " * GAP, part)
-                continue
-            if line is not None:
-                yield _unwrapped(Text.assemble(" " * INDENT, line))
-            line = part
-    if line is not None:
-        yield _unwrapped(Text.assemble(" " * INDENT, line))
-
-
-def _wrapped(text: Text, width: int) -> Iterator[Text]:
-    """Wrap a text into lines of at most `width` columns. A longer word is not split."""
-    line: Text | None = None
-    for word in text.split(" "):
-        if line is not None and line.cell_len + 1 + word.cell_len > width:
-            yield line
-            line = None
-        line = word if line is None else Text.assemble(line, " ", word)
-    if line is not None:
-        yield line
-
-
-def _unwrapped(text: Text) -> Text:
-    text.no_wrap, text.overflow = True, "ignore"
-    return text
 
 
 # JSON

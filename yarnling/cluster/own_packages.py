@@ -1,4 +1,4 @@
-"""Refuses a package of another project that Python finds instead of one of ours.
+"""The installed packages: their version, and a check that none of another project is found instead of one of ours.
 
 The entry points check this when yarnling is used, not when it is imported: pytest loads the plugin in every project.
 """
@@ -15,9 +15,19 @@ class PackageShadowedError(ImportError):
     """A package of another project has the name of one of ours and comes first on sys.path."""
 
 
+def version() -> str:
+    """The version of the installed package; `0+unknown` if only its files are there."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("yarnling")
+    except metadata.PackageNotFoundError:
+        return "0+unknown"
+
+
 def check_packages() -> None:
     """Raise PackageShadowedError, which names the path, if one of our packages is not ours."""
-    home = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
     for name in PACKAGES:
         found = _location(name)
         if found and os.path.realpath(found) != os.path.join(home, name):

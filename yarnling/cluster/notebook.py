@@ -13,11 +13,11 @@ from yarn.applications import ApplicationReport
 from yarn.errors import YarnException
 from yarn.protocols.inspection import Explanation
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus
-from yarnling.cli.explain import request_text, waiting
-from yarnling.cli.output import Listing
-from yarnling.cli.status import ANSWER_S, application_table, node_table, queue_table
 from yarnling.cluster.client import Client
+from yarnling.cluster.explanations import request_text, waiting
 from yarnling.cluster.nodes import Node
+from yarnling.cluster.snapshot import ANSWER_S, application_table, node_table, queue_table
+from yarnling.report.listing import Listing
 from yarnling.report.page import Fragment, Table, html_of_fragment
 
 OUTPUT_CHARS_MAX = 200

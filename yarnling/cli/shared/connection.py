@@ -9,7 +9,7 @@ from pathlib import Path
 from wire.files.hadoop_xml import load_configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId
-from yarnling.cli.output import notices
+from yarnling.cli.shared.output import notices
 from yarnling.cluster.client import Client
 from yarnling.cluster.directory import ClusterDirectory
 from yarnling.cluster.state import ClusterState, NoCluster, find_cluster, name_option, read_state

@@ -134,7 +134,7 @@ def complete_applications(context: typer.Context) -> list[tuple[str, str]]:
 
 
 async def _applications(name: str) -> list[tuple[str, str]]:
-    from yarnling.cli.connection import connect
+    from yarnling.cli.shared.connection import connect
 
     _, client = connect(name)
     async with asyncio.timeout(COMPLETION_S), client:

@@ -1,0 +1,1 @@
+"""Parts that all commands share: arguments, the connection to a cluster, and output."""
