@@ -10,9 +10,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webdriver import WebDriver
 
+from yarnling.report.space_time_page import html_of
 from yarnling.run.builder import RunBuilder
 from yarnling.run.records import Call, Role
-from yarnling.timeline.page import html_of
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=alert(1)></script>"

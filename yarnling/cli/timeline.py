@@ -12,15 +12,16 @@ from yarnling.cli.shared.arguments import UsageException, check_output_file, rea
 from yarnling.cli.shared.output import terminal
 from yarnling.report.escapes import shown
 from yarnling.report.page import has_matplotlib
+from yarnling.report.plot_page import plot_page, plot_svg
+from yarnling.report.space_time_page import html_of
+from yarnling.report.space_time_svg import svg_of
+from yarnling.report.spans import Plot
 from yarnling.run.reader import read_run
-from yarnling.timeline.page import html_of
-from yarnling.timeline.plot_page import plot_page, plot_svg
+from yarnling.timeline.plot_data import MEASURED, plot_of_timeline
 from yarnling.timeline.selection import Selection
-from yarnling.timeline.spans import MEASURED, Plot, plot_of_result, plot_of_timeline
-from yarnling.timeline.svg import svg_of
 from yarnling.whatif.figures import figures_of
 from yarnling.whatif.result_file import RESULT_JSON, read_result
-from yarnling.whatif.series import all_series
+from yarnling.whatif.series import all_series, plot_of_result
 
 PAGES = (".html", ".htm")
 PICTURE = ".svg"

@@ -12,11 +12,11 @@ from yarnling.lessons.drawing import drawn
 from yarnling.lessons.lesson import Lesson
 from yarnling.lessons.page import command, predict_line
 from yarnling.lessons.steps import Story
+from yarnling.report.space_time_page import Section, html_of
 from yarnling.run.reader import run_of
 from yarnling.run.records import Lifeline, RecordedRun, Role
 from yarnling.simulation.engine import START_MS
 from yarnling.simulation.trace_file import RunTrace
-from yarnling.timeline.page import Section, html_of
 
 _SUBMISSION = "submitApplication"
 _ATTEMPT = re.compile(r"container(?:_e\d+)?_\d+_\d+_(\d+)_\d+")

@@ -1,1 +1,1 @@
-"""Pages, tables and pictures: how views draw. Nothing in it knows YARN's rules; views decide what to draw."""
+"""Pages, tables and pictures: how views draw. Nothing here knows YARN's rules; views decide what to draw."""

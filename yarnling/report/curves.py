@@ -28,3 +28,19 @@ class QueueSeries(Struct, frozen=True):
     pending: tuple[float, ...]
     guaranteed: tuple[float, ...]
     maximum: tuple[float, ...]
+
+
+class HeadroomSeries(Struct, frozen=True):
+    """The curves of an application, all of the same length, in MB: what its user uses, the application's own part of
+    that (`used`), its user's limit, the headroom that the application learns, and the guarantee of its queue.
+    """
+
+    application: str
+    user: str
+    queue: str
+    times_ms: tuple[int, ...]
+    used: tuple[float, ...]
+    user_used: tuple[float, ...]
+    limit: tuple[float, ...]
+    headroom: tuple[float, ...]
+    guaranteed: tuple[float, ...]

@@ -6,11 +6,13 @@ A result may have many thousands of samples, more than a picture has pixels. The
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from yarn.times import HOUR_MS, MINUTE_MS
 from yarnling.report.curves import POINTS_MAX, QueueSeries
+from yarnling.report.spans import Plot, Span, SpanKind, ordered
 from yarnling.whatif.figures import Figures
 from yarnling.whatif.queue_use import samples_by_queue, whole_samples
 from yarnling.whatif.result import End, QueueSample, WhatIfResult
@@ -82,6 +84,19 @@ def waits_by_queue(result: WhatIfResult) -> dict[str, list[Wait]]:
         queue = result.applications[each.application].queue
         found[queue].append(wait_of(each, result.until_ms))
     return {queue: sorted(waits) for queue, waits in found.items()}
+
+
+def plot_of_result(result: WhatIfResult, queues: Sequence[QueueSeries]) -> Plot:
+    """The containers of a simulated workload. It has no reservations of single containers, only their amounts."""
+    spans = []
+    for one in result.containers:
+        if one.allocated_ms is not None:
+            application = result.applications[one.application]
+            until_ms = result.until_ms if one.ended_ms is None else one.ended_ms
+            is_preempted = one.end is End.PREEMPTED
+            name, queue, node = application.name, application.queue, one.host
+            spans.append(Span(SpanKind.CONTAINER, node, name, queue, one.allocated_ms, until_ms, is_preempted))
+    return Plot(result.title, result.until_ms, ordered(spans), tuple(queues))
 
 
 def _averaged(samples: list[QueueSample], measured: str, until_ms: int) -> QueueSeries:

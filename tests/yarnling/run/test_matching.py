@@ -8,7 +8,7 @@ from yarnling.run.builder import RunBuilder
 from yarnling.run.event_logs import EventLogs
 from yarnling.run.matching import LATE_LOG_MS, matched
 from yarnling.run.records import Call, Decision, Lifeline, RecordedRun, Role, What
-from yarnling.timeline.spans import plot_of_timeline
+from yarnling.timeline.plot_data import plot_of_timeline
 
 
 def call(at_ms: int, node: str = "127.0.0.2:7") -> Call:

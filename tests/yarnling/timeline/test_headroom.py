@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from yarnling.cli.app import app
 from yarnling.run.reader import read_run
 from yarnling.run.records import Outcome, RecordedRun, Sample
-from yarnling.timeline.spans import plot_of_timeline
+from yarnling.timeline.plot_data import plot_of_timeline
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "headroom"
 GB = 1024

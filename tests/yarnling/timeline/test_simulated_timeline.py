@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 
 from yarnling.cli.app import app
 from yarnling.cli.shared.arguments import UsageException
+from yarnling.report.spans import SpanKind
 from yarnling.run.reader import read_run
 from yarnling.run.records import Outcome, What
-from yarnling.timeline.spans import Kind, plot_of_timeline
+from yarnling.timeline.plot_data import plot_of_timeline
 
 RPCS = {"NodeHeartbeat": "nodeHeartbeat", "Allocate": "allocate", "RegisterNode": "registerNodeManager"}
 """{class of an event of the ResourceManager's core: its call}."""
@@ -92,7 +93,7 @@ def test_reservations_refusals_and_preemptions_have_reasons(tmp_path: Path) -> N
     assert any("user max-capacity limit" in reason for reason in reasons[What.REFUSED])
     assert "killed: GUARANTEE for root.prod" in reasons[What.PREEMPTED]
     spans = plot_of_timeline(timeline).spans
-    assert any(span.kind is Kind.RESERVATION for span in spans)
+    assert any(span.kind is SpanKind.RESERVATION for span in spans)
     assert any(span.is_preempted for span in spans)
 
 

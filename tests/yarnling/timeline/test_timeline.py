@@ -12,15 +12,15 @@ from defusedxml import ElementTree
 
 from wire.event_log import FORMAT
 from yarn.errors import InvalidArgumentException, YarnException
+from yarnling.report.space_time_data import embedded, page_data
+from yarnling.report.space_time_page import html_of
+from yarnling.report.space_time_svg import EVENTS_MAX, svg_of
 from yarnling.run.builder import RunBuilder
 from yarnling.run.reader import read_lines, read_run, run_of
 from yarnling.run.records import Call, Decision, Outcome, RecordedRun, Role, What
 from yarnling.run.watched import watched
 from yarnling.run.writer import RunWriter
-from yarnling.timeline.page import html_of
-from yarnling.timeline.page_data import embedded, page_data
 from yarnling.timeline.selection import Selection
-from yarnling.timeline.svg import EVENTS_MAX, svg_of
 
 HEADER = {"run": FORMAT, "title": "synthetic"}
 APP = "application_1700000000000_0001"

@@ -1,7 +1,7 @@
 """A timeline as compact JSON for the page: columns of numbers, and each text once.
 
-A heartbeat costs some 30 bytes, because its texts are shared with the others. The page's script says what the columns
-mean (assets/timeline.js).
+A heartbeat costs some 30 bytes, because its texts are shared with the others. space_time/model.js says what the columns
+mean.
 """
 
 from __future__ import annotations

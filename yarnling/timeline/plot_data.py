@@ -1,80 +1,20 @@
-"""The data of a Gantt chart: when each container ran or was reserved, and on which node, for traces and for results."""
+"""The data to plot of a recorded run: when each container ran or was reserved, and the use of queues over time."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from enum import Enum
+from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from yarn.resource import MEMORY_MB
-from yarnling.report.curves import POINTS_MAX, QueueSeries
+from yarnling.report.curves import POINTS_MAX, HeadroomSeries, QueueSeries
+from yarnling.report.spans import Plot, Span, SpanKind, ordered
 from yarnling.run.names import short
 from yarnling.run.records import RecordedRun, What
-from yarnling.whatif.result import End, WhatIfResult
 
 _KILLED = "killed"
 """A preemption that is only requested may not happen."""
-
-
-class Kind(Enum):
-    """The subject of a bar."""
-
-    CONTAINER = "container"
-    RESERVATION = "reservation"
-
-
-class Span(Struct, frozen=True):
-    """A container, from its allocation to its end, or a reservation. Times are since the start of the run.
-
-    `node`: "" if it is not known.
-    """
-
-    kind: Kind
-    node: str
-    application: str
-    queue: str
-    from_ms: int
-    until_ms: int
-    is_preempted: bool = False
-
-
-class HeadroomSeries(Struct, frozen=True):
-    """The curves of an application, all of the same length, in MB: what its user uses, the application's own part of
-    that (`used`), its user's limit, the headroom that the application learns, and the guarantee of its queue.
-    """
-
-    application: str
-    user: str
-    queue: str
-    times_ms: tuple[int, ...]
-    used: tuple[float, ...]
-    user_used: tuple[float, ...]
-    limit: tuple[float, ...]
-    headroom: tuple[float, ...]
-    guaranteed: tuple[float, ...]
-
-
-class Plot(Struct, frozen=True):
-    """The data of one run to plot. `queues`: the curves of each queue, parents first. `headrooms`: those of each
-    application, by its first appearance.
-    """
-
-    title: str
-    until_ms: int
-    spans: tuple[Span, ...]
-    queues: tuple[QueueSeries, ...]
-    headrooms: tuple[HeadroomSeries, ...] = ()
-
-
-class Row(Struct, frozen=True):
-    """A node or one application: its spans, each with the lane in which it does not overlap another one."""
-
-    name: str
-    spans: tuple[tuple[int, Span], ...]
-    lanes: int
 
 
 def plot_of_timeline(timeline: RecordedRun) -> Plot:
@@ -83,10 +23,10 @@ def plot_of_timeline(timeline: RecordedRun) -> Plot:
     titles = {one.name: one.title for one in timeline.lifelines}
     names = _names(one.application for one in timeline.decisions)
     spans: list[Span] = []
-    running: dict[tuple[Kind, str], Span] = {}
+    running: dict[tuple[SpanKind, str], Span] = {}
     for one in timeline.decisions:
         at_ms = one.at_ms - from_ms
-        kind = Kind.RESERVATION if one.what in (What.RESERVED, What.UNRESERVED) else Kind.CONTAINER
+        kind = SpanKind.RESERVATION if one.what in (What.RESERVED, What.UNRESERVED) else SpanKind.CONTAINER
         key = kind, one.container
         match one.what:
             case What.ALLOCATED | What.RESERVED:
@@ -100,7 +40,7 @@ def plot_of_timeline(timeline: RecordedRun) -> Plot:
                 pass
     until_ms = timeline.until_ms - from_ms
     spans += [replace(span, until_ms=until_ms) for span in running.values()]
-    return Plot(timeline.title, until_ms, _ordered(spans), _series_of(timeline), _headrooms_of(timeline))
+    return Plot(timeline.title, until_ms, ordered(spans), _series_of(timeline), _headrooms_of(timeline))
 
 
 def _names(applications: Iterable[str]) -> dict[str, str]:
@@ -112,43 +52,6 @@ def _names(applications: Iterable[str]) -> dict[str, str]:
         taken[name] += 1
         names[application] = f"{name} ({taken[name]})" if taken[name] > 1 else name
     return names
-
-
-def plot_of_result(result: WhatIfResult, queues: Sequence[QueueSeries]) -> Plot:
-    """The containers of a simulated workload. It has no reservations of single containers, only their amounts."""
-    spans = []
-    for one in result.containers:
-        if one.allocated_ms is not None:
-            application = result.applications[one.application]
-            until_ms = result.until_ms if one.ended_ms is None else one.ended_ms
-            is_preempted = one.end is End.PREEMPTED
-            name, queue, node = application.name, application.queue, one.host
-            spans.append(Span(Kind.CONTAINER, node, name, queue, one.allocated_ms, until_ms, is_preempted))
-    return Plot(result.title, result.until_ms, _ordered(spans), tuple(queues))
-
-
-def rows_of(spans: Iterable[Span], name_of: Callable[[Span], str]) -> list[Row]:
-    """A row for each name, in the order of its first span; spans must be in the order of their start."""
-    by_name: dict[str, list[Span]] = {}
-    for span in spans:
-        by_name.setdefault(name_of(span), []).append(span)
-    return [_row(name, own) for name, own in by_name.items()]
-
-
-def _row(name: str, spans: Sequence[Span]) -> Row:
-    free_at_ms: list[int] = []
-    placed = []
-    for span in spans:
-        lane = next((lane for lane, at_ms in enumerate(free_at_ms) if at_ms <= span.from_ms), len(free_at_ms))
-        if lane == len(free_at_ms):
-            free_at_ms.append(0)
-        free_at_ms[lane] = span.until_ms
-        placed.append((lane, span))
-    return Row(name, tuple(placed), len(free_at_ms))
-
-
-def _ordered(spans: Iterable[Span]) -> tuple[Span, ...]:
-    return tuple(sorted(spans, key=lambda span: (span.from_ms, span.until_ms, span.node, span.application)))
 
 
 def _series_of(timeline: RecordedRun) -> tuple[QueueSeries, ...]:

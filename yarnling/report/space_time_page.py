@@ -13,8 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
+from yarnling.report.space_time_data import embedded, page_data
 from yarnling.run.records import RecordedRun
-from yarnling.timeline.page_data import embedded, page_data
 
 SCRIPTS = ("model.js", "picture.js", "controls.js")
 
@@ -36,7 +36,7 @@ class Section(Struct, frozen=True):
 def html_of(timeline: RecordedRun, sections: Sequence[Section] = ()) -> str:
     """The page as one HTML document."""
     environment = Environment(
-        loader=PackageLoader("yarnling.timeline", "assets"), autoescape=True, undefined=StrictUndefined
+        loader=PackageLoader("yarnling.report", "space_time"), autoescape=True, undefined=StrictUndefined
     )
     data = page_data(timeline)
     return environment.get_template("page.html").render(
@@ -49,4 +49,4 @@ def html_of(timeline: RecordedRun, sections: Sequence[Section] = ()) -> str:
 
 
 def _asset(name: str) -> str:
-    return resources.files("yarnling.timeline").joinpath("assets", name).read_text(encoding="utf-8")
+    return resources.files("yarnling.report").joinpath("space_time", name).read_text(encoding="utf-8")

@@ -10,9 +10,9 @@ from html import escape
 from yarn.times import duration
 from yarnling.report.curves import PANELS_MAX, QUEUE_LEGEND, QueueSeries
 from yarnling.report.page import TEMPLATES, Page, Picture, PictureGroup, html_of
+from yarnling.report.spans import Plot, SpanKind, rows_of
 from yarnling.report.wording import counted, short_names
 from yarnling.run.builder import natural
-from yarnling.timeline.spans import Kind, Plot, rows_of
 
 ROOT = "root"
 HEADROOMS_MAX = 16
@@ -24,7 +24,7 @@ def plot_page(plot: Plot, measured: str) -> str:
     """The page as one HTML document. Needs matplotlib."""
     groups = _groups(plot, measured)
     preempted = sum(span.is_preempted for span in plot.spans)
-    containers = sum(span.kind is Kind.CONTAINER for span in plot.spans)
+    containers = sum(span.kind is SpanKind.CONTAINER for span in plot.spans)
     found = [f"{counted(containers, 'container')}", f"{counted(len(plot.spans) - containers, 'reservation')}"]
     page = Page(
         title=f"{plot.title}: containers and queues",
@@ -66,8 +66,8 @@ def _escaped(text: str) -> str:
 
 def _groups(plot: Plot, measured: str) -> list[PictureGroup]:
     from yarnling.report.curves import OTHER_QUEUES, OTHERS
+    from yarnling.report.gantt import gantt
     from yarnling.report.queue_charts import queue_roles
-    from yarnling.timeline.gantt import gantt
 
     used: dict[str, float] = {}
     for span in plot.spans:
@@ -77,7 +77,7 @@ def _groups(plot: Plot, measured: str) -> list[PictureGroup]:
     own = tuple((role, names[queue]) for queue, role in roles.items() if role != OTHERS)
     others = ((OTHERS, OTHER_QUEUES),) if OTHERS in roles.values() else ()
     marks = []
-    if any(span.kind is Kind.RESERVATION for span in plot.spans):
+    if any(span.kind is SpanKind.RESERVATION for span in plot.spans):
         marks.append(("reserved", "reservation (hatched)"))
     if any(span.is_preempted for span in plot.spans):
         marks.append(("maximum", "preempted (cross at its end)"))
@@ -95,7 +95,7 @@ def _groups(plot: Plot, measured: str) -> list[PictureGroup]:
 
 
 def _headrooms(plot: Plot) -> PictureGroup:
-    from yarnling.timeline.headroom_picture import headroom_legend, headroom_picture
+    from yarnling.report.headroom_charts import headroom_legend, headroom_picture
 
     chosen = sorted(plot.headrooms, key=lambda one: -sum(one.used))[:HEADROOMS_MAX]
     drawn = [one for one in plot.headrooms if one in chosen]

@@ -13,9 +13,9 @@ from matplotlib.ticker import FixedLocator
 from yarnling.report.charts import PANEL, picture, time_across
 from yarnling.report.inline_svg import colour
 from yarnling.report.page import Picture
+from yarnling.report.spans import Span, SpanKind, SpanRow
 from yarnling.report.wording import counted
 from yarnling.run.wording import cut
-from yarnling.timeline.spans import Kind, Row, Span
 
 ROWS_MAX = 40
 SPANS_MAX = 8000
@@ -26,7 +26,7 @@ _LANE, _ROW_MIN, _GAP, _EDGES = 5, 20, 7, 60
 _NAME_MAX = 24
 
 
-def gantt(name: str, title: str, rows: Sequence[Row], roles: Mapping[str, str], until_ms: int) -> Picture:
+def gantt(name: str, title: str, rows: Sequence[SpanRow], roles: Mapping[str, str], until_ms: int) -> Picture:
     """The chart. `name`: unique on the page; `roles`: {queue: the role of its colour}."""
     chosen = _chosen(rows)
     tops, height = _tops(chosen)
@@ -52,7 +52,7 @@ def gantt(name: str, title: str, rows: Sequence[Row], roles: Mapping[str, str], 
     return Picture(title, wide, narrow, caption=caption)
 
 
-def _chosen(rows: Sequence[Row]) -> list[Row]:
+def _chosen(rows: Sequence[SpanRow]) -> list[SpanRow]:
     """The busiest rows, in display order, as many as fit."""
     by_use = sorted(rows, key=lambda row: -sum(span.until_ms - span.from_ms for _, span in row.spans))
     kept: set[str] = set()
@@ -64,11 +64,11 @@ def _chosen(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.name in kept]
 
 
-def _height(row: Row) -> int:
+def _height(row: SpanRow) -> int:
     return max(_ROW_MIN, _LANE * row.lanes)
 
 
-def _tops(rows: Sequence[Row]) -> tuple[list[int], int]:
+def _tops(rows: Sequence[SpanRow]) -> tuple[list[int], int]:
     """Where each row begins, and the height of all."""
     tops, top = [], _GAP
     for row in rows:
@@ -77,16 +77,16 @@ def _tops(rows: Sequence[Row]) -> tuple[list[int], int]:
     return tops, top
 
 
-def _draw_row(axes: Axes, row: Row, top: int, roles: Mapping[str, str]) -> None:
+def _draw_row(axes: Axes, row: SpanRow, top: int, roles: Mapping[str, str]) -> None:
     lane_height = _height(row) / row.lanes
-    groups: dict[tuple[str, Kind, bool], list[tuple[int, Span]]] = {}
+    groups: dict[tuple[str, SpanKind, bool], list[tuple[int, Span]]] = {}
     for lane, span in row.spans:
         groups.setdefault((roles[span.queue], span.kind, span.is_preempted), []).append((lane, span))
     for (role, kind, is_preempted), placed in groups.items():
         tops = [top + lane * lane_height for lane, _ in placed]
         starts = [span.from_ms for _, span in placed]
         lengths = [max(1, span.until_ms - span.from_ms) for _, span in placed]
-        is_reserved = kind is Kind.RESERVATION
+        is_reserved = kind is SpanKind.RESERVATION
         axes.barh(
             tops,
             lengths,

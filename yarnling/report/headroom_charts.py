@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 
 from yarn.resource import MEMORY_MB
 from yarnling.report.charts import PANEL, amounts_up, picture, time_across
+from yarnling.report.curves import HeadroomSeries
 from yarnling.report.inline_svg import colour
 from yarnling.report.page import Picture
 from yarnling.report.wording import amount
-from yarnling.timeline.spans import HeadroomSeries
 
 HEADROOM_ROLE = "headroom"
 _OTHERS = "reserved"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from html import escape
 
 from yarn.errors import YarnException
+from yarnling.report.space_time_data import shortened_message, titles_of_nodes
 from yarnling.run.records import LOST, Call, Outcome, RecordedRun, Role
 from yarnling.run.wording import decision_label, reply_label, request_label, state_label
-from yarnling.timeline.page_data import shortened_message, titles_of_nodes
 
 EVENTS_MAX = 2000
 """More calls, changes and decisions than this do not make a legible picture."""
