@@ -57,7 +57,7 @@ def plan_case(name: str, about: str, plan: Plan) -> Case:
 
     def simulated(seed: int) -> Observed:
         lines: list[str] = []
-        outcome = simulate(plan, seed, Options(encode=False, traced=True, line=lines.append, intruder=False))
+        outcome = simulate(plan, seed, Options(encode=False, traced=True, line=lines.append))
         _check(name, outcome.judgement.verdict, outcome.judgement.reasons)
         return Observed(steps_of_trace(lines))
 

@@ -9,12 +9,13 @@ import msgspec
 from msgspec import Struct
 
 from tests.mutants.bug import PlantedBug, planted
+from tests.yarnling.simulation.intruder import simulate
 from yarnling.faults.history import History
 from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan
 from yarnling.faults.schedule import random_plan
 from yarnling.faults.verdict import RunVerdict
-from yarnling.simulation.runner import Options, SimulatedRun, simulate
+from yarnling.simulation.runner import Options, SimulatedRun
 
 RANDOM = "random"
 """In PlantedBug.plans: the random plan of each seed."""

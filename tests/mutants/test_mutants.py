@@ -13,10 +13,11 @@ from tests.mutants.bug import CannotPlant, PlantedBug, change, planted
 from tests.mutants.catalogue import BUGS, GROUPS, find_bug
 from tests.mutants.page import found_by, page
 from tests.mutants.search import RANDOM, Finding, search, version_of
+from tests.yarnling.simulation.intruder import simulate
 from yarn.errors import YarnException
 from yarnling.faults.plan_file import find_plan, plan_names
 from yarnling.faults.verdict import RunVerdict
-from yarnling.simulation.runner import Options, simulate
+from yarnling.simulation.runner import Options
 
 ROOT = Path(__file__).parents[2]
 FINDINGS = msgspec.json.decode((ROOT / "docs" / "planted-bugs.json").read_bytes(), type=dict[str, Finding])

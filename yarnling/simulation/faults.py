@@ -144,7 +144,6 @@ async def wrong_clock(target: SimulatedTarget, injection: FaultInjection) -> Asy
 
     def set_ahead(machine: SimulatedMachine, ahead_ms: int) -> None:
         machine.nm.clock_ahead_ms = ahead_ms
-        machine.forget_starts()
 
     ahead_ms = round(injection.amount("ahead") * 1000)
     await _restart_with(target, numbers, partial(set_ahead, ahead_ms=ahead_ms))

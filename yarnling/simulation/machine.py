@@ -98,7 +98,6 @@ class SimulatedMachine:
         self.host = host
         self.is_exit_expected = False
         self.version = HADOOP_VERSION
-        self.remembers_from_ms = 0
         self._is_disk_full = False
         self.programs: dict[ContainerId, Program] = {}
         self._facts = facts
@@ -150,13 +149,8 @@ class SimulatedMachine:
         if self._is_disk_full:
             self.fill_disk(is_full=True)
 
-    def forget_starts(self) -> None:
-        """From now on the NodeManager may have forgotten which containers it started."""
-        self.remembers_from_ms = self.engine.now_ms
-
     def lose_disk(self) -> None:
         """The next NodeManager does not know which containers ran before it."""
-        self.forget_starts()
         self._started_before.clear()
 
     def fill_disk(self, *, is_full: bool) -> None:

@@ -334,22 +334,6 @@ class Attempt:
             connection.send(partial(self.answer, connection, reply), reply.size, is_request=False)
 
 
-class Carried(Struct, frozen=True):
-    """A call that was answered without an error; its first attempt was made at `started_ms`."""
-
-    endpoint: Endpoint
-    made: tuple[Rpc[Any, Any]]
-    request: object
-    reply: object
-    user: str
-    token: Token | None
-    started_ms: int
-
-    def method(self) -> Rpc[Any, Any]:
-        """The called RPC. `made` is a tuple, because an Rpc in a class is a method of a proxy."""
-        return self.made[0]
-
-
 class Network:
     """All links of one cluster. `encode`: messages become bytes on their way, as between real processes."""
 
@@ -361,8 +345,6 @@ class Network:
         self.draw = engine.stream("network").random
         self.retry_draw = engine.stream("retries").random
         self.before_fault: Callable[[Link], None] = lambda _: None
-        self.tap: Callable[[Carried], None] | None = None
-        """Gets each call that was answered without an error."""
         self._links: dict[str, Link] = {}
         self._connections: dict[tuple[Process, str], CallConnection] = {}
 
@@ -478,7 +460,4 @@ class _Call:
             if pause_ms is not None:
                 self.source.after(round(pause_ms), Rank.MESSAGE, self.make)
                 return
-        if network.tap is not None and not isinstance(outcome, YarnException):
-            sent, made = self.message, (self.message.rpc,)
-            network.tap(Carried(self.endpoint, made, self.request, outcome, sent.user, sent.token, self.started_ms))
         self.done(outcome)

@@ -61,7 +61,6 @@ from wire.tokens import (
     NodeTokenSecretManager,
 )
 from yarn.configuration import Configuration
-from yarn.containers import Token
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, NodeId
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Tick, Warn
@@ -167,13 +166,6 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
     def served(self) -> Served | None:
         """The process and server at the ResourceManager's addresses; None while it is down."""
         return (self, self._server) if self.is_up else None
-
-    def is_token_of(self, attempt_id: ApplicationAttemptId, token: Token | None) -> bool:
-        """True if the token is the attempt's."""
-        try:
-            return self._keys.masters.check(token).attempt_id == attempt_id
-        except YarnException:
-            return False
 
     def _recover(self) -> None:
         if self.store is None:

@@ -43,7 +43,6 @@ from yarnling.simulation.cluster import ClusterShape, InvariantBroken, Simulated
 from yarnling.simulation.conditions import USUAL, Conditions
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.faults import ACTIONS
-from yarnling.simulation.intruder import Intruder
 from yarnling.simulation.machine import running_containers
 from yarnling.simulation.target import SimulatedTarget, at_once
 
@@ -55,7 +54,6 @@ class Options(Struct, frozen=True):
     """`encode`: messages become bytes on their way. `traced`: hash every step; `line` gets the text of each.
 
     `observe` gets the cluster and its trace before the run.
-    `intruder`: somebody tries what nobody may do (yarnling.simulation.intruder).
     `rules`: what containers do that the plan does not have, but somebody may submit.
     `checked`: False checks no invariants, for a run that is only repeated.
     """
@@ -65,7 +63,6 @@ class Options(Struct, frozen=True):
     line: Line | None = None
     conditions: Conditions = USUAL
     observe: Callable[[SimulatedCluster, Trace], None] | None = None
-    intruder: bool = True
     rules: tuple[Rule, ...] = ()
     checked: bool = True
 
@@ -161,7 +158,6 @@ class PlanRun:
         )
         if CHECK_INVARIANTS.of(conf):
             self.cluster.rm.after_step = self._compare_hosts
-        self._intruder = Intruder(self.cluster, self._caught) if options.intruder else None
         self.client = SimulatedClient(self.cluster, self.history)
         self._target = SimulatedTarget(self.cluster)
         self._faults_over = 0
@@ -176,16 +172,9 @@ class PlanRun:
         self.cluster.start()
         if not (yield from self._until(lambda: self._missing_nodes() == [], START_WAIT_S)):
             raise TimeOver(f"the cluster did not start within {START_WAIT_S:g} s: {'; '.join(self._missing_nodes())}")
-        if self._intruder is not None:
-            self._intruder.start()
         yield from self._inject_faults()
         yield from self._recover()
         yield from self._drain()
-        if self._intruder is not None:
-            self._intruder.send_old_heartbeats()
-
-    def _caught(self, violation: str) -> None:
-        raise InvariantBroken(violation)
 
     def _compare_hosts(self) -> None:
         for check in cross_checks.OF_EACH_STEP:

@@ -7,14 +7,16 @@ from msgspec.structs import replace
 
 from tests.mutants.bug import planted
 from tests.mutants.catalogue import find_bug
+from tests.yarnling.simulation.intruder import simulate
 from yarn.errors import YarnException
 from yarn.java.versions import HADOOP_VERSION
 from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
 from yarnling.faults.verdict import RunVerdict, effect_of
+from yarnling.simulation import runner
 from yarnling.simulation.engine import START_MS
 from yarnling.simulation.faults import OLD_VERSION
-from yarnling.simulation.runner import Options, SimulatedRun, simulate
+from yarnling.simulation.runner import Options, SimulatedRun
 
 ONLY_SIMULATED = [name for name in plan_names() if find_plan(name).only_simulated]
 WORK = """
@@ -34,7 +36,7 @@ def plan_with(fault: str) -> Plan:
 def traced(plan: Plan, seed: int = 1) -> tuple[SimulatedRun, list[str]]:
     """The run, which must pass, and the text of all steps."""
     lines: list[str] = []
-    run = simulate(plan, seed, Options(encode=False, traced=True, line=lines.append, intruder=False))
+    run = runner.simulate(plan, seed, Options(encode=False, traced=True, line=lines.append))
     assert run.judgement.reasons == ()
     assert all(one.target for one in run.history.injected)
     return run, lines

@@ -10,11 +10,12 @@ from itertools import pairwise
 
 import pytest
 
+from tests.yarnling.simulation.intruder import simulate
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling.faults.history import ProcessRole
 from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import parse_plan
-from yarnling.simulation.runner import Options, SimulatedRun, simulate
+from yarnling.simulation.runner import Options, SimulatedRun
 
 CAPACITY = "yarn.scheduler.capacity."
 ENGINEERING = {

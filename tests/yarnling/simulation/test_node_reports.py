@@ -6,8 +6,9 @@ import pytest
 
 from tests.mutants.bug import planted
 from tests.mutants.catalogue import find_bug
+from tests.yarnling.simulation.intruder import simulate
 from yarnling.faults.plan_file import find_plan, parse_plan
-from yarnling.simulation.runner import Options, simulate
+from yarnling.simulation.runner import Options
 
 FAST = Options(encode=False)
 

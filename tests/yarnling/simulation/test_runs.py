@@ -16,6 +16,7 @@ from am.core.container_starts import ContainerStarts, FindContainer, StartEffect
 from rm.core.durability import DividedStep
 from rm.core.effects import Effect, StoreEffect
 from rm.core.events import Event
+from tests.yarnling.simulation.intruder import simulate
 from yarnling.faults.history import ProcessRole
 from yarnling.faults.kinds import KINDS
 from yarnling.faults.plan import Plan
@@ -25,7 +26,7 @@ from yarnling.faults.verdict import RunVerdict
 from yarnling.simulation import resource_manager, state_store
 from yarnling.simulation.conditions import Conditions
 from yarnling.simulation.faults import ACTIONS
-from yarnling.simulation.runner import Options, SimulatedRun, simulate
+from yarnling.simulation.runner import Options, SimulatedRun
 from yarnling.simulation.state_store import SimulatedStore
 
 SMALL = """

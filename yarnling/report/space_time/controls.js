@@ -66,15 +66,6 @@ function counts(numbers, keep = () => true) {
   return [...found].sort();
 }
 
-// Simulations try what nobody may do: these calls are no part of the protocol that a reader wants to see first.
-function hideIntruder() {
-  const intruder = data.lifelines.findIndex((one) => one.name === "intruder");
-  if (intruder < 0) return;
-  wanted.hosts.add(intruder);
-  const tries = SOURCE.filter((one) => one === intruder).length;
-  data.notes.push(`${tries} forbidden calls of the simulation's intruder are hidden; choose it under Hosts.`);
-}
-
 function hideMany() {
   if (data.lifelines.length - wanted.hosts.size <= HOSTS_SHOWN) return;
   const active = data.lifelines.map(() => 0);
@@ -203,7 +194,6 @@ document.addEventListener("click", (event) => {
   for (const one of document.querySelectorAll(".menu[open]")) if (!one.contains(event.target)) one.open = false;
 });
 
-hideIntruder();
 hideMany();
 menu("hosts", data.lifelines.map((one, host) => [host, one.title === one.name ? one.name : `${one.title} (${one.name})`]), wanted.hosts);
 menu("rpcs", counts(RPC).map(([name, count]) => [name, `${name} (${count})`]), wanted.rpcs);

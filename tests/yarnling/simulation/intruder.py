@@ -7,15 +7,21 @@ sent again: no NodeManager may go on with them.
 
 A try that succeeds is a violation of I-33 or I-65. The tries have a seeded stream of their own, so they change nothing
 else in a run.
+
+    run = simulate(plan, seed)         as yarnling.simulation.runner.simulate, with the intruder
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from wire.caller import caller_metadata
@@ -34,9 +40,14 @@ from yarn.protocols.container_management import (
 from yarn.protocols.master import AllocateRequest, AllocateResponse
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
 from yarn.states import NodeAction
-from yarnling.simulation.cluster import SimulatedCluster
+from yarnling.faults.plan import Plan
+from yarnling.run.trace import Trace
+from yarnling.simulation import runner
+from yarnling.simulation.cluster import InvariantBroken, SimulatedCluster
 from yarnling.simulation.engine import Rank
-from yarnling.simulation.network import Carried, Endpoint
+from yarnling.simulation.machine import SimulatedMachine
+from yarnling.simulation.network import Endpoint, _Call
+from yarnling.simulation.runner import DEFAULTS, Options, PlanRun, SimulatedRun
 from yarnling.simulation.server import Envelope
 
 NAME = "intruder"
@@ -53,18 +64,88 @@ RECENT_MS = 500
 _START = ContainerManagementProtocol.start_containers
 
 
-class Intruder:
-    """`caught` gets each violation."""
+def simulate(plan: Plan, seed: int, options: Options = DEFAULTS) -> SimulatedRun:
+    """Run a plan with the intruder."""
+    with patch.object(runner, "PlanRun", IntrudedRun):
+        return runner.simulate(plan, seed, options)
 
-    def __init__(self, cluster: SimulatedCluster, caught: Callable[[str], None]) -> None:
+
+class IntrudedRun(PlanRun):
+    """A run with the intruder, from the start of the cluster to the end of the plan."""
+
+    def __init__(self, plan: Plan, seed: int, options: Options, trace: Trace | None, directory: Path) -> None:
+        super().__init__(plan, seed, options, trace, directory)
+        self.intruder = Intruder(self.cluster)
+
+    def go(self) -> None:
+        with self.intruder.listening():
+            super().go()
+
+    def phases(self) -> Iterator[int]:
+        yield from super().phases()
+        self.intruder.send_old_heartbeats()
+
+    def _inject_faults(self) -> Iterator[int]:
+        self.intruder.start()
+        yield from super()._inject_faults()
+
+
+class Carried(Struct, frozen=True):
+    """A call that was answered without an error; its first attempt was made at `started_ms`."""
+
+    endpoint: Endpoint
+    made: tuple[Rpc[Any, Any]]
+    request: object
+    reply: object
+    user: str
+    token: Token | None
+    started_ms: int
+
+    def method(self) -> Rpc[Any, Any]:
+        """The called RPC. `made` is a tuple, because an Rpc in a class is a method of a proxy."""
+        return self.made[0]
+
+
+class Intruder:
+    """Raises InvariantBroken at the first violation."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster
-        self._caught = caught
         self._draw = cluster.engine.stream("intruder")
         self._calls: dict[str, deque[tuple[int, Carried]]] = {}
         self._fresh: deque[Container] = deque(maxlen=REMEMBERED_MAX)
         self._nm_tokens: dict[tuple[ApplicationId, NodeId], Token] = {}
         self._tries = 0
-        cluster.network.tap = self._overhear
+        self._remembers_from_ms: dict[int, int] = {}
+        """{the number of a machine: its NodeManager may have forgotten which containers it started before}"""
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Overhear answered calls, and note what makes NodeManagers forget."""
+        answered, lose_disk, start = _Call._answered, SimulatedMachine.lose_disk, SimulatedMachine.start
+        ahead_ms: dict[int, int] = {}
+
+        def overhear(call: _Call, number: int, answer: Envelope | YarnException) -> None:
+            if isinstance(answer, Envelope):
+                self._overhear(call, answer)
+            answered(call, number, answer)
+
+        def forget(machine: SimulatedMachine) -> None:
+            self._remembers_from_ms[machine.number] = self._cluster.engine.now_ms
+            lose_disk(machine)
+
+        def forget_if_clock_has_jumped(machine: SimulatedMachine, *, empty_disk: bool = False) -> None:
+            if machine.nm.clock_ahead_ms != ahead_ms.get(machine.number, 0):
+                ahead_ms[machine.number] = machine.nm.clock_ahead_ms
+                self._remembers_from_ms[machine.number] = self._cluster.engine.now_ms
+            start(machine, empty_disk=empty_disk)
+
+        with (
+            patch.object(_Call, "_answered", overhear),
+            patch.object(SimulatedMachine, "lose_disk", forget),
+            patch.object(SimulatedMachine, "start", forget_if_clock_has_jumped),
+        ):
+            yield
 
     def start(self) -> None:
         """Try something every now and then."""
@@ -81,11 +162,13 @@ class Intruder:
 
     def _old_heartbeat_answered(self, request: NodeHeartbeatRequest, outcome: object) -> None:
         if isinstance(outcome, NodeHeartbeatResponse) and outcome.action is NodeAction.NORMAL:
-            self._caught(f"I-25: an old heartbeat {request.response_id} of {request.node_id} was handled")
+            raise InvariantBroken(f"I-25: an old heartbeat {request.response_id} of {request.node_id} was handled")
 
-    # Knowledge of the intruder
-
-    def _overhear(self, carried: Carried) -> None:
+    def _overhear(self, call: _Call, answer: Envelope) -> None:
+        sent, reply = call.message, answer.content(call.network.encode)
+        if isinstance(reply, YarnException):
+            return
+        carried = Carried(call.endpoint, (sent.rpc,), call.request, reply, sent.user, sent.token, call.started_ms)
         known = self._calls.setdefault(carried.method().path, deque(maxlen=REMEMBERED_MAX))
         known.append((self._cluster.engine.now_ms, carried))
         if isinstance(carried.reply, AllocateResponse):
@@ -100,8 +183,6 @@ class Intruder:
 
     def _known(self, rpc: Rpc[Any, Any]) -> tuple[tuple[int, Carried], ...]:
         return tuple(self._calls.get(rpc.path, ()))
-
-    # Tries
 
     def _later(self) -> None:
         if self._tries < TRIES_MAX:
@@ -142,16 +223,16 @@ class Intruder:
         known = [
             carried
             for _, carried in self._known(_START)
-            if carried.started_ms > self._remembers_from_ms(carried) and _all_started(carried)
+            if carried.started_ms > self._forgotten_until_ms(carried) and _all_started(carried)
         ]
         forgotten = [carried for carried in known if self._is_forgotten(carried)]
         if known:
             self._send(self._draw.choice(forgotten or known), done=partial(self._no_start, "a second time"))
 
-    def _remembers_from_ms(self, carried: Carried) -> int:
+    def _forgotten_until_ms(self, carried: Carried) -> int:
         served = carried.endpoint()
-        machines = self._cluster.machines
-        return max((one.remembers_from_ms for one in machines if served is not None and one.nm is served[0]), default=0)
+        numbers = [one.number for one in self._cluster.machines if served is not None and one.nm is served[0]]
+        return max((self._remembers_from_ms.get(number, 0) for number in numbers), default=0)
 
     def _is_forgotten(self, carried: Carried) -> bool:
         served, reply = carried.endpoint(), carried.reply
@@ -238,15 +319,19 @@ class Intruder:
                 break
             for attempt_id, session in rm.core.context.sessions.items():
                 is_last = session.response is not None and session.response.response_id == _response_id(carried)
-                if is_last and rm.is_token_of(attempt_id, carried.token):
+                if is_last and self._is_token_of(attempt_id, carried.token):
                     return attempt_id, carried
         return None
+
+    def _is_token_of(self, attempt_id: ApplicationAttemptId, token: Token | None) -> bool:
+        try:
+            return self._cluster.rm._keys.masters.check(token).attempt_id == attempt_id
+        except YarnException:
+            return False
 
     def _containers(self) -> Iterator[Container]:
         """Containers that were allocated, the newest first."""
         return (container for container in reversed(self._fresh) if container.token is not None)
-
-    # Calls
 
     def _start(self, container: Container, node_id: NodeId, token: Token, how: str) -> None:
         assert container.token is not None
@@ -302,19 +387,17 @@ class Intruder:
 
         served[1].answer(message, answered)
 
-    # Outcomes
-
     def _must_be_refused(self, what: str, outcome: object) -> None:
         if not isinstance(outcome, YarnException):
-            self._caught(f"I-65: {what} was accepted")
+            raise InvariantBroken(f"I-65: {what} was accepted")
 
     def _no_start(self, how: str, outcome: object) -> None:
         if isinstance(outcome, StartContainersResponse) and outcome.succeeded:
-            self._caught(f"I-33: {outcome.succeeded[0]} was started {how}")
+            raise InvariantBroken(f"I-33: {outcome.succeeded[0]} was started {how}")
 
     def _no_stop(self, container_id: ContainerId, outcome: object) -> None:
         if isinstance(outcome, StopContainersResponse) and outcome.succeeded:
-            self._caught(f"I-65: {container_id} was stopped by another application")
+            raise InvariantBroken(f"I-65: {container_id} was stopped by another application")
 
 
 def _response_id(carried: Carried) -> int:
