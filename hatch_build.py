@@ -26,7 +26,7 @@ from setuptools.command.build_ext import build_ext
 COMPILED = (
     "yarn/resource.py",
     "yarn/resource_calculator.py",
-    "rm/scheduler/capacity_scheduler.py",
+    "rm/scheduler/*.py",
     *(f"rm/scheduler/{part}/*.py" for part in ("capacity", "events", "model", "placement", "preemption", "queues")),
 )
 """Not compiled: rm/scheduler/config, which runs once, and rm/scheduler/invariants, which checks in tests."""

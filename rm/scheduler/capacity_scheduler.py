@@ -19,6 +19,7 @@ from rm.scheduler.events.applications import Applications, usage_of
 from rm.scheduler.events.cluster_nodes import ClusterNodes
 from rm.scheduler.events.recovery import ContainerRecovery
 from rm.scheduler.events.request_checks import ContainerSizes
+from rm.scheduler.heartbeat import NodeHeartbeats
 from rm.scheduler.model.application import FiCaSchedulerApp, SchedulerApplication
 from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
@@ -54,6 +55,7 @@ class CapacityScheduler:
         "_allocate",
         "_applications",
         "_context",
+        "_heartbeats",
         "_monitor",
         "_nodes",
         "_refresh",
@@ -85,13 +87,14 @@ class CapacityScheduler:
         self.policies = Policies(context, self._tree, applications)
         self.placement = Placement(context, self._tree.root, applications)
         self.walks = NodeWalks(context, self.placement, draw)
-        self._nodes = ClusterNodes(context, tracker, self._tree, applications, self.placement, self.walks)
+        self._nodes = ClusterNodes(context, tracker, self._tree, applications)
         self._sizes = ContainerSizes(context, tracker, self._tree)
         self._allocate = AllocateCalls(context, applications, self._sizes)
         parallel = self._applications.parallel
         self._refresh = QueueRefresh(configuration, context, tracker, self._tree, applications, parallel)
         self.recovery = ContainerRecovery(context, applications)
         self._monitor = SchedulingMonitor(context, self._tree, self._applications)
+        self._heartbeats = NodeHeartbeats(context, self._nodes, self.placement, self.walks, self._monitor)
         self.cluster_timestamp = cluster_timestamp
         self.policies.configure(cluster_timestamp)
 
@@ -168,14 +171,9 @@ class CapacityScheduler:
         *,
         increased: Sequence[Container] = (),
     ) -> None:
-        """NODE_UPDATE: process the NM's report, then place containers on the node.
-
-        Runs a round of preemption if one is due.
-        """
+        """NODE_UPDATE: process the NM's report, then place containers on the node."""
         self._context.now_ms = now_ms
-        self._nodes.update(node_id, launched, increased, completed)
-        if now_ms >= self._monitor.due_ms:
-            self._monitor.run_due()
+        self._heartbeats.run(node_id, launched, increased, completed)
 
     @property
     def round_due_ms(self) -> int:

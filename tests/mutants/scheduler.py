@@ -206,7 +206,7 @@ RESERVATIONS = (
         "A node with a reservation is offered to other applications, too.",
         (
             change(
-                "rm.scheduler.placement.visit:Placement.visit",
+                "rm.scheduler.heartbeat:NodeHeartbeats.run",
                 "if node.reserved_container is not None:",
                 "if node.reserved_container is not None and not planted():",
             ),
@@ -242,7 +242,7 @@ RESERVATIONS = (
         "A reservation stays although its container fits now.",
         (
             change(
-                "rm.scheduler.placement.visit:Placement._serve_reservation",
+                "rm.scheduler.placement.visit:Placement.serve_reservation",
                 "if application is None:",
                 "if application is None or planted():",
             ),
@@ -283,7 +283,7 @@ RESERVATIONS = (
         "A node that is being decommissioned does not shrink to what it runs.",
         (
             change(
-                f"{_NODES}:ClusterNodes.update",
+                f"{_NODES}:ClusterNodes.adapt_size",
                 "not node.is_running and node",
                 "not node.is_running and not planted() and node",
             ),

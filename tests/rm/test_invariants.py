@@ -79,7 +79,7 @@ def test_a_reservation_that_fits_is_filled_by_the_second_visit(
     rm.beat()
     node = rm.core.scheduler.nodes[rm.nodes["n1"].node_id]
     assert node.reserved_container is not None
-    monkeypatch.setattr(Placement, "_serve_reservation", lambda *_: None)
+    monkeypatch.setattr(Placement, "serve_reservation", lambda *_: None)
     rm.beat(ended=[done(container.id) for container in held])
     with pytest.raises(AssertionError, match="I-21"):
         rm.beat()

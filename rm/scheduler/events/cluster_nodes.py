@@ -24,8 +24,6 @@ from rm.scheduler.model.rm_container_events import (
     RMContainerKill,
     RMContainerLaunched,
 )
-from rm.scheduler.placement.visit import Placement
-from rm.scheduler.placement.walk import NodeWalks
 from rm.scheduler.queues.queue_tree import QueueTree
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ContainerId, NodeId
@@ -35,23 +33,15 @@ from yarn.resource import Resource
 class ClusterNodes:
     """Handles the events of nodes. `context.nodes` has the present nodes."""
 
-    __slots__ = ("_applications", "_context", "_placement", "_tracker", "_tree", "_walks")
+    __slots__ = ("_applications", "_context", "_tracker", "_tree")
 
     def __init__(
-        self,
-        context: SchedulerContext,
-        tracker: NodeTracker,
-        tree: QueueTree,
-        applications: ApplicationTable,
-        placement: Placement,
-        walks: NodeWalks,
+        self, context: SchedulerContext, tracker: NodeTracker, tree: QueueTree, applications: ApplicationTable
     ) -> None:
         self._context = context
         self._tracker = tracker
         self._tree = tree
         self._applications = applications
-        self._placement = placement
-        self._walks = walks
 
     def add(self, node_id: NodeId, rack: str, total: Resource, http_address: str) -> None:
         """Add an empty node."""
@@ -165,20 +155,16 @@ class ClusterNodes:
         apply_label_changes(changes, self._applications, self._context)
         self._tree.update_cluster_resource()
 
-    def update(
+    def take_report(
         self,
         node_id: NodeId,
+        node: SchedulerNode | None,
         launched: Sequence[ContainerId],
         increased: Sequence[Container],
         completed: Sequence[ContainerStatus],
     ) -> None:
-        """Process the NM's report, then place containers on the node unless walks do that.
-
-        A node that is being decommissioned is visited as well, as in Hadoop: that counts opportunities and gives up
-        reservations that are not needed, but the commit refuses all proposals (FiCaSchedulerApp.accept).
-        """
+        """Book what the NM of the node, if it is a present one, reports of its containers."""
         context = self._context
-        node = context.nodes.get(node_id)
         if launched or increased or completed:
             context.note_change()
         for container_id in launched:
@@ -193,16 +179,15 @@ class ClusterNodes:
                 context.notify(ContainerUntracked(node_id, status.container_id))
             if node is not None:
                 node.release_container(status.container_id, by_node=True)
-        if node is not None and not node.is_running and node.total != node.allocated:
-            # As in AbstractYarnScheduler.nodeUpdate, the node's size becomes what is in use. This takes effect
-            # only after the visit of this heartbeat.
-            context.notify(NodeUtilizationChanged(node_id, node.allocated))
-        if node is not None:
-            self._signal_overcommitted(node, kills=True)
-        if node is not None and self._walks.is_on:
-            self._walks.note_heartbeat(node)
-        elif node is not None and context.may_place():
-            self._placement.place(node)
+
+    def adapt_size(self, node: SchedulerNode) -> None:
+        """Shrink a node that is not RUNNING to what is in use; have containers killed on one that is too small.
+
+        As in AbstractYarnScheduler.nodeUpdate, the node shrinks only after the visit of this heartbeat.
+        """
+        if not node.is_running and node.total != node.allocated:
+            self._context.notify(NodeUtilizationChanged(node.node_id, node.allocated))
+        self._signal_overcommitted(node, kills=True)
 
     def _complete(self, container: RMContainer, status: ContainerStatus, event: type[RMContainerEnd]) -> None:
         complete(container, status, event, self._applications, self._context)

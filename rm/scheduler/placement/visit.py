@@ -1,12 +1,13 @@
-"""Places containers on a node: first the node's reservation, else one container after another.
+"""The steps of a visit of a node: its reservation is served, or containers are proposed and committed one by one.
 
-A heartbeat of the node may place several (`place`), a visit of a walk one (`place_one`, see walk.py).
+A heartbeat of the node may place several containers (rm.scheduler.heartbeat), a visit of a walk one (walk.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from rm.scheduler.model.application import ApplicationTable
 from rm.scheduler.model.context import IGNORE, RESPECT, SchedulerContext, SchedulingMode
 from rm.scheduler.model.leaf_queue import LeafQueue
@@ -30,6 +31,35 @@ change the next proposal. The number is the default number of containers per hea
 """
 
 
+class VisitLimits:
+    """Counts what one heartbeat of a node places, up to the limits that Hadoop sets on it.
+
+    As in Hadoop, a proposal that the commit refuses counts like a placed one, up to REFUSED_IN_A_ROW_MAX.
+    """
+
+    __slots__ = ("_off_switch", "_placed", "_refused", "_settings")
+
+    def __init__(self, settings: CapacitySchedulerConfiguration) -> None:
+        self._settings = settings
+        self._off_switch = self._placed = self._refused = 0
+
+    def are_reached_with(self, proposal: Proposal) -> bool:
+        """Count the proposal; True if the visit ends with it, as it also does with a reservation."""
+        settings = self._settings
+        if not proposal.is_allocation or not settings.multiple_assignments_enabled:
+            return True
+        self._placed += 1
+        self._refused = 0 if proposal.is_booked else self._refused + 1
+        if proposal.kind is NodeType.OFF_SWITCH:
+            self._off_switch += 1
+        most = settings.maximum_container_assignments
+        return (
+            self._refused == REFUSED_IN_A_ROW_MAX
+            or self._off_switch >= settings.maximum_offswitch_assignments
+            or (most != -1 and self._placed >= most)
+        )
+
+
 class Placement:
     """Places containers on nodes. `watch` is called with each proposal before it is booked (see CommitWatch)."""
 
@@ -50,38 +80,42 @@ class Placement:
     def watch(self, watch: Callable[[Proposal], None]) -> None:
         self._commit.watch = watch
 
-    def place(self, node: SchedulerNode) -> None:
-        """Place containers until nothing fits, something was reserved, or the heartbeat's limits are reached."""
-        self._unless_known(node, self.visit)
+    def begin(self, node: SchedulerNode) -> bool:
+        """False if the outcome of a visit is known: it would repeat one that did nothing, or nothing is requested.
 
-    def place_one(self, node: SchedulerNode) -> bool:
-        """Place or reserve one container at most. False if it was known that this would do nothing."""
-        return self._unless_known(node, self.visit_once)
-
-    def _unless_known(self, node: SchedulerNode, visit: Callable[[SchedulerNode], None]) -> bool:
-        """Visit the node; False if the outcome was known.
-
-        It is known if nothing has changed since a visit that did nothing, or if nothing is requested at all. In the
-        latter case Hadoop's root queue would skip the node in its first check.
+        In the latter case Hadoop's root queue would skip the node in its first check.
         """
-        change_count = self._context.change_count
         if self._memo.is_settled(node):
             return False
         if node.reserved_container is None and not self.root.usage.is_pending() and not self._is_full(node):
             # Clear the root's earlier refusal of this node, as a visit would.
             self.root.refusals.clear(node.node_id)
-        else:
-            visit(node)
-        if self._context.change_count == change_count:
             self._memo.settle(node)
+            return False
         return True
 
-    def visit_once(self, node: SchedulerNode) -> None:
-        """Serve the node's reservation, or place or reserve one container."""
+    def end(self, node: SchedulerNode, change_count: int) -> None:
+        """A visit that began with this count of changes is over: note it if it did nothing."""
+        if self._context.change_count == change_count:
+            self._memo.settle(node)
+
+    def place_one(self, node: SchedulerNode) -> bool:
+        """Serve the node's reservation, or place or reserve one container. False if nothing has changed since a visit
+        that did nothing.
+        """
+        if self._memo.is_settled(node):
+            return False
+        if not self.begin(node):
+            return True
+        change_count = self._context.change_count
         if node.reserved_container is not None:
-            self._serve_reservation(node)
+            self.serve_reservation(node)
         else:
-            self._place_one(node)
+            proposal = self.propose(node)
+            if proposal is not None:
+                self.commit(proposal)
+        self.end(node, change_count)
+        return True
 
     def is_known(self, node: SchedulerNode) -> bool:
         """True if a visit would place nothing and change nothing but refusals, which only explanations read."""
@@ -97,37 +131,13 @@ class Placement:
         """True if nothing can be placed on the node until something on it ends, or it grows."""
         return node.reserved_container is None and self._is_full(node)
 
-    def visit(self, node: SchedulerNode) -> None:
-        """Place containers on the node until nothing fits or a limit is reached.
-
-        As in Hadoop, a proposal that the commit refuses counts like a placed one, up to REFUSED_IN_A_ROW_MAX.
-        """
-        settings = self._context.settings
-        off_switch = placed = refused = 0
-        while True:
-            if node.reserved_container is not None:
-                self._serve_reservation(node)
-                return
-            proposal = self._place_one(node)
-            if proposal is None or not proposal.is_allocation or not settings.multiple_assignments_enabled:
-                return
-            placed += 1
-            refused = 0 if proposal.is_booked else refused + 1
-            if refused == REFUSED_IN_A_ROW_MAX:
-                return
-            if proposal.kind is NodeType.OFF_SWITCH:
-                off_switch += 1
-            most = settings.maximum_container_assignments
-            if off_switch >= settings.maximum_offswitch_assignments or (most != -1 and placed >= most):
-                return
-
     def _is_full(self, node: SchedulerNode) -> bool:
         """True if not even the smallest container fits."""
         context = self._context
         return context.calculator.available_containers(node.within_reach, context.minimum_allocation) <= 0
 
-    def _place_one(self, node: SchedulerNode) -> Proposal | None:
-        """Offer the node to the queues and commit; returns the proposal, booked or not.
+    def propose(self, node: SchedulerNode) -> Proposal | None:
+        """Offer the node to the queues; returns the first proposal, None if there is none.
 
         Nodes of shared partitions are offered twice: requests without a label get what requests for the partition
         leave.
@@ -141,7 +151,7 @@ class Placement:
         proposal = self._offer(node, node.partition, RESPECT)
         if proposal is None and node.partition and context.labels.is_shared(node.partition):
             proposal = self._offer(node, NO_LABEL, IGNORE)
-        if context.change_count == change_count and context.node_check_count == node_check_count:
+        if proposal is None and (change_count, node_check_count) == (context.change_count, context.node_check_count):
             self._memo.refuse_all(node.partition)
         return proposal
 
@@ -150,12 +160,13 @@ class Placement:
         context = self._context
         limits = ResourceLimits(context.partition_resource(partition), context.none)
         assignment = assign_containers(self.root, node, limits, mode, self._memo.refused(node, mode))
-        if not isinstance(assignment, Proposal):
-            return None
-        assignment.is_booked = self._commit.commit(assignment)
-        return assignment
+        return assignment if isinstance(assignment, Proposal) else None
 
-    def _serve_reservation(self, node: SchedulerNode) -> None:
+    def commit(self, proposal: Proposal) -> None:
+        """Book the proposal, or note that it is refused."""
+        proposal.is_booked = self._commit.commit(proposal)
+
+    def serve_reservation(self, node: SchedulerNode) -> None:
         """Serve only the reservation, from its leaf: the limits of the queues above do not apply."""
         assert node.reserved_container is not None
         application = self.applications.attempt_of(node.reserved_container.id.application_id)

@@ -29,7 +29,10 @@ def visit_known(cluster: Cluster) -> int:
             continue
         refused += context.root_usage.is_pending() and not placement.is_full(node) and node.reserved_container is None
         before = context.change_count
-        placement.visit(node)
+        if node.reserved_container is not None:
+            placement.serve_reservation(node)
+        elif (proposal := placement.propose(node)) is not None:
+            placement.commit(proposal)
         assert context.change_count == before, f"the visit of {node.node_id} changed something"
     return refused
 

@@ -137,13 +137,13 @@ def test_no_node_is_visited_while_nothing_is_requested(
 ) -> None:
     """Even if something else has changed: otherwise each idle heartbeat of thousands of nodes would cost a visit."""
     visited: list[str] = []
-    visit = Placement.visit
+    end = Placement.end
 
-    def record(placement: Placement, node: SchedulerNode) -> None:
+    def record(placement: Placement, node: SchedulerNode, change_count: int) -> None:
         visited.append(node.name)
-        visit(placement, node)
+        end(placement, node, change_count)
 
-    monkeypatch.setattr(Placement, "visit", record)
+    monkeypatch.setattr(Placement, "end", record)
     cluster = start_cluster()
     cluster.node("n1", 8 * GB)
     cluster.node("n2", 8 * GB)

@@ -33,7 +33,7 @@ PREEMPTION = SETS["preemption"] | {"labels"}
 def without_shortcuts(patch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every node is visited at every heartbeat, every leaf and every application is tried, and no round is skipped."""
     with patch.context() as inner:
-        inner.setattr(Placement, "place", Placement.visit)
+        inner.setattr(Placement, "begin", lambda *_: True)
         inner.setattr(DemandIndex, "rest", lambda *_: None)
         inner.setattr(RefusedUsers, "include", lambda *_: False)
         inner.setattr(RefusedOffers, "include", lambda *_: False)
@@ -101,8 +101,10 @@ def test_both_schedulers_decide_the_same(
 def test_shortcuts_skip_visits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the test above would compare the scheduler with itself."""
     visits: list[object] = []
-    visit = Placement.visit
-    monkeypatch.setattr(Placement, "visit", lambda placement, node: (visits.append(node), visit(placement, node)))
+    end = Placement.end
+    monkeypatch.setattr(
+        Placement, "end", lambda placement, node, count: (visits.append(node), end(placement, node, count))
+    )
     scenario = generate(3, STEPS, FEATURES)
     cluster = RecordedCluster(scenario.configuration)
     heartbeats = 0
