@@ -56,39 +56,55 @@ class AllocateCalls:
         blacklist_removals: Sequence[str],
         updates: Sequence[UpdateContainerRequest],
     ) -> Allocation:
-        """Apply container updates first, then releases, then requests. An ended attempt gets an empty Allocation."""
-        context = self._context
+        """Carry out one call of an AM: apply what it asks for, and return what was placed since its last call.
+
+        Nothing is placed here: the next heartbeats of nodes do that. An ended attempt gets an empty Allocation.
+        """
+        context, find = self._context, self._applications.container
         attempt = self._applications.attempt_of(attempt_id.application_id)
         if attempt is None or attempt.attempt_id != attempt_id:
             return Allocation(headroom=context.none)
+
+        # 1. Count the change, so that nodes are visited again. Outside the leaf new requests change only pending
+        #    amounts of the queues above, on which no offer to a leaf depends.
         if releases or updates:
             context.note_change()
         elif requests or blacklist_additions or blacklist_removals:
-            # Outside the leaf only pending amounts of the queues above it change, which no offer to a leaf depends on.
             attempt.leaf.note_change()
-        find = self._applications.container
+
+        # 2. Apply updates of containers: less is freed at once, more becomes a request.
         if updates:
             found = ((update, find(update.container_id)) for update in updates)
             apply_updates(attempt, [(update, container) for update, container in found if container is not None])
+
+        # 3. Release containers. After a restart of the RM, remember those that their nodes have not reported yet.
         for container_id in releases:
             container = find(container_id)
             if container is not None:
                 self.release(container)
             elif context.now_ms < context.releases_remembered_until_ms:
                 attempt.pending_release[container_id] = None
+
+        # 4. Round the requested sizes, and note where an AM gets fewer vcores than it requested.
         normalized = [self._sizes.normalized(request) for request in requests]
         for request, size in zip(requests, normalized, strict=True):
             if request.capability.vcores > max(size.capability.vcores, attempt.vcores_cut):
                 attempt.vcores_cut = request.capability.vcores
         if attempt.is_stopped:
             return Allocation(headroom=context.none)
+
+        # 5. Replace the requests of the same priority, id and place; charge the difference as pending.
         demand_changed = update_requests(attempt, normalized)
         attempt.update_blacklist(blacklist_additions, blacklist_removals)
+
+        # 6. Hand out what was placed since the last call, and what the AM should release: containers are now ACQUIRED.
         containers = attempt.pull_allocated()
         updated = pull_updated(attempt)
         preemption = attempt.pull_preemption()
         if containers or updated:
             context.note_change()
+
+        # 7. Put the application in its new place among those of the leaf, and compute what it could still get.
         if demand_changed and not attempt.is_waiting_for_master:
             LeafQueue.of(attempt).active.demand_changed(attempt)
         return Allocation(containers, headroom(attempt), updated, pull_refused(attempt), preemption)

@@ -6,7 +6,7 @@ that is chosen again after the wait is killed. One that is not chosen again is f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -72,26 +72,36 @@ class ProportionalCapacityPreemptionPolicy:
         Reservations are dropped during the round, before the next selector runs: Hadoop sends an event to the
         scheduler's thread, which is nearly always faster than the selectors.
         """
-        settings = self._context.settings.preemption
-        self.last_failure = None
+        context, settings = self._context, self._context.settings.preemption
+
+        # 1. Copy the queues, and the applications of each leaf, for each partition. With lazy preemption also keep
+        #    which containers other queues may kill already.
         if settings.lazy:
-            self._killable, self._killable_ids = self._context.killables.by_queue(), self._context.killables.ids()
+            self._killable, self._killable_ids = context.killables.by_queue(), context.killables.ids()
         the_round = PreemptionRound(
-            self._context, root, self._applications, killable=self._killable, killable_ids=self._killable_ids
+            context, root, self._applications, killable=self._killable, killable_ids=self._killable_ids
         )
-        orders: list[Order] = []
+
+        # 2. Let the selectors choose victims: for queues of higher priority and for large reservations, then in queues
+        #    above their ideal shares, then within queues. A later selector takes into account what earlier ones chose.
+        self.last_failure = None
+        chosen: list[tuple[Victims, int]] = []
         try:
-            chosen = _select(the_round, settings, drop)
+            for victims, wait_ms in _select(the_round, settings, drop):
+                chosen.append((victims, wait_ms))
         except PreemptionRoundFailed as failure:
             self.last_failure = failure
-            chosen = []
         self.has_chosen = not the_round.victims.is_empty
-        if settings.observe_only:
-            return orders
-        if self.last_failure is None:
-            for victims, wait_ms in chosen:
-                orders += self._requests_and_kills(victims, the_round.figures, wait_ms, now_ms)
-            self._forget_stale(settings, now_ms)
+        if settings.observe_only or self.last_failure is not None:
+            return []
+
+        # 3. Request a victim from its AM when it is chosen first; kill it if it is still chosen after the wait.
+        orders: list[Order] = []
+        for victims, wait_ms in chosen:
+            orders += self._requests_and_kills(victims, the_round.figures, wait_ms, now_ms)
+
+        # 4. Forget victims that rounds have not chosen again for twice the wait.
+        self._forget_stale(settings, now_ms)
         return orders
 
     def heeds_time(self) -> bool:
@@ -129,21 +139,19 @@ class ProportionalCapacityPreemptionPolicy:
 
 def _select(
     the_round: PreemptionRound, settings: PreemptionSettings, drop: DropReservation
-) -> list[tuple[Victims, int]]:
-    """[(victims of a selector, how long they wait in ms)], in the order of the selectors."""
+) -> Iterator[tuple[Victims, int]]:
+    """Run the selectors in order; yield the victims of each, and how long they wait in ms."""
     wait_ms = settings.wait_before_kill_ms
-    chosen: list[tuple[Victims, int]] = []
     if settings.queue_priority:
-        chosen.append((select_by_queue_priority(the_round), wait_ms))
+        yield select_by_queue_priority(the_round), wait_ms
     if settings.surgical:
-        chosen.append((select_for_reservations(the_round), wait_ms))
-    chosen.append((_select_fifo(the_round, drop, balances=False), wait_ms))
+        yield select_for_reservations(the_round), wait_ms
+    yield _select_fifo(the_round, drop, balances=False), wait_ms
     if settings.balances:
         own_wait_ms = settings.balance_wait_ms if settings.balance_wait_ms > 0 else wait_ms
-        chosen.append((_select_fifo(the_round, drop, balances=True), own_wait_ms))
+        yield _select_fifo(the_round, drop, balances=True), own_wait_ms
     if settings.intra_queue.enabled:
-        chosen.append((select_in_queues(the_round), wait_ms))
-    return chosen
+        yield select_in_queues(the_round), wait_ms
 
 
 def _select_fifo(the_round: PreemptionRound, drop: DropReservation, *, balances: bool) -> Victims:
