@@ -6,7 +6,7 @@ heartbeat is answered at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ from rm.core.events import (
     AddClusterNodeLabels,
     Allocate,
     ApplicationSaved,
+    ApplicationSaveFailed,
     AttemptSaved,
     Event,
     MoveApplication,
@@ -26,6 +27,8 @@ from rm.core.events import (
     UpdateApplicationPriority,
     UpdateApplicationTimeouts,
 )
+from rm.core.stored_state import Saving
+from yarn.errors import YarnException
 from yarn.machine import Refuse, Reply
 
 DurableRequest = (
@@ -41,6 +44,9 @@ DurableRequest = (
 request may not be stored yet.
 """
 
+Outcome = ApplicationSaved | AttemptSaved | ApplicationSaveFailed
+"""The events that follow store effects."""
+
 Heartbeat = RegisterNode | NodeHeartbeat | Allocate
 """Answered at once, since a late answer would let the caller expire. The answer contains nothing that its own step
 stores: what a heartbeat leads to is part of a later answer."""
@@ -52,6 +58,33 @@ class DividedStep(Struct, frozen=True):
     now: list[Effect]
     to_store: list[StoreEffect]
     answers: list[Reply | Refuse]
+
+
+class WaitingStep(Struct, frozen=True):
+    """The store effects of one step, and the answers that wait until they are durable."""
+
+    effects: list[StoreEffect]
+    answers: list[Reply | Refuse]
+
+    def release(self, report: Callable[[Outcome], None], answer: Callable[[Reply | Refuse], None]) -> None:
+        """The effects are durable: report that first, so a client that gets its answer sees the state it led to."""
+        for event in saved_events(self.effects):
+            report(event)
+        for waiting in self.answers:
+            answer(waiting)
+
+    def without_new_application(
+        self, problem: YarnException, report: Callable[[Outcome], None], answer: Callable[[Reply | Refuse], None]
+    ) -> WaitingStep:
+        """The step without its new application, if it has one, whose submission is refused with `problem`."""
+        new = [effect for effect in self.effects if isinstance(effect, SaveApplication) and effect.saving is Saving.NEW]
+        if not new:
+            return self
+        for effect in new:
+            report(ApplicationSaveFailed(effect.application.application_id, problem.message))
+        for waiting in self.answers:
+            answer(Refuse(waiting.call, problem) if isinstance(waiting, Reply) else waiting)
+        return WaitingStep([effect for effect in self.effects if effect not in new], [])
 
 
 def divided(event: Event, effects: list[Effect], *, store_is_busy: bool) -> DividedStep:

@@ -15,12 +15,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from msgspec import Struct
-
-from rm.core.durability import saved_events
-from rm.core.effects import SaveApplication, StoreEffect
-from rm.core.events import ApplicationSaved, ApplicationSaveFailed, AttemptSaved
-from rm.core.stored_state import Saving
+from rm.core.durability import Outcome, WaitingStep
+from rm.core.effects import StoreEffect
 from rm.shell.sqlite_store import Keys, SQLiteStateStore
 from rm.shell.store_file import StoreUnavailable
 from yarn.errors import YarnException
@@ -30,15 +26,6 @@ _logger = logging.getLogger(f"yarnling.{__name__}")
 
 RETRY_S = 1.0
 """Time between two attempts to write while the file cannot be written."""
-
-Outcome = ApplicationSaved | AttemptSaved | ApplicationSaveFailed
-
-
-class _Step(Struct, frozen=True):
-    """The store effects of one step of the core, and the answers that wait for them."""
-
-    effects: list[StoreEffect]
-    answers: list[Reply | Refuse]
 
 
 class StoreWriter:
@@ -62,7 +49,7 @@ class StoreWriter:
         self._fail = fail
         self._retry_s = retry_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="state-store")
-        self._next: list[_Step] = []
+        self._next: list[WaitingStep] = []
         self._writing: asyncio.Task[None] | None = None
         self._has_failed = False
         self._closing = asyncio.Event()
@@ -76,7 +63,7 @@ class StoreWriter:
 
     def put(self, effects: list[StoreEffect], answers: list[Reply | Refuse]) -> None:
         """Write `effects`, then release `answers`, both after those of earlier calls."""
-        self._next.append(_Step(effects, answers))
+        self._next.append(WaitingStep(effects, answers))
         if self._writing is None and not self._has_failed:
             self._writing = asyncio.get_running_loop().create_task(self._write(), name="state-store")
 
@@ -105,7 +92,7 @@ class StoreWriter:
         finally:
             self._writing = None
 
-    async def _write_steps(self, steps: list[_Step]) -> None:
+    async def _write_steps(self, steps: list[WaitingStep]) -> None:
         """Write steps; returns once they are durable. Raises YarnException if the file cannot be written or closed."""
         while effects := [effect for step in steps for effect in step.effects]:
             try:
@@ -114,7 +101,7 @@ class StoreWriter:
                 if self._closing.is_set():
                     raise
                 self._note(problem)
-                steps = [self._without_new_application(step, problem) for step in steps]
+                steps = [step.without_new_application(problem, self._report, self._answer) for step in steps]
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._retry_s):
                         await self._closing.wait()
@@ -125,7 +112,7 @@ class StoreWriter:
         # If every application was refused, nothing was written: the next write shows whether the file can be written.
         self.problem = None
         for step in steps:
-            self._release(step)
+            step.release(self._report, self._answer)
 
     def _note(self, problem: StoreUnavailable | None) -> None:
         before, self.problem = self.problem, problem
@@ -133,21 +120,3 @@ class StoreWriter:
             _logger.error("new applications are refused, the state store cannot be written: %s", problem.message)
         elif problem is None and before is not None:
             _logger.info("the state store can be written again")
-
-    def _without_new_application(self, step: _Step, problem: StoreUnavailable) -> _Step:
-        """The step without its new application, if it has one; the submission is refused."""
-        new = [effect for effect in step.effects if isinstance(effect, SaveApplication) and effect.saving is Saving.NEW]
-        if not new:
-            return step
-        for effect in new:
-            self._report(ApplicationSaveFailed(effect.application.application_id, problem.message))
-        for answer in step.answers:
-            self._answer(Refuse(answer.call, problem) if isinstance(answer, Reply) else answer)
-        return _Step([effect for effect in step.effects if effect not in new], [])
-
-    def _release(self, step: _Step) -> None:
-        """Events first: a client that gets its answer then sees the state that its call led to."""
-        for event in saved_events(step.effects):
-            self._report(event)
-        for answer in step.answers:
-            self._answer(answer)

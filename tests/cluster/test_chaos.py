@@ -20,7 +20,7 @@ from tests.processes import HEARING, running
 from yarnling.cluster.processes import those_that_name
 from yarnling.faults.history import ProcessRole
 from yarnling.faults.kinds import KINDS
-from yarnling.faults.notes import SCRIPT, Notes
+from yarnling.faults.notes import SCRIPT, ProcessNotes
 from yarnling.faults.plan_file import find_plan, parse_plan, plan_names
 from yarnling.faults.runner import INTERRUPTED, run_plan
 from yarnling.faults.schedule import random_plan
@@ -221,5 +221,5 @@ def test_the_list_has_every_plan() -> None:
 def test_notes_are_in_the_kept_directory(tmp_path: Path) -> None:
     result = chaos(str(write(tmp_path, QUICK)), "--seed", "1", "--keep", str(tmp_path / "kept"), "--json")
     assert result.returncode == 0, result.stdout
-    spans = Notes(tmp_path / "kept" / "plan-1" / "notes").read()
+    spans = ProcessNotes(tmp_path / "kept" / "plan-1" / "notes").read()
     assert {span.role for span in spans} == {ProcessRole.MASTER, ProcessRole.CONTAINER}

@@ -17,10 +17,10 @@ from am.programs.gang.core import Member
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, YarnApplicationState
 from yarnling.faults.history import (
     FINAL_STATES,
-    ApplicationOutcome,
     History,
     ProcessRole,
     ProcessSpan,
+    ReportedEnd,
     SubmittedApplication,
     window_end,
 )
@@ -398,11 +398,11 @@ def _is_release_forgotten(
     return bool(releases_s) and history.forgets_release_of(span, min(releases_s))
 
 
-def _outcome(history: History, submission: SubmittedApplication) -> ApplicationOutcome | None:
+def _outcome(history: History, submission: SubmittedApplication) -> ReportedEnd | None:
     return history.outcomes.get(submission.application_id)
 
 
-def _ended(history: History) -> list[tuple[SubmittedApplication, ApplicationOutcome]]:
+def _ended(history: History) -> list[tuple[SubmittedApplication, ReportedEnd]]:
     """The acknowledged applications that have ended, with their outcomes."""
     return [
         (one, outcome)
@@ -413,7 +413,7 @@ def _ended(history: History) -> list[tuple[SubmittedApplication, ApplicationOutc
     ]
 
 
-def _named(outcome: ApplicationOutcome) -> str:
+def _named(outcome: ReportedEnd) -> str:
     if outcome.state is YarnApplicationState.FINISHED:
         return outcome.final_status.name
     return outcome.state.name if outcome.state is not None else "UNKNOWN"

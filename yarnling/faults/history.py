@@ -125,7 +125,7 @@ class ObservedChange(Struct, frozen=True):
     attempt: int = 0
 
 
-class ApplicationOutcome(Struct, frozen=True):
+class ReportedEnd(Struct, frozen=True):
     """The end of an application, as the ResourceManager reports it at the end. `state` is None if it is unknown there.
 
     `right` says for a word count whether its counts are correct.
@@ -151,7 +151,7 @@ class History:
     spans: list[ProcessSpan] = field(default_factory=list)
     injected: list[InjectedFault] = field(default_factory=list)
     changes: list[ObservedChange] = field(default_factory=list)
-    outcomes: dict[ApplicationId, ApplicationOutcome] = field(default_factory=dict)
+    outcomes: dict[ApplicationId, ReportedEnd] = field(default_factory=dict)
     started_s: float = 0.0
     recovered_s: float = 0.0
     drained_s: float = 0.0

@@ -32,7 +32,7 @@ def now_s() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-class Notes:
+class ProcessNotes:
     """The notes of the containers of one run, in `directory`."""
 
     def __init__(self, directory: Path) -> None:

@@ -17,8 +17,8 @@ from yarn.errors import YarnException
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.faults.actions import ACTIONS
 from yarnling.faults.cleanup import busy_nodes, live_containers, work_files
-from yarnling.faults.history import ApplicationOutcome, History, InjectedFault, ProcessRole, SubmittedApplication
-from yarnling.faults.notes import FRESH_S, Notes, now_s
+from yarnling.faults.history import History, InjectedFault, ProcessRole, ReportedEnd, SubmittedApplication
+from yarnling.faults.notes import FRESH_S, ProcessNotes, now_s
 from yarnling.faults.plan import Plan, WorkPlan, WorkProgram
 from yarnling.faults.process_target import ProcessTarget
 from yarnling.faults.schedule import FaultInjection
@@ -43,7 +43,7 @@ class RunContext(Struct, frozen=True):
     injections: tuple[FaultInjection, ...]
     target: ProcessTarget
     workload: WorkSubmitter
-    notes: Notes
+    notes: ProcessNotes
     history: History
     report: Report
 
@@ -230,7 +230,7 @@ def _last_window_s(run: RunContext) -> float:
     return max(ends, default=0.0) + run.plan.expect.fence + FRESH_S
 
 
-async def _outcome(run: RunContext, submitted: SubmittedApplication) -> ApplicationOutcome:
+async def _outcome(run: RunContext, submitted: SubmittedApplication) -> ReportedEnd:
     """The outcome of an application according to the ResourceManager; `state` is None if the RM cannot be asked."""
     application_id = submitted.application_id
     with suppress(YarnException):
@@ -238,10 +238,10 @@ async def _outcome(run: RunContext, submitted: SubmittedApplication) -> Applicat
         ended = report.state in FINAL_APPLICATION_STATES
         counted = submitted.program is WorkProgram.WORDCOUNT and ended
         right = run.workload.is_right(application_id) if counted else None
-        return ApplicationOutcome(
+        return ReportedEnd(
             report.state, report.final_status, report.current_attempt_id.attempt, report.diagnostics, right
         )
-    return ApplicationOutcome(None)
+    return ReportedEnd(None)
 
 
 async def _still_used(target: ProcessTarget) -> list[str]:

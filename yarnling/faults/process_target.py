@@ -24,7 +24,7 @@ from yarnling.cluster.network import NetworkFault, ProxyNetwork
 from yarnling.cluster.processes import kill
 from yarnling.faults.disks import SmallDisk
 from yarnling.faults.history import ProcessRole, ProcessSpan
-from yarnling.faults.notes import Notes
+from yarnling.faults.notes import ProcessNotes
 from yarnling.faults.target import RM, no_target
 
 RETRY_S = 0.1
@@ -40,7 +40,7 @@ class ProcessTarget:
     """
 
     cluster: LocalCluster
-    notes: Notes
+    notes: ProcessNotes
     excluded: Path
     network: ProxyNetwork | None = None
     disks: dict[int, SmallDisk] = field(default_factory=dict)

@@ -25,7 +25,7 @@ from yarnling.cluster.network import ProxyNetwork, SamePorts
 from yarnling.faults.cleanup import keep_directory, leftovers, new_directory, remove_orphans, sockets_of_this_process
 from yarnling.faults.disks import DiskUnavailable, SmallDisk, enter_mount_namespace
 from yarnling.faults.history import SILENT, History, ObservedChange
-from yarnling.faults.notes import Notes, now_s
+from yarnling.faults.notes import ProcessNotes, now_s
 from yarnling.faults.phases import POLL_S, Report, RunContext, describe, drain, inject_faults, recover
 from yarnling.faults.plan import Plan
 from yarnling.faults.process_target import ProcessTarget
@@ -138,7 +138,7 @@ class _RunInProgress:
         self.directory = directory
         self.history = history
         self.report = report
-        self.notes = Notes(directory / "notes")
+        self.notes = ProcessNotes(directory / "notes")
         self._draw = random.Random(f"network {seed}")
         self._cluster_directory = directory / "cluster"
 

@@ -26,7 +26,7 @@ from yarn.ids import ApplicationId
 from yarn.resource import Resource
 from yarnling.cluster.client import Client
 from yarnling.faults.history import History, ProcessRole, SubmittedApplication
-from yarnling.faults.notes import Notes, now_s
+from yarnling.faults.notes import ProcessNotes, now_s
 from yarnling.faults.plan import WorkPlan, WorkProgram
 from yarnling.faults.process_target import RETRY_S
 
@@ -45,7 +45,7 @@ class WorkSubmitter:
     """Submits the applications of one run. `addresses` are those of the ResourceManager, for its clients."""
 
     def __init__(
-        self, addresses: Mapping[str, str], conf: Configuration, directory: Path, notes: Notes, history: History
+        self, addresses: Mapping[str, str], conf: Configuration, directory: Path, notes: ProcessNotes, history: History
     ) -> None:
         self._addresses = addresses
         self._conf = conf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
@@ -99,7 +99,7 @@ from yarnling.run.trace import Trace
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.master_requests import MasterRequests
 from yarnling.simulation.network import Endpoint, Network, UnderWay
-from yarnling.simulation.process import Alarm, Process
+from yarnling.simulation.process import Alarm, HeartbeatSaver, Process
 from yarnling.workload.model import AM_START_MS
 
 NodeLink: TypeAlias = Callable[[NodeId], tuple[str, Endpoint]]
@@ -133,16 +133,6 @@ class AMConduct(Struct, frozen=True):
 
     start_ms: int = AM_START_MS
     asks_again: bool = False
-
-
-class QuietHeartbeats(Protocol):
-    """Leaves out heartbeats that would change nothing."""
-
-    def leave_out(self, am: ApplicationMasterProcess) -> None:
-        """Its heartbeats are quiet: leave out the next ones, if that changes nothing."""
-
-    def resume(self, am: ApplicationMasterProcess) -> None:
-        """Something is about to happen to the AM: it sends its heartbeats again."""
 
 
 class ApplicationMasterProcess(Process):
@@ -184,7 +174,7 @@ class ApplicationMasterProcess(Process):
         self._starts: dict[NodeId, tuple[ContainerStarts, Alarm]] = {}
         self._launches: dict[int, tuple[ContainerId, NodeId]] = {}
         self._numbers = 0
-        self.quiet_heartbeats: QuietHeartbeats | None = None
+        self.quiet_heartbeats: HeartbeatSaver[ApplicationMasterProcess] | None = None
         self._under_way: UnderWay | None = None
         self.boot()
         self.after(conduct.start_ms, Rank.CONTAINER, self._main)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from nm.core import NodeManagerCore
 from nm.core.effects import (
@@ -63,21 +63,11 @@ from yarn.protocols.tracker import (
 from yarnling.run.trace import Trace
 from yarnling.simulation.engine import Engine, Rank
 from yarnling.simulation.network import TRACKER_LINK, Endpoint, Network, Served, UnderWay
-from yarnling.simulation.process import CoreHost
+from yarnling.simulation.process import CoreHost, HeartbeatSaver
 from yarnling.simulation.server import Server
 
 FETCH_MS = 5
 """The time a file of a container takes to be copied."""
-
-
-class QuietHeartbeats(Protocol):
-    """Leaves out heartbeats that would change nothing."""
-
-    def leave_out(self, nm: NodeManagerProcess) -> None:
-        """The core's heartbeats are quiet: leave out the next ones, if that changes nothing."""
-
-    def resume(self, nm: NodeManagerProcess) -> None:
-        """Something is about to happen to the NodeManager: it sends its heartbeats again."""
 
 
 class NodeManagerProcess(CoreHost[Event, Effect]):
@@ -109,7 +99,7 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
         self._retry = retry
         self._launch = launch
         self._ended = ended
-        self.quiet_heartbeats: QuietHeartbeats | None = None
+        self.quiet_heartbeats: HeartbeatSaver[NodeManagerProcess] | None = None
         self._under_way: UnderWay | None = None
 
     def start(

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from wire.core_shell import Core
 from yarn.errors import InternalError, YarnException
@@ -23,6 +23,7 @@ from yarnling.simulation.machine_clock import MachineClock
 
 Event = TypeVar("Event")
 Effect = TypeVar("Effect")
+Sender = TypeVar("Sender", contravariant=True)
 
 
 class Process:
@@ -98,6 +99,16 @@ class Process:
         engine.at(
             engine.now_ms + delay_ms, rank, self.number, partial(self.deliver, self.starts, action), lane=self.lane
         )
+
+
+class HeartbeatSaver(Protocol[Sender]):
+    """Leaves out the heartbeats of processes that would change nothing (yarnling.simulation.quiet_heartbeats)."""
+
+    def leave_out(self, sender: Sender, /) -> None:
+        """Leave out the next heartbeats of a process whose core has nothing to report, if that changes nothing."""
+
+    def resume(self, sender: Sender, /) -> None:
+        """Have the process send its heartbeats again: something is about to happen to it."""
 
 
 class Alarm:

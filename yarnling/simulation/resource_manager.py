@@ -85,8 +85,8 @@ NodeLink: TypeAlias = Callable[[NodeId], tuple[str, Endpoint]]
 """The link to the NodeManager of that id, and who answers there."""
 
 
-class QuietHeartbeats(Protocol):
-    """Leaves out heartbeats that would change nothing."""
+class SuspendedHeartbeats(Protocol):
+    """The heartbeats of the cluster that are left out (yarnling.simulation.quiet_heartbeats)."""
 
     def look(self) -> None:
         """The core has taken a step: some nodes' next heartbeats may change something now."""
@@ -133,7 +133,7 @@ class ResourceManagerProcess(CoreHost[Event, Effect]):
         self._walks_drawn = engine.stream("walks of asynchronous scheduling")
         self._store_drawn = engine.stream("state store")
         expiries = (resourcemanager.NM_EXPIRY_INTERVAL, resourcemanager.AM_EXPIRY_INTERVAL)
-        self.quiet_heartbeats: QuietHeartbeats | None = None
+        self.quiet_heartbeats: SuspendedHeartbeats | None = None
         self._stall_ms = min(setting.of(conf) for setting in expiries) // STALLS_PER_EXPIRY
 
     def start(self, *, empty_disk: bool = False) -> None:

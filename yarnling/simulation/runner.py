@@ -26,7 +26,7 @@ from yarn.settings.pace import FAST_TIME_FACTOR
 from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.cluster.configuration import composed, node_sizes
-from yarnling.faults.history import ApplicationOutcome, History, InjectedFault, ProcessRole
+from yarnling.faults.history import History, InjectedFault, ProcessRole, ReportedEnd
 from yarnling.faults.notes import FRESH_S
 from yarnling.faults.phases import POLL_S
 from yarnling.faults.plan import Plan, WorkProgram
@@ -280,9 +280,9 @@ class PlanRun:
             app = self.cluster.rm.core.context.apps.get(one.application_id)
             attempt = app.current_attempt if app is not None else None
             history.outcomes[one.application_id] = (
-                ApplicationOutcome(None)
+                ReportedEnd(None)
                 if app is None
-                else ApplicationOutcome(
+                else ReportedEnd(
                     application_state(app),
                     final_status(app),
                     attempt.attempt_id.attempt if attempt is not None else 0,

@@ -10,19 +10,17 @@ from collections.abc import Callable
 from random import Random
 from typing import assert_never
 
-from rm.core.durability import saved_events
+from rm.core.durability import Outcome, WaitingStep
 from rm.core.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
-from rm.core.events import ApplicationSaveFailed
 from rm.core.stored_state import (
     ApplicationAttemptStateData,
     ApplicationStateData,
     NodeLabelState,
     RMState,
-    Saving,
     StoredApplication,
 )
 from rm.shell.store_file import StoreUnavailable
-from rm.shell.store_writer import RETRY_S, Outcome
+from rm.shell.store_writer import RETRY_S
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.machine import Refuse, Reply
 from yarn.protocols.tracker import MasterKey
@@ -97,8 +95,8 @@ class SimulatedStoreWriter:
         self._draw = draw
         self._report = report
         self._answer = answer
-        self._next: list[tuple[list[StoreEffect], list[Reply | Refuse]]] = []
-        self._writing: list[tuple[list[StoreEffect], list[Reply | Refuse]]] = []
+        self._next: list[WaitingStep] = []
+        self._writing: list[WaitingStep] = []
         self.problem: StoreUnavailable | None = None
         """Why nothing can be written, None while it can."""
         process.on_exit(self._killed)
@@ -110,7 +108,7 @@ class SimulatedStoreWriter:
 
     def put(self, effects: list[StoreEffect], answers: list[Reply | Refuse]) -> None:
         """Write `effects`, then release `answers`, both after those of earlier calls."""
-        self._next.append((effects, answers))
+        self._next.append(WaitingStep(effects, answers))
         if not self._writing:
             self._write()
 
@@ -122,55 +120,44 @@ class SimulatedStoreWriter:
         """The transaction is over. On a full disk it is tried again, without new applications: these are refused."""
         if self._is_killed_at_write():
             return
-        if self._store.is_full and any(effects for effects, _ in self._writing):
+        if self._store.is_full and self._effects():
             self.problem = StoreUnavailable("the state store cannot be written: No space left on device")
-            steps = [self._without_new_application(*step, self.problem) for step in self._writing]
-            if any(effects for effects, _ in steps):
-                self._writing = steps
+            self._writing = [
+                step.without_new_application(self.problem, self._report, self._answer) for step in self._writing
+            ]
+            if self._effects():
                 self._process.after(round(RETRY_S * 1000), Rank.DISK, self._try_again)
                 return
         else:
-            steps = self._writing
-            self._store.write([effect for effects, _ in steps for effect in effects])
+            self._store.write(self._effects())
         # If all of it was refused, nothing was written: the next write shows whether there is room.
         self.problem = None
-        for effects, answers in steps:
-            for event in saved_events(effects):
-                self._report(event)
-            for answer in answers:
-                self._answer(answer)
+        for step in self._writing:
+            step.release(self._report, self._answer)
         self._writing = []
         if self._next:
             self._write()
 
+    def _effects(self) -> list[StoreEffect]:
+        """The effects of the transaction that is written."""
+        return [effect for step in self._writing for effect in step.effects]
+
     def _is_killed_at_write(self) -> bool:
-        if self._store.at_write is None or not any(effects for effects, _ in self._writing):
+        effects = self._effects()
+        if self._store.at_write is None or not effects:
             return False
         writing, self._writing = self._writing, []
         is_on_disk = self._store.at_write()
         if is_on_disk is None:
             self._writing = writing
         elif is_on_disk and not self._store.is_full:
-            self._store.write([effect for effects, _ in writing for effect in effects])
+            self._store.write(effects)
         return is_on_disk is not None
 
     def _try_again(self) -> None:
         self._writing, self._next = [*self._writing, *self._next], []
         self._written()
 
-    def _without_new_application(
-        self, effects: list[StoreEffect], answers: list[Reply | Refuse], problem: StoreUnavailable
-    ) -> tuple[list[StoreEffect], list[Reply | Refuse]]:
-        """The step without its new application, if it has one, whose submission is refused."""
-        new = [effect for effect in effects if isinstance(effect, SaveApplication) and effect.saving is Saving.NEW]
-        if not new:
-            return effects, answers
-        for effect in new:
-            self._report(ApplicationSaveFailed(effect.application.application_id, problem.message))
-        for answer in answers:
-            self._answer(Refuse(answer.call, problem) if isinstance(answer, Reply) else answer)
-        return [effect for effect in effects if effect not in new], []
-
     def _killed(self) -> None:
         if self._writing and not self._store.is_full and self._draw.random() < 0.5:
-            self._store.write([effect for effects, _ in self._writing for effect in effects])
+            self._store.write(self._effects())

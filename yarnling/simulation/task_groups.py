@@ -34,7 +34,7 @@ TASK_RULE = "task"
 _LAUNCH_CONTEXT = ContainerLaunchContext((TASK_RULE,))
 
 
-class Task(NamedTuple):
+class PlannedTask(NamedTuple):
     """A task: its group and its position in it."""
 
     group: int
@@ -69,7 +69,7 @@ class TaskProgress:
         self._start_ms = start_ms
         self.keys = request_keys(groups)
         self.waiting = [deque(range(len(group.durations_ms))) for group in groups]
-        self.running: dict[ContainerId, Task] = {}
+        self.running: dict[ContainerId, PlannedTask] = {}
         self.total = self.left = sum(map(len, self.waiting))
         self.over = 0
         self._left_of = [len(waiting) for waiting in self.waiting]
@@ -87,7 +87,7 @@ class TaskProgress:
         """Give the container the next waiting task of the group; False if none waits."""
         if not self.waiting[group]:
             return False
-        self.running[container_id] = Task(group, self.waiting[group].popleft())
+        self.running[container_id] = PlannedTask(group, self.waiting[group].popleft())
         return True
 
     def end(self, container_id: ContainerId) -> None:

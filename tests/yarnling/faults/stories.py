@@ -9,12 +9,12 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling.faults.checks import CheckResult
 from yarnling.faults.history import (
-    ApplicationOutcome,
     History,
     InjectedFault,
     ObservedChange,
     ProcessRole,
     ProcessSpan,
+    ReportedEnd,
     SubmittedApplication,
 )
 from yarnling.faults.kinds import KINDS
@@ -41,7 +41,7 @@ class Story:
         *,
         right: bool | None = None,
     ) -> Story:
-        self.history.outcomes[APP] = ApplicationOutcome(state, status, 1, "because", right)
+        self.history.outcomes[APP] = ReportedEnd(state, status, 1, "because", right)
         self.history.changes = [change for change in self.history.changes if change.subject != str(APP)]
         self.history.changes += [ObservedChange(2.0, str(APP), "RUNNING", 1)]
         self.history.changes += [ObservedChange(at_s, str(APP), state.name, 1)] if state is not None else []

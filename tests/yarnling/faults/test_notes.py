@@ -17,7 +17,7 @@ from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
 from yarnling.faults.history import ProcessRole
-from yarnling.faults.notes import Notes, now_s
+from yarnling.faults.notes import ProcessNotes, now_s
 
 CONTAINER = "container_1_0001_01_000002"
 
@@ -28,7 +28,7 @@ def container(command: str, **variables: str) -> AbstractAsyncContextManager[Pro
 
 
 async def test_a_container_records_its_start_and_exit(tmp_path: Path) -> None:
-    notes, before_s = Notes(tmp_path), now_s()
+    notes, before_s = ProcessNotes(tmp_path), now_s()
     async with container(notes.command(ProcessRole.CONTAINER, 0.3)) as process:
         assert await process.wait() == 0
     (span,) = notes.read()
@@ -39,7 +39,7 @@ async def test_a_container_records_its_start_and_exit(tmp_path: Path) -> None:
 
 
 async def test_a_killed_container_has_no_exit_status(tmp_path: Path) -> None:
-    notes = Notes(tmp_path)
+    notes = ProcessNotes(tmp_path)
     async with container(notes.command(ProcessRole.CONTAINER, None)):
         await until(lambda: bool(notes.alive(ProcessRole.CONTAINER)))
         assert notes.alive(ProcessRole.MASTER) == []
@@ -49,7 +49,7 @@ async def test_a_killed_container_has_no_exit_status(tmp_path: Path) -> None:
 
 
 async def test_sigterm_ends_a_container_unless_it_ignores_it(tmp_path: Path) -> None:
-    notes = Notes(tmp_path)
+    notes = ProcessNotes(tmp_path)
     async with container(notes.command(ProcessRole.CONTAINER, None)) as process:
         await until(lambda: bool(notes.alive(ProcessRole.CONTAINER)))
         os.killpg(process.pid, signal.SIGTERM)
@@ -57,7 +57,7 @@ async def test_sigterm_ends_a_container_unless_it_ignores_it(tmp_path: Path) -> 
 
 
 async def test_a_container_that_ignores_sigterm_is_ended_by_sigkill(tmp_path: Path) -> None:
-    notes = Notes(tmp_path)
+    notes = ProcessNotes(tmp_path)
     async with container(notes.command(ProcessRole.CONTAINER, None, ignores_term=True)) as process:
         await until(lambda: bool(notes.alive(ProcessRole.CONTAINER)))
         os.killpg(process.pid, signal.SIGTERM)
@@ -71,7 +71,7 @@ def test_an_am_may_ignore_sigterm(tmp_path: Path) -> None:
     context = ApplicationSubmissionContext(
         ApplicationId(1, 1), ContainerLaunchContext(("exec python am.py",)), Resource(1, 1)
     )
-    notes = Notes(tmp_path)
+    notes = ProcessNotes(tmp_path)
     ((plain,), (ignoring,)) = (
         notes.with_master(context, ignores_term=ignores).am_container.commands for ignores in (False, True)
     )
@@ -80,7 +80,7 @@ def test_an_am_may_ignore_sigterm(tmp_path: Path) -> None:
 
 
 async def test_tasks_of_one_worker_are_distinguished(tmp_path: Path) -> None:
-    notes = Notes(tmp_path)
+    notes = ProcessNotes(tmp_path)
     for task in ("1", "2"):
         async with container(notes.command(ProcessRole.TASK, 0), ELASTIC_TASK=task) as process:
             await process.wait()
@@ -88,7 +88,7 @@ async def test_tasks_of_one_worker_are_distinguished(tmp_path: Path) -> None:
 
 
 async def test_a_member_of_a_gang_records_what_it_was_given(tmp_path: Path) -> None:
-    notes, member = Notes(tmp_path), Member(1, ("127.0.0.2", "127.0.0.4"), 3)
+    notes, member = ProcessNotes(tmp_path), Member(1, ("127.0.0.2", "127.0.0.4"), 3)
     async with container(notes.command(ProcessRole.CONTAINER, 0), **member_variables(member)) as process:
         assert await process.wait() == 0
     (span,) = notes.read()
@@ -96,7 +96,7 @@ async def test_a_member_of_a_gang_records_what_it_was_given(tmp_path: Path) -> N
 
 
 async def test_an_am_is_recorded_with_its_exit_status(tmp_path: Path) -> None:
-    notes = Notes(tmp_path)
+    notes = ProcessNotes(tmp_path)
     async with container(f"{notes._script()} master sh -c 'sleep 0.2; exit 3'") as process:
         assert await process.wait() == 3
     (span,) = notes.read()
@@ -105,7 +105,7 @@ async def test_an_am_is_recorded_with_its_exit_status(tmp_path: Path) -> None:
 
 
 def test_incomplete_lines_are_ignored(tmp_path: Path) -> None:
-    notes = Notes(tmp_path)
+    notes = ProcessNotes(tmp_path)
     (tmp_path / f"{CONTAINER}.1").write_text("container 0 127.0.0.2 1")
     (tmp_path / f"{CONTAINER}.2").write_text("container 0 127.0.0.2 100\n150\nend 0")
     (tmp_path / "something.else").write_text("else\n")

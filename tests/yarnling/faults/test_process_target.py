@@ -13,7 +13,7 @@ import pytest
 from yarn.errors import CallOutcomeUnknown
 from yarn.states import DecommissionType
 from yarnling.cluster.launcher import Daemon, DaemonFailed
-from yarnling.faults.notes import Notes
+from yarnling.faults.notes import ProcessNotes
 from yarnling.faults.process_target import ProcessTarget
 
 
@@ -40,7 +40,7 @@ def daemon(pid: int, exit_status: int | None = None) -> Daemon:
 
 
 def target_of(cluster: FakeCluster, directory: Path) -> ProcessTarget:
-    return ProcessTarget(cluster, Notes(directory), directory / "excluded")  # type: ignore[arg-type]
+    return ProcessTarget(cluster, ProcessNotes(directory), directory / "excluded")  # type: ignore[arg-type]
 
 
 @pytest.fixture
