@@ -101,7 +101,7 @@ class IncomingCall(Protocol):
         ...
 
 
-class Dispatcher:
+class CallDispatcher:
     """Answers the calls of one server."""
 
     def __init__(self, observers: Sequence[RpcObserver]) -> None:

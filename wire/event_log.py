@@ -34,7 +34,7 @@ KEPT_MAX = 20
 the disk."""
 
 
-class Step(Struct, frozen=True):
+class LoggedStep(Struct, frozen=True):
     """A step of the core of `host`: `effects` is what `handle(event, now_ms)` returned."""
 
     now_ms: int
@@ -49,10 +49,10 @@ def step_text(now_ms: int, host: str, event: object, effects: Sequence[object]) 
     return json.dumps(step, separators=(",", ":"))
 
 
-def read_step(line: Any) -> Step:
+def read_step(line: Any) -> LoggedStep:
     """The step of a line. Raises InvalidArgumentException, TypeError or ValueError for another line."""
     now_ms, host, event, effects = line
-    return Step(int(now_ms), str(host), from_json(event), from_json(effects))
+    return LoggedStep(int(now_ms), str(host), from_json(event), from_json(effects))
 
 
 class EventLog:
@@ -152,7 +152,7 @@ def open_event_log(conf: Configuration, daemon: str, start: object) -> EventLog 
     return EventLog(path / f"{daemon}.jsonl" if path.is_dir() else path, start, host=daemon, key=EVENT_LOG.key)
 
 
-def read_event_log(path: Path) -> tuple[Any, Iterator[Step]]:
+def read_event_log(path: Path) -> tuple[Any, Iterator[LoggedStep]]:
     """Read a log; returns the record of the core's arguments, and the steps in order.
 
     An incomplete last line is ignored: the process was killed while it wrote the line. Raises InvalidArgumentException

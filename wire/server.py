@@ -19,7 +19,7 @@ from wire.address import Address, resolve
 from wire.caller import Caller, read_caller
 from wire.channel import MESSAGE_BYTES_MAX, METADATA_BYTES_MAX, NO_PROBES
 from wire.connection_limits import ConnectionLimits
-from wire.dispatch import Authenticate, Dispatcher, RpcObserver, ServedProtocol, ServedRpc
+from wire.dispatch import Authenticate, CallDispatcher, RpcObserver, ServedProtocol, ServedRpc
 from wire.errors import error_metadata, status_of, status_text
 from wire.listener import HadoopAnswers, Listener
 from wire.rpc import Rpc
@@ -57,7 +57,7 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
 )
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
-MakeHadoopAnswers: TypeAlias = Callable[[Dispatcher, Sequence[ServedProtocol], ConnectionLimits], HadoopAnswers]
+MakeHadoopAnswers: TypeAlias = Callable[[CallDispatcher, Sequence[ServedProtocol], ConnectionLimits], HadoopAnswers]
 
 
 class RpcServer:
@@ -86,7 +86,7 @@ class RpcServer:
         self._beyond_loopback = beyond_loopback
         self._limits = limits or ConnectionLimits()
         self._admits_all_users = admits_all_users
-        self._dispatcher = Dispatcher(observers)
+        self._dispatcher = CallDispatcher(observers)
         self._protocols: list[ServedProtocol] = []
         self._server: grpc.aio.Server | None = None
         self._make_hadoop: MakeHadoopAnswers | None = None

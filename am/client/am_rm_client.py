@@ -30,7 +30,7 @@ from am.core.am_rm_client_core import (
     ContainersRequested,
     Deliver,
     Register,
-    RegistrationFailed,
+    RegisterFailed,
     SendCall,
     Unregister,
     Unregistered,
@@ -218,7 +218,7 @@ class AMRMClient:
                     self._registered.set_result(event)
             case UseToken(token):
                 self._proxy.use_token(token)
-            case RegistrationFailed(error):
+            case RegisterFailed(error):
                 self._registered.set_exception(error)
             case UnregisterFailed(error):
                 raise error

@@ -136,7 +136,7 @@ class _Refusal(argparse.Action):
 
 
 @dataclass
-class Faults:
+class OptionFaults:
     """Collects the faults of options, so that all of them can be reported at once."""
 
     prog: str
@@ -192,7 +192,7 @@ def add_application_options(parser: OptionParser, *, name: str, master_memory_mb
 
 
 def read_application_options(
-    options: argparse.Namespace, faults: Faults, *, keep_containers: bool = False
+    options: argparse.Namespace, faults: OptionFaults, *, keep_containers: bool = False
 ) -> ApplicationOptions:
     """The application's options as parsed; problems are added to `faults`."""
     faults.check_positive(options, "master_memory", "master_vcores")

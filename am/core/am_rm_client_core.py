@@ -99,7 +99,7 @@ class Deliver(Struct, frozen=True):
     event: Event
 
 
-class RegistrationFailed(Struct, frozen=True):
+class RegisterFailed(Struct, frozen=True):
     """Register failed: nothing more is sent."""
 
     error: YarnException
@@ -116,10 +116,10 @@ class UnregisterFailed(Struct, frozen=True):
 
 
 ClientEvent: TypeAlias = Register | ContainersRequested | Unregister | CallAnswered | CallFailed | Tick
-ClientEffect: TypeAlias = SendCall | UseToken | Deliver | RegistrationFailed | Unregistered | UnregisterFailed | Warn
+ClientEffect: TypeAlias = SendCall | UseToken | Deliver | RegisterFailed | Unregistered | UnregisterFailed | Warn
 
 
-class Phase(Enum):
+class ClientPhase(Enum):
     """The state of an attempt's connection to the RM."""
 
     IDLE = "IDLE"
@@ -145,7 +145,7 @@ class AMRMClientCore:
         silence_max_ms: int,
         progress: Callable[[], float],
     ) -> None:
-        self.phase = Phase.IDLE
+        self.phase = ClientPhase.IDLE
         self._state = state
         self._interval_ms = heartbeat_interval_ms
         self._silence_max_ms = silence_max_ms
@@ -184,7 +184,7 @@ class AMRMClientCore:
     def is_quiet(self) -> bool:
         """True if the next heartbeats would only say that the AM is alive, until the application does something."""
         return (
-            self.phase is Phase.RUNNING
+            self.phase is ClientPhase.RUNNING
             and self._request is None
             and self._pause_ends_ms is not None
             and not self.awaits_requests
@@ -204,7 +204,7 @@ class AMRMClientCore:
         self._pause_ends_ms, self._after_pause = due_ms, self._send_heartbeat
 
     def _register(self, event: Register) -> None:
-        self.phase = Phase.REGISTERING
+        self.phase = ClientPhase.REGISTERING
         self._address = event.request
         self._send(self._address)
 
@@ -213,7 +213,7 @@ class AMRMClientCore:
             self._send_heartbeat()
 
     def _unregister(self, event: Unregister) -> None:
-        self.phase = Phase.UNREGISTERING
+        self.phase = ClientPhase.UNREGISTERING
         self._outcome = event.request
         self._send_outcome()
 
@@ -230,7 +230,7 @@ class AMRMClientCore:
         self._dispatcher.emit(SendCall(self._calls, request))
 
     def _send_heartbeat(self) -> None:
-        self.phase = Phase.RUNNING
+        self.phase = ClientPhase.RUNNING
         self._heartbeat_ms = self._dispatcher.now_ms
         self._progress_sent = self._progress()
         self._send(self._state.next_request(self._progress_sent))
@@ -292,31 +292,31 @@ class AMRMClientCore:
     def _registered(self, response: RegisterApplicationMasterResponse) -> None:
         """After a restart of the RM, the answer brings NM tokens; earlier attempts' containers are known already."""
         events = self._state.handle_registered(response)
-        if self.phase is Phase.UNREGISTERING:
+        if self.phase is ClientPhase.UNREGISTERING:
             self._pause_before_outcome()
-        elif self.phase is Phase.RESYNCING:
+        elif self.phase is ClientPhase.RESYNCING:
             self._resynced()
         else:
             for event in events:
                 self._dispatcher.emit(Deliver(event))
-            self.phase, self.awaits_requests = Phase.RUNNING, True
+            self.phase, self.awaits_requests = ClientPhase.RUNNING, True
             self._pause(self._interval_ms, self._send_heartbeat)
 
     def _registration_failed(self, error: YarnException) -> None:
         """A registration that is not the first may have been carried out by an earlier call, whose answer was lost."""
         is_known = isinstance(error, InvalidApplicationMasterRequestException)
-        if self.phase is Phase.UNREGISTERING and is_known:
+        if self.phase is ClientPhase.UNREGISTERING and is_known:
             self._pause_before_outcome()
-        elif self.phase is Phase.RESYNCING and is_known:
+        elif self.phase is ClientPhase.RESYNCING and is_known:
             self._dispatcher.emit(Warn(f"already registered: {error.message}"))
             # The next heartbeat will show whether that is so.
             self._pause(self._interval_ms, self._resynced)
-        elif self.phase is Phase.UNREGISTERING:
+        elif self.phase is ClientPhase.UNREGISTERING:
             self._end(UnregisterFailed(error))
-        elif self.phase is Phase.RESYNCING:
+        elif self.phase is ClientPhase.RESYNCING:
             self._end(Deliver(AllocateFailed(error)))
         else:
-            self._end(RegistrationFailed(error))
+            self._end(RegisterFailed(error))
 
     def _resynced(self) -> None:
         self._dispatcher.emit(Deliver(Resynced()))
@@ -335,7 +335,7 @@ class AMRMClientCore:
             case ApplicationMasterNotRegisteredException():
                 self._dispatcher.emit(Warn(f"resync: the ResourceManager asks to register again: {error.message}"))
                 self._state.handle_not_registered()
-                self.phase = Phase.RESYNCING
+                self.phase = ClientPhase.RESYNCING
                 self._send(self._address)
             case ApplicationAttemptNotFoundException() | InvalidToken():
                 self._end(Deliver(ShutdownOrdered(error.message)))
@@ -359,7 +359,7 @@ class AMRMClientCore:
         self._pause(pause_ms, self._send_outcome)
 
     def _end(self, effect: ClientEffect) -> None:
-        self.phase = Phase.OVER
+        self.phase = ClientPhase.OVER
         self._dispatcher.emit(effect)
 
     def _warn_of_silence(self, request: RegisterApplicationMasterRequest | AllocateRequest, error: Exception) -> None:

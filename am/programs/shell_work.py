@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from am.client.submission import (
     ApplicationOptions,
-    Faults,
+    OptionFaults,
     OptionParser,
     build_context,
     parse_pairs,
@@ -83,7 +83,7 @@ def add_work_options(parser: OptionParser) -> None:
     parser.option("localize_files", "files for the work directories, separated by commas", default="")
 
 
-def read_work(options: argparse.Namespace, faults: Faults) -> ShellWork:
+def read_work(options: argparse.Namespace, faults: OptionFaults) -> ShellWork:
     """The work that the options describe; problems are added to `faults`."""
     has_command, has_script = bool(options.shell_command), options.shell_script is not None
     faults.check(has_command or has_script, "no command: give -shell_command or -shell_script")
@@ -111,7 +111,7 @@ def refuse_above(capability: Resource, maximum: Resource) -> None:
         )
 
 
-def _files_of(options: argparse.Namespace, faults: Faults) -> dict[str, Path]:
+def _files_of(options: argparse.Namespace, faults: OptionFaults) -> dict[str, Path]:
     paths = [Path(name.strip()) for name in options.localize_files.split(",") if name.strip()]
     files = {path.name: path for path in paths}
     if options.shell_script is not None:
@@ -121,7 +121,7 @@ def _files_of(options: argparse.Namespace, faults: Faults) -> dict[str, Path]:
     return files
 
 
-def _read_environment(options: argparse.Namespace, faults: Faults) -> dict[str, str]:
+def _read_environment(options: argparse.Namespace, faults: OptionFaults) -> dict[str, str]:
     try:
         return parse_pairs(options.shell_env)
     except InvalidArgumentException as error:

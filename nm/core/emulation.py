@@ -38,7 +38,7 @@ class Amount(Struct, frozen=True):
         return self.value * given if self.relative else self.value
 
 
-class Stage(Struct, frozen=True):
+class EmulationStage(Struct, frozen=True):
     """A part of a container's run. The stage lasts `lasts_ms` +- `jitter_ms`; None: until a signal.
 
     Memory use changes linearly from `memory_first` to `memory_last`. At the end of the stage the container exits with
@@ -60,7 +60,7 @@ class Stage(Struct, frozen=True):
         return self.jitter_ms > 0 or 0 < self.exit_probability < 1
 
 
-class Usage(NamedTuple):
+class PlannedUsage(NamedTuple):
     """The memory that a container uses at one moment, and the CPU time that it has used since its start."""
 
     memory_bytes: int
@@ -73,14 +73,14 @@ class ResourceProfile(Struct, frozen=True):
     `lengths_ms` are the lengths of the stages that are reached, except a stage that only a signal ends.
     """
 
-    stages: tuple[Stage, ...]
+    stages: tuple[EmulationStage, ...]
     resource: Resource
     lengths_ms: tuple[int, ...]
     ends_after_ms: int | None
     exit_code: int
 
     @staticmethod
-    def draw(stages: tuple[Stage, ...], resource: Resource, draw: Draw) -> ResourceProfile:
+    def draw(stages: tuple[EmulationStage, ...], resource: Resource, draw: Draw) -> ResourceProfile:
         """Draw a profile for a container of size `resource`: for each stage its length, then whether the container
         exits.
         """
@@ -95,7 +95,7 @@ class ResourceProfile(Struct, frozen=True):
                 return ResourceProfile(stages, resource, tuple(lengths), sum(lengths), stage.exit_code)
         return ResourceProfile(stages, resource, tuple(lengths), sum(lengths), 0)
 
-    def usage_at(self, elapsed_ms: int) -> Usage:
+    def usage_at(self, elapsed_ms: int) -> PlannedUsage:
         """The usage `elapsed_ms` after the start. After the container's end, this is the usage at the end."""
         cpu_ms, memory_mb, left_ms = 0.0, 0.0, float(elapsed_ms)
         for stage, length_ms in zip(self.stages, (*self.lengths_ms, None), strict=False):
@@ -105,9 +105,9 @@ class ResourceProfile(Struct, frozen=True):
             if length_ms is None or left_ms < length_ms:
                 break
             left_ms -= length_ms
-        return Usage(int(memory_mb * _BYTES_PER_MB), int(cpu_ms))
+        return PlannedUsage(int(memory_mb * _BYTES_PER_MB), int(cpu_ms))
 
-    def _memory_mb(self, stage: Stage, done: float) -> float:
+    def _memory_mb(self, stage: EmulationStage, done: float) -> float:
         first, last = (amount.of(self.resource.memory_mb) for amount in (stage.memory_first, stage.memory_last))
         return first + (last - first) * done
 
@@ -177,7 +177,7 @@ class Rule(Struct, frozen=True):
 
     name: str
     match: Match = Match()
-    stages: tuple[Stage, ...] | None = None
+    stages: tuple[EmulationStage, ...] | None = None
     registers: bool = False
     after_term_ms: int | None = 0
 

@@ -92,7 +92,7 @@ class ResourceCache:
         self.next_number = FIRST_NUMBER
 
 
-class _Request(NamedTuple):
+class _FirstRequest(NamedTuple):
     """The first request for a file: the container, its user and the resource."""
 
     container_id: ContainerId
@@ -125,7 +125,7 @@ class ResourceCaches:
         entry = cache.entries.get(key)
         if entry is None:
             entry = cache.entries[key] = CachedResource(key)
-            self._fetch(cache_key, cache, entry, _Request(container_id, user, resource))
+            self._fetch(cache_key, cache, entry, _FirstRequest(container_id, user, resource))
         entry.holders[container_id] = None
         self._held.setdefault(container_id, []).append(entry)
         if entry.path is not None:
@@ -200,7 +200,7 @@ class ResourceCaches:
         shared = [cache for key, cache in self._caches.items() if key.application_id is None]
         return [(cache, entry) for cache in shared for entry in cache.entries.values() if entry.path is not None]
 
-    def _fetch(self, cache_key: CacheKey, cache: ResourceCache, entry: CachedResource, request: _Request) -> None:
+    def _fetch(self, cache_key: CacheKey, cache: ResourceCache, entry: CachedResource, request: _FirstRequest) -> None:
         self._fetch_count += 1
         self._fetches[self._fetch_count] = (cache_key, entry)
         number, cache.next_number = cache.next_number, cache.next_number + 1

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, field_validator
 
-from nm.core.emulation import Amount, Bounds, EmulationTable, Match, Rule, Stage
+from nm.core.emulation import Amount, Bounds, EmulationStage, EmulationTable, Match, Rule
 from wire.files import yaml_file
 from wire.files.yaml_file import (
     MEGABYTES,
@@ -157,7 +157,7 @@ class _Exit(Section):
     probability: Probability = 1.0
 
 
-class _Stage(Section):
+class _StageEntry(Section):
     """A stage. The validation context is the next stage, None for the last one."""
 
     lasts: _Lasts
@@ -197,15 +197,15 @@ class _Stage(Section):
             raise refusal("is not valid for a stage that never ends", "remove it, or write how long the stage lasts")
         return value
 
-    def record(self) -> Stage:
+    def record(self) -> EmulationStage:
         lasts_ms = None if self.lasts == _FOREVER else round(self.lasts)
         jitter_ms = 0 if lasts_ms is None else round(self.jitter.of(lasts_ms))
         code, probability = (0, 0.0) if self.exit is None else (self.exit.code, self.exit.probability)
         memory_first, memory_last = self.memory
-        return Stage(lasts_ms, jitter_ms, memory_first, memory_last, self.cpu, code, probability)
+        return EmulationStage(lasts_ms, jitter_ms, memory_first, memory_last, self.cpu, code, probability)
 
 
-_Stages = Annotated[list[_Stage], sections(_Stage, lambda stages, _: [*stages[1:], None])]
+_Stages = Annotated[list[_StageEntry], sections(_StageEntry, lambda stages, _: [*stages[1:], None])]
 
 
 class _Rule(Section):

@@ -43,28 +43,28 @@ class BadArchive(Exception):
     """The archive is damaged, or has a member that is refused. The message names the member."""
 
 
-class Limits(Struct, frozen=True):
+class ArchiveLimits(Struct, frozen=True):
     """The number of members that an archive may have, and how many bytes they may have together."""
 
     entries_max: int = int(ARCHIVE_ENTRIES_MAX.default or 0)
     bytes_max: int = int(ARCHIVE_SIZE_MAX_MB.default or 0) << 20
 
     @staticmethod
-    def read(conf: Configuration) -> Limits:
-        return Limits(ARCHIVE_ENTRIES_MAX.of(conf), ARCHIVE_SIZE_MAX_MB.of(conf) << 20)
+    def read(conf: Configuration) -> ArchiveLimits:
+        return ArchiveLimits(ARCHIVE_ENTRIES_MAX.of(conf), ARCHIVE_SIZE_MAX_MB.of(conf) << 20)
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = ArchiveLimits()
 
 
-def unpack(source: IO[bytes], name: str, target: str, limits: Limits = DEFAULT_LIMITS) -> None:
+def unpack(source: IO[bytes], name: str, target: str, limits: ArchiveLimits = DEFAULT_LIMITS) -> None:
     """Unpack the archive `source` into the new directory `target`. The suffix of `name` determines the format.
 
     Raises BadArchive, or OSError for a disk error. After an error, the caller must delete what was written.
     """
     is_zip = name.lower().endswith(ZIP_SUFFIXES)
     try:
-        tree = _Tree(target, limits)
+        tree = _UnpackedTree(target, limits)
         if is_zip:
             _unzip(source, tree)
         else:
@@ -96,7 +96,7 @@ def parts_of(name: str) -> tuple[str, ...]:
     return parts
 
 
-def _unzip(source: IO[bytes], tree: _Tree) -> None:
+def _unzip(source: IO[bytes], tree: _UnpackedTree) -> None:
     with zipfile.ZipFile(source) as archive:
         for member in archive.infolist():
             path = tree.place(member.filename, is_dir=member.is_dir())
@@ -105,7 +105,7 @@ def _unzip(source: IO[bytes], tree: _Tree) -> None:
                     tree.write(path, content.read)
 
 
-def _untar(source: IO[bytes], tree: _Tree, *, zipped: bool) -> None:
+def _untar(source: IO[bytes], tree: _UnpackedTree, *, zipped: bool) -> None:
     plain = gzip.GzipFile(fileobj=source, mode="rb") if zipped else source
     with tarfile.open(fileobj=_Bounded(plain, tree.limits), mode="r:") as archive:  # type: ignore[call-overload]
         for member in archive:
@@ -124,10 +124,10 @@ def _untar(source: IO[bytes], tree: _Tree, *, zipped: bool) -> None:
             archive.members = []
 
 
-class _Tree:
+class _UnpackedTree:
     """The directory that an archive is unpacked to. It has no symbolic link before `make_links`."""
 
-    def __init__(self, root: str, limits: Limits) -> None:
+    def __init__(self, root: str, limits: ArchiveLimits) -> None:
         os.mkdir(root, 0o700)
         self.limits = limits
         self.links: dict[str, str] = {}
@@ -196,7 +196,7 @@ class _Tree:
 class _Bounded:
     """A file that limits the size of each read and its position, because tar headers may claim any size."""
 
-    def __init__(self, file: IO[bytes] | gzip.GzipFile, limits: Limits) -> None:
+    def __init__(self, file: IO[bytes] | gzip.GzipFile, limits: ArchiveLimits) -> None:
         self._file = file
         # The limit covers the contents of the members, and at most a kilobyte of header and padding for each.
         self._end = limits.bytes_max + 2 * tarfile.RECORDSIZE + limits.entries_max * 4 * tarfile.BLOCKSIZE

@@ -19,9 +19,9 @@ from datetime import UTC, datetime
 from nm.core.effects import FetchResource
 from nm.core.events import Event, ResourceFetched, ResourceFetchFailed
 from nm.launcher.directories import PLAIN_MODE, DisksFailed, NodeDirectories, cache_dir, make_dir, make_user_dirs
-from nm.localizer.archives import DEFAULT_LIMITS, TAR_SUFFIXES, ZIP_SUFFIXES, BadArchive, Limits, unpack
+from nm.localizer.archives import DEFAULT_LIMITS, TAR_SUFFIXES, ZIP_SUFFIXES, ArchiveLimits, BadArchive, unpack
 from nm.localizer.remote import RemoteFile, remote_file
-from nm.localizer.sources import IO_EXCEPTION, NO_MOUNTS, DownloadFailed, Mounts, Source, shown
+from nm.localizer.sources import IO_EXCEPTION, NO_MOUNTS, DownloadFailed, FileSource, Mounts, shown
 from wire.files.full_disk import full_disk_named
 from yarn.containers import LocalResource
 from yarn.ids import ContainerId
@@ -42,7 +42,7 @@ class Localizer:
         directories: NodeDirectories,
         send: Callable[[Event], None],
         width: int,
-        limits: Limits,
+        limits: ArchiveLimits,
         mounts: Mounts,
     ) -> None:
         self._directories = directories
@@ -82,7 +82,7 @@ _COPY_BYTES = 1 << 20
 def fetch(
     request: FetchResource,
     directories: NodeDirectories,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: ArchiveLimits = DEFAULT_LIMITS,
     mounts: Mounts = NO_MOUNTS,
 ) -> tuple[str, int]:
     """Copy a resource into its cache. Returns (path of the copy, its size in bytes).
@@ -109,7 +109,7 @@ def fetch(
     return f"{home}/{request.number}/{source.name}", size_bytes
 
 
-def _fetch_into(final: str, resource: LocalResource, source: Source | RemoteFile, limits: Limits) -> int:
+def _fetch_into(final: str, resource: LocalResource, source: FileSource | RemoteFile, limits: ArchiveLimits) -> int:
     """Copy a resource to the new directory `final`, which appears once the copy is complete.
 
     Returns its size in bytes.
@@ -145,7 +145,7 @@ def diagnostics(failed: DownloadFailed, resource: LocalResource, container_id: C
     return f"{failed.sentence}\n{failed.java_class}: {failed.sentence}\n"
 
 
-def _check_time(resource: LocalResource, source: Source) -> None:
+def _check_time(resource: LocalResource, source: FileSource) -> None:
     try:
         modified_ms = os.stat(source.path).st_mtime_ns // 1_000_000
     except (FileNotFoundError, ValueError):
@@ -160,7 +160,7 @@ def _check_time(resource: LocalResource, source: Source) -> None:
         )
 
 
-def _check_public(source: Source) -> None:
+def _check_public(source: FileSource) -> None:
     """Check the rights of other users. Those of other file systems are not asked for: object stores have none."""
     if not is_public(source.path, source.root):
         raise DownloadFailed(
@@ -194,7 +194,7 @@ def _is_readable_by_all(path: str) -> bool:
     return all(_is_readable_by_all(os.path.join(path, name)) for name in os.listdir(path))
 
 
-def _copy(resource: LocalResource, source: str, copy: str, limits: Limits) -> None:
+def _copy(resource: LocalResource, source: str, copy: str, limits: ArchiveLimits) -> None:
     """Copy a file or unpack an archive. A jar of type PATTERN is both copied and unpacked.
 
     An archive of unknown type is copied.

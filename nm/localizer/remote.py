@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from nm.localizer.sources import IO_EXCEPTION, UNSUPPORTED, DownloadFailed, Source, shown
+from nm.localizer.sources import IO_EXCEPTION, UNSUPPORTED, DownloadFailed, FileSource, shown
 
 SCHEMES = frozenset({"abfs", "ftp", "gs", "hdfs", "http", "https", "oss", "s3", "s3a", "sftp", "webhdfs"})
 """Schemes for which Hadoop has a file system as well, and fsspec knows a driver."""
@@ -43,7 +43,7 @@ class RemoteFile:
         except Exception as error:
             raise self._failed(error) from None
 
-    def download(self, directory: str) -> Source:
+    def download(self, directory: str) -> FileSource:
         """Copy it into the new directory, with its modification time. Raises DownloadFailed and OSError."""
         os.mkdir(directory)
         target = f"{directory}/{self.name}"
@@ -54,7 +54,7 @@ class RemoteFile:
             self._file_system.get(self._path, target, recursive=is_directory)
         modified_ns = modified_ms * 1_000_000
         os.utime(target, ns=(modified_ns, modified_ns))
-        return Source(target, directory, self.shown)
+        return FileSource(target, directory, self.shown)
 
     def _modified_ms(self) -> int:
         """The modification time of what exists; 0 where the file system has none, as Hadoop's for http."""

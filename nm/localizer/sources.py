@@ -34,7 +34,7 @@ class DownloadFailed(Exception):
         self.sentence = sentence
 
 
-class Source(Struct, frozen=True):
+class FileSource(Struct, frozen=True):
     """A file or a directory: its path, the root of its file system, and its address as Hadoop prints it."""
 
     path: str
@@ -65,7 +65,7 @@ class Mounts(Struct, frozen=True):
         is_mounted = default is not None and default["scheme"] == "viewfs"
         return Mounts(folders, (default["host"] or _NO_NAME) if default is not None and is_mounted else "")
 
-    def locate(self, url: str) -> Source:
+    def locate(self, url: str) -> FileSource:
         """The file of a URL. As in Hadoop's Path, %-escapes are not decoded. Raises DownloadFailed."""
         match = _URL.fullmatch(url)
         scheme = "" if match is None else match["scheme"] or ("viewfs" if self.default else "file")
@@ -74,17 +74,17 @@ class Mounts(Struct, frozen=True):
             raise DownloadFailed(UNSUPPORTED, f'No FileSystem for scheme "{name}"')
         path = _normal(match["path"] or "/")
         if scheme == "file":
-            return Source(path, self._root_of(path), shown(url))
+            return FileSource(path, self._root_of(path), shown(url))
         return self._mounted(match["host"] or (_NO_NAME if match["scheme"] else self.default), path)
 
-    def _mounted(self, name: str, path: str) -> Source:
+    def _mounted(self, name: str, path: str) -> FileSource:
         """The file `path` of a mount table. Neither `..` nor a symbolic link leads out of its folder."""
         folder = self.folders.get(name)
         if folder is None:
             raise DownloadFailed(
                 IO_EXCEPTION, f"ViewFs: Cannot initialize: Empty Mount table in config for viewfs://{name}/"
             )
-        source = Source(_normal(f"{folder}/{path}"), folder, f"viewfs://{name}{path}")
+        source = FileSource(_normal(f"{folder}/{path}"), folder, f"viewfs://{name}{path}")
         # No file has a name with a NUL.
         real = source.path if "\0" in path else os.path.realpath(source.path)
         if not _is_within(real, os.path.realpath(folder)):

@@ -24,7 +24,7 @@ from nm.launcher.cgroups import CgroupsUnusable, CpuCgroups
 from nm.launcher.containers_launcher import ContainersLauncher, Launchers
 from nm.launcher.deletion import DeletionService
 from nm.launcher.directories import NodeDirectories
-from nm.localizer.archives import Limits
+from nm.localizer.archives import ArchiveLimits
 from nm.localizer.fetch import Localizer
 from nm.localizer.sources import Mounts
 from nm.shell.auxiliary_services import AuxiliaryServices
@@ -123,7 +123,9 @@ class NodeManager:
         )
         self.log_monitor = LogMonitor(self.launcher, directories, send, shared.log_monitor_settings)
         fetches = nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(shared.conf)
-        self._localizer = Localizer(directories, send, fetches, Limits.read(shared.conf), Mounts.read(shared.conf))
+        self._localizer = Localizer(
+            directories, send, fetches, ArchiveLimits.read(shared.conf), Mounts.read(shared.conf)
+        )
         self._deletion = DeletionService(directories, environment.deleter)
         self._directories, self._conf = directories, shared.conf
         self._started_before = environment.started_before(node_id.host)

@@ -14,8 +14,8 @@ from typing import IO
 import h11
 
 from nm.launcher.directories import NodeDirectories
-from nm.shuffle.map_outputs import MapOutput, MapOutputMissing, Reply, opened
-from nm.shuffle.requests import TARGET_CHARS_MAX, Refusal
+from nm.shuffle.map_outputs import MapOutput, MapOutputMissing, ShuffleReply, opened
+from nm.shuffle.requests import TARGET_CHARS_MAX, ShuffleRefusal
 from wire.files.shuffle import VERSION_HEADERS
 
 HEAD_BYTES_MAX = TARGET_CHARS_MAX + 8192
@@ -32,7 +32,7 @@ LINGER_S = 1
 READ_BYTES = 16 << 10
 
 
-Answer = Callable[[str, str, Mapping[str, str]], Awaitable[Reply]]
+Answer = Callable[[str, str, Mapping[str, str]], Awaitable[ShuffleReply]]
 """Answers a request by its method, target and headers {name in lower case: value}; raises Refusal."""
 
 
@@ -63,12 +63,12 @@ class ShuffleConnection:
                     return
                 timeout_s = reply.keep_alive_s
                 self._http.start_next_cycle()
-        except Refusal as refusal:
+        except ShuffleRefusal as refusal:
             await self.refuse(refusal)
         except h11.RemoteProtocolError:
-            await self.refuse(Refusal(400))
+            await self.refuse(ShuffleRefusal(400))
 
-    async def refuse(self, refusal: Refusal) -> None:
+    async def refuse(self, refusal: ShuffleRefusal) -> None:
         """Send an error, and end the connection, as Hadoop does after each."""
         body = refusal.text.encode()
         headers = [
@@ -104,7 +104,7 @@ class ShuffleConnection:
                     elif isinstance(event, h11.Data):
                         body_bytes += len(event.data)
                         if body_bytes > BODY_BYTES_MAX:
-                            raise Refusal(413)
+                            raise ShuffleRefusal(413)
                     elif isinstance(event, h11.EndOfMessage):
                         return request
                     else:
@@ -112,7 +112,7 @@ class ShuffleConnection:
         except TimeoutError:
             return None
 
-    async def _send(self, reply: Reply) -> None:
+    async def _send(self, reply: ShuffleReply) -> None:
         parts = [(output, output.header.to_bytes()) for output in reply.outputs]
         length = sum(len(header) + output.header.part_length for output, header in parts)
         headers = [*reply.headers, *VERSION_HEADERS.items(), ("Content-Length", str(length))]

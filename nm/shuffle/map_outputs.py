@@ -34,7 +34,7 @@ class MapOutput(Struct, frozen=True):
     start: int
 
 
-class Reply(Struct, frozen=True):
+class ShuffleReply(Struct, frozen=True):
     """The parts to send to a reduce; the connection stays open for `keep_alive_s` if that is not 0."""
 
     outputs: list[MapOutput]

@@ -22,7 +22,7 @@ _ATTEMPT = re.compile(r"attempt_[0-9]{1,19}_[0-9]{1,10}(_[mr])?(_[0-9]{1,10}){2,
 """MapReduce's names have a letter and two numbers after the job's id, those of Tez up to six numbers."""
 
 
-class Refusal(Exception):
+class ShuffleRefusal(Exception):
     """A request is refused with an HTTP status and a text."""
 
     def __init__(self, status: int, text: str = "", headers: Mapping[str, str] | None = None) -> None:
@@ -48,24 +48,24 @@ def read_request(method: str, target: str, headers: Mapping[str, str]) -> MapOut
     of an attempt of MapReduce or Tez is accepted.
     """
     if method != "GET":
-        raise Refusal(405)
+        raise ShuffleRefusal(405)
     if len(target) > TARGET_CHARS_MAX:
-        raise Refusal(400)
+        raise ShuffleRefusal(400)
     if any(headers.get(name) != value for name, value in VERSION_HEADERS.items()):
-        raise Refusal(400, "Incompatible shuffle request version")
+        raise ShuffleRefusal(400, "Incompatible shuffle request version")
     query = _query(target)
     jobs, reduces = query.get("job"), query.get("reduce")
     maps = [name for text in query.get("map", ()) for name in text.split(",")]
     if not maps or reduces is None or jobs is None:
-        raise Refusal(400, "Required param job, map and reduce")
+        raise ShuffleRefusal(400, "Required param job, map and reduce")
     if len(reduces) != 1 or len(jobs) != 1:
-        raise Refusal(400, "Too many job/reduce parameters")
+        raise ShuffleRefusal(400, "Too many job/reduce parameters")
     try:
         reduce = parse_int(reduces[0])
     except ValueError:
-        raise Refusal(400, "Bad reduce parameter") from None
+        raise ShuffleRefusal(400, "Bad reduce parameter") from None
     if not all(_ATTEMPT.fullmatch(name) for name in maps):
-        raise Refusal(400, "Bad map parameter")
+        raise ShuffleRefusal(400, "Bad map parameter")
     keep_alive = [text.lower() for text in query.get("keepAlive", ())] == ["true"]
     return MapOutputRequest(jobs[0], reduce, tuple(maps), keep_alive)
 
@@ -74,4 +74,4 @@ def _query(target: str) -> Mapping[str, list[str]]:
     try:
         return parse_qs(target.partition("?")[2], keep_blank_values=True, max_num_fields=_PARAMETERS_MAX)
     except ValueError:
-        raise Refusal(400) from None
+        raise ShuffleRefusal(400) from None

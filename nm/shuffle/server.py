@@ -10,8 +10,8 @@ from typing import ClassVar
 from msgspec import Struct
 
 from nm.launcher.directories import NodeDirectories
-from nm.shuffle.map_outputs import MapOutputMissing, Reply, find_outputs
-from nm.shuffle.requests import Refusal, read_request
+from nm.shuffle.map_outputs import MapOutputMissing, ShuffleReply, find_outputs
+from nm.shuffle.requests import ShuffleRefusal, read_request
 from wire.address import Address, resolve
 from wire.files.shuffle import REPLY_HASH, URL_HASH, is_url_hash, job_id, port_bytes, reply_hash, token_in
 from wire.local_peer import is_foreign
@@ -134,7 +134,7 @@ class ShuffleHandler:
         try:
             if len(self._connections) > self._settings.connections_max:
                 _logger.warning("refused a shuffle connection: %d are open", self._settings.connections_max)
-                await connection.refuse(Refusal(429, headers=RETRY_AFTER))
+                await connection.refuse(ShuffleRefusal(429, headers=RETRY_AFTER))
             else:
                 await connection.serve()
             writer.close()
@@ -147,24 +147,24 @@ class ShuffleHandler:
         finally:
             writer.transport.abort()
 
-    async def _answer(self, method: str, target: str, headers: Mapping[str, str]) -> Reply:
+    async def _answer(self, method: str, target: str, headers: Mapping[str, str]) -> ShuffleReply:
         wanted = read_request(method, target, headers)
         job = self._jobs.get(wanted.job)
         if job is None:
             # Hadoop answers 401 with this text; it is not the caller's proof that is wrong.
-            raise Refusal(404, f"Can't find job token for job {wanted.job} !!")
+            raise ShuffleRefusal(404, f"Can't find job token for job {wanted.job} !!")
         proof = headers.get(URL_HASH.lower())
         if proof is None:
-            raise Refusal(401, "fetcher cannot be authenticated")
+            raise ShuffleRefusal(401, "fetcher cannot be authenticated")
         if not is_url_hash(proof, job.secret, self.port, target):
-            raise Refusal(401, "Verification of the hashReply failed")
+            raise ShuffleRefusal(401, "Verification of the hashReply failed")
         try:
             outputs = await asyncio.to_thread(find_outputs, self._directories, job.user, job.application_id, wanted)
         except MapOutputMissing as error:
             _logger.warning("cannot send map outputs job=%s reduce=%d: %s", wanted.job, wanted.reduce, error)
-            raise Refusal(500, str(error)) from None
+            raise ShuffleRefusal(500, str(error)) from None
         keep_alive_s = self._settings.keep_alive_s if wanted.keep_alive or self._settings.keep_alive else 0
-        return Reply(outputs, [(REPLY_HASH, reply_hash(job.secret, proof)), *_kept(keep_alive_s)], keep_alive_s)
+        return ShuffleReply(outputs, [(REPLY_HASH, reply_hash(job.secret, proof)), *_kept(keep_alive_s)], keep_alive_s)
 
 
 def _kept(keep_alive_s: int) -> list[tuple[str, str]]:

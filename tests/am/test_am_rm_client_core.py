@@ -11,11 +11,11 @@ from am.core.am_rm_client_core import (
     CallFailed,
     ClientEffect,
     ClientEvent,
+    ClientPhase,
     ContainersRequested,
     Deliver,
-    Phase,
     Register,
-    RegistrationFailed,
+    RegisterFailed,
     Request,
     Response,
     SendCall,
@@ -165,7 +165,7 @@ def test_silence_for_too_long_ends_the_exchange(am: Exchange) -> None:
         am.wait()
     am.fail(LOST)
     assert am.delivered() == [AllocateFailed]
-    assert am.core.phase is Phase.OVER
+    assert am.core.phase is ClientPhase.OVER
     assert am.core.next_deadline_ms() is None
 
 
@@ -176,7 +176,7 @@ def test_a_registration_without_an_answer_is_repeated_and_in_the_end_fails(am: E
         assert am.wait() == INTERVAL_MS
         assert am.sent == RegisterApplicationMasterRequest("host")
     am.fail(LOST)
-    assert am.effects == [RegistrationFailed(LOST)]
+    assert am.effects == [RegisterFailed(LOST)]
 
 
 def test_after_a_restart_of_the_rm_it_registers_and_sends_a_heartbeat_at_once(am: Exchange) -> None:

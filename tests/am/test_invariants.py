@@ -14,7 +14,7 @@ from am.core.reconciliation import QueriedNode, QueryNode
 from am.core.requests import ContainerRequest, RowKey
 from am.programs.distributed_shell.core import DistributedShellCore, Width
 from am.programs.elastic.core import Elastic, ElasticPlan
-from am.programs.gang.core import Gang, GangPlan, Phase
+from am.programs.gang.core import Gang, GangPhase, GangPlan
 from am.programs.mapreduce.core.tasks import AttemptState, TaskState
 from tests.am.builders import GB, container, container_id, ended, node_id, reply
 from tests.am.programs.mapreduce.model import started
@@ -229,7 +229,7 @@ def test_counts_of_a_distributed_shell_that_do_not_agree_are_reported() -> None:
 def test_a_gang_that_lost_a_member_is_reported() -> None:
     gang = Gang(GangPlan(3, GB), lambda member: HELLO, 0)
     assert list(gang.violations()) == []
-    gang.machine.state = Phase.REQUESTING
+    gang.machine.state = GangPhase.REQUESTING
     assert "A-16" in next(gang.violations())
 
 
@@ -259,6 +259,6 @@ def test_an_attempt_that_is_over_and_holds_a_container_is_reported() -> None:
 
 def test_a_core_that_checks_its_invariants_raises_the_broken_ones() -> None:
     gang = Gang(GangPlan(3, GB), lambda member: HELLO, 0, check_invariants=True)
-    gang.machine.state = Phase.REQUESTING
+    gang.machine.state = GangPhase.REQUESTING
     with pytest.raises(InternalError, match="A-16: gang of 3 is REQUESTING with 0 members in place of 3"):
         gang.handle(Resynced(), 0)

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nm.localizer.archives import DEFAULT_LIMITS, DEPTH_MAX, NAME_BYTES_MAX, BadArchive, Limits, parts_of, unpack
+from nm.localizer.archives import DEFAULT_LIMITS, DEPTH_MAX, NAME_BYTES_MAX, ArchiveLimits, BadArchive, parts_of, unpack
 from yarn.configuration import Configuration
 
 LINK = stat.S_IFLNK | 0o777
@@ -51,7 +51,7 @@ def make_zip(members: list[tuple[str, bytes]], modes: dict[str, int] | None = No
     return out.getvalue()
 
 
-def unpacked(content: bytes, name: str, directory: Path, limits: Limits = DEFAULT_LIMITS) -> Path:
+def unpacked(content: bytes, name: str, directory: Path, limits: ArchiveLimits = DEFAULT_LIMITS) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     target = directory / "target"
     unpack(io.BytesIO(content), name, str(target), limits)
@@ -179,7 +179,7 @@ def test_the_limits_are_settings() -> None:
         "yarn.yarnling.localizer.archive-entries-max": "7",
         "yarn.yarnling.localizer.archive-size-max-mb": "3",
     }
-    assert Limits.read(Configuration.of(conf)) == Limits(7, 3 << 20)
+    assert ArchiveLimits.read(Configuration.of(conf)) == ArchiveLimits(7, 3 << 20)
 
 
 def test_a_packed_virtual_environment_runs(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_too_large_an_archive_is_refused_before_the_excess_is_written(kind: str,
     zeros = b"\0" * 100_000_000
     content = make_zip([("z", zeros)]) if kind == "x.zip" else make_tar([("z", zeros)], zipped=kind == "x.tgz")
     with pytest.raises(BadArchive, match=r"more than 1000000 bytes|ends at byte"):
-        unpacked(content, kind, tmp_path, Limits(bytes_max=1_000_000))
+        unpacked(content, kind, tmp_path, ArchiveLimits(bytes_max=1_000_000))
     written = tmp_path / "target" / "z"
     assert not written.exists() or written.stat().st_size <= 1_000_000
 
@@ -221,7 +221,7 @@ def test_an_archive_with_too_many_members_is_refused(kind: str, tmp_path: Path) 
     names = [f"f{number}" for number in range(11)]
     content = make_tar([(n, b"") for n in names]) if kind == "x.tar" else make_zip([(n, b"") for n in names])
     with pytest.raises(BadArchive, match="more than 10 members"):
-        unpacked(content, kind, tmp_path, Limits(entries_max=10))
+        unpacked(content, kind, tmp_path, ArchiveLimits(entries_max=10))
 
 
 def test_an_archive_whose_header_claims_gigabytes_is_refused(tmp_path: Path) -> None:

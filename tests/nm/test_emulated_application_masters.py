@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from nm.core.effects import LaunchContainer, Signal, SignalProcess
-from nm.core.emulation import EmulationTable, Match, Rule, Stage
+from nm.core.emulation import EmulationStage, EmulationTable, Match, Rule
 from nm.core.events import ContainerExited, ContainerLaunched, Event
 from nm.emulation.application_master import AM_FAILED, EmulatedApplicationMasters
 from nm.emulation.launcher import EmulatedLauncher
@@ -28,10 +28,12 @@ TIMEOUT_S = 60
 TOKENS = Credentials({"rm": Token(b"i", b"p", AMRM_KIND, "")}).to_bytes()
 TABLE = EmulationTable(
     (
-        Rule("ends", Match(is_master=True), (Stage(30),), registers=True),
-        Rule("crashes", Match(is_master=True), (Stage(30, exit_code=3, exit_probability=1.0),), registers=True),
-        Rule("stays", Match(is_master=True), (Stage(None),), registers=True),
-        Rule("hour", Match(is_master=True), (Stage(3_600_000),), registers=True),
+        Rule("ends", Match(is_master=True), (EmulationStage(30),), registers=True),
+        Rule(
+            "crashes", Match(is_master=True), (EmulationStage(30, exit_code=3, exit_probability=1.0),), registers=True
+        ),
+        Rule("stays", Match(is_master=True), (EmulationStage(None),), registers=True),
+        Rule("hour", Match(is_master=True), (EmulationStage(3_600_000),), registers=True),
     )
 )
 

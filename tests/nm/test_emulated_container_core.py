@@ -15,7 +15,7 @@ from nm.core.emulated_containers import (
     ProgramEnded,
     StartMaster,
 )
-from nm.core.emulation import EmulationTable, Rule, Stage
+from nm.core.emulation import EmulationStage, EmulationTable, Rule
 from nm.core.events import ContainerExited, ContainerLaunched, LaunchCancelled
 from tests.nm.nodes import container_id
 from yarn.machine import Tick
@@ -23,13 +23,13 @@ from yarn.resource import Resource
 
 TABLE = EmulationTable(
     (
-        Rule("short", stages=(Stage(20),)),
-        Rule("fails", stages=(Stage(10, exit_code=3, exit_probability=1.0),)),
-        Rule("master", stages=(Stage(50),), registers=True),
-        Rule("program", stages=(Stage(None),)),
-        Rule("slow", stages=(Stage(100, exit_code=3, exit_probability=1.0),), after_term_ms=30),
-        Rule("stubborn", stages=(Stage(100),), after_term_ms=None),
-        Rule("slow-master", stages=(Stage(100),), registers=True, after_term_ms=30),
+        Rule("short", stages=(EmulationStage(20),)),
+        Rule("fails", stages=(EmulationStage(10, exit_code=3, exit_probability=1.0),)),
+        Rule("master", stages=(EmulationStage(50),), registers=True),
+        Rule("program", stages=(EmulationStage(None),)),
+        Rule("slow", stages=(EmulationStage(100, exit_code=3, exit_probability=1.0),), after_term_ms=30),
+        Rule("stubborn", stages=(EmulationStage(100),), after_term_ms=None),
+        Rule("slow-master", stages=(EmulationStage(100),), registers=True, after_term_ms=30),
     )
 )
 

@@ -16,7 +16,7 @@ from nm.core.effects import (
     Signal,
     SignalProcess,
 )
-from nm.core.emulation import EmulationTable, Match, Rule, Stage
+from nm.core.emulation import EmulationStage, EmulationTable, Match, Rule
 from nm.core.events import ContainerExited, ContainerLaunched, StopContainers
 from nm.core.settings import CoreSettings
 from tests.nm.lone_node import lone_node
@@ -28,7 +28,9 @@ from yarn.nodes import ResourceUtilization
 from yarn.states import ContainerType
 
 SETTINGS = CoreSettings(
-    emulation=EmulationTable((Rule("masters", Match(is_master=True)), Rule("maps", Match(command="Map"), (Stage(5),))))
+    emulation=EmulationTable(
+        (Rule("masters", Match(is_master=True)), Rule("maps", Match(command="Map"), (EmulationStage(5),)))
+    )
 )
 FILE = LocalResource("file:/nowhere", 1, 2)
 MAP = ContainerLaunchContext(("java Map",), local_resources={"job.jar": FILE})

@@ -10,7 +10,7 @@ import pytest
 from nm.core import emulated_containers
 from nm.core.effects import LaunchContainer, Signal, SignalProcess
 from nm.core.emulated_containers import PID_FIRST
-from nm.core.emulation import Amount, EmulationTable, Match, Rule, Stage
+from nm.core.emulation import Amount, EmulationStage, EmulationTable, Match, Rule
 from nm.core.events import (
     ContainerExited,
     ContainerLaunched,
@@ -27,11 +27,13 @@ from yarn.resource import Resource
 MB = 1 << 20
 TABLE = EmulationTable(
     (
-        Rule("short", Match(), (Stage(20),)),
-        Rule("fails", Match(), (Stage(10, exit_code=3, exit_probability=1.0),)),
-        Rule("endless", Match(), (Stage(None, memory_first=Amount(0.5, True), memory_last=Amount(0.5, True)),)),
-        Rule("long", Match(), (Stage(3_600_000),)),
-        Rule("drawn", Match(), (Stage(1_000_000_000, jitter_ms=1_000_000_000),)),
+        Rule("short", Match(), (EmulationStage(20),)),
+        Rule("fails", Match(), (EmulationStage(10, exit_code=3, exit_probability=1.0),)),
+        Rule(
+            "endless", Match(), (EmulationStage(None, memory_first=Amount(0.5, True), memory_last=Amount(0.5, True)),)
+        ),
+        Rule("long", Match(), (EmulationStage(3_600_000),)),
+        Rule("drawn", Match(), (EmulationStage(1_000_000_000, jitter_ms=1_000_000_000),)),
     )
 )
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from nm.core.emulation import Amount, Bounds, ContainerFacts, EmulationTable, Match, Rule, Stage
+from nm.core.emulation import Amount, Bounds, ContainerFacts, EmulationStage, EmulationTable, Match, Rule
 from nm.emulation.table_file import parse_table, read_emulation
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException
 from yarn.resource import Resource
 
 TASK = ContainerFacts(False, "alice", "java -Xmx1g Map", {"ROLE": "map"}, 20, Resource(1024, 2), "127.0.0.2:45454")
-STAGES = (Stage(5),)
+STAGES = (EmulationStage(5),)
 
 
 def holds(match: Match) -> bool:
@@ -86,8 +86,8 @@ def test_a_file_can_set_every_field_of_a_table() -> None:
         Bounds(None, 4),
     )
     stages = (
-        Stage(1500, 150, Amount(0.1, True), Amount(1536.0), Amount(0.5), 3, 0.05),
-        Stage(120_000, 250, Amount(300.0), Amount(300.0), Amount(0.8, True), 4, 1.0),
+        EmulationStage(1500, 150, Amount(0.1, True), Amount(1536.0), Amount(0.5), 3, 0.05),
+        EmulationStage(120_000, 250, Amount(300.0), Amount(300.0), Amount(0.8, True), 4, 1.0),
     )
     rules = (
         Rule("masters", Match(is_master=True)),
@@ -212,7 +212,7 @@ def test_the_setting_names_a_file_or_the_ready_made_table(tmp_path: Path) -> Non
     path = tmp_path / "t.yaml"
     path.write_text("seed: 3\nrules: [{stages: [{lasts: 1s}]}]")
     one = read(str(path))
-    assert one == EmulationTable((Rule("rule 1", Match(), (Stage(1000),)),), 3)
+    assert one == EmulationTable((Rule("rule 1", Match(), (EmulationStage(1000),)),), 3)
     seeded = read(str(path), **{"yarn.yarnling.emulation.seed": "4"})
     assert seeded is not None
     assert seeded.seed == 4

@@ -9,7 +9,7 @@ import pytest
 
 from nm.launcher.directories import NodeDirectories
 from nm.localizer.fetch import diagnostics, fetch
-from nm.localizer.sources import NO_MOUNTS, DownloadFailed, Mounts, Source, shown
+from nm.localizer.sources import NO_MOUNTS, DownloadFailed, FileSource, Mounts, shown
 from tests.nm.nodes import container_id
 from tests.nm.test_fetch import PUBLIC, request
 from yarn.configuration import Configuration
@@ -55,7 +55,7 @@ def test_other_file_systems_are_refused_by_name(url: str) -> None:
     ],
 )
 def test_urls_of_files(url: str, path: str) -> None:
-    assert NO_MOUNTS.locate(url) == Source(path, "/", f"file:{path}")
+    assert NO_MOUNTS.locate(url) == FileSource(path, "/", f"file:{path}")
     assert shown(url) == f"file:{path}"
 
 
@@ -72,7 +72,7 @@ def test_urls_of_files(url: str, path: str) -> None:
 )
 def test_a_path_of_a_mount_table_is_within_its_folder(mounts: Mounts, folder: Path, url: str, inner: str) -> None:
     path = str(folder) + inner.rstrip("/")
-    assert mounts.locate(url) == Source(path, str(folder), f"viewfs://yarnling{inner}")
+    assert mounts.locate(url) == FileSource(path, str(folder), f"viewfs://yarnling{inner}")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from rm.core.events import (
 from rm.core.stored_state import NodeLabelState
 from rm.shell.effects import ResourceManagerShell
 from tests.rm.served_cluster import until
-from wire.event_log import EventLog, Step, read_event_log
+from wire.event_log import EventLog, LoggedStep, read_event_log
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container
 from yarn.errors import ApplicationNotFoundException, RemoteError
@@ -326,8 +326,8 @@ async def test_each_step_is_recorded(tmp_path: Path) -> None:
     shell.close()
     _, steps = read_event_log(tmp_path / "log")
     assert list(steps) == [
-        Step(1000, "", GetNewApplication(1), (Reply(1, None),)),
-        Step(1000, "", Tick(), (Warn("w"),)),
+        LoggedStep(1000, "", GetNewApplication(1), (Reply(1, None),)),
+        LoggedStep(1000, "", Tick(), (Warn("w"),)),
     ]
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 import rm.core.effects
 import rm.core.events
 from tests.wire.random_records import random_record
-from wire.event_log import KEPT_MAX, EventLog, Step, earlier_log, open_event_log, read_event_log
+from wire.event_log import KEPT_MAX, EventLog, LoggedStep, earlier_log, open_event_log, read_event_log
 from wire.files.json_records import from_json, to_json
 from yarn.applications import ApplicationReport
 from yarn.configuration import Configuration
@@ -131,11 +131,11 @@ def test_an_object_that_is_not_a_record_is_refused() -> None:
 # The log
 
 
-def _steps() -> list[Step]:
+def _steps() -> list[LoggedStep]:
     ask = ResourceRequest(1, "*", Resource(1024, 1), 2)
     return [
-        Step(5, "rm", Tick(), ()),
-        Step(
+        LoggedStep(5, "rm", Tick(), ()),
+        LoggedStep(
             6, "rm", rm.core.events.GetNewApplication(1), (rm.core.effects.Reply(1, (ask,)), rm.core.effects.Warn("w"))
         ),
     ]

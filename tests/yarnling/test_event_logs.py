@@ -12,7 +12,7 @@ from am.programs.distributed_shell.client import parse
 from nm.core import NodeManagerCore
 from nm.shell.node_manager import NodeCoreStart as NodeStart
 from rm.daemon import ResourceManagerStart
-from wire.event_log import Step, read_event_log
+from wire.event_log import LoggedStep, read_event_log
 from wire.files.json_records import to_json
 from yarn.states import FinalApplicationStatus
 from yarnling.cluster.local_cluster import LocalCluster
@@ -32,7 +32,7 @@ def core_of(start: object) -> Core:
     return NodeManagerCore(start.node_id, start.facts, start.settings)
 
 
-def replay(core: Core, steps: Iterator[Step]) -> set[str]:
+def replay(core: Core, steps: Iterator[LoggedStep]) -> set[str]:
     """Replay the steps. Each must have the recorded effects. Returns the kinds of events in the log."""
     kinds = set()
     for step in steps:

@@ -16,7 +16,7 @@ from typing import IO
 
 from msgspec import Struct
 
-from wire.files.tfile import Place, TFileReader, TFileValue, TFileWriter
+from wire.files.tfile import BlockPlace, TFileReader, TFileValue, TFileWriter
 from yarn.errors import InvalidArgumentException, InvalidIdException
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.states import ApplicationAccessType
@@ -44,7 +44,7 @@ class AggregatedLog(Struct, frozen=True):
     container_id: ContainerId
     name: str
     length: int
-    place: Place
+    place: BlockPlace
 
 
 def application_directory(user: str, application_id: ApplicationId, suffix: str) -> tuple[str, ...]:

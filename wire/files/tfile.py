@@ -126,7 +126,7 @@ class TFileReader:
             while position < end:
                 self._file.seek(position)
                 key = _take(self._file, self._number(), KEY_BYTES_MAX)
-                value = TFileValue(self._file, Place(self._file.tell(), 0, is_last=False))
+                value = TFileValue(self._file, BlockPlace(self._file.tell(), 0, is_last=False))
                 yield key, value.copy()
                 position = value.end()
 
@@ -172,7 +172,7 @@ class TFileReader:
         return read_vlong(self._file)
 
 
-class Place(Struct, frozen=True):
+class BlockPlace(Struct, frozen=True):
     """A place in a value: the position in the file, and the bytes that are left there of a chunk."""
 
     position: int
@@ -183,7 +183,7 @@ class Place(Struct, frozen=True):
 class TFileValue:
     """Reads the value of a record from a place in it. Others may read the same file."""
 
-    def __init__(self, file: IO[bytes], place: Place) -> None:
+    def __init__(self, file: IO[bytes], place: BlockPlace) -> None:
         self._file = file
         self.place = place
 
@@ -200,7 +200,7 @@ class TFileValue:
         data = self._file.read(min(most, place.left, CHUNK_BYTES))
         if not data:
             raise _damaged("it ends within a value")
-        self.place = Place(place.position + len(data), place.left - len(data), place.is_last)
+        self.place = BlockPlace(place.position + len(data), place.left - len(data), place.is_last)
         return data
 
     def skip(self, count: int) -> int:
@@ -208,7 +208,7 @@ class TFileValue:
         left = count
         while left and self._has_more():
             place, step = self.place, min(left, self.place.left)
-            self.place = Place(place.position + step, place.left - step, place.is_last)
+            self.place = BlockPlace(place.position + step, place.left - step, place.is_last)
             left -= step
         return count - left
 
@@ -223,7 +223,7 @@ class TFileValue:
         while not self.place.left and not self.place.is_last:
             self._file.seek(self.place.position)
             length = read_vlong(self._file)
-            self.place = Place(self._file.tell(), abs(length), length >= 0)
+            self.place = BlockPlace(self._file.tell(), abs(length), length >= 0)
         return self.place.left > 0
 
 

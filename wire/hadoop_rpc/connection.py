@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from wire.caller import Caller
 from wire.connection_limits import ConnectionLimits
-from wire.dispatch import Dispatcher, ServedRpc
+from wire.dispatch import CallDispatcher, ServedRpc
 from wire.errors import shortened
 from wire.generated.hadoop_rpc_pb2 import RpcResponseHeaderProto
 from wire.hadoop_authentication import ByUser, HadoopAuthentication
 from wire.hadoop_rpc.framing import failure, success
-from wire.hadoop_rpc.session import Call, Closed, Refused, Send, Session
+from wire.hadoop_rpc.session import CallRefused, Closed, HadoopCall, HadoopSession, Send
 from wire.local_peer import Peer
 from wire.running_calls import RunningCalls
 from yarn.containers import Token
@@ -57,7 +57,7 @@ class UnreadBytes:
 class Service(Struct, frozen=True):
     """The common part of the connections to one server. `protocols` {Java's name: {method: the RPC}}."""
 
-    dispatcher: Dispatcher
+    dispatcher: CallDispatcher
     protocols: Mapping[str, Mapping[str, ServedRpc]]
     authentication: HadoopAuthentication
     limits: ConnectionLimits
@@ -75,7 +75,7 @@ class HadoopConnection(asyncio.Protocol):
         self._service = service
         self._transport = transport
         self._left = left
-        self._session = Session(service.authentication, secrets.token_urlsafe(NONCE_BYTES))
+        self._session = HadoopSession(service.authentication, secrets.token_urlsafe(NONCE_BYTES))
         self._loop = asyncio.get_running_loop()
         self._process = Peer(transport.get_extra_info("socket"))
         self._unanswered = 0
@@ -93,7 +93,7 @@ class HadoopConnection(asyncio.Protocol):
         self._go_on()
         self._count_unread()
         if self._service.unread.total > UNREAD_BYTES_MAX and not self._is_over:
-            self._refuse(Refused(f"all connections together have more than {UNREAD_BYTES_MAX} unread bytes"))
+            self._refuse(CallRefused(f"all connections together have more than {UNREAD_BYTES_MAX} unread bytes"))
 
     def eof_received(self) -> bool:
         """The client has closed its side: close ours, too."""
@@ -137,7 +137,7 @@ class HadoopConnection(asyncio.Protocol):
         except Closed:
             self._is_over = True
             self._transport.close()
-        except Refused as refusal:
+        except CallRefused as refusal:
             self._refuse(refusal)
         if self._session.is_open and not was_open:
             self._opened()
@@ -154,7 +154,7 @@ class HadoopConnection(asyncio.Protocol):
     def _must_wait(self) -> bool:
         return self._readers_turn is not None or self._unanswered >= UNANSWERED_MAX
 
-    async def _answer(self, call: Call) -> None:
+    async def _answer(self, call: HadoopCall) -> None:
         try:
             data = await self._reply(call)
         except YarnException as error:
@@ -167,7 +167,7 @@ class HadoopConnection(asyncio.Protocol):
             self._go_on()
             self._count_unread()
 
-    async def _reply(self, call: Call) -> bytes | None:
+    async def _reply(self, call: HadoopCall) -> bytes | None:
         """The frame of the reply; None if it has been sent. Raises YarnException for a refused call."""
         methods = self._service.protocols.get(call.protocol)
         if methods is None:
@@ -227,7 +227,7 @@ class HadoopConnection(asyncio.Protocol):
         _logger.debug("closed a connection of Hadoop's RPC that was not authenticated in time peer=%s", self.peer)
         self._transport.abort()
 
-    def _refuse(self, refusal: Refused) -> None:
+    def _refuse(self, refusal: CallRefused) -> None:
         _logger.warning("closed a connection of Hadoop's RPC peer=%s: %s", self.peer, refusal)
         self._is_over = True
         self._timer.cancel()
@@ -244,7 +244,7 @@ class _HadoopCall:
 
     __slots__ = ("_call", "_caller", "_connection", "peer")
 
-    def __init__(self, caller: Caller[None], call: Call, connection: HadoopConnection) -> None:
+    def __init__(self, caller: Caller[None], call: HadoopCall, connection: HadoopConnection) -> None:
         self.peer = caller.peer
         self._caller = caller
         self._call = call

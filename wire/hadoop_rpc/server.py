@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from wire.connection_limits import ConnectionLimits
-from wire.dispatch import Dispatcher, ServedProtocol
+from wire.dispatch import CallDispatcher, ServedProtocol
 from wire.hadoop_authentication import HadoopAuthentication
 from wire.hadoop_rpc.connection import HadoopConnection, Service, UnreadBytes
 from wire.hadoop_rpc.framing import MAGIC
@@ -20,7 +20,7 @@ class HadoopServer:
     def __init__(
         self,
         authentication: HadoopAuthentication,
-        dispatcher: Dispatcher,
+        dispatcher: CallDispatcher,
         protocols: Sequence[ServedProtocol],
         limits: ConnectionLimits,
     ) -> None:

@@ -48,7 +48,7 @@ SIMPLE_REFUSED = "SIMPLE authentication is not enabled.  Available:[TOKEN]"
 _SASL_HEADER = RpcRequestHeaderProto(callId=CALL_ID_SASL, clientId=b"")
 
 
-class Call(Struct, frozen=True):
+class HadoopCall(Struct, frozen=True):
     """A call that arrived: its header, to which the answer refers, its method's Java names, and its request."""
 
     header: RpcRequestHeaderProto
@@ -63,7 +63,7 @@ class Send(Struct, frozen=True):
     data: bytes
 
 
-class Refused(Exception):
+class CallRefused(Exception):
     """The connection is refused: send `farewell`, if there is any, and close it."""
 
     def __init__(self, reason: str, farewell: bytes = b"") -> None:
@@ -75,14 +75,14 @@ class Closed(Exception):
     """The client has ended the connection."""
 
 
-class _Stage(Enum):
+class _SessionStage(Enum):
     PREAMBLE = auto()
     SASL = auto()
     CONTEXT = auto()
     CALLS = auto()
 
 
-class Session:
+class HadoopSession:
     """A connection. `user`: the name that the client claims; `token`: the token that it has proved to have."""
 
     def __init__(self, authentication: HadoopAuthentication, nonce: str) -> None:
@@ -91,13 +91,13 @@ class Session:
         self._authentication = authentication
         self._digest = Digest(nonce)
         self._was_challenged = False
-        self._stage = _Stage.PREAMBLE
+        self._stage = _SessionStage.PREAMBLE
         self._frames = FrameReader(HANDSHAKE_FRAME_BYTES_MAX)
 
     @property
     def is_open(self) -> bool:
         """True if the client is authenticated and has sent its context."""
-        return self._stage is _Stage.CALLS
+        return self._stage is _SessionStage.CALLS
 
     @property
     def unread_bytes(self) -> int:
@@ -108,17 +108,17 @@ class Session:
         """Take bytes of the client; then use `next_event`."""
         self._frames.feed(data)
 
-    def next_event(self) -> Call | Send | None:
+    def next_event(self) -> HadoopCall | Send | None:
         """The message of the bytes so far; None until there are more. Raises Refused or Closed, then it is over."""
         try:
-            if self._stage is _Stage.PREAMBLE and not self._read_preamble():
+            if self._stage is _SessionStage.PREAMBLE and not self._read_preamble():
                 return None
             while (frame := self._frames.next_frame()) is not None:
                 event = self._read_frame(MessageReader(frame))
                 if event is not None:
                     return event
         except MalformedFrame as error:
-            raise Refused(str(error)) from None
+            raise CallRefused(str(error)) from None
         return None
 
     def _read_preamble(self) -> bool:
@@ -127,36 +127,36 @@ class Session:
             return False
         version, authentication = preamble[4], preamble[6]
         if not preamble.startswith(MAGIC) or version != VERSION:
-            raise Refused(f"version {version} of Hadoop's RPC, must be {VERSION}")
+            raise CallRefused(f"version {version} of Hadoop's RPC, must be {VERSION}")
         if authentication == AUTH_NONE and isinstance(self._authentication, ByToken):
             raise _fatal(AccessControlException(SIMPLE_REFUSED))
         if authentication not in (AUTH_NONE, AUTH_SASL):
-            raise Refused(f"unknown authentication {authentication} in the preamble")
-        self._stage = _Stage.CONTEXT if authentication == AUTH_NONE else _Stage.SASL
+            raise CallRefused(f"unknown authentication {authentication} in the preamble")
+        self._stage = _SessionStage.CONTEXT if authentication == AUTH_NONE else _SessionStage.SASL
         return True
 
-    def _read_frame(self, messages: MessageReader) -> Call | Send | None:
+    def _read_frame(self, messages: MessageReader) -> HadoopCall | Send | None:
         header = messages.next(RpcRequestHeaderProto)
         if header.rpcOp == RpcRequestHeaderProto.RPC_CLOSE_CONNECTION:
             raise Closed
         if header.callId == CALL_ID_PING:
             return None
-        if self._stage is _Stage.SASL and header.callId == CALL_ID_SASL:
+        if self._stage is _SessionStage.SASL and header.callId == CALL_ID_SASL:
             return self._read_sasl(messages.next(RpcSaslProto))
-        if self._stage is _Stage.CONTEXT and header.callId == CALL_ID_CONTEXT:
+        if self._stage is _SessionStage.CONTEXT and header.callId == CALL_ID_CONTEXT:
             self._read_context(messages.next(IpcConnectionContextProto))
             return None
-        if self._stage is not _Stage.CALLS or header.callId < 0:
-            raise Refused(f"a frame with callId {header.callId} before or after its time ({self._stage.name})")
+        if self._stage is not _SessionStage.CALLS or header.callId < 0:
+            raise CallRefused(f"a frame with callId {header.callId} before or after its time ({self._stage.name})")
         if header.rpcKind != RpcKindProto.RPC_PROTOCOL_BUFFER:
-            raise Refused(f"a call of kind {header.rpcKind}, must be RPC_PROTOCOL_BUFFER")
+            raise CallRefused(f"a call of kind {header.rpcKind}, must be RPC_PROTOCOL_BUFFER")
         names = messages.next(RequestHeaderProto)
-        return Call(header, names.methodName, names.declaringClassProtocolName, messages.next_bytes())
+        return HadoopCall(header, names.methodName, names.declaringClassProtocolName, messages.next_bytes())
 
     def _read_sasl(self, message: RpcSaslProto) -> Send:
         if not isinstance(self._authentication, ByToken):
             # Also for a client that proposes SIMPLE itself.
-            self._stage = _Stage.CONTEXT
+            self._stage = _SessionStage.CONTEXT
             return _sasl_reply(RpcSaslProto(state=RpcSaslProto.SUCCESS))
         if message.state == RpcSaslProto.NEGOTIATE and not self._was_challenged:
             self._was_challenged = True
@@ -172,20 +172,20 @@ class Session:
             self.token, proof = check_token(self._digest, message.token, self._authentication.token_of)
         except InvalidToken as refusal:
             raise _fatal(refusal) from None
-        self._stage = _Stage.CONTEXT
+        self._stage = _SessionStage.CONTEXT
         return _sasl_reply(RpcSaslProto(state=RpcSaslProto.SUCCESS, token=proof))
 
     def _read_context(self, context: IpcConnectionContextProto) -> None:
         self.user = context.userInfo.effectiveUser[:USER_LENGTH_MAX]
         self._frames.limit = FRAME_BYTES_MAX
-        self._stage = _Stage.CALLS
+        self._stage = _SessionStage.CALLS
 
 
 def _sasl_reply(message: Message) -> Send:
     return Send(success(_SASL_HEADER, message.SerializeToString()))
 
 
-def _fatal(error: YarnException) -> Refused:
+def _fatal(error: YarnException) -> CallRefused:
     """Refuse the connection with an error that the client reports."""
     detail = RpcResponseHeaderProto.FATAL_UNAUTHORIZED
-    return Refused(error.message, failure(_SASL_HEADER, error.java_class, error.message, detail))
+    return CallRefused(error.message, failure(_SASL_HEADER, error.java_class, error.message, detail))

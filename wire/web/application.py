@@ -99,7 +99,7 @@ AnyAnswer = Answer | BulkyAnswer | TextAnswer | ListAnswer | StreamAnswer | Even
 Handler = Callable[[WebRequest], Awaitable[AnyAnswer]]
 
 
-class Row(Struct, frozen=True):
+class WebRoute(Struct, frozen=True):
     """A route. `produces`: the media types of its answers, the default first."""
 
     method: str
@@ -111,10 +111,10 @@ class Row(Struct, frozen=True):
 class WebApplication:
     """An ASGI application of rows, behind the check of its callers."""
 
-    def __init__(self, rows: Iterable[Row], check: AccessCheck) -> None:
+    def __init__(self, rows: Iterable[WebRoute], check: AccessCheck) -> None:
         self._check = check
         self._building = asyncio.Lock()
-        by_path: dict[str, dict[str, Row]] = {}
+        by_path: dict[str, dict[str, WebRoute]] = {}
         for row in rows:
             by_path.setdefault(row.path, {})[row.method] = row
         # The first that matches is taken: /apps/new-application before /apps/{appid}.
@@ -137,7 +137,7 @@ class WebApplication:
         except TimeoutError:
             _logger.warning("an HTTP answer took more than %g s path=%s", ANSWER_TIMEOUT_S, path[:200])
 
-    async def _answer(self, request: Request, row: Row | None) -> Response:
+    async def _answer(self, request: Request, row: WebRoute | None) -> Response:
         produces = (JSON, XML) if row is None else row.produces
         accepted = _accepted(request.headers.get("accept"), produces)
         try:
@@ -183,7 +183,9 @@ class WebApplication:
 class _Endpoint:
     """The rows of one path. Starlette passes requests of every method to an endpoint that is not a function."""
 
-    def __init__(self, by_method: dict[str, Row], answer: Callable[[Request, Row | None], Awaitable[Response]]) -> None:
+    def __init__(
+        self, by_method: dict[str, WebRoute], answer: Callable[[Request, WebRoute | None], Awaitable[Response]]
+    ) -> None:
         self._by_method = by_method
         self._answer = answer
 

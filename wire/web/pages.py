@@ -11,7 +11,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from string import Template
 
-from wire.web.application import HTML_UTF8, Handler, Row, TextAnswer
+from wire.web.application import HTML_UTF8, Handler, TextAnswer, WebRoute
 from wire.web.request import WebRequest
 from wire.web.site import ANYTHING
 
@@ -28,7 +28,7 @@ HEADERS = (
 )
 
 
-def daemon_page_rows(daemon: str, folder: str, home: str, paths: Iterable[str]) -> Iterator[Row]:
+def daemon_page_rows(daemon: str, folder: str, home: str, paths: Iterable[str]) -> Iterator[WebRoute]:
     """The routes of a daemon's pages.
 
     `folder`: where the scripts of the daemon's views are. `home`: the path below which the REST API is listed.
@@ -36,7 +36,7 @@ def daemon_page_rows(daemon: str, folder: str, home: str, paths: Iterable[str]) 
     return page_rows("daemon.html", {"daemon": daemon, "folder": folder, "home": home}, paths)
 
 
-def page_rows(name: str, values: Mapping[str, str], paths: Iterable[str]) -> Iterator[Row]:
+def page_rows(name: str, values: Mapping[str, str], paths: Iterable[str]) -> Iterator[WebRoute]:
     """The routes of pages: the same HTML at each of `paths`, and all that it loads.
 
     `name`: the file of the HTML. `values`: {placeholder in it: value}.
@@ -45,12 +45,12 @@ def page_rows(name: str, values: Mapping[str, str], paths: Iterable[str]) -> Ite
     page = Template((root / name).read_text(encoding="utf-8"))
     html = _answering(TextAnswer(page.substitute(values), HTML_UTF8, headers=HEADERS))
     for path in paths:
-        yield Row("GET", path, html, ANYTHING)
+        yield WebRoute("GET", path, html, ANYTHING)
     for path, asset in _below(root, STATIC):
         kind = CONTENT_TYPES.get(path[path.rindex(".") :])
         if kind is not None:
             answer = TextAnswer(asset.read_bytes(), f"{kind};charset=utf-8", headers=HEADERS)
-            yield Row("GET", path, _answering(answer), (kind,))
+            yield WebRoute("GET", path, _answering(answer), (kind,))
 
 
 def _below(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:

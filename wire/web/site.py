@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from html import escape
 
-from wire.web.application import HTML, HTML_UTF8, JSON, TEXT, XML, Row, TextAnswer
+from wire.web.application import HTML, HTML_UTF8, JSON, TEXT, XML, TextAnswer, WebRoute
 from wire.web.jmx import Bean, jmx_answer
 from wire.web.request import WebRequest
 
@@ -14,8 +14,8 @@ ANYTHING = (HTML, JSON, XML, TEXT, "application/openmetrics-text")
 
 
 def site_rows(
-    title: str, home: str, index_page: str, rest: Iterable[Row], beans: Callable[[], Iterable[Bean]]
-) -> Iterator[Row]:
+    title: str, home: str, index_page: str, rest: Iterable[WebRoute], beans: Callable[[], Iterable[Bean]]
+) -> Iterator[WebRoute]:
     """The routes; / leads to `home`; the page at `index_page` lists the routes `rest`."""
     text = _index(title, [f"{row.method} {row.path}" for row in rest if row.path.startswith("/ws/")])
 
@@ -34,11 +34,11 @@ def site_rows(
 
         return await prometheus_answer(beans)
 
-    yield Row("GET", "/", redirect, ANYTHING)
-    yield Row("GET", index_page, index, ANYTHING)
-    yield Row("GET", "/jmx", jmx, ANYTHING)
-    yield Row("GET", "/metrics", metrics, ANYTHING)
-    yield Row("GET", "/prom", metrics, ANYTHING)
+    yield WebRoute("GET", "/", redirect, ANYTHING)
+    yield WebRoute("GET", index_page, index, ANYTHING)
+    yield WebRoute("GET", "/jmx", jmx, ANYTHING)
+    yield WebRoute("GET", "/metrics", metrics, ANYTHING)
+    yield WebRoute("GET", "/prom", metrics, ANYTHING)
 
 
 def _index(title: str, routes: Iterable[str]) -> str:

@@ -17,8 +17,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from nm.core.emulation import EmulationTable, Match, Rule
-from nm.core.emulation import Stage as EmulationStage
+from nm.core.emulation import EmulationStage, EmulationTable, Match, Rule
 from rm.core.events import Event, GetNewApplication, SubmitApplication
 from rm.core.explain.application import explanation
 from rm.core.resource_manager import ResourceManagerCore

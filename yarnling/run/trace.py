@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from wire.event_log import Step, step_text
+from wire.event_log import LoggedStep, step_text
 
 Line: TypeAlias = Callable[[str], None]
 
@@ -20,7 +20,7 @@ class Trace:
 
     def __init__(self, line: Line | None = None) -> None:
         self.steps = 0
-        self.observers: list[Callable[[Step], None]] = []
+        self.observers: list[Callable[[LoggedStep], None]] = []
         self._hash = hashlib.sha256()
         self._line = line
 
@@ -33,7 +33,7 @@ class Trace:
         if self._line is not None:
             self._line(text)
         if self.observers:
-            step = Step(now_ms, host, event, tuple(effects))
+            step = LoggedStep(now_ms, host, event, tuple(effects))
             for observe in self.observers:
                 observe(step)
 

@@ -29,7 +29,7 @@ from am.core.am_rm_client_core import (
     ContainersRequested,
     Deliver,
     Register,
-    RegistrationFailed,
+    RegisterFailed,
     Request,
     Response,
     SendCall,
@@ -327,7 +327,7 @@ class ApplicationMasterProcess(Process):
                 self.token = token
             case Deliver(event):
                 self._handle(event)
-            case RegistrationFailed() | UnregisterFailed():
+            case RegisterFailed() | UnregisterFailed():
                 self._end(EXIT_CRASH)
             case Unregistered():
                 self._end(self._exit_code)

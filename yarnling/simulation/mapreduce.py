@@ -22,7 +22,7 @@ from am.programs.mapreduce.core.job import (
 )
 from am.programs.mapreduce.core.map_reduce import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.core.tasks import ATTEMPTS_PER_AM, AttemptRecord
-from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
+from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, PublishedOutput
 from am.programs.mapreduce.task import EXIT_FAILED, EXIT_ORPHANED, FETCH_POLL_S
 from nm.core.effects import LaunchContainer
 from yarn.containers import ContainerLaunchContext
@@ -100,7 +100,7 @@ class SimulatedTask:
         self._am_attempt = self._attempt_id.number // ATTEMPTS_PER_AM + 1
         self._nm_starts = machine.nm.starts
         self._reader = LineReader(job.files.outputs(self._am_attempt))
-        self._offered: dict[int, MapOutput] = {}
+        self._offered: dict[int, PublishedOutput] = {}
         self._fetched: dict[int, None] = {}
         self._tries: dict[TaskAttemptId, int] = {}
         self._is_alive = True
@@ -122,7 +122,7 @@ class SimulatedTask:
             if isinstance(record, JobEnded):
                 self._end(EXIT_ORPHANED)
                 return
-            if isinstance(record, MapOutput):
+            if isinstance(record, PublishedOutput):
                 self._offered[record.map_number] = record
         for number, output in self._offered.items():
             if number not in self._fetched and output.address:

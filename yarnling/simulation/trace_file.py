@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rm.core.resource_manager import ResourceManagerCore
-from wire.event_log import Step
+from wire.event_log import LoggedStep
 from wire.files.full_disk import full_disk_named
 from wire.files.plain_json import plain
 from wire.rpc import Rpc
@@ -51,7 +51,7 @@ class RunTrace:
         cluster.network.observer = self
         trace.observers.append(self._stepped)
 
-    def _stepped(self, step: Step) -> None:
+    def _stepped(self, step: LoggedStep) -> None:
         """Write the decisions in a step of the ResourceManager's core, and what can be seen after it."""
         rm = self._cluster.rm
         if step.host != rm.name:

@@ -18,7 +18,7 @@ from am.programs.elastic.application_master import ElasticApplicationMaster
 from am.programs.elastic.core import SpoolScanned
 from am.programs.gang.application_master import member_variables
 from am.programs.gang.core import Gang
-from nm.core.emulation import EmulationTable, Match, Rule, Stage
+from nm.core.emulation import EmulationStage, EmulationTable, Match, Rule
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarnling.faults.history import ProcessRole
@@ -45,14 +45,14 @@ def emulation_table(works: Sequence[WorkPlan], seed: int) -> EmulationTable:
     """The work of the containers of each entry; AMs and workers run until they end themselves."""
     ignoring = Match(is_master=True, command=f"^{AM_IGNORING_TERM_RULE}$")
     rules = [
-        Rule(AM_IGNORING_TERM_RULE, ignoring, (Stage(None),), after_term_ms=None),
-        Rule(AM_RULE, Match(is_master=True), (Stage(None),)),
-        Rule(WORKER_RULE, Match(command=f"^{WORKER_RULE}$"), (Stage(None),)),
-        Rule(TASK_RULE, Match(command=f"^{TASK_RULE}$"), (Stage(None),)),
+        Rule(AM_IGNORING_TERM_RULE, ignoring, (EmulationStage(None),), after_term_ms=None),
+        Rule(AM_RULE, Match(is_master=True), (EmulationStage(None),)),
+        Rule(WORKER_RULE, Match(command=f"^{WORKER_RULE}$"), (EmulationStage(None),)),
+        Rule(TASK_RULE, Match(command=f"^{TASK_RULE}$"), (EmulationStage(None),)),
     ]
     for number, work in enumerate(works):
         name = rule_name(number)
-        stage = Stage(None) if work.program is WorkProgram.SERVICE else _stage(work.seconds)
+        stage = EmulationStage(None) if work.program is WorkProgram.SERVICE else _stage(work.seconds)
         after_term_ms = None if work.ignores_term else 0
         rules.append(Rule(name, Match(command=f"^{name}$"), (stage,), after_term_ms=after_term_ms))
     return EmulationTable(tuple(rules), seed)
@@ -68,9 +68,9 @@ def am_rule(work: WorkPlan) -> str:
     return AM_IGNORING_TERM_RULE if work.ignores_term else AM_RULE
 
 
-def _stage(seconds: float) -> Stage:
+def _stage(seconds: float) -> EmulationStage:
     lasts_ms = max(1, round(seconds * 1000))
-    return Stage(lasts_ms, min(JITTER_MS, lasts_ms - 1))
+    return EmulationStage(lasts_ms, min(JITTER_MS, lasts_ms - 1))
 
 
 class SimulatedSpool:

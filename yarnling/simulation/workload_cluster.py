@@ -8,7 +8,7 @@ from typing import Protocol
 
 from am.core.actions import Application
 from nm.core.effects import LaunchContainer
-from nm.core.emulation import EmulationTable, Match, Rule, Stage
+from nm.core.emulation import EmulationStage, EmulationTable, Match, Rule
 from rm.core.effects import Preempted
 from rm.core.events import AddClusterNodeLabels, ReplaceLabelsOnNodes
 from yarn.configuration import Configuration
@@ -30,7 +30,7 @@ from yarnling.simulation.workload import AM_RULE
 from yarnling.workload.model import WorkloadNode
 
 TABLE = EmulationTable(
-    (Rule(AM_RULE, Match(is_master=True), (Stage(None),)), Rule(TASK_RULE, stages=(Stage(None),))),
+    (Rule(AM_RULE, Match(is_master=True), (EmulationStage(None),)), Rule(TASK_RULE, stages=(EmulationStage(None),))),
 )
 """AMs run until they end themselves, and tasks for as long as their applications say."""
 ANY_PORT = 0

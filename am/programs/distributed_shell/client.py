@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from am.client.submission import (
     ApplicationOptions,
-    Faults,
+    OptionFaults,
     OptionParser,
     add_application_options,
     build_context,
@@ -149,7 +149,7 @@ def make_parser() -> OptionParser:
 def parse(arguments: Sequence[str]) -> DistributedShell:
     """Parse the options into a submission. Raises InvalidArgumentException with all faults."""
     options = make_parser().parse_args(arguments)
-    faults = Faults(PROG)
+    faults = OptionFaults(PROG)
     application = read_application_options(
         options, faults, keep_containers=options.keep_containers_across_application_attempts
     )
@@ -167,7 +167,7 @@ def parse(arguments: Sequence[str]) -> DistributedShell:
     )
 
 
-def _read_retry(options: argparse.Namespace, faults: Faults) -> ContainerRetryContext:
+def _read_retry(options: argparse.Namespace, faults: OptionFaults) -> ContainerRetryContext:
     codes = [code.strip() for code in options.container_retry_error_codes.split(",") if code.strip()]
     are_numbers = all(code.lstrip("-").isdigit() for code in codes)
     faults.check(are_numbers, f"-container_retry_error_codes {options.container_retry_error_codes}: must be numbers")

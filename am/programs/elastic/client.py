@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from am.client.submission import (
-    Faults,
+    OptionFaults,
     OptionParser,
     add_application_options,
     read_application_options,
@@ -51,7 +51,7 @@ def make_parser() -> OptionParser:
 def parse(arguments: Sequence[str]) -> ElasticSubmission:
     """Parse the options into a submission. Raises InvalidArgumentException with all faults."""
     options = make_parser().parse_args(arguments)
-    faults = Faults(PROG)
+    faults = OptionFaults(PROG)
     application = read_application_options(options, faults)
     work = read_work(options, faults)
     stages = _read_stages(options.stages, faults)
@@ -75,7 +75,7 @@ def parse(arguments: Sequence[str]) -> ElasticSubmission:
     return ElasticSubmission(work, plan, application)
 
 
-def _read_stages(text: str, faults: Faults) -> tuple[int, ...]:
+def _read_stages(text: str, faults: OptionFaults) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
     right = all(part.isdecimal() and int(part) > 0 for part in parts) and sum(map(int, parts)) <= TASKS_MAX
     faults.check(right, f"-stages {text}: must be numbers above 0, separated by commas, {TASKS_MAX} tasks at most")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from am.client.submission import (
-    Faults,
+    OptionFaults,
     OptionParser,
     add_application_options,
     read_application_options,
@@ -45,7 +45,7 @@ def make_parser() -> OptionParser:
 def parse(arguments: Sequence[str]) -> GangSubmission:
     """Parse the options into a submission. Raises InvalidArgumentException with all faults."""
     options = make_parser().parse_args(arguments)
-    faults = Faults(PROG)
+    faults = OptionFaults(PROG)
     application = read_application_options(options, faults)
     work = read_work(options, faults)
     faults.check_positive(options, "num_containers", "gang_wait", "gang_pause")

@@ -79,7 +79,7 @@ class Member(Struct, frozen=True):
 LaunchContextOf = Callable[[Member], ContainerLaunchContext]
 
 
-class Phase(Enum):
+class GangPhase(Enum):
     REQUESTING = "requesting"
     RUNNING = "running"
     RESTING = "resting"
@@ -130,7 +130,7 @@ class Gang(ApplicationCore[Event, Action]):
     ) -> None:
         super().__init__(check_invariants=check_invariants)
         self.plan = plan
-        self.machine = Machine(Phase.RESTING)
+        self.machine = Machine(GangPhase.RESTING)
         self.tries = 0
         self.succeeded = 0
         self._launch_context_of = launch_context_of
@@ -149,7 +149,7 @@ class Gang(ApplicationCore[Event, Action]):
         return f"gang of {self.plan.members}"
 
     @property
-    def phase(self) -> Phase:
+    def phase(self) -> GangPhase:
         return self.machine.state
 
     @property
@@ -163,9 +163,9 @@ class Gang(ApplicationCore[Event, Action]):
     def violations(self) -> Iterator[str]:
         """Check A-16: each member is requested, held or has succeeded; a gang that is RESTING has no containers."""
         counts = {
-            Phase.REQUESTING: (self._requested + self.held, self.plan.members),
-            Phase.RUNNING: (self._requested + self.held + self.succeeded, self.plan.members),
-            Phase.RESTING: (self._requested + self.held, 0),
+            GangPhase.REQUESTING: (self._requested + self.held, self.plan.members),
+            GangPhase.RUNNING: (self._requested + self.held + self.succeeded, self.plan.members),
+            GangPhase.RESTING: (self._requested + self.held, 0),
         }
         have, want = counts.get(self.phase, (0, 0))
         if have != want:
@@ -191,7 +191,7 @@ class Gang(ApplicationCore[Event, Action]):
             else:
                 self._requested -= 1
                 self._held[container.id] = container
-        if self.phase is Phase.REQUESTING and self.held == self.plan.members:
+        if self.phase is GangPhase.REQUESTING and self.held == self.plan.members:
             self._transition(GangComplete())
 
     def _completed(self, event: ContainersCompleted) -> None:
@@ -201,11 +201,11 @@ class Gang(ApplicationCore[Event, Action]):
             self._member_completed(status)
 
     def _member_completed(self, status: ContainerStatus) -> None:
-        if self.phase is Phase.REQUESTING:
+        if self.phase is GangPhase.REQUESTING:
             # The container was held for longer than the RM allows before a start, or its node was lost.
             self._requested += 1
             self._dispatcher.emit(RequestContainer(self._request))
-        elif self.phase is not Phase.RUNNING:
+        elif self.phase is not GangPhase.RUNNING:
             return
         elif status.exit_status == ContainerExitStatus.SUCCESS:
             self.succeeded += 1
@@ -222,10 +222,10 @@ class Gang(ApplicationCore[Event, Action]):
     def _check_deadline(self, _: HeartbeatDone) -> None:
         if self.now_ms < self._deadline_ms:
             return
-        if self.phase is Phase.REQUESTING:
+        if self.phase is GangPhase.REQUESTING:
             wanted, seconds = self.plan.members, self.plan.wait_ms / 1000
             self._transition(TimeLimitReached(f"{self.held} of {wanted} containers came within {seconds:g} s"))
-        elif self.phase is Phase.RESTING and self.tries > 0:
+        elif self.phase is GangPhase.RESTING and self.tries > 0:
             self._transition(TryDue())
 
     def _transition(self, event: object) -> None:
@@ -245,16 +245,16 @@ class Gang(ApplicationCore[Event, Action]):
         for rank, container in enumerate(members):
             self._dispatcher.emit(Launch(container, self._launch_context_of(Member(rank, hosts, self.tries))))
 
-    def release_and_rest(self, event: TimeLimitReached | MemberLost) -> Phase:
+    def release_and_rest(self, event: TimeLimitReached | MemberLost) -> GangPhase:
         """Release all containers and pause before the next try. After the last try the application fails."""
         self._release_all()
         if self.tries >= self.plan.tries:
             return self._fail(f"{event.why} (try {self.tries} of {self.plan.tries})")
         pause_ms = self.plan.pause_ms * 2 ** (self.tries - 1)
         self._deadline_ms = self.now_ms + pause_ms + pause_ms * self._spread // SPREADS
-        return Phase.RESTING
+        return GangPhase.RESTING
 
-    def release_and_fail(self, event: MemberFailed | SizeRefused) -> Phase:
+    def release_and_fail(self, event: MemberFailed | SizeRefused) -> GangPhase:
         self._release_all()
         return self._fail(event.why)
 
@@ -269,33 +269,35 @@ class Gang(ApplicationCore[Event, Action]):
         self._requested = 0
         self._held = {}
 
-    def _fail(self, diagnostics: str) -> Phase:
+    def _fail(self, diagnostics: str) -> GangPhase:
         self._end(Finish(FinalApplicationStatus.FAILED, f"{self}: {diagnostics}", EXIT_FAILED))
-        return Phase.OVER
+        return GangPhase.OVER
 
 
-GANG_LIFECYCLE: Lifecycle[Gang, Phase] = Lifecycle(
+GANG_LIFECYCLE: Lifecycle[Gang, GangPhase] = Lifecycle(
     "Gang",
-    Phase.RESTING,
+    GangPhase.RESTING,
     [
-        Row(Phase.RESTING, TryDue, Phase.REQUESTING, Gang.request_all, "request all members at once"),
-        Row(Phase.RESTING, SizeRefused, Phase.OVER, Gang.release_and_fail, "no try can succeed in this queue"),
-        Row(Phase.REQUESTING, GangComplete, Phase.RUNNING, Gang.start_all, "all members start together"),
+        Row(GangPhase.RESTING, TryDue, GangPhase.REQUESTING, Gang.request_all, "request all members at once"),
+        Row(GangPhase.RESTING, SizeRefused, GangPhase.OVER, Gang.release_and_fail, "no try can succeed in this queue"),
+        Row(GangPhase.REQUESTING, GangComplete, GangPhase.RUNNING, Gang.start_all, "all members start together"),
         Row(
-            Phase.REQUESTING,
+            GangPhase.REQUESTING,
             TimeLimitReached,
-            (Phase.RESTING, Phase.OVER),
+            (GangPhase.RESTING, GangPhase.OVER),
             Gang.release_and_rest,
             "release containers that other gangs may need; OVER after the last try",
         ),
         Row(
-            Phase.RUNNING,
+            GangPhase.RUNNING,
             MemberLost,
-            (Phase.RESTING, Phase.OVER),
+            (GangPhase.RESTING, GangPhase.OVER),
             Gang.release_and_rest,
             "members cannot go on without one another; OVER after the last try",
         ),
-        Row(Phase.RUNNING, MemberFailed, Phase.OVER, Gang.release_and_fail, "a member that fails fails the gang"),
-        Row(Phase.RUNNING, AllSucceeded, Phase.OVER, Gang.succeed, "all members ended with 0"),
+        Row(
+            GangPhase.RUNNING, MemberFailed, GangPhase.OVER, Gang.release_and_fail, "a member that fails fails the gang"
+        ),
+        Row(GangPhase.RUNNING, AllSucceeded, GangPhase.OVER, Gang.succeed, "all members ended with 0"),
     ],
 )

@@ -41,13 +41,13 @@ from am.programs.mapreduce.core.map_reduce import (
     JobEvent,
     MapReduce,
     PublishOutput,
-    Record,
+    RecordAttempt,
     RunTask,
     TaskEnded,
     TaskReport,
 )
 from am.programs.mapreduce.core.tasks import AttemptRecord, AttemptState, Task, TaskState, recover
-from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, LineWriter, MapOutput
+from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, LineWriter, PublishedOutput
 from wire.files.json_records import Json
 from wire.files.shuffle import SERVICE, service_data
 from yarn.containers import ContainerLaunchContext, ContainerStatus, ServiceData
@@ -151,8 +151,8 @@ class MRAppMaster:
             case RunTask(attempt_id, container):
                 return Launch(container, self._launch_context(attempt_id))
             case PublishOutput(attempt_id, output):
-                self._outputs.write(MapOutput(attempt_id.task_id.number, attempt_id, output))
-            case Record(attempt):
+                self._outputs.write(PublishedOutput(attempt_id.task_id.number, attempt_id, output))
+            case RecordAttempt(attempt):
                 self._record(attempt)
             case Finish():
                 return self._end(self._committed(action), now_ms)

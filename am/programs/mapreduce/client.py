@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from am.client.launching import local_file, make_staging_directory, python_launch_context
 from am.client.submission import (
     ApplicationOptions,
-    Faults,
+    OptionFaults,
     OptionParser,
     add_application_options,
     build_context,
@@ -174,7 +174,7 @@ def make_parser() -> OptionParser:
 def parse(arguments: Sequence[str]) -> MapReduceSubmission:
     """The submission that the options describe. Raises InvalidArgumentException with all faults."""
     options = make_parser().parse_args(arguments)
-    faults = Faults(PROG)
+    faults = OptionFaults(PROG)
     application = read_application_options(options, faults)
     faults.check(bool(options.input), "no input: give -input")
     faults.check(options.wordcount or bool(options.mapper), "no map command: give -mapper")
@@ -192,7 +192,7 @@ def parse(arguments: Sequence[str]) -> MapReduceSubmission:
     return _submission(options, application, inputs, files)
 
 
-def _collect(check: Callable[[], object], faults: Faults) -> None:
+def _collect(check: Callable[[], object], faults: OptionFaults) -> None:
     try:
         check()
     except InvalidArgumentException as error:

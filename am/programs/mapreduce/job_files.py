@@ -31,7 +31,7 @@ from yarn.errors import InvalidArgumentException
 SECRET_BYTES = 32
 
 
-class MapOutput(Struct, frozen=True):
+class PublishedOutput(Struct, frozen=True):
     """Where a map's output is: host:port of its node's shuffle service. A later line for the same map replaces it.
 
     An empty `address` means that the output is lost.

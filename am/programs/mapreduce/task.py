@@ -24,7 +24,7 @@ from am.programs.mapreduce.committer import OutputCommitter, part_name
 from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId, TaskKind, parse_attempt_id
 from am.programs.mapreduce.core.map_reduce import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.core.tasks import ATTEMPTS_PER_AM
-from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
+from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, PublishedOutput
 from am.programs.mapreduce.shuffle import MapOutputWriter, copy_lines, merged_lines
 from wire.files.full_disk import full_disk_named
 from wire.files.shuffle import SERVICE, port_in
@@ -142,7 +142,7 @@ class TaskRun:
         from am.programs.mapreduce.fetcher import Fetcher
 
         fetched: dict[int, Path] = {}
-        offered: dict[int, MapOutput] = {}
+        offered: dict[int, PublishedOutput] = {}
         failures: dict[TaskAttemptId, FetchFailure] = {}
         reader = LineReader(self.files.outputs(self._am_attempt))
         fetch = Fetcher(self.files.read_secret(), self.attempt_id.task_id.number).fetch
@@ -150,7 +150,7 @@ class TaskRun:
             for record in reader.read_new():
                 if isinstance(record, JobEnded):
                     raise Orphaned("the job has ended")
-                if isinstance(record, MapOutput):
+                if isinstance(record, PublishedOutput):
                     offered[record.map_number] = record
             for number, output in offered.items():
                 target = work / f"map-{number}"
@@ -212,7 +212,7 @@ class FetchFailure(NamedTuple):
     last_s: float
 
 
-def _fetch(fetch: Fetch, output: MapOutput, target: Path, failures: dict[TaskAttemptId, FetchFailure]) -> bool:
+def _fetch(fetch: Fetch, output: PublishedOutput, target: Path, failures: dict[TaskAttemptId, FetchFailure]) -> bool:
     """Fetch the output of one map; False if that failed, or failed a moment ago."""
     attempt_id, now_s = output.attempt_id, time.monotonic()
     earlier = failures.get(attempt_id)

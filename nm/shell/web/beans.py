@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from nm.core.application import NMApplicationState
 from nm.core.container import NMContainerState
-from nm.shell.web.node import NodeView
+from nm.shell.web.node import ServedNode
 from wire.web.jmx import Bean
 from wire.web.process_beans import process_beans
 from yarn.machine import StateChanged
@@ -27,7 +27,7 @@ _UNKNOWN = ResourceUtilization()
 class NodeManagerBeans:
     """Reads the node when it is asked, and counts the starts and ends of its containers."""
 
-    def __init__(self, view: NodeView) -> None:
+    def __init__(self, view: ServedNode) -> None:
         self._view = view
         self._counts: Counter[str] = Counter()
 

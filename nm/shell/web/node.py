@@ -21,7 +21,7 @@ from yarn.java.binary32 import f32, truncated
 _STATES = "org.apache.hadoop.yarn.server.nodemanager.containermanager.application.ApplicationState"
 
 
-class NodeView(Struct, frozen=True):
+class ServedNode(Struct, frozen=True):
     """The source of answers. `log_files` lists the names of a container's log files; `started_ms`: the node's."""
 
     core: NodeManagerCore
@@ -33,7 +33,7 @@ class NodeView(Struct, frozen=True):
     log_files: Callable[[NMContainer], list[str]]
 
 
-def node_info(view: NodeView) -> Document:
+def node_info(view: ServedNode) -> Document:
     """The answer to /ws/v1/node/info."""
     facts, health = view.facts, view.core.status.health
     ratio = f32(view.core.context.settings.virtual_memory_ratio)
@@ -60,7 +60,7 @@ def node_info(view: NodeView) -> Document:
     )
 
 
-def applications(view: NodeView, state: str | None, user: str | None) -> Iterator[Element]:
+def applications(view: ServedNode, state: str | None, user: str | None) -> Iterator[Element]:
     """The applications in this state and of this user; all if those are None. Raises WebException."""
     wanted = None if not state else _state(state)
     if user == "":
@@ -71,7 +71,7 @@ def applications(view: NodeView, state: str | None, user: str | None) -> Iterato
         yield _application(application)
 
 
-def application(view: NodeView, text: str) -> Document:
+def application(view: ServedNode, text: str) -> Document:
     """An application. Raises WebException."""
     found = view.core.applications.get(application_id(text))
     if found is None:
@@ -79,7 +79,7 @@ def application(view: NodeView, text: str) -> Document:
     return Document("app", _application(found))
 
 
-def find_container(view: NodeView, text: str) -> NMContainer:
+def find_container(view: ServedNode, text: str) -> NMContainer:
     """The container with this id. Raises WebException."""
     found = view.core.containers.get(parse_container_id(text))
     if found is None:
@@ -95,7 +95,7 @@ def parse_container_id(text: str) -> ContainerId:
         raise bad(f"invalid container id, {text}") from None
 
 
-def container_element(view: NodeView, container: NMContainer, base: str) -> Element:
+def container_element(view: ServedNode, container: NMContainer, base: str) -> Element:
     """A ContainerInfo. `base`: the address of the node's web services."""
     status = container.status()
     return Element(

@@ -11,7 +11,7 @@ from nm.shell.node_manager import NodeManager
 from nm.shell.web import node
 from nm.shell.web.beans import NodeManagerBeans
 from nm.shell.web.logs import OpenLog, log_document, log_files, open_log
-from nm.shell.web.node import NodeView
+from nm.shell.web.node import ServedNode
 from wire.address import Address
 from wire.web.access import AccessCheck
 from wire.web.application import (
@@ -19,10 +19,10 @@ from wire.web.application import (
     TEXT,
     Answer,
     ListAnswer,
-    Row,
     StreamAnswer,
     TextAnswer,
     WebApplication,
+    WebRoute,
 )
 from wire.web.document import Document
 from wire.web.errors import PlainRefusal, WebException, bad_request, number_format
@@ -107,7 +107,7 @@ class NodeService:
         self._core = manager.core
         self._log_dirs = log_dirs
         self._owner = getpass.getuser()
-        self.view = NodeView(
+        self.view = ServedNode(
             manager.core,
             manager.node_id,
             manager.facts,
@@ -117,21 +117,21 @@ class NodeService:
             lambda container: [file.name for file in log_files(log_dirs, container.id)],
         )
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[WebRoute]:
         """The routes."""
         for path in (BASE, f"{BASE}/info"):
-            yield Row("GET", path, self.info)
-        yield Row("GET", f"{BASE}/apps", self.apps)
-        yield Row("GET", f"{BASE}/apps/{{appid}}", self.app)
-        yield Row("GET", f"{BASE}/containers", self.containers)
+            yield WebRoute("GET", path, self.info)
+        yield WebRoute("GET", f"{BASE}/apps", self.apps)
+        yield WebRoute("GET", f"{BASE}/apps/{{appid}}", self.app)
+        yield WebRoute("GET", f"{BASE}/containers", self.containers)
         container = f"{BASE}/containers/{{containerid}}"
-        yield Row("GET", container, self.container)
-        yield Row("GET", f"{container}/logs", self.logs)
+        yield WebRoute("GET", container, self.container)
+        yield WebRoute("GET", f"{container}/logs", self.logs)
         for path in (f"{container}/logs/{{filename}}", f"{BASE}/containerlogs/{{containerid}}/{{filename}}"):
-            yield Row("GET", path, self.log, (TEXT,))
+            yield WebRoute("GET", path, self.log, (TEXT,))
         for method in ("GET", "PUT"):
-            yield Row(method, f"{BASE}/auxiliaryservices", _no_manifest)
-        yield Row("GET", f"{BASE}/resources/{{resourcename}}", _no_plugin, (JSON,))
+            yield WebRoute(method, f"{BASE}/auxiliaryservices", _no_manifest)
+        yield WebRoute("GET", f"{BASE}/resources/{{resourcename}}", _no_plugin, (JSON,))
 
     async def info(self, request: WebRequest) -> Answer:
         return Answer(node.node_info(self.view))

@@ -19,7 +19,7 @@ from rm.core.context import RMContext
 from rm.shell.web.live import BASE
 from rm.shell.web.nodes import find_node
 from wire.address import short_name
-from wire.web.application import JSON, JSON_UTF8, Row, TextAnswer
+from wire.web.application import JSON, JSON_UTF8, TextAnswer, WebRoute
 from wire.web.errors import PlainRefusal
 from wire.web.request import WebRequest
 from yarn.configuration import Configuration
@@ -41,12 +41,12 @@ class ControlService:
         self._socket = Path(path) if path and not OPEN_TO_LOCAL_USERS.of(conf) else None
         self._commands = COMMANDS | NETWORK_COMMANDS if NETWORK_FAULTS.of(conf) else COMMANDS
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[WebRoute]:
         """The routes."""
-        yield Row("GET", f"{BASE}/controls", self._controls, (JSON,))
+        yield WebRoute("GET", f"{BASE}/controls", self._controls, (JSON,))
         if self._socket is not None:
             for verb in self._commands:
-                yield Row("POST", f"{BASE}/nodes/{{nodeid}}/{verb}", self._command, (JSON,))
+                yield WebRoute("POST", f"{BASE}/nodes/{{nodeid}}/{verb}", self._command, (JSON,))
 
     async def _controls(self, request: WebRequest) -> TextAnswer:
         verbs = list(self._commands) if self._socket is not None else []

@@ -30,7 +30,7 @@ from rm.shell.inspection_service import InspectionService
 from rm.shell.web.applications import find_app
 from rm.shell.web.paths import asker_of
 from wire.files.plain_json import plain
-from wire.web.application import JSON, JSON_UTF8, EventStream, Row, TextAnswer
+from wire.web.application import JSON, JSON_UTF8, EventStream, TextAnswer, WebRoute
 from wire.web.errors import PlainRefusal
 from wire.web.pacing import collected, in_slices
 from wire.web.request import WebRequest
@@ -68,15 +68,15 @@ class LiveService:
         """Something has changed."""
         self._changes += 1
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[WebRoute]:
         """The routes."""
-        yield Row("GET", f"{BASE}/changes", self._follow, ("text/event-stream",))
-        yield Row("GET", f"{BASE}/nodes", self._nodes, (JSON,))
-        yield Row("GET", f"{BASE}/waiting", self._waiting, (JSON,))
-        yield Row("GET", f"{BASE}/apps/{{appid}}/explain", self._explain, (JSON,))
-        yield Row("GET", f"{BASE}/apps/{{appid}}/containers", self._containers, (JSON,))
-        yield Row("GET", f"{BASE}/containers/{{containerid}}/explain", self._explain_container, (JSON,))
-        yield Row("GET", f"{BASE}/configuration", self._configuration, (JSON,))
+        yield WebRoute("GET", f"{BASE}/changes", self._follow, ("text/event-stream",))
+        yield WebRoute("GET", f"{BASE}/nodes", self._nodes, (JSON,))
+        yield WebRoute("GET", f"{BASE}/waiting", self._waiting, (JSON,))
+        yield WebRoute("GET", f"{BASE}/apps/{{appid}}/explain", self._explain, (JSON,))
+        yield WebRoute("GET", f"{BASE}/apps/{{appid}}/containers", self._containers, (JSON,))
+        yield WebRoute("GET", f"{BASE}/containers/{{containerid}}/explain", self._explain_container, (JSON,))
+        yield WebRoute("GET", f"{BASE}/configuration", self._configuration, (JSON,))
 
     async def _follow(self, request: WebRequest) -> EventStream:
         if self._streams >= STREAMS_MAX:

@@ -17,7 +17,7 @@ from rm.shell.web.service import ReadService
 from rm.shell.web.writes import WriteService
 from wire.address import Address
 from wire.web.access import AccessCheck
-from wire.web.application import Row, TextAnswer, WebApplication
+from wire.web.application import TextAnswer, WebApplication, WebRoute
 from wire.web.pages import daemon_page_rows
 from wire.web.request import WebRequest
 from wire.web.server import WebServer
@@ -80,7 +80,7 @@ class ResourceManagerWeb:
             *rest,
             *daemon_page_rows(TITLE, "rm", PAGE, PAGES),
             *site_rows(TITLE, PAGE, f"{PAGE}/paths", rest, beans),
-            Row("GET", "/isActive", _is_active, ANYTHING),
+            WebRoute("GET", "/isActive", _is_active, ANYTHING),
         ]
         self._application = WebApplication(rows, AccessCheck(conf, [address.host]))
         self._address = address

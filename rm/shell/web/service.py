@@ -16,7 +16,7 @@ from rm.shell.web import activities, applications, attempts, cluster, filters, l
 from rm.shell.web.applications import LIFETIME, AppView
 from rm.shell.web.counters import AppCounters
 from rm.shell.web.paths import APP, ATTEMPT, BASE, asker_of, node_or_host
-from wire.web.application import Answer, BulkyAnswer, Handler, ListAnswer, Row
+from wire.web.application import Answer, BulkyAnswer, Handler, ListAnswer, WebRoute
 from wire.web.document import Document
 from wire.web.errors import PlainRefusal, bad_request
 from wire.web.request import WebRequest
@@ -46,17 +46,17 @@ class ReadService:
         self._store_class = resourcemanager.STORE_CLASS.of(conf)
         self._lower_case_tags = resourcemanager.FORCE_LOWER_CASE_TAGS.of(conf)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[WebRoute]:
         """The routes."""
         for path in (BASE, f"{BASE}/info"):
             yield self._get(path, lambda _: cluster.cluster_info(self._context, self._store_class))
         yield self._get(f"{BASE}/userinfo", lambda request: cluster.user_info(getpass.getuser(), request.user))
         yield self._get(f"{BASE}/metrics", lambda _: cluster.metrics(self._context, self._counters.below(ROOT)))
-        yield Row("GET", f"{BASE}/scheduler", self._scheduler)
+        yield WebRoute("GET", f"{BASE}/scheduler", self._scheduler)
         yield self._get(f"{BASE}/scheduler-overview", lambda _: cluster.scheduler_overview(self._context))
-        yield Row("GET", f"{BASE}/nodes", self._nodes)
+        yield WebRoute("GET", f"{BASE}/nodes", self._nodes)
         yield self._get(f"{BASE}/nodes/{{nodeId}}", lambda request: nodes.node(self._context, request.path["nodeId"]))
-        yield Row("GET", f"{BASE}/apps", self._apps)
+        yield WebRoute("GET", f"{BASE}/apps", self._apps)
         yield self._get(f"{BASE}/appstatistics", lambda request: filters.statistics(self._context, request))
         yield self._get(APP, self._app)
         yield from self._app_rows()
@@ -64,7 +64,7 @@ class ReadService:
         yield from self._activity_rows()
         yield from _refused_rows()
 
-    def _activity_rows(self) -> Iterator[Row]:
+    def _activity_rows(self) -> Iterator[WebRoute]:
         base = f"{BASE}/scheduler"
         for path, document in {
             f"{base}/activities": activities.activities,
@@ -76,7 +76,7 @@ class ReadService:
     def _activities(self, document: Callable[[RMContext, WebRequest, int], Document], request: WebRequest) -> Document:
         return document(self._context, request, self._clock())
 
-    def _label_rows(self) -> Iterator[Row]:
+    def _label_rows(self) -> Iterator[WebRoute]:
         yield self._get(f"{BASE}/get-node-labels", lambda _: labels.cluster_labels(self._context))
         yield self._get(f"{BASE}/get-rm-node-labels", lambda _: labels.rm_labels(self._context))
         yield self._get(f"{BASE}/get-node-to-labels", lambda _: labels.nodes_to_labels(self._context))
@@ -93,7 +93,7 @@ class ReadService:
         acl = request.first("queue-acl-type") or "SUBMIT_APPLICATIONS"
         return labels.queue_access(self._context, asker_of(request), request.path["queue"], request.first("user"), acl)
 
-    def _app_rows(self) -> Iterator[Row]:
+    def _app_rows(self) -> Iterator[WebRoute]:
         yield self._get(f"{APP}/appattempts", self._attempts)
         yield self._get(ATTEMPT, self._attempt)
         yield self._get(f"{ATTEMPT}/containers", self._containers)
@@ -108,12 +108,12 @@ class ReadService:
     def _context(self) -> RMContext:
         return self._core.context
 
-    def _get(self, path: str, document: Callable[[WebRequest], Document]) -> Row:
+    def _get(self, path: str, document: Callable[[WebRequest], Document]) -> WebRoute:
         async def handle(request: WebRequest) -> Answer:
             return Answer(document(request))
 
         handler: Handler = handle
-        return Row("GET", path, handler)
+        return WebRoute("GET", path, handler)
 
     def _find(self, request: WebRequest) -> RMApp:
         return applications.find_app(self._context, request.path["appid"])
@@ -165,11 +165,11 @@ class ReadService:
         return Document("timeout", applications.timeout_element(app, self._clock()))
 
 
-def _refused_rows() -> Iterator[Row]:
+def _refused_rows() -> Iterator[WebRoute]:
     """Paths that Hadoop refuses with a file as the store of the scheduler's configuration, and without reservations."""
     for path, text in IMMUTABLE.items():
-        yield Row("GET", f"{BASE}{path}", _refusing(text))
-    yield Row("GET", f"{BASE}/reservation/list", _no_reservations)
+        yield WebRoute("GET", f"{BASE}{path}", _refusing(text))
+    yield WebRoute("GET", f"{BASE}/reservation/list", _no_reservations)
 
 
 def _refusing(text: str) -> Handler:

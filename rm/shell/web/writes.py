@@ -18,7 +18,7 @@ from rm.shell.web.submission import read_resource, read_submission, whole_number
 from wire.caller import Caller
 from wire.protocols.admin import ResourceManagerAdministrationProtocol as Admin
 from wire.protocols.client import ApplicationClientProtocol as Client
-from wire.web.application import Answer, Row
+from wire.web.application import Answer, WebRoute
 from wire.web.document import Document, Element, Style
 from wire.web.errors import PlainRefusal, WebException, bad_request, undeclared_throwable
 from wire.web.records import resource_element
@@ -74,20 +74,20 @@ class WriteService:
         self._takes_submissions = resourcemanager.REST_SUBMISSIONS_ENABLED.of(conf)
         self._lower_case_tags = resourcemanager.FORCE_LOWER_CASE_TAGS.of(conf)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[WebRoute]:
         """The routes."""
-        yield Row("POST", f"{BASE}/apps/new-application", self._new_application)
-        yield Row("POST", f"{BASE}/apps", self._submit)
-        yield Row("PUT", f"{APP}/state", self._put_state)
-        yield Row("PUT", f"{APP}/queue", self._put_queue)
-        yield Row("PUT", f"{APP}/priority", self._put_priority)
-        yield Row("PUT", f"{APP}/timeout", self._put_timeout)
-        yield Row("POST", f"{BASE}/containers/{{containerid}}/signal/{{command}}", self._signal)
-        yield Row("POST", f"{BASE}/nodes/{{nodeId}}/resource", self._put_resource)
-        yield Row("POST", f"{BASE}/add-node-labels", self._add_labels)
-        yield Row("POST", f"{BASE}/remove-node-labels", self._remove_labels)
-        yield Row("POST", f"{BASE}/replace-node-to-labels", self._replace_labels)
-        yield Row("POST", f"{BASE}/nodes/{{nodeId}}/replace-labels", self._replace_labels_of_node)
+        yield WebRoute("POST", f"{BASE}/apps/new-application", self._new_application)
+        yield WebRoute("POST", f"{BASE}/apps", self._submit)
+        yield WebRoute("PUT", f"{APP}/state", self._put_state)
+        yield WebRoute("PUT", f"{APP}/queue", self._put_queue)
+        yield WebRoute("PUT", f"{APP}/priority", self._put_priority)
+        yield WebRoute("PUT", f"{APP}/timeout", self._put_timeout)
+        yield WebRoute("POST", f"{BASE}/containers/{{containerid}}/signal/{{command}}", self._signal)
+        yield WebRoute("POST", f"{BASE}/nodes/{{nodeId}}/resource", self._put_resource)
+        yield WebRoute("POST", f"{BASE}/add-node-labels", self._add_labels)
+        yield WebRoute("POST", f"{BASE}/remove-node-labels", self._remove_labels)
+        yield WebRoute("POST", f"{BASE}/replace-node-to-labels", self._replace_labels)
+        yield WebRoute("POST", f"{BASE}/nodes/{{nodeId}}/replace-labels", self._replace_labels_of_node)
         yield from _refused_rows()
 
     @property
@@ -299,18 +299,18 @@ def _node_labels(body: Body) -> tuple[NodeId, tuple[str, ...]]:
     return node_or_host(text_of(fields, "nodeId") or ""), tuple(map(str, members(fields, "labels")))
 
 
-def _refused_rows() -> Iterator[Row]:
+def _refused_rows() -> Iterator[WebRoute]:
     """The routes that Hadoop refuses in a cluster like this one.
 
     This cluster has no security and no reservation system, and its scheduler's configuration is in a file.
     """
-    yield Row("PUT", f"{BASE}/scheduler-conf", _refusing(400, IMMUTABLE))
-    yield Row("POST", f"{BASE}/scheduler-conf/validate", _refusing(400, NO_VALIDATION))
+    yield WebRoute("PUT", f"{BASE}/scheduler-conf", _refusing(400, IMMUTABLE))
+    yield WebRoute("POST", f"{BASE}/scheduler-conf/validate", _refusing(400, NO_VALIDATION))
     for method, path in (("POST", ""), ("DELETE", ""), ("POST", "/expiration")):
-        yield Row(method, f"{BASE}/delegation-token{path}", _refusing(403, NO_KERBEROS))
-    yield Row("POST", f"{BASE}/reservation/new-reservation", _no_reservations)
+        yield WebRoute(method, f"{BASE}/delegation-token{path}", _refusing(403, NO_KERBEROS))
+    yield WebRoute("POST", f"{BASE}/reservation/new-reservation", _no_reservations)
     for verb in ("submit", "update", "delete"):
-        yield Row("POST", f"{BASE}/reservation/{verb}", _no_reservations)
+        yield WebRoute("POST", f"{BASE}/reservation/{verb}", _no_reservations)
 
 
 def _refusing(status: int, text: str) -> Callable[[WebRequest], Awaitable[Answer]]:

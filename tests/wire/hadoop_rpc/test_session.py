@@ -36,7 +36,7 @@ from wire.hadoop_rpc.framing import (
     failure,
     success,
 )
-from wire.hadoop_rpc.session import Call, Closed, Refused, Send, Session
+from wire.hadoop_rpc.session import CallRefused, Closed, HadoopCall, HadoopSession, Send
 from yarn.containers import AMRM_KIND, CLIENT_KIND, Token
 from yarn.errors import InvalidToken
 
@@ -54,11 +54,11 @@ def token_of(identifier: bytes) -> Token:
 BY_TOKEN = ByToken(token_of)
 
 
-def session(authentication: HadoopAuthentication = BY_USER) -> Session:
-    return Session(authentication, "nonce")
+def session(authentication: HadoopAuthentication = BY_USER) -> HadoopSession:
+    return HadoopSession(authentication, "nonce")
 
 
-def events(of: Session, data: bytes) -> list[Call | Send]:
+def events(of: HadoopSession, data: bytes) -> list[HadoopCall | Send]:
     of.feed(data)
     found = []
     while (event := of.next_event()) is not None:
@@ -66,8 +66,8 @@ def events(of: Session, data: bytes) -> list[Call | Send]:
     return found
 
 
-def refusal(of: Session, data: bytes) -> Refused:
-    with pytest.raises(Refused) as caught:
+def refusal(of: HadoopSession, data: bytes) -> CallRefused:
+    with pytest.raises(CallRefused) as caught:
         events(of, data)
     return caught.value
 
@@ -87,7 +87,7 @@ def read_frame(data: bytes) -> tuple[bytes, bytes]:
         return header, b""
 
 
-def sasl_reply(event: Call | Send) -> RpcSaslProto:
+def sasl_reply(event: HadoopCall | Send) -> RpcSaslProto:
     assert isinstance(event, Send)
     header, body = reply(event.data)
     assert (header.callId, header.status) == (SASL_ID_UNSIGNED, RpcResponseHeaderProto.SUCCESS)
@@ -109,8 +109,8 @@ def test_a_client_without_tokens_sends_its_context_and_calls() -> None:
     first, second = events(one, SIMPLE_TALK)
     assert one.is_open
     assert (one.user, one.token) == ("ann", None)
-    assert isinstance(first, Call)
-    assert isinstance(second, Call)
+    assert isinstance(first, HadoopCall)
+    assert isinstance(second, HadoopCall)
     assert (first.header.callId, first.method, first.protocol, first.request) == (
         0,
         "getClusterMetrics",
@@ -142,7 +142,7 @@ def test_a_client_with_tokens_is_sent_on_to_simple_where_none_is_needed() -> Non
     assert (one.is_open, one.user) == (True, "bob")
 
 
-def challenged(of: Session) -> RpcSaslProto.SaslAuth:
+def challenged(of: HadoopSession) -> RpcSaslProto.SaslAuth:
     (event,) = events(of, PREAMBLE_SASL + NEGOTIATE)
     offered = sasl_reply(event)
     assert offered.state == RpcSaslProto.NEGOTIATE
@@ -287,7 +287,7 @@ def test_a_client_may_end_the_connection() -> None:
 @given(st.binary(max_size=40), st.integers(0, 400), st.integers(0, 400), st.sampled_from([BY_USER, BY_TOKEN]))
 def test_whatever_arrives_is_read_or_refused(noise: bytes, start: int, end: int, how: HadoopAuthentication) -> None:
     for talk in (SIMPLE_TALK, PREAMBLE_SASL + NEGOTIATE + SIMPLE_TALK[7:]):
-        with contextlib.suppress(Refused, Closed):
+        with contextlib.suppress(CallRefused, Closed):
             events(session(how), talk[:start] + noise + talk[end:])
 
 

@@ -13,7 +13,7 @@ from wire import local_peer
 from wire.local_peer import Peer
 from wire.web import access
 from wire.web.access import AccessCheck
-from wire.web.application import Answer, Row, WebApplication
+from wire.web.application import Answer, WebApplication, WebRoute
 from wire.web.document import Document, Element
 from wire.web.request import WebRequest
 from yarn.configuration import Configuration
@@ -28,7 +28,7 @@ async def answer(request: WebRequest) -> Answer:
 
 def application(settings: dict[str, str] | None = None) -> WebApplication:
     check = AccessCheck(Configuration.of(settings or {}), ["node7"])
-    return WebApplication([Row("GET", "/x", answer), Row("POST", "/x", answer)], check)
+    return WebApplication([WebRoute("GET", "/x", answer), WebRoute("POST", "/x", answer)], check)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from tests.wire.web.asgi import NoCheck, ask
 from wire.web import pacing
-from wire.web.application import Answer, ListAnswer, Row, TextAnswer, WebApplication
+from wire.web.application import Answer, ListAnswer, TextAnswer, WebApplication, WebRoute
 from wire.web.document import Document, Element
 from wire.web.errors import WebException
 from wire.web.request import ELEMENTS_MAX, WebRequest
@@ -40,13 +40,13 @@ async def plain(request: WebRequest) -> TextAnswer:
 
 def application() -> WebApplication:
     rows = [
-        Row("GET", "/info", info),
-        Row("GET", "/fail", fail),
-        Row("GET", "/items", items),
-        Row("GET", "/items/{id}", info),
-        Row("POST", "/items/new", plain),
-        Row("PUT", "/body", body),
-        Row("GET", "/plain", plain, ("text/plain",)),
+        WebRoute("GET", "/info", info),
+        WebRoute("GET", "/fail", fail),
+        WebRoute("GET", "/items", items),
+        WebRoute("GET", "/items/{id}", info),
+        WebRoute("POST", "/items/new", plain),
+        WebRoute("PUT", "/body", body),
+        WebRoute("GET", "/plain", plain, ("text/plain",)),
     ]
     return WebApplication(rows, NoCheck())  # type: ignore[arg-type]
 

@@ -15,7 +15,7 @@ from tests.wire.hadoop_rpc.serving import until
 from tests.wire.web.asgi import NoCheck
 from wire.address import Address
 from wire.web import server as module
-from wire.web.application import Row, TextAnswer, WebApplication
+from wire.web.application import TextAnswer, WebApplication, WebRoute
 from wire.web.request import WebRequest
 from wire.web.server import WebServer
 from yarn.errors import YarnException
@@ -44,7 +44,7 @@ async def peer(request: WebRequest) -> TextAnswer:
 async def serving() -> AsyncIterator[WebServer]:
     server = WebServer(Address("127.0.0.1", 0, KEY), beyond_loopback=False)
     await server.bind()
-    rows = [Row("GET", "/slow", slow), Row("GET", "/quick", quick), Row("GET", "/peer", peer)]
+    rows = [WebRoute("GET", "/slow", slow), WebRoute("GET", "/quick", quick), WebRoute("GET", "/peer", peer)]
     await server.start(WebApplication(rows, NoCheck()))  # type: ignore[arg-type]
     try:
         yield server

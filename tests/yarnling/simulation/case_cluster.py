@@ -28,7 +28,7 @@ from am.core.actions import (
 )
 from am.core.requests import ContainerRequest
 from nm.core.effects import LaunchContainer
-from nm.core.emulation import EmulationTable, Match, Rule, Stage
+from nm.core.emulation import EmulationStage, EmulationTable, Match, Rule
 from rm.core.effects import Preempted
 from rm.core.events import AddClusterNodeLabels, ReplaceLabelsOnNodes
 from rm.core.events import Event as RMEvent
@@ -62,7 +62,9 @@ from yarnling.simulation.process import run
 from yarnling.simulation.workload import AM_RULE
 from yarnling.workload.model import WorkloadNode
 
-TABLE = EmulationTable((Rule(AM_RULE, Match(is_master=True), (Stage(None),)), Rule(TASK_RULE, stages=(Stage(None),))))
+TABLE = EmulationTable(
+    (Rule(AM_RULE, Match(is_master=True), (EmulationStage(None),)), Rule(TASK_RULE, stages=(EmulationStage(None),)))
+)
 LIMIT_S = 60.0
 """Virtual time in which a condition must come true."""
 

@@ -26,7 +26,7 @@ from am.core.events import (
     Registered,
 )
 from am.core.requests import ContainerRequest
-from nm.core.emulation import EmulationTable, Match, Rule, Stage
+from nm.core.emulation import EmulationStage, EmulationTable, Match, Rule
 from nm.core.node_manager import NodeManagerCore
 from nm.core.status_updater import HeartbeatDue
 from rm.core.effects import Preempted
@@ -276,12 +276,12 @@ class RandomRun:
         if draw.random() < 0.2:
             settings["yarn.scheduler.capacity.per-node-heartbeat.maximum-container-assignments"] = "2"
         self.engine = Engine(self.seed)
-        stages = [Rule(f"s{s}", Match(command=f"^s{s}$"), (Stage(1000 * s, 20),)) for s in DURATIONS_S]
+        stages = [Rule(f"s{s}", Match(command=f"^s{s}$"), (EmulationStage(1000 * s, 20),)) for s in DURATIONS_S]
         self.cluster = SimulatedCluster(
             self.engine,
             composed(None, settings | self.settings, node_sizes(NODE.memory_mb, NODE.vcores)),
             ClusterShape(self.nodes, 2, NODE).machines(),
-            EmulationTable((Rule(AM_RULE, Match(is_master=True), (Stage(None),)), *stages), self.seed),
+            EmulationTable((Rule(AM_RULE, Match(is_master=True), (EmulationStage(None),)), *stages), self.seed),
             History(),
             directory=Path(),
             conditions=STEADY,

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from wire.web.application import JSON, JSON_UTF8, Row, TextAnswer
+from wire.web.application import JSON, JSON_UTF8, TextAnswer, WebRoute
 from wire.web.pages import page_rows
 from wire.web.request import WebRequest
 from yarn.errors import InvalidArgumentException
@@ -37,10 +37,10 @@ class StepService:
     def __init__(self, controls: Controls) -> None:
         self._controls = controls
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[WebRoute]:
         """The routes, with those of the page."""
-        yield Row("GET", "/state", self._state, (JSON,))
-        yield Row("POST", "/command", self._command, (JSON,))
+        yield WebRoute("GET", "/state", self._state, (JSON,))
+        yield WebRoute("POST", "/command", self._command, (JSON,))
         yield from page_rows("step.html", {}, ("/",))
 
     async def _state(self, request: WebRequest) -> TextAnswer:

@@ -107,14 +107,14 @@ class PublishOutput(Struct, frozen=True):
     output: str
 
 
-class Record(Struct, frozen=True):
+class RecordAttempt(Struct, frozen=True):
     """Write the state of an attempt into the journal."""
 
     attempt: AttemptRecord
 
 
 JobEvent: TypeAlias = Event | TaskEnded
-JobAction: TypeAlias = Action | RunTask | PublishOutput | Record
+JobAction: TypeAlias = Action | RunTask | PublishOutput | RecordAttempt
 
 
 class MapReduce(ApplicationCore[JobEvent, JobAction]):
@@ -258,7 +258,7 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
         task = self._waiting.pop(container.priority)
         task.start_attempt(container, self._am_attempt, self.now_ms)
         self._assigned[container.id] = task
-        self._dispatcher.emit(Record(task.attempt))
+        self._dispatcher.emit(RecordAttempt(task.attempt))
         self._dispatcher.emit(RunTask(task.attempt.id, container))
 
     def _start_failed(self, event: ContainerStartFailed) -> None:
@@ -317,7 +317,7 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
 
     def _end_attempt(self, task: Task, state: AttemptState, why: str = "", output: str = "") -> None:
         task.end_attempt(state, self.now_ms, why=why, output=output)
-        self._dispatcher.emit(Record(task.attempt))
+        self._dispatcher.emit(RecordAttempt(task.attempt))
 
     def _run_again(self, task: Task) -> None:
         task.take(RunAgain(), self.now_ms)

@@ -17,7 +17,7 @@ from am.core.events import (
     ShutdownOrdered,
 )
 from am.core.requests import ContainerRequest
-from am.programs.gang.core import GANG_LIFECYCLE, Gang, GangPlan, Member, Phase
+from am.programs.gang.core import GANG_LIFECYCLE, Gang, GangPhase, GangPlan, Member
 from tests.am.builders import GB, MB_512, container, container_id, ended
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import YarnException
@@ -83,7 +83,7 @@ def test_at_the_time_limit_everything_is_released_and_requested_again_after_a_pa
     give(made, 2, 3)
     assert handle(made, BEAT, 999) == []
     assert handle(made, BEAT, 1000) == [WithdrawRequest(REQUEST), *given_back(2, 3)]
-    assert (made.held, made.phase) == (0, Phase.RESTING)
+    assert (made.held, made.phase) == (0, GangPhase.RESTING)
     assert give(made, 4, now_ms=1010) == given_back(4)
     assert end(made, 2, -100) == []
     assert handle(made, BEAT, 1099) == []
@@ -156,7 +156,7 @@ def test_members_that_are_lost_with_one_node_are_not_released_once_more() -> Non
     give(made, 2, 3, 4)
     both = ContainersCompleted((ended(2, -100), ended(3, -100)))
     assert handle(made, both) == given_back(4)
-    assert made.phase is Phase.RESTING
+    assert made.phase is GangPhase.RESTING
 
 
 def test_the_last_members_may_end_together() -> None:
@@ -176,7 +176,7 @@ def test_a_failed_start_restarts_the_gang() -> None:
     made = gang()
     give(made, 2, 3, 4)
     assert handle(made, ContainerStartFailed(container_id(4), "no")) == given_back(2, 3, 4)
-    assert made.phase is Phase.RESTING
+    assert made.phase is GangPhase.RESTING
 
 
 def test_members_larger_than_the_queue_allows_fail_the_gang_at_once() -> None:

@@ -23,7 +23,7 @@ from am.programs.mapreduce.application_master import MRAppMaster
 from am.programs.mapreduce.committer import OutputCommitter, part_name
 from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId, TaskKind, parse_attempt_id, splits_of
 from am.programs.mapreduce.core.map_reduce import TaskReport
-from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
+from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, PublishedOutput
 from tests.am.builders import APP, GB, container, ended, node_report
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.resource import Resource
@@ -131,7 +131,7 @@ def test_a_job_ends_with_its_output_in_place(run: JobRun) -> None:
     assert run.run()[-1] == SUCCEEDED
     assert sorted(path.name for path in run.output.iterdir()) == ["_SUCCESS", "part-r-00000"]
     assert run.status()["state"] == "SUCCEEDED"
-    assert [type(record) for record in run.outputs()] == [MapOutput, MapOutput, JobEnded]
+    assert [type(record) for record in run.outputs()] == [PublishedOutput, PublishedOutput, JobEnded]
 
 
 def test_a_task_is_launched_as_its_own_attempt_in_this_staging_directory(run: JobRun) -> None:
@@ -156,7 +156,7 @@ def test_a_lost_nodes_output_is_withdrawn_from_the_reduces(run: JobRun) -> None:
     run.place()
     run.succeed(TaskKind.MAP)
     run.deliver(NodesUpdated((node_report("n1", NodeState.LOST),)))
-    withdrawn = [record for record in run.outputs() if isinstance(record, MapOutput) and not record.address]
+    withdrawn = [record for record in run.outputs() if isinstance(record, PublishedOutput) and not record.address]
     assert len(withdrawn) == 2
     run.beat()
     assert run.status()["lost_outputs"] == 2
@@ -172,7 +172,7 @@ def test_a_second_attempt_repeats_only_what_is_missing(run: JobRun) -> None:
     run.begin(2)
     run.register()
     assert len(run.wanted) == 1
-    assert next(record for record in run.outputs() if isinstance(record, MapOutput)).attempt_id == attempt_id
+    assert next(record for record in run.outputs() if isinstance(record, PublishedOutput)).attempt_id == attempt_id
     assert run.run()[-1] == SUCCEEDED
     status = run.status()
     assert status["recovered_tasks"] == 1

@@ -9,13 +9,13 @@ import pytest
 
 from am.programs.mapreduce.core.job import TaskAttemptId, TaskId, TaskKind
 from am.programs.mapreduce.core.map_reduce import TaskReport
-from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, LineWriter, MapOutput
+from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, LineWriter, PublishedOutput
 from tests.am.builders import APP
 from tests.am.programs.mapreduce.model import job
 from yarn.errors import InvalidArgumentException
 
 ATTEMPT = TaskAttemptId(TaskId(APP, TaskKind.MAP, 1), 0)
-OUTPUT = MapOutput(1, ATTEMPT, "127.0.0.1:40001")
+OUTPUT = PublishedOutput(1, ATTEMPT, "127.0.0.1:40001")
 
 
 def test_a_job_is_read_as_it_was_written(tmp_path: Path) -> None:

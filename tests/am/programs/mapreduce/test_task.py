@@ -13,7 +13,7 @@ from am.programs.mapreduce import task as task_module
 from am.programs.mapreduce.committer import OutputCommitter
 from am.programs.mapreduce.core.job import MapReduceJob, TaskAttemptId, TaskId, TaskKind, splits_of
 from am.programs.mapreduce.core.map_reduce import EXIT_FETCH_FAILED, TaskReport
-from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineWriter, MapOutput
+from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineWriter, PublishedOutput
 from am.programs.mapreduce.task import EXIT_FAILED, EXIT_ORPHANED, main
 from nm.launcher.directories import application_dir
 from tests.am.builders import APP
@@ -57,7 +57,7 @@ class Stage:
         return self.files.read_report(attempt_of(kind, number))
 
     def publish(self, number: int, address: str, attempt: int = 0) -> None:
-        self.outputs.write(MapOutput(number, attempt_of(TaskKind.MAP, number, attempt), address))
+        self.outputs.write(PublishedOutput(number, attempt_of(TaskKind.MAP, number, attempt), address))
 
     def run_maps(self) -> None:
         for number in range(2):
