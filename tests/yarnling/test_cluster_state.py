@@ -11,6 +11,8 @@ import pytest
 from msgspec import structs
 
 from yarn.errors import YarnException
+from yarnling.cli.options.cluster import UpOptions
+from yarnling.cli.supervisor import cluster_of, supervised
 from yarnling.cluster.local_cluster import LocalCluster
 from yarnling.cluster.state import (
     ClusterState,
@@ -26,7 +28,6 @@ from yarnling.cluster.state import (
     state_directory,
     state_path,
 )
-from yarnling.cluster.supervisor import UpOptions, supervised
 
 
 @pytest.fixture(autouse=True)
@@ -141,7 +142,7 @@ async def test_nothing_starts_if_the_control_socket_cannot_be_bound(
 ) -> None:
     monkeypatch.setattr(LocalCluster, "__aenter__", lambda self: pytest.fail("a cluster is started"))
     (home / "yarnling" / "mine.sock").mkdir(parents=True)
-    options = UpOptions("mine", 1)
+    options = UpOptions(name="mine")
     with pytest.raises(YarnException, match="cannot keep the cluster's state: Is a directory"):
-        async with supervised(options, options.cluster()):
+        async with supervised(options, cluster_of(options)):
             pass

@@ -9,7 +9,6 @@ import io
 import os
 import sys
 import traceback
-from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -18,10 +17,11 @@ from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
 from yarnling.cli import cluster_parts, lesson_verbs, submit_verbs, timeline_verbs, workload_verbs
 from yarnling.cli.hadoop import verbs as hadoop_verbs
+from yarnling.cli.options import with_options
+from yarnling.cli.options.cluster import ChaosOptions, LogsOptions, UpOptions
 from yarnling.cli.shared.arguments import (
     DEFAULT_NAME,
     EXIT_CRASHED,
-    Application,
     Conf,
     Define,
     Json,
@@ -32,6 +32,7 @@ from yarnling.cli.shared.arguments import (
     check_output_directory,
     complete_applications,
     reading_arguments,
+    strict_settings,
 )
 from yarnling.cli.simulate_verbs import simulate_app
 
@@ -39,7 +40,6 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 """The exit status for a wrong command line, as in Typer, or a wrong input. Hadoop's verbs exit as in Hadoop, and
 `chaos` exits with its verdict. docs/design/command-line.md has the table."""
-RECOVERY = "yarn.resourcemanager.recovery.enabled=true"
 
 app = typer.Typer(
     name="yarnling",
@@ -112,116 +112,18 @@ def _make_output_safe() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def _strictness(*, strict: bool) -> dict[str, str]:
-    """{key: value} for the option --strict."""
-    from yarn.settings.yarnling import STRICT
-
-    return {STRICT.key: "true"} if strict else {}
-
-
 @app.command(epilog="Example: yarnling up --nodes 4 --fast --detach")
-def up(
-    nodes: Annotated[int, typer.Option(metavar="N", help="Number of NodeManagers.", min=0)] = 1,
-    memory: Annotated[
-        int | None, typer.Option(metavar="MB", help="Memory of each node (-1 and default: 8192).", min=-1)
-    ] = None,
-    vcores: Annotated[
-        int | None, typer.Option(metavar="N", help="Vcores of each node (-1 and default: 8).", min=-1)
-    ] = None,
-    conf: Conf = None,
-    define: Define = [],  # noqa: B006  typer copies it
-    fast: Annotated[bool, typer.Option("--fast", help="Run all timers 20 times as fast.")] = False,
-    racks: Annotated[
-        int, typer.Option(metavar="N", help="Number of racks; nodes are assigned to them in turn.", min=1)
-    ] = 1,
-    pack: Annotated[
-        int | None, typer.Option(metavar="K", help="Nodes in each process, for clusters of thousands of nodes.", min=1)
-    ] = None,
-    directory: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the cluster's files in this directory.")
-    ] = None,
-    discard_state: Annotated[
-        bool,
-        typer.Option(
-            "--discard-state", help="Delete the applications that an earlier cluster stored in the directory."
-        ),
-    ] = False,
-    emulate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TABLE", help="Emulate containers instead of running them: a YAML file, `default` or `all`."
-        ),
-    ] = None,
-    hadoop: Annotated[
-        bool, typer.Option("--hadoop", help="Answer Hadoop's own clients: spark-submit, the `yarn` command, MapReduce.")
-    ] = False,
-    hadoop_classpath: Annotated[
-        str | None,
-        typer.Option(
-            metavar="JARS",
-            help="Hadoop's jars for containers, if HADOOP_HOME is not set: 'DIR/*', several with colons.",
-        ),
-    ] = None,
-    recovery: Annotated[
-        bool,
-        typer.Option(
-            "--recovery",
-            help="Keep applications across restarts of the ResourceManager, and resume those that an earlier cluster "
-            "stored in the directory.",
-        ),
-    ] = False,
-    web: Annotated[
-        bool, typer.Option("--web/--no-web", help="Serve web pages, Hadoop's REST API, JMX and metrics.")
-    ] = True,
-    network_faults: Annotated[
-        bool,
-        typer.Option(
-            "--network-faults", help="Connect all processes through proxies, for `partition-node` and `heal-node`."
-        ),
-    ] = False,
-    detach: Annotated[
-        bool, typer.Option("--detach", help="Return when the cluster is ready; stop it with `down`.")
-    ] = False,
-    strict: Strict = False,
-    name: Name = DEFAULT_NAME,
-    as_json: Json = False,
-) -> None:
+@with_options
+def up(options: UpOptions) -> None:
     """Start a cluster and show its state until Ctrl-C stops it, or leave it running with --detach."""
-    from yarnling.cli.up import UpOptions, run_detached, run_foreground
-    from yarnling.cluster.configuration import definitions
-    from yarnling.cluster.hadoop_clients import settings_for
+    from yarnling.cli import up as verb
 
-    if discard_state and directory is None:
+    if options.discard_state and options.directory is None:
         raise typer.BadParameter("--discard-state needs --directory: it deletes what an earlier cluster stored there")
-    if hadoop_classpath is not None and not hadoop:
+    if options.hadoop_classpath is not None and not options.hadoop:
         raise typer.BadParameter("--hadoop-classpath needs --hadoop: only Hadoop's own programs use these jars")
-    check_output_directory(directory)
-    with reading_arguments():
-        settings = definitions([*([RECOVERY] if recovery else []), *define])
-        settings |= _strictness(strict=strict)
-        settings_for(hadoop, hadoop_classpath)
-    options = UpOptions(
-        name=name,
-        nodes=nodes,
-        memory_mb=memory,
-        vcores=vcores,
-        conf=None if conf is None else str(conf.absolute()),
-        fast=fast,
-        racks=racks,
-        pack=pack,
-        directory=None if directory is None else str(directory.absolute()),
-        discard_state=discard_state,
-        settings=settings,
-        emulated=emulate,
-        hadoop=hadoop,
-        hadoop_classpath=hadoop_classpath,
-        web=web,
-        network_faults=network_faults,
-    )
-    if detach:
-        run_detached(options, as_json=as_json)
-    else:
-        run_foreground(options, as_json=as_json)
+    check_output_directory(options.directory)
+    verb.run(options)
 
 
 @app.command()
@@ -330,27 +232,15 @@ def top(
 
 
 @app.command(epilog="Example: yarnling chaos kill-node --seed 7 (yarnling chaos --list shows the plans)")
-def chaos(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan file, or the name of a ready-made plan.")] = "",
-    list_plans: Annotated[bool, typer.Option("--list", help="List the ready-made plans.")] = False,
-    is_random: Annotated[bool, typer.Option("--random", help="Draw a plan from the seed.")] = False,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of the schedule (default: random).")] = None,
-    runs: Annotated[int, typer.Option(metavar="N", help="Number of runs, each with the next seed.", min=1)] = 1,
-    keep: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep the files of all runs here (default: only of runs that do not pass)."),
-    ] = None,
-    only_schedule: Annotated[bool, typer.Option("--schedule", help="Print the schedule without running it.")] = False,
-    as_json: Json = False,
-) -> None:
+@with_options
+def chaos(options: ChaosOptions) -> None:
     """Inject faults into a cluster and check its guarantees. Exit status: 0 pass, 1 fail, 3 cannot tell."""
     from yarnling.cli import chaos as verb
 
-    if list_plans:
-        verb.list_plans(as_json=as_json)
-        return
-    options = verb.ChaosOptions(plan, is_random, seed, runs, keep, as_json, only_schedule)
-    raise typer.Exit(verb.run(options))
+    if options.list_plans:
+        verb.list_plans(as_json=options.as_json)
+    else:
+        raise typer.Exit(verb.run(options))
 
 
 @app.command(epilog="Example: yarnling config --conf /etc/hadoop/conf --all")
@@ -367,33 +257,16 @@ def config(
     """Show for each configuration key whether it is read, defaulted, ignored or unknown, and where it was set."""
     from yarnling.cli.config import report
 
-    report(
-        conf,
-        [*define, *(f"{key}={value}" for key, value in _strictness(strict=strict).items())],
-        name,
-        every=every,
-        as_json=as_json,
-    )
+    report(conf, [*define, *strict_settings(strict)], name, every=every, as_json=as_json)
 
 
 @app.command(epilog="Example: yarnling logs application_1700000000000_0001 --file stdout")
-def logs(
-    application: Application,
-    container: Annotated[str | None, typer.Option(metavar="ID", help="Only the logs of this container.")] = None,
-    file: Annotated[
-        list[str], typer.Option(metavar="NAME", help="Only files with this name, for example stdout.")
-    ] = [],  # noqa: B006
-    every: Annotated[
-        bool,
-        typer.Option("--all", help="Also print the NodeManager's own files: launch_container.sh, directory.info..."),
-    ] = False,
-    name: Name = DEFAULT_NAME,
-    as_json: Json = False,
-) -> None:
+@with_options
+def logs(options: LogsOptions) -> None:
     """Print the output of an application's containers (`logs -applicationId ID` prints it as Hadoop does)."""
-    from yarnling.cli.logs import LogsOptions, show
+    from yarnling.cli.logs import show
 
-    show(application, LogsOptions(name, container, tuple(file), every, as_json))
+    show(options)
 
 
 @app.command()

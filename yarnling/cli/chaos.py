@@ -9,12 +9,12 @@ import shlex
 import signal
 from pathlib import Path
 
-from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
 from wire.files.full_disk import full_disk_named
 from yarn.errors import YarnException
+from yarnling.cli.options.cluster import ChaosOptions
 from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
 from yarnling.cli.shared.arguments import check_output_directory, plan_faults, reading_arguments
 from yarnling.cli.shared.output import notices, print_error, print_indented, print_json, terminal
@@ -32,18 +32,6 @@ SIMULATED_RUNS = 100
 """The number of seeds that a failing run suggests to try in virtual time."""
 _STYLES: dict[ReportKind, str] = {"fault": "red", "recovered": "green", "problem": "yellow", "phase": "bold"}
 _MARKS: dict[ReportKind, str] = {"fault": "x", "recovered": "+", "problem": "?", "phase": "-"}
-
-
-class ChaosOptions(Struct, frozen=True):
-    """The options of `yarnling chaos`. `plan` is a file or the name of a ready-made plan, "" with `is_random`."""
-
-    plan: str
-    is_random: bool
-    seed: int | None
-    runs: int
-    keep: Path | None
-    as_json: bool
-    only_schedule: bool
 
 
 def list_plans(*, as_json: bool) -> None:

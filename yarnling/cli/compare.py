@@ -15,6 +15,7 @@ from yarn.configuration import Configuration
 from yarn.errors import InternalError, YarnException
 from yarn.times import HOUR_MS, duration
 from yarnling.cli.expectations import exit_status, print_checked
+from yarnling.cli.options.simulate import CompareOptions
 from yarnling.cli.shared.arguments import EXIT_CRASHED, ArgumentFaults, UsageException, check_output_directory
 from yarnling.cli.shared.output import (
     ProgressLines,
@@ -58,43 +59,13 @@ WHY = "MAIN REASON"
 _VERDICT_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red"}
 
 
-class Inputs(Struct, frozen=True):
-    """The inputs of the sides that name configurations; files are None if not given. `define`: KEY=VALUE texts.
-
-    `queue_map`: OLD=NEW texts; `queue_map_after`: those of the second side, if they differ.
-    """
-
-    workload: Path | None
-    nodes: Path | None
-    nodes_after: Path | None
-    until: str
-    seeds: range
-    define: list[str]
-    queue_map: list[str]
-    queue_map_after: list[str]
-
-
 class _Given(Struct, frozen=True):
     """The inputs of one side. `queue_map`: the texts of `option`."""
 
-    inputs: Inputs
+    inputs: CompareOptions
     nodes: Path | None
     queue_map: list[str]
     option: str
-
-
-class CompareOptions(Struct, frozen=True):
-    """`before`, `after`: directories of configurations, or results. `threshold` is a fraction; `out`: the directory of
-    the reports.
-    """
-
-    before: Path
-    after: Path
-    inputs: Inputs
-    expect: Path | None
-    threshold: float
-    out: Path | None
-    as_json: bool
 
 
 def run(options: CompareOptions) -> int:
@@ -107,7 +78,7 @@ def run(options: CompareOptions) -> int:
         return EXIT_CRASHED
     except YarnException as error:
         raise UsageException(error.message) from None
-    comparison = compare(before.figures, after.figures, options.threshold)
+    comparison = compare(before.figures, after.figures, options.threshold / 100)
     checked = [check(each, comparison.after, comparison.before) for each in expectations]
     report = _write(options.out, comparison, (before, after), checked) if options.out else None
     warnings = warnings_of((before.result, after.result))
@@ -128,9 +99,9 @@ def _read_and_run(options: CompareOptions) -> tuple[tuple[Expectation, ...], Sid
     faults.of(partial(check_output_directory, options.out))
     expectations = faults.of(partial(read_expectations, options.expect)) if options.expect is not None else ()
     results = result_path(options.before), result_path(options.after)
-    faults.of(lambda: _check_inputs(options.inputs, results))
-    of_before = _runs_of(options.before, _given_before(options.inputs), faults) if results[0] is None else []
-    of_after = _runs_of(options.after, _given_after(options.inputs), faults) if results[1] is None else []
+    faults.of(lambda: _check_inputs(options, results))
+    of_before = _runs_of(options.before, _given_before(options), faults) if results[0] is None else []
+    of_after = _runs_of(options.after, _given_after(options), faults) if results[1] is None else []
     read = [None if path is None else faults.of(partial(read_side, path)) for path in results]
     known = _names_after(of_after, read[1])
     if expectations and known is not None:
@@ -173,7 +144,7 @@ def _how_far(runs: Sequence[Run], times_ms: Sequence[int]) -> str:
     return ", ".join(f"{run.title}: {clock(time_ms)}" for run, time_ms in zip(runs, times_ms, strict=True))
 
 
-def _check_inputs(inputs: Inputs, results: Sequence[Path | None]) -> None:
+def _check_inputs(inputs: CompareOptions, results: Sequence[Path | None]) -> None:
     faults = []
     if None in results and inputs.workload is None:
         faults.append("--workload is missing (name the workload to run under the configurations)")
@@ -181,7 +152,7 @@ def _check_inputs(inputs: Inputs, results: Sequence[Path | None]) -> None:
         results[1] is None and not (inputs.nodes or inputs.nodes_after)
     ):
         faults.append("--nodes is missing (name the file of the cluster's machines)")
-    if len(inputs.seeds) > 1 and any(results):
+    if inputs.seeds > 1 and any(results):
         faults.append("--seeds: a result.json has one seed (name the directories of both configurations)")
     if faults:
         raise YarnException("\n".join(faults))
@@ -189,7 +160,7 @@ def _check_inputs(inputs: Inputs, results: Sequence[Path | None]) -> None:
 
 def _runs_of(directory: Path, given: _Given, faults: ArgumentFaults) -> list[Run]:
     """The runs of a side; what is wrong with its configuration or with the other inputs is added to `faults`."""
-    settings = faults.of(lambda: definitions(given.inputs.define)) or {}
+    settings = faults.of(lambda: definitions(given.inputs.definitions)) or {}
     experiment = _experiment(given, settings, faults)
     if experiment is None:
         faults.of(lambda: configuration_of(directory, settings))
@@ -210,14 +181,14 @@ def _experiment(given: _Given, settings: Mapping[str, str], faults: ArgumentFaul
     if path is None or workload is None or listed is None or until_ms is None:
         return None
     workload = workload.with_assumptions(listed.assumptions)
-    return Experiment(path.name, workload, listed.nodes, given.inputs.seeds, until_ms, settings, queue_map)
+    return Experiment(path.name, workload, listed.nodes, given.inputs.seeds_of_runs, until_ms, settings, queue_map)
 
 
-def _given_before(inputs: Inputs) -> _Given:
+def _given_before(inputs: CompareOptions) -> _Given:
     return _Given(inputs, inputs.nodes, inputs.queue_map, "--queue-map")
 
 
-def _given_after(inputs: Inputs) -> _Given:
+def _given_after(inputs: CompareOptions) -> _Given:
     """The option of its own for the second side, if it is given, replaces the one for both."""
     nodes = inputs.nodes_after or inputs.nodes
     if inputs.queue_map_after:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from msgspec import Struct
-
 from wire.files.hadoop_xml import load_configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
+from yarnling.cli.options.cluster import LogsOptions
 from yarnling.cli.shared.arguments import reading_arguments
 from yarnling.cli.shared.output import notices, print_json
 from yarnling.cluster.containers import ContainerLog, find_all_logs, read_log
@@ -17,23 +16,10 @@ from yarnling.cluster.state import find_cluster
 from yarnling.report.escapes import in_line
 
 
-class LogsOptions(Struct, frozen=True):
-    """Which logs to print. `container`: only those of this container. `files`: only files with these names.
-
-    `every`: the NodeManager's own files too.
-    """
-
-    name: str
-    container: str | None = None
-    files: tuple[str, ...] = ()
-    every: bool = False
-    as_json: bool = False
-
-
-def show(application: str, options: LogsOptions) -> None:
+def show(options: LogsOptions) -> None:
     """Print the log files of an application, each after a line that names it."""
     with reading_arguments():
-        app_id = ApplicationId.parse(application)
+        app_id = ApplicationId.parse(options.application)
         wanted = None if options.container is None else ContainerId.parse(options.container)
     state = find_cluster(options.name)
     dirs = [Path(path) for node in state.nodes for path in node.log_dirs]
@@ -43,8 +29,8 @@ def show(application: str, options: LogsOptions) -> None:
         return [log for log in find_all_logs(dirs, conf, app_id) if wanted in (None, log.container_id)]
 
     found = find()
-    if options.files:
-        logs = [log for log in found if log.name in options.files]
+    if options.file:
+        logs = [log for log in found if log.name in options.file]
     else:
         logs = found if options.every else [log for log in found if read_log(log, find, lambda each: each.is_output)]
     if not logs:
@@ -56,7 +42,7 @@ def show(application: str, options: LogsOptions) -> None:
         sys.stdout.write(f"==> {log.container_id} {in_line(log.name)} <==\n")
         text = read_log(log, find, ContainerLog.text) or ""
         sys.stdout.write(text if not text or text.endswith("\n") else text + "\n")
-    if len(logs) < len(found) and not options.files:
+    if len(logs) < len(found) and not options.file:
         left_out = ", ".join(sorted({in_line(log.name) for log in found} - {log.name for log in logs}))
         notices().print(f"Not shown: {left_out} (show all with --all, one with --file)")
 
@@ -65,7 +51,7 @@ def _none_found(options: LogsOptions, app_id: ApplicationId, directory: str, fou
     whose = options.container or app_id
     if found:
         names = ", ".join(sorted({in_line(log.name) for log in found}))
-        return f"{whose}: no log file {', '.join(options.files) or 'with output'} (found: {names})"
+        return f"{whose}: no log file {', '.join(options.file) or 'with output'} (found: {names})"
     return f"{whose}: no logs in {directory} (NodeManagers delete logs after their retention time)"
 
 

@@ -7,11 +7,10 @@ import shlex
 import sys
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
-
 from yarn.applications import ApplicationReport
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.states import FinalApplicationStatus
+from yarnling.cli.options.cluster import RunOptions
 from yarnling.cli.shared.arguments import UsageException
 from yarnling.cli.shared.connection import connect
 from yarnling.cli.shared.output import print_json
@@ -23,27 +22,13 @@ from yarnling.cluster.jobs import ContainerResult, Job, container_results
 STREAMS = ("stdout", "stderr")
 
 
-class RunOptions(Struct, frozen=True):
-    """The options of `yarnling run`. `timeout_s` is None for no limit."""
-
-    command: tuple[str, ...]
-    containers: int = 1
-    memory_mb: int = 128
-    vcores: int = 1
-    queue: str = "default"
-    user: str = ""
-    timeout_s: float | None = None
-    name: str = "default"
-    as_json: bool = False
-
-
 def run(options: RunOptions) -> int:
     """Run the command. Returns the exit status.
 
     The exit status is the largest one of the containers; 1 if all containers exited with 0 but the application failed.
     """
-    if options.timeout_s is not None and not options.timeout_s > 0:
-        raise UsageException(f"--timeout {options.timeout_s:g}: must be above 0 (leave it out to wait without a limit)")
+    if options.timeout is not None and not options.timeout > 0:
+        raise UsageException(f"--timeout {options.timeout:g}: must be above 0 (leave it out to wait without a limit)")
     report, results = asyncio.run(_run(options))
     if options.as_json:
         print_json({"application": report, "containers": results})
@@ -64,19 +49,19 @@ def shell_line(command: Sequence[str]) -> str:
 
 
 async def _run(options: RunOptions) -> tuple[ApplicationReport, Sequence[ContainerResult]]:
-    job = Job(shell_line(options.command), options.containers, options.memory_mb, options.vcores, options.queue)
+    job = Job(shell_line(options.command), options.containers, options.memory, options.vcores, options.queue)
     state, client = connect(options.name, options.user)
     async with client:
         started = await client.start(job.submission(), lambda notice: sys.stderr.write(f"run: {notice}\n"))
         app_id = started.application_id
         if options.as_json:
-            report = await follow(client, app_id, options.timeout_s, web=state.web)
+            report = await follow(client, app_id, options.timeout, web=state.web)
         else:
             output = ContainerOutput(client, app_id)
             report = await follow(
                 client,
                 app_id,
-                options.timeout_s,
+                options.timeout,
                 web=state.web,
                 print_new=output.print_new,
                 print_rest=output.print_rest,

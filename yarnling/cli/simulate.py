@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from yarn.errors import YarnException
+from yarnling.cli.options.simulate import PlanOptions
 from yarnling.cli.run_summary import counted, exit_status, plain, print_summary, title
 from yarnling.cli.shared.arguments import (
     TRACES,
@@ -32,24 +33,6 @@ from yarnling.simulation.runner import Options, SimulatedRun, simulate
 from yarnling.simulation.trace_file import TraceFile
 
 
-class SimulateOptions(Struct, frozen=True):
-    """`plan`: a file or the name of a ready-made plan; "" with `is_random`. `hashed`: print the hash of the trace."""
-
-    plan: str
-    is_random: bool
-    seed: int | None
-    runs: int
-    hashed: bool
-    encode: bool
-    as_json: bool
-    shrink_into: Path | None = None
-    """Where to write the shrunk plan of the first run that fails; None does not shrink."""
-    all_faults: bool = False
-    """Random plans also have the faults that processes do not have."""
-    trace: Path | None = None
-    """Where to write what happens in the run."""
-
-
 class _Ended(Struct, frozen=True):
     """The part of a run that is kept, as there may be many. `plain`: for --json."""
 
@@ -58,10 +41,11 @@ class _Ended(Struct, frozen=True):
     plain: dict[str, object]
 
 
-def run(options: SimulateOptions) -> int:
+def run(options: PlanOptions) -> int:
     """Run the plan with one seed after another; the worst verdict."""
     check_output_file(options.trace, *TRACES)
-    check_output_directory(options.shrink_into)
+    if options.shrinks:
+        check_output_directory(options.output)
     with reading_arguments():
         _check(options)
         given = None if options.is_random else find_plan(options.plan)
@@ -85,13 +69,13 @@ def run(options: SimulateOptions) -> int:
                 print_summary(one, _command(one, options), console, is_only=options.runs == 1)
             progress.advance(task)
     status = _report(runs, options, console)
-    if options.shrink_into is not None:
+    if options.shrinks:
         with without_logs():
-            _shrink(failed, options.shrink_into, options, console)
+            _shrink(failed, options.output, options, console)
     return status
 
 
-def _check(options: SimulateOptions) -> None:
+def _check(options: PlanOptions) -> None:
     """Raise YarnException with everything that does not fit together."""
     faults = plan_faults(options.plan, is_random=options.is_random)
     if options.all_faults and not options.is_random:
@@ -102,14 +86,14 @@ def _check(options: SimulateOptions) -> None:
         raise YarnException("\n".join(faults))
 
 
-def _shrink(failed: SimulatedRun | None, directory: Path, options: SimulateOptions, console: Console) -> None:
+def _shrink(failed: SimulatedRun | None, directory: Path, options: PlanOptions, console: Console) -> None:
     if failed is None:
         console.print("There is nothing to shrink: no run failed.")
         return
     shrink_run(failed, replace(_run_options(options), traced=False), directory, console)
 
 
-def _simulated(plan: Plan, seed: int, options: SimulateOptions) -> SimulatedRun:
+def _simulated(plan: Plan, seed: int, options: PlanOptions) -> SimulatedRun:
     if options.trace is None:
         return simulate(plan, seed, _run_options(options))
     with TraceFile(options.trace, title(plan, seed)) as file:
@@ -119,11 +103,11 @@ def _simulated(plan: Plan, seed: int, options: SimulateOptions) -> SimulatedRun:
     return one
 
 
-def _run_options(options: SimulateOptions) -> Options:
-    return Options(encode=options.encode, traced=options.hashed)
+def _run_options(options: PlanOptions) -> Options:
+    return Options(encode=not options.no_encode, traced=options.hashed)
 
 
-def _seeds(options: SimulateOptions, plan: Plan | None) -> range:
+def _seeds(options: PlanOptions, plan: Plan | None) -> range:
     """From the seed of the command line, that of the plan, or one at random. Raises YarnException."""
     given = options.seed if options.seed is not None or plan is None else plan.seed
     first = random.randrange(max(1, SEED_MAX - options.runs)) if given is None else given
@@ -133,7 +117,7 @@ def _seeds(options: SimulateOptions, plan: Plan | None) -> range:
     return range(first, last + 1)
 
 
-def _report(runs: list[_Ended], options: SimulateOptions, console: Console) -> int:
+def _report(runs: list[_Ended], options: PlanOptions, console: Console) -> int:
     verdicts = [one.verdict for one in runs]
     if options.as_json:
         print_json([one.plain for one in runs])
@@ -146,17 +130,17 @@ def _report(runs: list[_Ended], options: SimulateOptions, console: Console) -> i
     return exit_status(verdicts)
 
 
-def _plain(one: SimulatedRun, options: SimulateOptions) -> dict[str, object]:
+def _plain(one: SimulatedRun, options: PlanOptions) -> dict[str, object]:
     figures: dict[str, object] = {"virtual_s": round(one.virtual_s, 3), "events": one.events}
     if options.hashed:
         figures["hash"] = one.trace
     return {**plain(one, _command(one, options)), **figures}
 
 
-def _command(one: SimulatedRun, options: SimulateOptions) -> str:
+def _command(one: SimulatedRun, options: PlanOptions) -> str:
     """The command that replays exactly this run."""
     plan = shlex.quote(options.plan) if options.plan else f"--random{' --all-faults' if options.all_faults else ''}"
-    return f"yarnling simulate {plan} --seed {one.seed}{'' if options.encode else ' --no-encode'}"
+    return f"yarnling simulate {plan} --seed {one.seed}{' --no-encode' if options.no_encode else ''}"
 
 
 def _progress(console: Console, *, is_shown: bool) -> Progress:

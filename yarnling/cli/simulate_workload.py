@@ -22,6 +22,7 @@ from yarn.configuration import Configuration
 from yarn.errors import InternalError, YarnException
 from yarn.times import duration
 from yarnling.cli.expectations import exit_status, print_checked
+from yarnling.cli.options.simulate import WorkloadOptions
 from yarnling.cli.shared.arguments import (
     EXIT_CRASHED,
     TRACES,
@@ -59,25 +60,6 @@ from yarnling.workload.model import Workload, WorkloadNode
 EXIT_INTERRUPTED = 130
 UNTIL_MAX_MS = 31 * 24 * 3_600_000
 """The longest time that can be simulated: a month."""
-
-
-class WorkloadOptions(Struct, frozen=True):
-    """`define`: KEY=VALUE texts; `queue_map`: OLD=NEW texts. `out`: the directory of the report. `expect`: a file of
-    expectations. `trace`: where to write what happens.
-    """
-
-    workload: Path
-    nodes: Path
-    conf: Path | None
-    until: str
-    out: Path | None
-    seed: int
-    hashed: bool
-    define: list[str]
-    queue_map: list[str]
-    as_json: bool
-    expect: Path | None = None
-    trace: Path | None = None
 
 
 class _Inputs(Struct, frozen=True):
@@ -124,7 +106,7 @@ def _read(options: WorkloadOptions) -> _Inputs:
     faults.of(lambda: check_output_file(options.trace, *TRACES))
     faults.of(lambda: check_output_directory(options.out))
     until_ms = faults.of(lambda: parse_duration(options.until))
-    settings = faults.of(lambda: definitions(options.define)) or {}
+    settings = faults.of(lambda: definitions(options.definitions)) or {}
     configuration = faults.of(lambda: what_if_configuration(options.conf, settings))
     queue_map = faults.of(lambda: QueueMap(definitions(options.queue_map, "--queue-map", "OLD=NEW")))
     workload = faults.of(lambda: read_workload(options.workload))

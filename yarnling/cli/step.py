@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
-from msgspec import Struct, to_builtins
+from msgspec import to_builtins
 from rich.text import Text
 
 from yarn.errors import InvalidArgumentException, YarnException
+from yarnling.cli.options.simulate import StepOptions
 from yarnling.cli.shared.arguments import reading_arguments
 from yarnling.cli.shared.output import print_json, terminal
 from yarnling.cluster.silent_logs import without_logs
@@ -22,28 +22,11 @@ from yarnling.stepping.session import STEPS_MAX, Session
 from yarnling.stepping.sources import Source, find_source
 
 
-class StepOptions(Struct, frozen=True):
-    """The options as they were given. `changes`: texts like `135: kill n2`."""
-
-    which: str
-    seed: int | None
-    workload: Path | None
-    nodes: Path | None
-    conf: Path | None
-    define: list[str]
-    changes: list[str]
-    at: str
-    web: bool
-    port: int
-    prints: bool
-    as_json: bool
-
-
 def run(options: StepOptions) -> int:
     """Open the run. Raises YarnException for a source, a change or a position that is not valid."""
     with without_logs():
         with reading_arguments():
-            controls = Controls(_source(options), tuple(_changes(options.changes)))
+            controls = Controls(_source(options), tuple(_changes(options.change)))
             try:
                 _go_to(controls, options.at)
             except YarnException:

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from yarnling.cli.hadoop.verbs import PASS_ON, Rest
+from yarnling.cli.options import with_options
+from yarnling.cli.options.cluster import RunOptions, User
 from yarnling.cli.shared.arguments import DEFAULT_NAME, Json, Name
-
-User = Annotated[str, typer.Option(metavar="USER", help="Submit as this user (default: you).")]
 
 PROGRAMS = {
     "distributed-shell": "Run a shell command in a number of containers.",
@@ -63,27 +63,12 @@ def _add_program(submit_app: typer.Typer, program: str, description: str) -> Non
         raise typer.Exit(submit(program, options, context.obj))
 
 
-def _run(
-    command: Annotated[
-        list[str],
-        typer.Argument(help="A single argument is a shell command line; several are a command with its arguments."),
-    ],
-    containers: Annotated[
-        int, typer.Option("--containers", "-n", metavar="N", help="Number of containers.", min=1)
-    ] = 1,
-    memory: Annotated[int, typer.Option(metavar="MB", help="Memory of each container.", min=1)] = 128,
-    vcores: Annotated[int, typer.Option(metavar="N", help="Vcores of each container.", min=1)] = 1,
-    queue: Annotated[str, typer.Option(metavar="QUEUE", help="Name or full path of the queue.")] = "default",
-    user: User = "",
-    timeout: Annotated[float | None, typer.Option(metavar="S", help="Kill it after this many seconds.")] = None,
-    name: Name = DEFAULT_NAME,
-    as_json: Json = False,
-) -> None:
+@with_options
+def _run(options: RunOptions) -> None:
     """Run a command in containers and print their output.
 
     The exit status is the largest exit status of the containers.
     """
-    from yarnling.cli.run import RunOptions, run
+    from yarnling.cli.run import run
 
-    options = RunOptions(tuple(command), containers, memory, vcores, queue, user, timeout, name, as_json)
     raise typer.Exit(run(options))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from yarn.errors import YarnException
 from yarn.times import duration
+from yarnling.cli.options.simulate import SweepOptions
 from yarnling.cli.shared.arguments import check_output_file, reading_arguments
 from yarnling.cli.shared.output import ProgressLines, notices, print_json, print_lines, terminal
 from yarnling.faults.verdict import RunVerdict
@@ -31,16 +31,6 @@ ROWS_MAX = 60
 """The number of rows of queues that are printed; the file and --json have all."""
 DATABASES = (".sqlite", ".sqlite3", ".db")
 EXIT_INTERRUPTED = 130
-
-
-class SweepOptions(Struct, frozen=True):
-    """`scheduler`: the address of a Dask scheduler; "": processes of this machine, `workers` of them (0: all cores)."""
-
-    spec: Path
-    out: Path
-    scheduler: str
-    workers: int
-    as_json: bool
 
 
 def run(options: SweepOptions) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from msgspec import Struct
 from rich.text import Text
 
 from yarn.errors import YarnException
@@ -27,44 +26,28 @@ PAGES = (".html", ".htm")
 PICTURE = ".svg"
 
 
-class TimelineOptions(Struct, frozen=True):
-    """`page`, `svg`: where to write; None: not written."""
-
-    run: Path
-    page: Path | None
-    svg: Path | None
-    selection: Selection
-
-
-def write_timeline(options: TimelineOptions) -> None:
-    """Write the page, the SVG or both."""
-    if options.page is None and options.svg is None:
+def write_timeline(run: Path, page: Path | None, svg: Path | None, selection: Selection) -> None:
+    """Write the page, the SVG or both; None: not written."""
+    if page is None and svg is None:
         raise UsageException("say where to write: -o page.html, --svg picture.svg, or both")
-    check_output_file(options.page, *PAGES)
-    check_output_file(options.svg, PICTURE)
+    check_output_file(page, *PAGES)
+    check_output_file(svg, PICTURE)
     with reading_arguments():
-        timeline = options.selection.of(read_run(options.run))
-    for path, writer in ((options.page, html_of), (options.svg, svg_of)):
+        timeline = selection.of(read_run(run))
+    for path, writer in ((page, html_of), (svg, svg_of)):
         if path is not None:
             write(path, writer(timeline))
 
 
-class PlotOptions(Struct, frozen=True):
-    """`out`: where to write a page, or a picture if it ends with .svg."""
-
-    run: Path
-    out: Path
-
-
-def write_plot(options: PlotOptions) -> None:
-    """Write Gantt charts of the containers, and the use of the queues."""
-    check_output_file(options.out, *PAGES, PICTURE)
+def write_plot(run: Path, out: Path) -> None:
+    """Write Gantt charts of the containers, and the use of the queues: a page, or a picture if `out` ends with .svg."""
+    check_output_file(out, *PAGES, PICTURE)
     if not has_matplotlib():
         raise YarnException("plots need matplotlib: install yarnling[report]")
     with reading_arguments():
-        plot, measured = _plot(options.run)
-    is_picture = options.out.suffix.lower() == PICTURE
-    write(options.out, (plot_svg if is_picture else plot_page)(plot, measured))
+        plot, measured = _plot(run)
+    is_picture = out.suffix.lower() == PICTURE
+    write(out, (plot_svg if is_picture else plot_page)(plot, measured))
 
 
 def _plot(run: Path) -> tuple[Plot, str]:

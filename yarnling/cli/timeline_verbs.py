@@ -61,7 +61,7 @@ def _plot(
     """Draw Gantt charts of a run's containers, and the use of its queues."""
     from yarnling.cli import timeline as verb
 
-    verb.write_plot(verb.PlotOptions(run, out))
+    verb.write_plot(run, out)
 
 
 def _timeline(
@@ -81,7 +81,7 @@ def _timeline(
     from yarnling.timeline.selection import Selection
 
     selection = Selection(tuple(host), tuple(rpc), application, _ms(start), None if until is None else _ms(until))
-    verb.write_timeline(verb.TimelineOptions(run, page, svg, selection))
+    verb.write_timeline(run, page, svg, selection)
 
 
 def _ms(seconds: float) -> int:

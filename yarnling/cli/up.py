@@ -15,32 +15,39 @@ from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
 from yarn.settings.resourcemanager import WEBAPP_ADDRESS
 from yarnling.cli.config import print_key_notices
+from yarnling.cli.options.cluster import UpOptions
 from yarnling.cli.shared.arguments import reading_arguments
 from yarnling.cli.shared.output import notices, print_json, terminal
 from yarnling.cli.status import snapshot_or_problem
+from yarnling.cli.supervisor import (
+    ClusterBroken,
+    cluster_of,
+    set_by_signals,
+    start_detached,
+    supervised,
+    wait_for_end,
+)
 from yarnling.cluster.hadoop_clients import java_notice
 from yarnling.cluster.local_cluster import LocalCluster
 from yarnling.cluster.nodes import complaints
 from yarnling.cluster.silent_logs import without_logs
 from yarnling.cluster.snapshot import ClusterSnapshot, cluster_tables
 from yarnling.cluster.state import find_cluster, name_option
-from yarnling.cluster.supervisor import (
-    ClusterBroken,
-    UpOptions,
-    set_by_signals,
-    start_detached,
-    supervised,
-    wait_for_end,
-)
 from yarnling.report.escapes import in_line
 from yarnling.report.listing import cell
-
-__all__ = ["UpOptions", "run_detached", "run_foreground"]
 
 REFRESH_S = 0.5
 
 
-def run_detached(options: UpOptions, *, as_json: bool) -> None:
+def run(options: UpOptions) -> None:
+    """Start the cluster. Raises UsageException for options that are wrong."""
+    if options.detach:
+        run_detached(options)
+    else:
+        run_foreground(options)
+
+
+def run_detached(options: UpOptions) -> None:
     """Start the cluster under a supervisor process, and print where it is."""
     print_key_notices(_cluster(options).composed)
     with notices().status(_starting(options)):
@@ -51,7 +58,7 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
     for complaint in answer["complaints"]:
         notices().print(in_line(complaint))
     state = find_cluster(options.name)
-    if as_json:
+    if options.as_json:
         print_json(state)
         return
     named = name_option(options.name)
@@ -63,26 +70,26 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
     console.print(f"Show it: yarnling status{named}   Stop it: yarnling down{named}")
 
 
-def run_foreground(options: UpOptions, *, as_json: bool) -> None:
-    """Run the cluster until Ctrl-C and show it. `as_json`: print its state once, and all else on standard error."""
+def run_foreground(options: UpOptions) -> None:
+    """Run the cluster until Ctrl-C and show it; with --json its state is printed, and all else on standard error."""
     cluster = _cluster(options)
     print_key_notices(cluster.composed)
-    asyncio.run(_run(options, cluster, notices() if as_json else terminal(), as_json=as_json))
+    asyncio.run(_run(options, cluster, notices() if options.as_json else terminal()))
 
 
 def _cluster(options: UpOptions) -> LocalCluster:
     """The cluster, not started. Raises UsageException for wrong numbers, and options that exclude one another."""
     with reading_arguments(), without_logs():
-        return options.cluster()
+        return cluster_of(options)
 
 
-async def _run(options: UpOptions, cluster: LocalCluster, console: Console, *, as_json: bool) -> None:
+async def _run(options: UpOptions, cluster: LocalCluster, console: Console) -> None:
     async with contextlib.AsyncExitStack() as stack:
         with console.status(_starting(options)):
             await stack.enter_async_context(supervised(options, cluster))
         _print_emulation(options)
         stop = set_by_signals()
-        if as_json:
+        if options.as_json:
             print_json(find_cluster(options.name))
         console.print(f"Ready. {_place(str(cluster.directory.conf), str(cluster.directory.path))}", soft_wrap=True)
         _print_web_address(console, cluster.addresses)
@@ -133,8 +140,8 @@ def _lines(view: ClusterSnapshot) -> list[str]:
 
 def _print_emulation(options: UpOptions) -> None:
     """A notice that containers are emulated: their commands produce no output."""
-    if options.emulated is not None:
-        notices().print(in_line(f"Containers are emulated by the table {options.emulated}: commands do not run."))
+    if options.emulate is not None:
+        notices().print(in_line(f"Containers are emulated by the table {options.emulate}: commands do not run."))
 
 
 def _print_web_address(console: Console, addresses: Mapping[str, str]) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
 from wire.files.full_disk import full_disk_named
 from yarn.errors import YarnException
 from yarn.times import duration
+from yarnling.cli.options.simulate import ImportOptions
 from yarnling.cli.shared.arguments import TRACES, check_output_file, reading_arguments
 from yarnling.cli.shared.output import notices, print_indented, print_json, terminal
 from yarnling.report.escapes import shown
@@ -36,21 +36,6 @@ ROWS_MAX = 40
 """The number of queues and users that are shown on a terminal, those with the most memory; --json shows all."""
 NODE_LISTS = (".json", ".yaml", ".yml")
 """JSON is YAML as well."""
-
-
-class ImportOptions(Struct, frozen=True):
-    """`out`, `nodes_out`: files to write. `nodes`: a file of nodes; None: the input itself has them. `scale`: the load
-    factor.
-    """
-
-    file: Path
-    out: Path
-    nodes_out: Path | None
-    nodes: Path | None
-    format_name: str
-    scale: float
-    defaults: Defaults
-    as_json: bool
 
 
 def list_formats() -> None:

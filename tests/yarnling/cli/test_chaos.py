@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from yarnling.cli import chaos
-from yarnling.cli.chaos import ChaosOptions
+from yarnling.cli.options.cluster import ChaosOptions
 from yarnling.faults.history import History
 from yarnling.faults.plan_file import find_plan
 from yarnling.faults.runner import ProcessRun
@@ -20,7 +20,7 @@ def summary(verdict: RunVerdict, directory: Path) -> str:
     judgement = Judgement(verdict, (), () if verdict is RunVerdict.PASS else ("something is wrong",))
     run = ProcessRun(plan, 7, schedule(plan, 7), History(), judgement, directory)
     console = Console(record=True, width=200)
-    chaos._print_summary(run, ChaosOptions("flap", False, 7, 1, None, False, False), console)
+    chaos._print_summary(run, ChaosOptions(plan="flap", seed=7), console)
     return console.export_text()
 
 

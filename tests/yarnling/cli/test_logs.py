@@ -15,7 +15,8 @@ from yarnling.cli import logs
 from yarnling.cli.hadoop import logs as hadoop_logs
 from yarnling.cli.hadoop.logs import LOGS, _matcher
 from yarnling.cli.hadoop.verb import Call, Given
-from yarnling.cli.logs import LogsOptions, show
+from yarnling.cli.logs import show
+from yarnling.cli.options.cluster import LogsOptions
 from yarnling.cluster.client import Client
 from yarnling.cluster.containers import ContainerLog
 from yarnling.cluster.processes import ProcessIdentity
@@ -52,7 +53,7 @@ def shown(out: str) -> list[str]:
 
 
 def test_only_output_is_printed_and_other_files_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    show(str(APP), LogsOptions("default"))
+    show(LogsOptions(application=str(APP)))
     out, err = capsys.readouterr()
     assert shown(out) == ["stderr", "stdout"]
     left_out = "directory.info, launch_container.sh, prelaunch.err, prelaunch.out"
@@ -63,23 +64,23 @@ def test_an_error_before_the_start_of_a_container_is_printed(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (directory / "prelaunch.err").write_text("ln: failed")
-    show(str(APP), LogsOptions("default"))
+    show(LogsOptions(application=str(APP)))
     assert shown(capsys.readouterr().out) == ["prelaunch.err", "stderr", "stdout"]
 
 
 def test_all_files_and_files_by_name(capsys: pytest.CaptureFixture[str]) -> None:
-    show(str(APP), LogsOptions("default", every=True))
+    show(LogsOptions(application=str(APP), every=True))
     out, err = capsys.readouterr()
     assert (shown(out), err) == (list(FILES), "")
-    show(str(APP), LogsOptions("default", files=("launch_container.sh",)))
+    show(LogsOptions(application=str(APP), file=["launch_container.sh"]))
     assert capsys.readouterr() == (f"==> {CONTAINER} launch_container.sh <==\n#!/bin/bash\n", "")
 
 
 def test_for_a_missing_file_the_existing_ones_are_listed() -> None:
     with pytest.raises(YarnException, match=r"no log file nosuch \(found: directory.info, .* stdout\)"):
-        show(str(APP), LogsOptions("default", files=("nosuch",)))
+        show(LogsOptions(application=str(APP), file=["nosuch"]))
     with pytest.raises(YarnException, match="application_1_0002: no logs in"):
-        show("application_1_0002", LogsOptions("default"))
+        show(LogsOptions(application="application_1_0002"))
 
 
 @pytest.mark.parametrize(

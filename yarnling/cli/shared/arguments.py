@@ -71,6 +71,13 @@ class ArgumentFaults:
             raise UsageException("\n".join(dict.fromkeys(lines)))
 
 
+def strict_settings(is_strict: bool) -> list[str]:
+    """KEY=VALUE texts for the option --strict."""
+    from yarn.settings.yarnling import STRICT
+
+    return [f"{STRICT.key}=true"] if is_strict else []
+
+
 def check_output_file(path: Path | None, *suffixes: str) -> None:
     """Raise UsageException if a file cannot be written where it is named, or its name promises another format.
 

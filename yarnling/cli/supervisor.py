@@ -3,7 +3,7 @@ it.
 
 In the foreground, the supervisor is the process of the command. With `--detach` it is a process in the background:
 
-    python -m yarnling.cluster.supervisor READY-FD OPTIONS      OPTIONS: a JSON object of UpOptions
+    python -m yarnling.cli.supervisor READY-FD OPTIONS      OPTIONS: a JSON object of UpOptions
 
 This process writes one JSON line: {"ready": true, "complaints": [...]} when the cluster is ready, or {"error": "...",
 "is_refused": true if the configuration is} if it could not be started. The complaints are the health reports of nodes.
@@ -21,11 +21,12 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from msgspec import Struct, field, to_builtins
+import msgspec
 
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
 from yarn.settings import FAST_TIME_FACTOR, yarnling
+from yarnling.cli.options.cluster import UpOptions
 from yarnling.cluster.commands import ClusterCommands
 from yarnling.cluster.control_socket import bound_socket, serving_commands
 from yarnling.cluster.directory import ClusterDirectory
@@ -48,54 +49,32 @@ WEB_PORT = 8088
 """Hadoop's port of the ResourceManager's web services; the next free one is used if it is taken."""
 
 
-class UpOptions(Struct, frozen=True):
-    """The options of `yarnling up`; see LocalCluster and ClusterOptions."""
-
-    name: str
-    nodes: int
-    memory_mb: int | None = None
-    vcores: int | None = None
-    conf: str | None = None
-    fast: bool = False
-    racks: int = 1
-    pack: int | None = None
-    directory: str | None = None
-    discard_state: bool = False
-    settings: dict[str, str] = field(default_factory=dict)
-    emulated: str | None = None
-    hadoop: bool = False
-    hadoop_classpath: str | None = None
-    web: bool = True
-    network_faults: bool = False
-
-    def cluster(self) -> LocalCluster:
-        return LocalCluster(
-            self.nodes,
-            memory_mb=self.memory_mb,
-            vcores=self.vcores,
-            conf=self.conf,
-            settings=self.settings,
-            fast=self.fast,
-            hadoop=self.hadoop,
-            options=ClusterOptions(
-                racks=self.racks,
-                pack=self.pack,
-                directory=self.directory,
-                discard_state=self.discard_state,
-                web=self.web,
-                web_port=WEB_PORT,
-                control_socket=control_path(self.name),
-                name=self.name,
-                emulated=False if self.emulated is None else self.emulated,
-                hadoop_classpath=self.hadoop_classpath,
-                log_warnings=False,
-                network_faults=self.network_faults,
-                failure_log=end_log_path(self.name),
-            ),
-        )
-
-    def encode(self) -> str:
-        return json.dumps(to_builtins(self))
+def cluster_of(options: UpOptions) -> LocalCluster:
+    """The cluster, not started. Raises YarnException for wrong numbers, and options that exclude one another."""
+    return LocalCluster(
+        options.nodes,
+        memory_mb=options.memory,
+        vcores=options.vcores,
+        conf=None if options.conf is None else options.conf.absolute(),
+        settings=options.settings,
+        fast=options.fast,
+        hadoop=options.hadoop,
+        options=ClusterOptions(
+            racks=options.racks,
+            pack=options.pack,
+            directory=None if options.directory is None else options.directory.absolute(),
+            discard_state=options.discard_state,
+            web=options.web,
+            web_port=WEB_PORT,
+            control_socket=control_path(options.name),
+            name=options.name,
+            emulated=False if options.emulate is None else options.emulate,
+            hadoop_classpath=options.hadoop_classpath,
+            log_warnings=False,
+            network_faults=options.network_faults,
+            failure_log=end_log_path(options.name),
+        ),
+    )
 
 
 class ClusterBroken(YarnException):
@@ -196,7 +175,7 @@ def _entries(cluster: LocalCluster, options: UpOptions) -> tuple[NodeEntry, ...]
 
 
 async def _keep(options: UpOptions, report: Callable[[dict[str, object]], None]) -> None:
-    async with supervised(options, options.cluster()) as cluster:
+    async with supervised(options, cluster_of(options)) as cluster:
         stop = set_by_signals()
         report({"ready": True, "complaints": complaints(await cluster.client.nodes())})
         if (reason := await wait_for_end(cluster, stop)) is not None:
@@ -210,7 +189,7 @@ def main(arguments: list[str]) -> int:
         os.write(ready_fd, json.dumps(line).encode() + b"\n")
         os.close(ready_fd)
 
-    options = UpOptions(**json.loads(arguments[1]))
+    options = msgspec.json.decode(arguments[1], type=UpOptions, dec_hook=lambda kind, text: kind(text))
     try:
         asyncio.run(_keep(options, report))
     except (YarnException, OSError) as error:
@@ -223,7 +202,8 @@ def main(arguments: list[str]) -> int:
 def start_detached(options: UpOptions) -> dict[str, Any]:
     """Start a supervisor in the background. Returns its JSON line when the cluster is ready or has failed."""
     reader, writer = os.pipe()
-    command = [sys.executable, "-P", "-m", "yarnling.cluster.supervisor", str(writer), options.encode()]
+    text = msgspec.json.encode(options, enc_hook=str).decode()
+    command = [sys.executable, "-P", "-m", "yarnling.cli.supervisor", str(writer), text]
     path = os.pathsep.join(part for part in (str(PROJECT), os.environ.get("PYTHONPATH")) if part)
     process = subprocess.Popen(
         command,
