@@ -9,9 +9,10 @@ import io
 import os
 import sys
 import traceback
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
@@ -41,8 +42,35 @@ EXIT_USAGE = 2
 """The exit status for a wrong command line, as in Typer, or a wrong input. Hadoop's verbs exit as in Hadoop, and
 `chaos` exits with its verdict. docs/design/command-line.md has the table."""
 
+PANELS = {
+    "A cluster": ("up", "status", "down", "env", "config", "version"),
+    "Applications": ("run", "submit", "logs"),
+    "What happens in a cluster": ("explain", "top", "watch", "timeline", "plot", "traffic"),
+    "What would happen": ("simulate", "workload", "chaos"),
+    "Learning": ("lesson", "quiz"),
+    cluster_parts.PANEL: tuple(cluster_parts.VERBS),
+    hadoop_verbs.PANEL: hadoop_verbs.VERBS,
+}
+"""{heading in the help: its verbs}, in the order in which people need them."""
+
+
+class VerbGroup(TyperGroup):
+    """The verbs under the headings of PANELS, and in their order."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        rest = self.commands
+        self.commands = {}
+        for panel, verbs in PANELS.items():
+            for name in verbs:
+                self.commands[name] = rest.pop(name)
+                self.commands[name].rich_help_panel = panel  # type: ignore[attr-defined]
+        self.commands |= rest
+
+
 app = typer.Typer(
     name="yarnling",
+    cls=VerbGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -6,6 +6,7 @@ result.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -19,21 +20,8 @@ PANEL = "Parts of a running cluster"
 
 def add_to(app: typer.Typer) -> None:
     """Register the verbs."""
-    for name, run in (
-        ("add-node", _add_node),
-        ("remove-node", _remove_node),
-        ("restart-node", _restart_node),
-        ("kill-node", _kill_node),
-        ("pause-node", _pause_node),
-        ("resume-node", _resume_node),
-        ("partition-node", _partition_node),
-        ("heal-node", _heal_node),
-        ("kill-rm", _kill_rm),
-        ("restart-rm", _restart_rm),
-        ("kill-master", _kill_master),
-        ("kill-container", _kill_container),
-    ):
-        app.command(name, rich_help_panel=PANEL)(run)
+    for name, run in VERBS.items():
+        app.command(name)(run)
 
 
 def _add_node(
@@ -182,3 +170,20 @@ def _result(request: dict[str, object], name: str) -> dict[str, object]:
             else:
                 console.print(text)
     raise AssertionError("the last answer is a result or an error")
+
+
+VERBS: dict[str, Callable[..., None]] = {
+    "add-node": _add_node,
+    "remove-node": _remove_node,
+    "restart-node": _restart_node,
+    "kill-node": _kill_node,
+    "pause-node": _pause_node,
+    "resume-node": _resume_node,
+    "partition-node": _partition_node,
+    "heal-node": _heal_node,
+    "kill-rm": _kill_rm,
+    "restart-rm": _restart_rm,
+    "kill-master": _kill_master,
+    "kill-container": _kill_container,
+}
+"""{name: function}."""

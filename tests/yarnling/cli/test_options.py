@@ -8,8 +8,12 @@ from typing import Annotated
 import msgspec
 import pytest
 import typer
+import typer.main
+from typer.core import TyperGroup
 from typer.testing import CliRunner
 
+from yarnling.cli.app import PANELS
+from yarnling.cli.app import app as yarnling_app
 from yarnling.cli.options import with_options
 from yarnling.cli.options.cluster import UpOptions
 
@@ -55,3 +59,10 @@ def test_a_supervisor_gets_the_options_of_up_as_they_were_given() -> None:
     options = UpOptions(nodes=3, conf=Path("conf"), define=["a=b"], directory=Path("dir"), name="mine")
     text = msgspec.json.encode(options, enc_hook=str)
     assert msgspec.json.decode(text, type=UpOptions, dec_hook=lambda kind, value: kind(value)) == options
+
+
+def test_every_verb_that_help_lists_stands_under_a_heading_and_in_its_order() -> None:
+    group = typer.main.get_command(yarnling_app)
+    assert isinstance(group, TyperGroup)
+    listed = [name for name, command in group.commands.items() if not command.hidden]
+    assert listed == [name for verbs in PANELS.values() for name in verbs]

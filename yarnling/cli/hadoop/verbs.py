@@ -33,6 +33,8 @@ _VERBS = {
     "cluster": "List node labels.",
 }
 """{verb: help}"""
+VERBS = ("rmadmin", *_VERBS)
+"""The verbs that help lists, in its order."""
 _HIDDEN = {"app": "application", _LOGS: "logs"}
 """Verbs that help does not list: {name: the verb that it stands for}."""
 
@@ -75,10 +77,9 @@ def add_to(app: typer.Typer) -> None:
         "rmadmin",
         help="Administer the cluster: refresh queues and nodes, change labels and node resources.",
         context_settings=PASS_ON,
-        rich_help_panel=PANEL,
     )(_rmadmin)
     for name, meaning in _VERBS.items():
-        app.command(name, help=meaning, context_settings=PASS_ON, rich_help_panel=PANEL)(_runner(name))
+        app.command(name, help=meaning, context_settings=PASS_ON)(_runner(name))
     for name, verb in _HIDDEN.items():
         app.command(name, hidden=True, context_settings=PASS_ON)(_runner(verb))
     for name, instead in ELSEWHERE.items():
