@@ -189,11 +189,11 @@ def add_application_options(parser: OptionParser, *, name: str, master_memory_mb
     )
     parser.option("application_tags", "tags, separated by commas", default="")
     parser.option("node_label_expression", "label of the nodes to run on")
+    # Only the distributed shell has this option: the other programs start again without containers.
+    parser.set_defaults(keep_containers_across_application_attempts=False)
 
 
-def read_application_options(
-    options: argparse.Namespace, faults: OptionFaults, *, keep_containers: bool = False
-) -> ApplicationOptions:
+def read_application_options(options: argparse.Namespace, faults: OptionFaults) -> ApplicationOptions:
     """The application's options as parsed; problems are added to `faults`."""
     faults.check_positive(options, "master_memory", "master_vcores")
     faults.check_not_negative(options, "max_app_attempts")
@@ -204,7 +204,7 @@ def read_application_options(
         priority=options.priority,
         am_resource=Resource(options.master_memory, options.master_vcores),
         max_app_attempts=options.max_app_attempts,
-        keep_containers=keep_containers,
+        keep_containers=options.keep_containers_across_application_attempts,
         attempt_failures_validity_interval_ms=options.attempt_failures_validity_interval,
         tags=frozenset(tag.strip() for tag in options.application_tags.split(",") if tag.strip()),
         node_label_expression=options.node_label_expression,

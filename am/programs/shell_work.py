@@ -6,8 +6,9 @@ A script (`-shell_script`) is shipped to the containers as ExecScript.sh and run
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Generic
+from typing import ClassVar, Generic, NamedTuple
 
 from msgspec import Struct, field
 
@@ -15,8 +16,10 @@ from am.client.submission import (
     ApplicationOptions,
     OptionFaults,
     OptionParser,
+    add_application_options,
     build_context,
     parse_pairs,
+    read_application_options,
     sizes_above,
 )
 from am.programs.staged_job import Plan, StagedJob, stage_job
@@ -26,6 +29,7 @@ from yarn.ids import ApplicationId
 from yarn.resource import Resource
 
 SCRIPT_LINK = "ExecScript.sh"
+DEFAULT_MASTER_MEMORY_MB = 100
 DEFAULT_CONTAINER_MEMORY_MB = 10
 
 
@@ -72,7 +76,19 @@ class ShellSubmission(Struct, Generic[Plan], frozen=True):
         return build_context(application_id, self.options, am_container, self.APPLICATION_TYPE)
 
 
-def add_work_options(parser: OptionParser) -> None:
+class WorkOptions(NamedTuple):
+    """The options of a program as given, and the parts that all programs have; further faults go to `faults`."""
+
+    given: argparse.Namespace
+    faults: OptionFaults
+    application: ApplicationOptions
+    work: ShellWork
+
+
+def make_work_parser(prog: str, description: str, *, name: str) -> OptionParser:
+    """A parser with the options of every application, whose default name is `name`, and of a shell command."""
+    parser = OptionParser(prog, description)
+    add_application_options(parser, name=name, master_memory_mb=DEFAULT_MASTER_MEMORY_MB)
     parser.option("shell_command", "the command to run", default="")
     parser.option("shell_script", "a script to ship and run, instead of a command", type=Path)
     parser.option("shell_args", "arguments of the command or script", nargs="+", default=[])
@@ -81,9 +97,16 @@ def add_work_options(parser: OptionParser) -> None:
     parser.option("container_memory", "MB of memory for each container", type=int, default=DEFAULT_CONTAINER_MEMORY_MB)
     parser.option("container_vcores", "vcores for each container", type=int, default=1)
     parser.option("localize_files", "files for the work directories, separated by commas", default="")
+    return parser
 
 
-def read_work(options: argparse.Namespace, faults: OptionFaults) -> ShellWork:
+def read_options(parser: OptionParser, arguments: Sequence[str]) -> WorkOptions:
+    """Parse the options of a parser that `make_work_parser` made."""
+    given, faults = parser.parse_args(arguments), OptionFaults(parser.prog)
+    return WorkOptions(given, faults, read_application_options(given, faults), _read_work(given, faults))
+
+
+def _read_work(options: argparse.Namespace, faults: OptionFaults) -> ShellWork:
     """The work that the options describe; problems are added to `faults`."""
     has_command, has_script = bool(options.shell_command), options.shell_script is not None
     faults.check(has_command or has_script, "no command: give -shell_command or -shell_script")

@@ -15,13 +15,11 @@ from am.client.submission import (
     ApplicationOptions,
     OptionFaults,
     OptionParser,
-    add_application_options,
     build_context,
-    read_application_options,
     sizes_above,
 )
 from am.programs.distributed_shell.core import Width
-from am.programs.shell_work import add_work_options, read_work, refuse_above
+from am.programs.shell_work import make_work_parser, read_options, refuse_above
 from am.programs.staged_job import StagedJob, stage_job
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerRetryContext
@@ -33,7 +31,6 @@ PROG = "distributed-shell"
 APPLICATION_TYPE = "YARN"
 AM_MODULE = "am.programs.distributed_shell.application_master"
 DEFAULT_NAME = "DistributedShell"
-DEFAULT_MASTER_MEMORY_MB = 100
 DEFAULT_TIMEOUT_MS = 600_000
 
 _NO_TIMELINE = "yarnling has no timeline service"
@@ -117,10 +114,8 @@ def sleep_submission(
 
 
 def make_parser() -> OptionParser:
-    parser = OptionParser(PROG, "Run a shell command in a number of containers.")
-    add_application_options(parser, name=DEFAULT_NAME, master_memory_mb=DEFAULT_MASTER_MEMORY_MB)
+    parser = make_work_parser(PROG, "Run a shell command in a number of containers.", name=DEFAULT_NAME)
     parser.set_defaults(timeout=DEFAULT_TIMEOUT_MS, priority=0)
-    add_work_options(parser)
     parser.option("num_containers", "number of containers", type=int, default=1)
     parser.option(
         "keep_containers_across_application_attempts",
@@ -148,12 +143,7 @@ def make_parser() -> OptionParser:
 
 def parse(arguments: Sequence[str]) -> DistributedShell:
     """Parse the options into a submission. Raises InvalidArgumentException with all faults."""
-    options = make_parser().parse_args(arguments)
-    faults = OptionFaults(PROG)
-    application = read_application_options(
-        options, faults, keep_containers=options.keep_containers_across_application_attempts
-    )
-    work = read_work(options, faults)
+    options, faults, application, work = read_options(make_parser(), arguments)
     faults.check_positive(options, "num_containers")
     retry = _read_retry(options, faults)
     faults.raise_if_any()

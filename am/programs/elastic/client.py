@@ -7,17 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from am.client.submission import (
-    OptionFaults,
-    OptionParser,
-    add_application_options,
-    read_application_options,
-)
+from am.client.submission import OptionFaults, OptionParser
 from am.programs.elastic.core import ElasticPlan
-from am.programs.shell_work import ShellSubmission, add_work_options, read_work
+from am.programs.shell_work import ShellSubmission, make_work_parser, read_options
 
 PROG = "elastic"
-DEFAULT_MASTER_MEMORY_MB = 100
 DEFAULT_WORKER_MEMORY_MB = 128
 """The default memory of a worker: a Python process of 30 MB, and what its tasks need."""
 TASKS_MAX = 999_999
@@ -32,9 +26,7 @@ class ElasticSubmission(ShellSubmission[ElasticPlan], frozen=True):
 
 
 def make_parser() -> OptionParser:
-    parser = OptionParser(PROG, "Run tasks on as many workers as the work needs (as Spark does).")
-    add_application_options(parser, name=PROG, master_memory_mb=DEFAULT_MASTER_MEMORY_MB)
-    add_work_options(parser)
+    parser = make_work_parser(PROG, "Run tasks on as many workers as the work needs (as Spark does).", name=PROG)
     parser.set_defaults(container_memory=DEFAULT_WORKER_MEMORY_MB)
     parser.option("stages", "the number of tasks of each stage, separated by commas", default="10")
     parser.option("tasks_per_worker", "number of tasks that a worker runs at once", type=int, default=1)
@@ -50,10 +42,7 @@ def make_parser() -> OptionParser:
 
 def parse(arguments: Sequence[str]) -> ElasticSubmission:
     """Parse the options into a submission. Raises InvalidArgumentException with all faults."""
-    options = make_parser().parse_args(arguments)
-    faults = OptionFaults(PROG)
-    application = read_application_options(options, faults)
-    work = read_work(options, faults)
+    options, faults, application, work = read_options(make_parser(), arguments)
     stages = _read_stages(options.stages, faults)
     faults.check_positive(options, "tasks_per_worker", "max_workers")
     faults.check_not_negative(options, "min_workers", "backlog_timeout", "sustained_timeout", "idle_timeout")

@@ -7,17 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from am.client.submission import (
-    OptionFaults,
-    OptionParser,
-    add_application_options,
-    read_application_options,
-)
+from am.client.submission import OptionParser
 from am.programs.gang.core import GangPlan
-from am.programs.shell_work import ShellSubmission, add_work_options, read_work
+from am.programs.shell_work import ShellSubmission, make_work_parser, read_options
 
 PROG = "gang"
-DEFAULT_MASTER_MEMORY_MB = 100
 TRIES_MAX = 20
 """The limit on tries; the pause between tries doubles each time."""
 
@@ -30,9 +24,9 @@ class GangSubmission(ShellSubmission[GangPlan], frozen=True):
 
 
 def make_parser() -> OptionParser:
-    parser = OptionParser(PROG, "Run a shell command in containers that are useful only together: all of them or none.")
-    add_application_options(parser, name=PROG, master_memory_mb=DEFAULT_MASTER_MEMORY_MB)
-    add_work_options(parser)
+    parser = make_work_parser(
+        PROG, "Run a shell command in containers that are useful only together: all of them or none.", name=PROG
+    )
     parser.option("num_containers", "number of members", type=int, default=2)
     parser.option("gang_wait", "ms after which an incomplete gang releases its containers", type=int, default=60_000)
     parser.option(
@@ -44,10 +38,7 @@ def make_parser() -> OptionParser:
 
 def parse(arguments: Sequence[str]) -> GangSubmission:
     """Parse the options into a submission. Raises InvalidArgumentException with all faults."""
-    options = make_parser().parse_args(arguments)
-    faults = OptionFaults(PROG)
-    application = read_application_options(options, faults)
-    work = read_work(options, faults)
+    options, faults, application, work = read_options(make_parser(), arguments)
     faults.check_positive(options, "num_containers", "gang_wait", "gang_pause")
     faults.check(0 < options.gang_tries <= TRIES_MAX, f"-gang_tries {options.gang_tries}: must be 1 to {TRIES_MAX}")
     faults.raise_if_any()
