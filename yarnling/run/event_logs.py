@@ -18,6 +18,7 @@ from nm.shell.node_manager import NodeCoreStart
 from rm.core.effects import CleanUpAM, LaunchAM
 from rm.core.events import AMLaunched, AMLaunchFailed
 from rm.daemon import ResourceManagerStart
+from rm.view import RMView
 from wire.event_log import read_step
 from wire.files.json_records import from_json
 from wire.files.plain_json import plain
@@ -188,9 +189,9 @@ class _RMLog(_Log):
         super().__init__(reader, RM_LIFELINE)
         self._core = start.core()
         if reader.decisions is None:
-            reader.decisions = Decisions(self._core)
+            reader.decisions = Decisions(RMView(self._core))
         else:
-            reader.decisions.restarted(self._core)
+            reader.decisions.restarted(RMView(self._core))
         self._decisions: Decisions | None = reader.decisions
         self._launches: dict[str, Call] = {}
 

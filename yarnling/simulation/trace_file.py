@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rm.core.resource_manager import ResourceManagerCore
+from rm.view import RMView
 from wire.event_log import LoggedStep
 from wire.files.full_disk import full_disk_named
 from wire.files.plain_json import plain
@@ -57,10 +58,10 @@ class RunTrace:
         if step.host != rm.name:
             return
         if self._decisions is None:
-            self._core, self._decisions = rm.core, Decisions(rm.core)
+            self._core, self._decisions = rm.core, Decisions(RMView(rm.core))
         elif self._core is not rm.core:
             self._core = rm.core
-            self._decisions.restarted(rm.core)
+            self._decisions.restarted(RMView(rm.core))
         for decision in self._decisions.after(step.event, step.effects, step.now_ms):
             self._writer.record(decision)
         for sample in self._decisions.samples(step.now_ms):

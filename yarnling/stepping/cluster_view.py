@@ -6,19 +6,10 @@ Reading it changes nothing, so a run that is looked at is the same run.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from msgspec import Struct
 
-from rm.core.applications import RMApp
-from rm.core.context import RMContext
-from rm.core.explain.application import explanation
-from rm.core.reports.applications import application_state, final_status
-from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.model.node import SchedulerNode
-from rm.scheduler.model.queue import CSQueue, ParentQueue
-from rm.scheduler.model.rm_container import RMContainer
-from yarn.nodes import NO_LABEL
+from rm.view import ApplicationSnapshot, ContainerSnapshot, QueueSnapshot, RMView
 from yarn.states import FINAL_APPLICATION_STATES
 from yarnling.run.names import Names, host
 from yarnling.simulation.cluster import SimulatedCluster
@@ -110,107 +101,83 @@ def view_of(cluster: SimulatedCluster, names: Names, at_ms: int) -> ClusterView:
     process = "paused" if rm.is_paused else "running" if rm.is_up else "down"
     if not rm.is_up:
         return ClusterView(at_ms, process, nodes=tuple(_machine(machine, None, names) for machine in cluster.machines))
-    context = rm.core.context
-    root = context.scheduler.queue(ROOT)
+    view = RMView(rm.core)
     return ClusterView(
         at_ms,
         process,
-        tuple(_queues(root, 0)) if root is not None else (),
-        tuple(_machine(machine, context, names) for machine in cluster.machines),
-        tuple(_applications(context, names, cluster.engine.now_ms)),
+        tuple(_queue(queue, view) for queue in view.queues()),
+        tuple(_machine(machine, view, names) for machine in cluster.machines),
+        tuple(_applications(view, names, cluster.engine.now_ms)),
     )
 
 
-def _queues(queue: CSQueue, depth: int) -> Iterator[QueueView]:
-    usage = queue.usage
-    users: tuple[UserView, ...] = ()
-    if isinstance(queue, LeafQueue):
-        users = tuple(
-            UserView(
-                user.name,
-                user.usage.used(NO_LABEL).memory_mb,
-                user.limit.memory_mb,
-                queue.users.is_active(user.name),
-            )
-            for user in queue.users.users.values()
-        )
-    yield QueueView(
+def _queue(queue: QueueSnapshot, view: RMView) -> QueueView:
+    return QueueView(
         queue.path,
-        depth,
-        usage.used(NO_LABEL).memory_mb,
-        usage.reserved(NO_LABEL).memory_mb,
-        usage.pending(NO_LABEL).memory_mb,
-        queue.effective_minimum(NO_LABEL).memory_mb,
-        queue.effective_maximum(NO_LABEL).memory_mb,
-        users,
+        queue.path.count("."),
+        queue.used.memory_mb,
+        queue.reserved.memory_mb,
+        queue.pending.memory_mb,
+        queue.guaranteed.memory_mb,
+        queue.maximum.memory_mb,
+        tuple(
+            UserView(user.name, user.used.memory_mb, user.limit.memory_mb, user.is_active)
+            for user in view.users(queue.path)
+        ),
     )
-    if isinstance(queue, ParentQueue):
-        for child in queue.children:
-            yield from _queues(child, depth + 1)
 
 
-def _machine(machine: SimulatedMachine, context: RMContext | None, names: Names) -> NodeView:
+def _machine(machine: SimulatedMachine, view: RMView | None, names: Names) -> NodeView:
     nm = machine.nm
     process = "paused" if nm.is_paused else "running" if nm.is_up else "down"
-    known = scheduled = None
-    if context is not None:
-        known = context.nodes.get(nm.node_id) or context.inactive_nodes.get(nm.node_id)
-        scheduled = context.scheduler.nodes.get(nm.node_id)
-    state = "not registered" if known is None else known.state.name
-    boxes, reserved = _contents(scheduled, names)
-    label = scheduled.partition if scheduled is not None else ""
+    state = "" if view is None else view.node_state(nm.node_id)
+    node = None if view is None else view.node(nm.node_id)
+    boxes = () if node is None else tuple(_box(container, names) for container in node.containers)
     return NodeView(
-        host(machine.host), state, process, machine.size.memory_mb, machine.size.vcores, label, boxes, reserved
+        host(machine.host),
+        state or "not registered",
+        process,
+        machine.size.memory_mb,
+        machine.size.vcores,
+        "" if node is None else node.label,
+        boxes,
+        None if node is None or node.reserved is None else _box(node.reserved, names),
     )
 
 
-def _contents(scheduled: SchedulerNode | None, names: Names) -> tuple[tuple[BoxView, ...], BoxView | None]:
-    if scheduled is None:
-        return (), None
-    boxes = tuple(_box(container, names) for container in scheduled.containers.values())
-    reserved = scheduled.reserved_container
-    return boxes, None if reserved is None else _box(reserved, names)
-
-
-def _box(container: RMContainer, names: Names) -> BoxView:
+def _box(container: ContainerSnapshot, names: Names) -> BoxView:
     return BoxView(
-        names.container(container.id),
-        container.id.application_id.id,
+        names.container(container.container_id),
+        container.container_id.application_id.id,
         container.resource.memory_mb,
         container.resource.vcores,
-        container.state.name,
+        container.state,
         container.is_am,
     )
 
 
-def _applications(context: RMContext, names: Names, now_ms: int) -> list[ApplicationView]:
-    apps = sorted(
-        context.apps.values(), key=lambda app: (application_state(app) in FINAL_APPLICATION_STATES, -app.submit_ms)
-    )
+def _applications(view: RMView, names: Names, now_ms: int) -> list[ApplicationView]:
+    apps = sorted(view.applications(), key=lambda app: (app.state in FINAL_APPLICATION_STATES, -app.submit_ms))
     shown = sorted(apps[:APPLICATIONS_MAX], key=lambda app: app.application_id)
-    return [_application(context, app, names, now_ms) for app in shown]
+    return [_application(view, app, names, now_ms) for app in shown]
 
 
-def _application(context: RMContext, app: RMApp, names: Names, now_ms: int) -> ApplicationView:
-    state, name = application_state(app), names.application(app.application_id)
-    is_over = state in FINAL_APPLICATION_STATES
-    attempt = None if is_over else context.scheduler.attempt_of(app.application_id)
-    described = (
-        f"{state.name} {final_status(app).name}" if is_over and final_status(app).name != state.name else state.name
-    )
-    number = app.application_id.id
-    if attempt is None or attempt.is_stopped:
+def _application(view: RMView, app: ApplicationSnapshot, names: Names, now_ms: int) -> ApplicationView:
+    state, name, number = app.state.name, names.application(app.application_id), app.application_id.id
+    is_over = app.state in FINAL_APPLICATION_STATES
+    described = f"{state} {app.final_status.name}" if is_over and app.final_status.name != state else state
+    held = None if is_over else view.containers_of(app.application_id)
+    if held is None:
         return ApplicationView(name, number, app.user, app.queue, described, 0, 0, 0)
-    held = attempt.live_containers.values()
-    found = explanation(context, app.application_id, now_ms)
+    pending, waits = view.waits(app.application_id, now_ms)
     return ApplicationView(
         name,
         number,
         app.user,
-        attempt.leaf.path,
+        app.queue,
         described,
         len(held),
         sum(container.resource.memory_mb for container in held),
-        sum(ask.count for ask in found.asks if ask.resource_name == "*"),
-        tuple(_HOST.sub(lambda match: host(match[0]), verdict.sentence) for verdict in found.verdicts),
+        pending,
+        tuple(_HOST.sub(lambda match: host(match[0]), sentence) for sentence in waits),
     )

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from rm.core.events import NodeHeartbeat, SubmitApplication
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.model.node import SchedulerNode
+from rm.view import RefusalSnapshot, RMView
 from wire.rpc import Rpc
 from yarn.errors import ServerUnavailable
 from yarn.ids import ApplicationId
@@ -26,11 +27,10 @@ from yarnling.run.names import Names
 from yarnling.run.records import Decision, What
 from yarnling.simulation.call_observer import Unobserved
 from yarnling.simulation.cluster import SimulatedCluster
-from yarnling.stepping.refusals import Refused, refusals_at
 from yarnling.stepping.steps import SCENE
 
 _NOTED = frozenset({What.RELEASED, What.UNRESERVED})
-"""The decisions that the record of the run does not have. (Refusals: yarnling.stepping.refusals.)"""
+"""The decisions that the record of the run does not have."""
 _SERVED = frozenset({What.ALLOCATED, What.RESERVED})
 
 
@@ -45,7 +45,7 @@ class CoreStep(Struct, frozen=True):
     effects: tuple[object, ...]
     recorded: tuple[Step, ...]
     decisions: tuple[Decision, ...] = ()
-    refusals: tuple[Refused, ...] = ()
+    refusals: tuple[RefusalSnapshot, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -122,13 +122,13 @@ class Recorder(Unobserved):
     def _with_decisions(self, step: CoreStep, now_ms: int) -> CoreStep:
         core = self._cluster.rm.core
         if self._decisions is None or self._core is not core:
-            self._core, self._decisions = core, Decisions(core)
+            self._core, self._decisions = core, Decisions(RMView(core))
         decided = list(self._decisions.after(step.event, step.effects, now_ms))
         noted = tuple(decision for decision in decided if decision.what in _NOTED)
         if not isinstance(step.event, NodeHeartbeat):
             return replace(step, decisions=noted)
         served = {ApplicationId.parse(each.application) for each in decided if each.what in _SERVED}
-        refusals = tuple(refusals_at(core, step.event.request.node_id, served))
+        refusals = tuple(RMView(core).refusals_in_force(step.event.request.node_id, served))
         return replace(step, decisions=noted, refusals=refusals)
 
     # Calls

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.view import RMView
 from yarn.errors import InvalidArgumentException
 from yarn.resource import Resource
 from yarnling.lessons.record import Record
@@ -60,10 +60,7 @@ class SteppedRun(ABC):
 
     def default_queue(self) -> str:
         """The path of the first leaf queue."""
-        for queue in self.cluster.rm.core.context.scheduler.queues.values():
-            if isinstance(queue, LeafQueue):
-                return queue.path
-        return "default"
+        return next(iter(RMView(self.cluster.rm.core).leaf_queues()), "default")
 
     @property
     def now_ms(self) -> int:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rm.core.events import NodeHeartbeat
+from rm.view import RefusalSnapshot
 from wire.files.plain_json import plain
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId, NodeId
@@ -19,7 +20,6 @@ from yarnling.run.step_wording import Wording, effect_words, event_words, listed
 from yarnling.run.wording import details
 from yarnling.stepping.cluster_view import ROOT
 from yarnling.stepping.recorder import CoreStep, LostCall, Note, Noted
-from yarnling.stepping.refusals import Refused
 from yarnling.stepping.steps import Kind, Line, Step
 
 _ORDER = tuple(Kind)
@@ -146,15 +146,16 @@ class StepWording:
         except YarnException:
             return f"{kind} {subject}"
 
-    def _refusals(self, refusals: Iterable[Refused]) -> Iterator[Line]:
+    def _refusals(self, refusals: Iterable[RefusalSnapshot]) -> Iterator[Line]:
         """A line for each reason, with the applications that it concerns."""
-        whom: dict[tuple[NodeId, str], list[str]] = {}
+        whom: dict[tuple[NodeId | None, str], list[str]] = {}
         for refused in refusals:
             by = f" (queue {refused.by})" if refused.by not in {"", ROOT} else ""
             concerned = whom.setdefault((refused.node_id, f"{refused.reason}{by}"), [])
             concerned.append(self._names.application(refused.application_id))
         for (node_id, reason), names in whom.items():
-            yield Line(Kind.REFUSED, f"no container for {listed(names)} on {node(node_id)}: {reason}")
+            where = "" if node_id is None else f" on {node(node_id)}"
+            yield Line(Kind.REFUSED, f"no container for {listed(names)}{where}: {reason}")
 
     def _decision(self, decision: Decision) -> Line:
         name = self._names.container(ContainerId.parse(decision.container))

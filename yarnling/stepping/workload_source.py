@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from rm.core.context import RMContext
+from rm.view import RMView
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException, YarnException
@@ -84,7 +84,7 @@ class _WorkloadRun(SteppedRun):
         engine = self._cluster.engine
         yield from self._cluster.starting()
         latest_ms = engine.now_ms + START_MAX_MS
-        while len(self._context().scheduler.nodes) < len(self._nodes) and engine.now_ms < latest_ms:
+        while len(self._view().node_ids()) < len(self._nodes) and engine.now_ms < latest_ms:
             yield engine.now_ms + LOOK_MS
         self._recording = recording = Recording(engine, self._nodes)
         for work in self._workload.applications:
@@ -102,7 +102,7 @@ class _WorkloadRun(SteppedRun):
         self._plan(self._recording, work, 0)
 
     def _plan(self, recording: Recording, work: WorkloadApplication, delay_ms: int) -> None:
-        application = RecordedApplication(recording, work, self._context)
+        application = RecordedApplication(recording, work, self._view)
 
         def described(application_id: ApplicationId) -> ApplicationSubmissionContext:
             self._cluster.applications[application_id] = application
@@ -111,8 +111,8 @@ class _WorkloadRun(SteppedRun):
 
         self._submitter.submit_after(delay_ms, work.user, described, partial(_answered, application))
 
-    def _context(self) -> RMContext:
-        return self._cluster.rm.core.context
+    def _view(self) -> RMView:
+        return RMView(self._cluster.rm.core)
 
 
 def _answered(application: RecordedApplication, _: ApplicationId, refusal: YarnException | None) -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from rm.core.explain.verdict import Cause
+from rm.view import Cause
 from yarn.settings.scheduler import ROOT
 from yarnling.report.wording import share
 from yarnling.whatif.measures import Measure, Scope

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from am.core.actions import Application
 from am.core.requests import RequestKey
-from rm.core.context import RMContext
 from rm.core.effects import Preempted
-from rm.core.reports.applications import application_state
 from rm.core.states import FINAL_ATTEMPT_STATES, RMAppAttemptState
+from rm.view import RMView
 from yarn.containers import Container
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
@@ -157,12 +156,12 @@ class RecordedApplication:
     those of AM_KEY.
     """
 
-    def __init__(self, recording: Recording, work: WorkloadApplication, context_of: Callable[[], RMContext]) -> None:
+    def __init__(self, recording: Recording, work: WorkloadApplication, view_of: Callable[[], RMView]) -> None:
         self.work = work
         self.position = len(recording.applications)
         self.application_id: ApplicationId | None = None
         self.state = NOT_SUBMITTED
-        self.queue = context_of().scheduler.queue_path(work.queue)
+        self.queue = view_of().queue_path(work.queue)
         self.submitted_ms = work.submit_ms
         self.am_started_ms: int | None = None
         self.ended_ms: int | None = None
@@ -171,7 +170,7 @@ class RecordedApplication:
         self.user_limit_wait_ms = 0
         self.waits: dict[RequestKey, KeyWaits] = {AM_KEY: KeyWaits()}
         self._recording = recording
-        self._context_of = context_of
+        self._view_of = view_of
         self.surplus_containers = 0
         self._progress = TaskProgress(work.groups, work.task_start_ms)
         self._live: dict[ContainerId, ContainerRecord] = {}
@@ -196,7 +195,7 @@ class RecordedApplication:
 
     def changed(self, change: StateChanged) -> None:
         assert self.application_id is not None
-        app = self._context_of().apps.get(self.application_id)
+        app = self._view_of().application(self.application_id)
         if app is None:
             # It is not among the completed applications that the ResourceManager keeps.
             if change.kind == "RMApp":
@@ -204,17 +203,15 @@ class RecordedApplication:
             return
         self.queue = app.queue
         if change.kind == "RMApp":
-            state = application_state(app)
-            self.state = state.name
-            if state in FINAL_APPLICATION_STATES:
-                self._over(state.name, str(app.diagnostics))
+            self.state = app.state.name
+            if app.state in FINAL_APPLICATION_STATES:
+                self._over(app.state.name, app.diagnostics)
             return
-        attempt = app.current_attempt
         if change.target == RMAppAttemptState.SCHEDULED.name and not self.waits[AM_KEY].waiting:
             self._requested_am(self.work.am_resource)
-        elif change.target == RMAppAttemptState.ALLOCATED_SAVING.name and attempt is not None:
-            assert attempt.am_container is not None, "the AM's container was allocated"
-            self._allocated(AM_KEY, attempt.am_container)
+        elif change.target == RMAppAttemptState.ALLOCATED_SAVING.name:
+            assert app.am_container is not None, "the AM's container was allocated"
+            self._allocated(AM_KEY, app.am_container)
         elif change.target in _ENDED_ATTEMPT:
             self._withdraw(key for key in self.waits if key != AM_KEY)
 

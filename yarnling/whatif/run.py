@@ -15,8 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rm.core.context import RMContext
-from rm.core.explain.obstacles import counted_types
+from rm.view import RMView
 from wire.garbage_collection import seldom_collected
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
@@ -122,10 +121,10 @@ class _Running:
         self._recording = Recording(self._engine, nodes)
         self._recording.scheduled = self._scheduled_ms
         labels = tuple(dict.fromkeys(("", *(node.label for node in nodes))))
-        self._sampler = Sampler(self._cluster.rm.core, self._recording, labels, options.until_ms)
+        self._sampler = Sampler(self._view(), self._recording, labels, options.until_ms)
         self._submitter = Submitter(self._cluster)
         for work in workload.applications:
-            self._plan(RecordedApplication(self._recording, work, self._context))
+            self._plan(RecordedApplication(self._recording, work, self._view))
 
     def go(self, progress: Progress) -> bool:
         """Run to the end; False if `progress` ended it before."""
@@ -161,7 +160,7 @@ class _Running:
             sampler.interval_ms,
             is_complete,
             self._trace.hexdigest() if self._trace is not None else "",
-            counted_types(self._context().scheduler.context),
+            self._view().counted_types(),
             {key: shown_value(key, value) for key, value in self._conf.values().items()},
             sampler.waiting_time.reasons(),
         )
@@ -172,21 +171,21 @@ class _Running:
         """Start the cluster and wait until all nodes have registered."""
         self._cluster.start()
         until_ms = self._engine.now_ms + START_MAX_MS
-        while len(self._context().scheduler.nodes) < len(self._nodes):
+        while len(self._view().node_ids()) < len(self._nodes):
             if self._engine.now_ms >= until_ms:
-                registered = len(self._context().scheduler.nodes)
+                registered = len(self._view().node_ids())
                 raise YarnException(
                     f"only {registered} of {len(self._nodes)} nodes registered within {START_MAX_MS // 60_000} minutes"
                     " (the ResourceManager refuses nodes below yarn.scheduler.minimum-allocation-mb and -vcores)"
                 )
             self._engine.run(self._engine.now_ms + 1000)
 
-    def _context(self) -> RMContext:
-        return self._cluster.rm.core.context
+    def _view(self) -> RMView:
+        return RMView(self._cluster.rm.core)
 
     def _scheduled_ms(self, container_id: ContainerId) -> int | None:
         """When the scheduler placed a container, since the start; None if it has ended already."""
-        container = self._cluster.rm.core.scheduler.container(container_id)
+        container = self._view().container(container_id)
         return None if container is None else container.started_ms - self._recording.began_ms
 
     def _is_over(self) -> bool:

@@ -15,13 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from am.core.requests import RequestKey
-from rm.core.explain.verdict import Cause, limit_of_attempt
-from rm.core.explain.verdict_wording import worded
-from rm.core.reports.queues import leaves_of, with_all_below
-from rm.core.resource_manager import ResourceManagerCore
-from rm.scheduler.model.queue import CSQueue
+from rm.view import Cause, RMView
 from yarn.protocols.inspection import VerdictReport
-from yarn.settings.scheduler import ROOT
 from yarnling.whatif.reasons import Group, WaitingTime
 from yarnling.whatif.recording import AM_KEY, ContainerRecord, Explained, RecordedApplication, Recording
 from yarnling.whatif.result import LongWait, QueueSample
@@ -56,14 +51,14 @@ class Sampler:
     `_explained` {(application, key): (the request that was explained last, how long it had waited)}.
     """
 
-    def __init__(self, core: ResourceManagerCore, recording: Recording, labels: Sequence[str], until_ms: int) -> None:
+    def __init__(self, view: RMView, recording: Recording, labels: Sequence[str], until_ms: int) -> None:
         self.samples: list[QueueSample] = []
-        self._core = core
+        self._view = view
         self.waiting_time = WaitingTime()
         self._recording = recording
         self._labels = labels
         self._explained: dict[tuple[int, RequestKey], tuple[ContainerRecord, int]] = {}
-        series = sum(1 for queue in self._queues() for _ in self._labels_of(queue))
+        series = sum(1 for _ in view.queues(labels))
         *finer, minute_ms = INTERVALS_MS
         longest_ms = minute_ms * (1 + series * (until_ms // minute_ms) // SAMPLES_MAX)
         self._intervals_ms = iter([*finer, longest_ms] if series <= FINE_SERIES_MAX else [longest_ms])
@@ -72,9 +67,7 @@ class Sampler:
     def sample(self) -> None:
         """Look at everything now."""
         now_ms = self._recording.now_ms
-        for queue in self._queues():
-            running, pending = _applications(queue)
-            self.samples += [self._sample(now_ms, queue, label, running, pending) for label in self._labels_of(queue)]
+        self.samples += [QueueSample(now_ms, *queue) for queue in self._view.queues(self._labels)]
         self._note_limits()
         self._explain(now_ms)
         self._note_reasons(now_ms)
@@ -89,7 +82,7 @@ class Sampler:
 
     def leaf_queues(self) -> tuple[str, ...]:
         """The paths of the leaves, in the order of the tree."""
-        return tuple(queue.path for queue in leaves_of(self._root()))
+        return self._view.leaf_queues()
 
     def longest_waits(self) -> tuple[LongWait, ...]:
         """The longest waits with their explanations, the longest first; one for each key of an application."""
@@ -101,46 +94,16 @@ class Sampler:
             if one.wait_ms > 0
         )
 
-    # Queues
-
-    def _root(self) -> CSQueue:
-        root = self._core.scheduler.queue(ROOT)
-        assert root is not None
-        return root
-
-    def _queues(self) -> Iterable[CSQueue]:
-        return with_all_below(self._root())
-
-    def _labels_of(self, queue: CSQueue) -> Iterator[str]:
-        return (label for label in self._labels if queue.is_root or queue.is_accessible(label))
-
-    def _sample(self, now_ms: int, queue: CSQueue, label: str, running: int, pending: int) -> QueueSample:
-        usage = queue.usage
-        return QueueSample(
-            now_ms,
-            queue.path,
-            usage.used(label),
-            usage.reserved(label),
-            usage.pending(label),
-            queue.effective_minimum(label),
-            queue.effective_maximum(label),
-            running,
-            pending,
-            label,
-        )
-
     # Limits
 
     def _note_limits(self) -> None:
         """Add the interval to what waits because of an AM limit or a user limit."""
-        scheduler = self._core.scheduler
         for application in self._recording.unended.values():
             if not any(waits.waiting for waits in application.waits.values()):
                 continue
-            attempt = None if application.application_id is None else scheduler.attempt_of(application.application_id)
-            if attempt is None or attempt.is_stopped:
+            if application.application_id is None:
                 continue
-            limit = limit_of_attempt(attempt, scheduler.context)
+            limit = self._view.limit(application.application_id)
             if limit in _AM_LIMITS:
                 application.am_limit_wait_ms += self.interval_ms
             elif limit is Cause.USER_LIMIT:
@@ -189,12 +152,8 @@ class Sampler:
 
     def _report(self, one: _LongWait) -> VerdictReport | None:
         """The verdict on the request now, if anything is known of its attempt."""
-        application_id, scheduler = one.application.application_id, self._core.scheduler
-        attempt = None if application_id is None else scheduler.attempt_of(application_id)
-        if attempt is None or attempt.is_stopped:
-            return None
-        reports = [report for _, report in worded(self._core.context, attempt, scheduler.context.now_ms)]
-        for report in reports:
+        application_id = one.application.application_id
+        for report in [] if application_id is None else self._view.verdicts(application_id):
             if one.key in (AM_KEY, (report.priority, report.allocation_request_id)):
                 return report
         return None
@@ -212,12 +171,3 @@ class Sampler:
 def _length(wait: _LongWait) -> tuple[int, int]:
     """The longer wait is the larger one; of equal ones the earlier one."""
     return wait.wait_ms, -wait.record.position
-
-
-def _applications(queue: CSQueue) -> tuple[int, int]:
-    """The numbers of applications in the queue, and below it, that are active, and that wait for activation."""
-    running = pending = 0
-    for leaf in leaves_of(queue):
-        running += leaf.active_count
-        pending += leaf.application_total() - leaf.active_count
-    return running, pending
