@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.chrome.webdriver import WebDriver
 
+from tests.browser.chromium import ChromiumMissing, chromium
 from tests.cluster.conftest import QUICK
 from yarnling.cluster.blocking import BlockingCluster
 from yarnling.cluster.local_cluster import LocalCluster
 
-ARGUMENTS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-)
 SETTINGS = {
     **QUICK,
     "yarn.yarnling.web.enabled": "true",
@@ -37,21 +24,12 @@ SETTINGS = {
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[WebDriver]:
-    """Chromium from Debian's packages; tests are skipped where it is missing."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("needs Chromium and ChromeDriver (Debian's packages chromium and chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for argument in ARGUMENTS:
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    running = webdriver.Chrome(options=options, service=Service(driver))
+    """Tests are skipped where Chromium is missing."""
     try:
-        yield running
-    finally:
-        running.quit()
+        with chromium() as running:
+            yield running
+    except ChromiumMissing as missing:
+        pytest.skip(str(missing))
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,8 @@ from yarnling.run.wording import decision_label, reply_label, request_label, sta
 EVENTS_MAX = 2000
 """More calls, changes and decisions than this do not make a legible picture."""
 ROW, COLUMN, GUTTER, HEAD = 17, 130, 80, 40
+CHARACTER = 6.7
+"""The mean width of a character of a label."""
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#1b1f24}.t{fill:#5c6570;text-anchor:end}.h{font-weight:600;"
     "text-anchor:middle}.l{stroke:#b9c1ca;stroke-width:1.5}.f{fill:#d63c32;fill-opacity:.12}"
@@ -48,21 +50,23 @@ class _Picture:
         self._rm = next((one.name for one in timeline.lifelines if one.role is Role.RM), "")
         self._times: list[int] = []
         self._rows = self._placed()
+        self._labels_end = 0.0
 
     def svg(self) -> str:
-        width, height = GUTTER + COLUMN * len(self._x) + 20, HEAD + ROW * (len(self._times) + 2)
-        parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
-            f'height="{height}" role="img" aria-label="{_text(self._timeline.title)}"><style>{_STYLE}</style>',
-            f"<title>{_text(self._timeline.title)}</title>",
+        height = HEAD + ROW * (len(self._times) + 2)
+        body = [
             *self._bands(),
             *self._lifelines(height),
             *self._clock(),
             *(part for index in range(len(self._messages)) for part in self._message(index)),
             *self._marks(),
-            "</svg>",
         ]
-        return "\n".join(parts) + "\n"
+        width = max(GUTTER + COLUMN * len(self._x), self._labels_end) + 20
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
+            f'height="{height}" role="img" aria-label="{_text(self._timeline.title)}"><style>{_STYLE}</style>'
+        )
+        return "\n".join((head, f"<title>{_text(self._timeline.title)}</title>", *body, "</svg>")) + "\n"
 
     # Rows
 
@@ -118,15 +122,15 @@ class _Picture:
         kind = self._kind(one)
         yield f'<g class="{"lost" if is_bad else kind}">'
         yield from _arrow(kind, x1, sent, x2, arrived, is_lost=one.outcome is not Outcome.UNDER_WAY)
-        yield _label(request_label(one), x1, sent - 3, x2 > x1)
+        yield self._label(request_label(one), x1, sent - 3, x2 > x1)
         if replied is not None:
             is_lost = one.outcome in LOST
             yield from _arrow(
                 "lost" if is_bad else kind, x2, replied, x1, None if is_lost else over, is_lost=is_lost, extra=" r"
             )
-            yield _label(reply_label(one), x2, replied + 11, x2 < x1)
+            yield self._label(reply_label(one), x2, replied + 11, x2 < x1)
         elif is_bad:
-            yield _label(reply_label(one), x1, (over or sent) + 11, x2 > x1)
+            yield self._label(reply_label(one), x1, (over or sent) + 11, x2 > x1)
         yield "</g>"
 
     def _kind(self, one: Call) -> str:
@@ -148,7 +152,18 @@ class _Picture:
         right = x < GUTTER + COLUMN * len(self._x) * 0.7
         radius = 4 if kind == "state" else 0.5
         shape = f'<rect class="d" x="{x - 4}" y="{y - 4}" width="8" height="8" rx="{radius}"/>'
-        return f'<g class="{kind}">{shape}{_label(text, x, y + 4, right)}</g>'
+        return f'<g class="{kind}">{shape}{self._label(text, x, y + 4, right)}</g>'
+
+    def _label(self, text: str, x: float, y: float, right: bool) -> str:
+        """A text on one side of the line at `x`. One that would reach into the times on the left is on the right."""
+        if not text:
+            return ""
+        length = CHARACTER * len(text)
+        right = right or x - 9 - length < GUTTER
+        if right:
+            self._labels_end = max(self._labels_end, x + 9 + length)
+        anchor = "" if right else ' text-anchor="end"'
+        return f'<text class="s" x="{x + (9 if right else -9)}" y="{y}"{anchor}>{_text(text)}</text>'
 
 
 def _points(one: Call) -> tuple[tuple[int | None, float], ...]:
@@ -175,13 +190,6 @@ def _arrow(
     side = -7 if x2 > x1 else 7
     head = f"M{x2 + side} {y2 - 3.5}L{x2} {y2}L{x2 + side} {y2 + 3.5}"
     yield f'<path class="{kind} m{extra}" fill="none" d="M{x1} {y1}L{x2} {y2}{head}"/>'
-
-
-def _label(text: str, x: float, y: float, right: bool) -> str:
-    if not text:
-        return ""
-    anchor = "" if right else ' text-anchor="end"'
-    return f'<text class="s" x="{x + (9 if right else -9)}" y="{y}"{anchor}>{_text(text)}</text>'
 
 
 def _text(text: str) -> str:

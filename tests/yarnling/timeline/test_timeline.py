@@ -204,6 +204,14 @@ def test_the_picture_is_well_formed_and_texts_are_escaped() -> None:
     assert {one.tag.rpartition("}")[2] for one in root.iter()} <= known
 
 
+def test_a_label_of_the_picture_covers_no_times_and_ends_within_it() -> None:
+    lines = answered(1, 0, rpc="r" * 200)
+    root = ElementTree.fromstring(svg_of(run_of([HEADER, *lines])))
+    (label,) = [one for one in root.iter() if (one.text or "").startswith("rrr")]
+    assert label.get("text-anchor") is None
+    assert float(root.get("width", "0")) > float(label.get("x", "0")) + 6 * len(label.text or "")
+
+
 def test_a_hundred_thousand_heartbeats_are_a_page_of_bounded_size() -> None:
     builder = RunBuilder("many")
     builder.lifeline("rm", Role.RM)
