@@ -5,7 +5,7 @@ installed: the hash of pyproject.toml, the checkout and the mode. A development 
 
 The generators of protos/ need an older protobuf than the tests, so they have an environment of their own,
 .venv-generators, which --dev makes as well. With --floors the oldest versions of all dependencies that pyproject.toml
-allows are installed into .venv-floors.
+allows are installed into .venv-floors, with --docs what builds the site of the documentation into .venv-docs.
 
 With --compiled a wheel whose scheduler is compiled is installed into .venv-compiled, not editable; this environment
 uses the libraries of the other one. It is built again when a source has changed (docs/design/compiled-core.md).
@@ -33,6 +33,7 @@ SERVED_BY = {
     "dev": ("dev",),
     "generators": ("generators",),
     "floors": ("floors",),
+    "docs": ("docs",),
 }
 """{mode: the modes whose environment has all that this one needs}."""
 STAMP = "yarnling-install.json"
@@ -40,6 +41,7 @@ COMPILED = "compiled"
 COMPILED_VENV = ROOT / ".venv-compiled"
 GENERATORS_VENV = ROOT / ".venv-generators"
 FLOORS_VENV = ROOT / ".venv-floors"
+DOCS_VENV = ROOT / ".venv-docs"
 
 # pip ignores the caller's settings of where to install, and prints no advice on upgrading.
 PIP_SILENCED = {
@@ -68,6 +70,8 @@ def main() -> int:
                 install_compiled(COMPILED_VENV, venv)
             elif arguments.mode == "floors":
                 install(FLOORS_VENV, "floors")
+            elif arguments.mode == "docs":
+                install(DOCS_VENV, "docs")
             else:
                 install(venv, arguments.mode)
                 if arguments.mode == "dev":
@@ -97,6 +101,13 @@ def parse_arguments() -> argparse.Namespace:
         action="store_const",
         const="floors",
         help=f"the oldest versions that are allowed, into {FLOORS_VENV.name}",
+    )
+    parser.add_argument(
+        "--docs",
+        dest="mode",
+        action="store_const",
+        const="docs",
+        help=f"what the site of the documentation needs, into {DOCS_VENV.name}",
     )
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv", help=argparse.SUPPRESS)
     parser.set_defaults(mode="dev")

@@ -106,7 +106,9 @@ def open_page(browser: WebDriver, address: str, text: str) -> None:
 
 def take(browser: WebDriver, name: str, first: str, last: str) -> Path:
     """A picture of the page from the top of element `first` to the bottom of `last`, both as CSS selectors."""
-    script = "const box = document.querySelector(arguments[0]).getBoundingClientRect(); return box[arguments[1]] + scrollY"
+    script = (
+        "const box = document.querySelector(arguments[0]).getBoundingClientRect(); return box[arguments[1]] + scrollY"
+    )
     top = browser.execute_script(script, first, "top") - MARGIN
     bottom = browser.execute_script(script, last, "bottom") + MARGIN
     clip = {"x": 0, "y": top, "width": WIDTH, "height": bottom - top, "scale": 1}

@@ -1,6 +1,6 @@
 """Tests of a pyspark job on a YARN cluster of this machine.
 
-    pip install pyspark yarnling pytest
+    pip install pyspark pytest .             # in a checkout of yarnling
     pytest examples/spark
 
 Spark is in client mode: the driver is in pytest's process, its executors are containers of the cluster. The JVM behind

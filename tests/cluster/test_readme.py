@@ -1,4 +1,4 @@
-"""The programs and commands in the README work as printed."""
+"""The programs and commands in README.md and in the first pages of docs/ work as printed."""
 
 import os
 import re
@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text()
+README, COMMANDS, PYTHON, WHAT_IF = (
+    (ROOT / name).read_text() for name in ("README.md", "docs/commands.md", "docs/python.md", "docs/what-if.md")
+)
 TIMEOUT_S = 250
 COMPUTING_S = 1_500
 """For commands that only compute, for half a minute: on a machine with ten other jobs they took more than 250 s."""
@@ -19,9 +21,9 @@ COMPUTING_S = 1_500
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
-def blocks(language: str) -> list[str]:
+def blocks(text: str, language: str) -> list[str]:
     """The blocks of code in that language."""
-    return [str(found) for found in re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)]
+    return [str(found) for found in re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)]
 
 
 def python(*arguments: str, timeout_s: float = TIMEOUT_S, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -44,8 +46,8 @@ def name(tmp_path: Path) -> Iterator[str]:
     python("-m", "yarnling", "down", YARNLING_NAME=chosen)
 
 
-PROGRAMS = blocks("python")
-PRINTED = re.findall(r"^prints `(.*?)`", README, re.MULTILINE)
+PROGRAMS = blocks(PYTHON, "python")
+PRINTED = re.findall(r"^prints `(.*?)`", PYTHON, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("program", "printed"), list(zip(PROGRAMS, PRINTED, strict=True)))
@@ -60,7 +62,9 @@ def test_the_first_program_is_short_and_imports_the_package_alone() -> None:
     assert [line for line in lines if "import" in line] == ["from yarnling import LocalCluster"]
 
 
-TOUR, WAITING, CHANGE, DAY = blocks("sh")
+(TOUR,) = blocks(COMMANDS, "sh")
+WAITING, CHANGE = blocks(README, "sh")
+(DAY,) = blocks(WHAT_IF, "sh")
 INSTALLED = "scripts/install --run && . .venv/bin/activate"
 """The tests run in such an environment already."""
 
@@ -97,14 +101,15 @@ def simulated(commands: str, tmp_path: Path, *, timeout_s: float = TIMEOUT_S, **
 def test_the_change_has_the_answer_in_the_text(tmp_path: Path) -> None:
     """Who pays, not "No difference that matters": the example is there to show a difference."""
     printed = simulated(CHANGE, tmp_path, timeout_s=COMPUTING_S)
-    assert printed.splitlines()[0] == answers()[0]
+    assert printed.splitlines()[0] == answer(README)
     assert "`out/change/compare.html`" in README
     assert "<svg" in (tmp_path / "out/change/compare.html").read_text()
 
 
-def answers() -> list[str]:
-    """The first lines that the comparisons of the README print, as it has them."""
-    return [line.strip() for line in README.splitlines() if line.startswith("    Shorter waits in")]
+def answer(text: str) -> str:
+    """The first line that the comparison of a page prints, as the page has it."""
+    (line,) = [line.strip() for line in text.splitlines() if line.startswith("    Shorter waits in")]
+    return line
 
 
 @pytest.mark.timeout(2 * COMPUTING_S)
@@ -112,7 +117,7 @@ def test_the_day_runs(tmp_path: Path) -> None:
     """With a minute instead of two hours. It asks for no container that is larger than those of the configuration."""
     printed = simulated(DAY, tmp_path, timeout_s=COMPUTING_S, until="1m")
     assert "larger than the largest" not in printed
-    assert "`out/day/compare.html`" in README
+    assert "`out/day/compare.html`" in WHAT_IF
     for page in ("compare.html", "before/report.html", "after/report.html"):
         assert "<svg" in (tmp_path / "out/day" / page).read_text()
 
@@ -131,7 +136,14 @@ def test_the_day_has_as_many_applications_and_containers_as_the_text_says(tmp_pa
 def test_the_day_has_the_answer_in_the_text(tmp_path: Path) -> None:
     """Two virtual hours of both sides."""
     printed = simulated(DAY.splitlines()[1], tmp_path, timeout_s=3600)
-    assert printed.splitlines()[0] == answers()[1]
+    assert printed.splitlines()[0] == answer(WHAT_IF)
+
+
+def test_the_readme_is_short_and_has_three_pictures() -> None:
+    assert len(README.splitlines()) <= 100
+    pictures = [ROOT / path for path in re.findall(r"!\[[^]]+\]\((.*?)\)", README)]
+    assert len(pictures) == 3
+    assert [picture.name for picture in pictures if picture.stat().st_size > 150_000] == []
 
 
 def test_the_scripts_exist() -> None:

@@ -29,6 +29,15 @@ def test_there_are_recordings() -> None:
     assert len(RECORDINGS) >= 6
 
 
+def test_the_readme_has_the_number_of_recordings_and_steps() -> None:
+    steps = 0
+    for path in RECORDINGS:
+        with gzip.open(path, "rt") as file:
+            steps += sum(1 for line in file if line.startswith('{"step"'))
+    count, readme = len(RECORDINGS), (ROOT / "README.md").read_text()
+    assert f"| {count} of {count} recordings of Hadoop's own ResourceManager are followed, {steps:,} steps," in readme
+
+
 def forged(tmp_path: Path, change: Callable[[list[Any]], None]) -> Path:
     """A recording with something changed in its lines."""
     with gzip.open(ONE, "rt") as file:

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text()
+README = "\n".join((ROOT / name).read_text() for name in ("README.md", "docs/commands.md"))
 DOCKERFILE = (ROOT / "examples/ci/Dockerfile").read_text()
 DEV_CONTAINER = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
 WORKFLOW = yaml.safe_load((ROOT / "examples/ci/github-actions.yml").read_text())
