@@ -51,6 +51,9 @@ def main(role: str, serve: Serve, arguments: Sequence[str] | None = None) -> NoR
 
 def run(role: str, serve: Serve, options: argparse.Namespace) -> int:
     """Run a daemon; returns its exit status."""
+    if options.conf is not None:
+        # ApplicationMasters inherit it from their NodeManager, and find the ResourceManager's address there.
+        os.environ["HADOOP_CONF_DIR"] = str(options.conf.resolve())
     try:
         load = partial(load_configuration, options.conf, dict(options.define))
         return asyncio.run(serve(load(), partial(_write_ready, options.ready_fd), reload=load))
@@ -118,7 +121,7 @@ def _write_ready(descriptor: int, facts: dict[str, object]) -> None:
 
 def _parser(role: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"yarnling {role}", description=f"Run one {role}.", allow_abbrev=False)
-    parser.add_argument("--conf", type=Path, required=True, metavar="DIR", help="directory with yarn-site.xml")
+    parser.add_argument("--conf", type=Path, metavar="DIR", help="directory with yarn-site.xml")
     parser.add_argument(
         "-D", dest="define", type=_definition, action="append", default=[], metavar="KEY=VALUE", help="set a key"
     )

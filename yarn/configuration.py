@@ -3,9 +3,9 @@
 It is immutable; an overlay makes a new one. Files are read in wire.files.hadoop_xml; what the keys mean is in
 yarn.settings.
 
-    conf = Configuration.of({"yarn.nm.x": "10s"}, origin="yarn-site.xml")
-    conf.get_time_ms("yarn.nm.x", 0)      10000
-    conf.origin("yarn.nm.x")              yarn-site.xml
+    conf = Configuration.of({"yarn.nm.x": " 10"}, origin="yarn-site.xml")
+    conf.get_int("yarn.nm.x", 0)      10
+    conf.origin("yarn.nm.x")          yarn-site.xml
 
 The rules are those of org.apache.hadoop.conf.Configuration 3.4.1: `${key}` in a value stands for
 that key's value, numbers are parsed as in Java, later files win unless an earlier one sets `final`.
@@ -28,7 +28,6 @@ from yarn.java.values import (
     parse_float,
     parse_int,
     parse_long,
-    parse_time_ms,
     split_strings,
 )
 
@@ -165,14 +164,6 @@ class Configuration:
             return self._read(key, default, parse_bool, "write true or false")
         except ConfigurationException:
             return default
-
-    def get_time_ms(self, key: str, default_ms: int, unit: str = "ms") -> int:
-        """A duration in ms: a number with a suffix (ns us ms s m h d), or a number in `unit`.
-
-        Hadoop accepts suffixes only for some of its keys.
-        """
-        remedy = f"write a whole number of {unit}, or one with a suffix, e.g. 10s or 5m"
-        return self._read(key, default_ms, lambda text: parse_time_ms(text, unit), remedy)
 
     def get_strings(self, key: str) -> tuple[str, ...]:
         """The parts of a comma-separated value, trimmed; () if it is not set."""

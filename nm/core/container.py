@@ -160,7 +160,6 @@ class NMContainer:
         self.launches = 0
         self.retries = SlidingWindowRetryPolicy(launch.retry, settings.retry_minimum_interval_ms)
         self.emulation = context.emulation_of(token, launch)
-        self.created_ms = context.dispatcher.now_ms
         self.machine = Machine(NMContainerState.NEW)
         self._context = context
         self._diagnostics = ""

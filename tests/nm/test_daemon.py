@@ -18,6 +18,7 @@ from nm.launcher.processes import ProcessStat, all_processes, environment_of, st
 from tests.nm.lone_node import RM_IDENTIFIER, FakeResourceManager, fake_resource_manager, node_configuration
 from tests.nm.waiting import until
 from tests.processes import running, running_in_loop
+from wire.daemon_process import EXIT_REFUSED
 from wire.protocols.container_management import ContainerManagementProtocol
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
@@ -104,7 +105,7 @@ async def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
         daemon(tmp_path, port, "-D", "yarn.nodemanager.resource.memory-mb=lots") as process,
     ):
         out, err = await process.communicate()
-        assert process.returncode == 1
+        assert process.returncode == EXIT_REFUSED
     assert out == b""
     assert b"yarn.nodemanager.resource.memory-mb = 'lots'" in err
     assert b"Traceback" not in err

@@ -48,7 +48,8 @@ def test_the_ready_line_is_written_to_the_given_descriptor(tmp_path: Path) -> No
     assert status == 7
 
 
-def test_definitions_override_files_also_after_a_reload(tmp_path: Path) -> None:
+def test_definitions_override_files_also_after_a_reload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
     _, (first, again) = run(tmp_path, 0, "-D", f"{KEY}=127.0.0.1:2", "-D", "a=b=c")
     assert [conf.get(KEY) for conf in (first, again)] == ["127.0.0.1:2"] * 2
     assert first.get("a") == "b=c"

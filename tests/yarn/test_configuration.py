@@ -27,18 +27,16 @@ def test_an_unset_key_gives_the_default() -> None:
     assert conf.get_int("k", 7) == 7
     assert conf.get_float("k", 0.1) == 0.1
     assert conf.get_bool("k", True) is True
-    assert conf.get_time_ms("k", 10) == 10
     assert conf.get_strings("k") == ()
 
 
 def test_typed_values() -> None:
-    conf = Configuration.of({"i": " 5 ", "f": "0.1", "b": "True", "t": "2m", "s": "x, y"})
+    conf = Configuration.of({"i": " 5 ", "f": "0.1", "b": "True", "s": "x, y"})
     assert conf.get("i") == " 5 "
     assert conf.get_trimmed("i") == "5"
     assert conf.get_int("i", 0) == conf.get_long("i", 0) == 5
     assert conf.get_float("f", 0) == 0.10000000149011612
     assert conf.get_bool("b", False) is True
-    assert conf.get_time_ms("t", 0) == 120_000
     assert conf.get_strings("s") == ("x", "y")
 
 

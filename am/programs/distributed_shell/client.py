@@ -99,20 +99,6 @@ class DistributedShell(Struct, frozen=True):
         return build_context(application_id, self.options, am_container, APPLICATION_TYPE)
 
 
-def sleep_submission(
-    containers: int,
-    seconds: float,
-    *,
-    resource: Resource = Resource(64, 1),  # noqa: B008  immutable
-    options: ApplicationOptions = ApplicationOptions(name="Sleep"),  # noqa: B008  immutable
-) -> DistributedShell:
-    """An application whose containers sleep for `seconds` and succeed.
-
-    It is the smallest application, for tests of the cluster.
-    """
-    return DistributedShell(f"exec sleep {seconds:g}", Width(containers, resource), options)
-
-
 def make_parser() -> OptionParser:
     parser = make_work_parser(PROG, "Run a shell command in a number of containers.", name=DEFAULT_NAME)
     parser.set_defaults(timeout=DEFAULT_TIMEOUT_MS, priority=0)

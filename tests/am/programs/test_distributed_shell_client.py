@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from am.programs.distributed_shell.application_master import launch_context
-from am.programs.distributed_shell.client import UNSUPPORTED, parse, sleep_submission
+from am.programs.distributed_shell.client import UNSUPPORTED, parse
 from am.programs.distributed_shell.core import Width
 from am.programs.staged_job import JOB_FILE, read_job
 from tests.am.builders import APP
@@ -93,11 +93,6 @@ def test_a_submission_writes_its_job_for_the_am(tmp_path: Path) -> None:
     assert task.commands == ("bash ExecScript.sh 1 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr",)
     assert task.environment["YARN_SHELL_ID"] == "2"
     assert set(task.local_resources) == {"ExecScript.sh"}
-
-
-def test_a_sleep_submission_is_a_distributed_shell_that_sleeps() -> None:
-    submission = sleep_submission(3, 1.5)
-    assert (submission.command, submission.width.containers) == ("exec sleep 1.5", 3)
 
 
 def test_sizes_above_the_clusters_largest_container_give_a_warning_or_are_refused() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from am.programs.distributed_shell.client import DistributedShell, parse, sleep_submission
+from am.programs.distributed_shell.client import DistributedShell, parse
 from tests.am.programs.on_cluster import DEADLINE_S, Cluster, cluster, until
 from yarn.ids import ApplicationAttemptId
 from yarn.states import FinalApplicationStatus, YarnApplicationAttemptState, YarnApplicationState
@@ -66,7 +66,7 @@ async def test_failed_containers_fail_the_application_with_the_counts(three_node
 
 @pytest.mark.case("I3")
 async def test_after_a_killed_am_there_is_another_attempt(three_nodes: Cluster) -> None:
-    application_id = await three_nodes.submit(sleep_submission(2, 1.0))
+    application_id = await three_nodes.submit(shell("exec sleep 1", count=2))
     await three_nodes.client.wait(application_id, states=RUNNING, timeout_s=60)
     await three_nodes.local.kill_master(application_id)
     report = await three_nodes.end_of(application_id)
@@ -100,7 +100,7 @@ async def test_containers_are_kept_across_attempts(three_nodes: Cluster, tmp_pat
 @pytest.mark.case("I2")
 async def test_containers_of_a_lost_node_run_elsewhere(three_nodes: Cluster) -> None:
     """A container that ends with -100 is requested again, so the application ends with all containers completed."""
-    application_id = await three_nodes.submit(sleep_submission(4, 1.0))
+    application_id = await three_nodes.submit(shell("exec sleep 1", count=4))
     report = await three_nodes.client.wait(application_id, states=RUNNING, timeout_s=60)
     await until_containers(three_nodes, report.current_attempt_id, 5)
     victim = await three_nodes.node_of_am(application_id) % 3 + 1
