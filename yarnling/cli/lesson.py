@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 from rich.text import Text
 
 from yarn.errors import InvalidArgumentException
@@ -15,7 +14,7 @@ from yarnling.lessons.catalogue import LESSONS, find_lesson
 from yarnling.lessons.drawing import WIDTH, drawn, introduction, styled
 from yarnling.lessons.lesson import Lesson
 from yarnling.lessons.page import command, predict_line, question_lines
-from yarnling.lessons.steps import Story
+from yarnling.lessons.story import Story, plain_part
 
 
 def show_list(*, as_json: bool) -> None:
@@ -102,8 +101,14 @@ def _described(lesson: Lesson) -> dict[str, object]:
 
 
 def _plain(lesson: Lesson, value: int, story: Story, *, answered: bool) -> dict[str, object]:
-    plain: dict[str, object] = msgspec.to_builtins(story)
     question: dict[str, object] = {"text": story.question.text}
     if answered:
         question |= {"answer": story.question.answer, "why": list(story.question.why)}
-    return {**_described(lesson), "value": value, **plain, "question": question}
+    return {
+        **_described(lesson),
+        "value": value,
+        "participants": list(story.participants),
+        "parts": [plain_part(part) for part in story.parts],
+        "question": question,
+        "measured": story.measured,
+    }

@@ -13,7 +13,8 @@ from msgspec import Struct
 from rich.text import Text as Styled
 
 from yarnling.lessons.lesson import Lesson
-from yarnling.lessons.steps import Change, Decision, Message, Part, Rows, Skipped, Step, Story, Text
+from yarnling.lessons.story import Part, Rows, Skipped, Story, Text
+from yarnling.simulation.account import Told
 
 WIDTH = 110
 WORDS_MIN = 30
@@ -95,17 +96,15 @@ class _Drawing:
             case Skipped(count):
                 plural = "heartbeat" if count == 1 else "heartbeats"
                 return self._row(part, f"({count} {plural} without news)", "dim")
-            case Message():
+            case Told(rpc=""):
+                return self._row(part, f"* {part.text}", "yellow" if part.change is None else "green")
+            case Told():
                 words = f"{'reply to ' if part.is_reply else ''}{part.rpc}" + (f": {part.text}" if part.text else "")
                 return self._row(part, words, "" if part.is_reply else "cyan")
-            case Change():
-                return self._row(part, f"* {part.subject}: {part.before} -> {part.after}", "green")
-            case Decision():
-                return self._row(part, f"* {part.text}", "yellow")
 
-    def _row(self, step: Step, words: str, style: str) -> list[Line]:
-        time = "" if isinstance(step, Skipped) else f"{step.at_ms / 1000:.3f}"
-        lanes = self._lanes(step)
+    def _row(self, part: Told | Skipped, words: str, style: str) -> list[Line]:
+        time = "" if isinstance(part, Skipped) else f"{part.at_ms / 1000:.3f}"
+        lanes = self._lanes(part)
         room = max(WORDS_MIN, self._room - self._right)
         first, *rest = textwrap.wrap(words, room) or [""]
         plain = self._lanes(None)
@@ -114,15 +113,15 @@ class _Drawing:
             *(Line(f"{'':>{_TIME}}{plain}  {line}".rstrip(), style) for line in rest),
         ]
 
-    def _lanes(self, step: Step | None) -> str:
+    def _lanes(self, part: Told | Skipped | None) -> str:
         row = [" "] * (self._right - _TIME)
         centers = {name: center - _TIME for name, center in zip(self._participants, self._centers, strict=True)}
         for center in centers.values():
             row[center] = "│"
-        match step:
-            case Message(source=source, target=target) if source in centers and target in centers:
-                _arrow(row, centers[source], centers[target])
-            case Change(place=place) | Decision(place=place) if place in centers:
+        match part:
+            case Told(place=place, target=target) if place in centers and target in centers:
+                _arrow(row, centers[place], centers[target])
+            case Told(place=place, rpc="") if place in centers:
                 row[centers[place]] = "*"
             case Skipped():
                 for center in centers.values():

@@ -8,9 +8,9 @@ from typing import Protocol
 from msgspec import Struct
 
 from yarn.errors import InvalidArgumentException
-from yarnling.lessons.record import KINDS
 from yarnling.lessons.stage import Stage
-from yarnling.lessons.steps import Change, Decision, Message, Part, Question, Rows, Skipped, Step, Story, Text
+from yarnling.lessons.story import Part, Question, Rows, Skipped, Story, Text
+from yarnling.simulation.account import KINDS, Told
 from yarnling.simulation.trace_file import RunTrace
 
 
@@ -86,55 +86,51 @@ class Narrator:
 
         Without `every`, heartbeats without news are only counted.
         """
-        recorded = self._stage.record.recorded
-        steps, self._shown = recorded[self._shown :], len(recorded)
+        told = self._stage.account.told
+        lines, self._shown = told[self._shown :], len(told)
         skipped = 0
-        for step, is_skipped in _marked([step for step in steps if self._is_wanted(step, kinds, hidden)], every=every):
+        for line, is_skipped in _marked([line for line in lines if self._is_wanted(line, kinds, hidden)], every=every):
             if is_skipped:
-                skipped += isinstance(step, Message) and not step.is_reply
+                skipped += not line.is_reply
                 continue
             if skipped:
                 self._parts.append(Skipped(skipped))
                 skipped = 0
-            self._parts.append(step)
+            self._parts.append(line)
         if skipped:
             self._parts.append(Skipped(skipped))
 
     def skip(self) -> None:
         """Leave out what has happened since the last time."""
-        self._shown = len(self._stage.record.recorded)
+        self._shown = len(self._stage.account.told)
 
-    def _is_wanted(self, step: Step, kinds: Collection[str], hidden: Collection[str]) -> bool:
+    def _is_wanted(self, line: Told, kinds: Collection[str], hidden: Collection[str]) -> bool:
         """Messages from or to somebody who has no lifeline are not shown."""
-        match step:
-            case Change(kind=kind):
-                return kind in kinds
-            case Message(source=source, target=target, rpc=rpc):
-                return rpc not in hidden and source in self._participants and target in self._participants
-            case _:
-                return True
+        if line.change is not None:
+            return line.change.kind in kinds
+        return not line.rpc or (line.rpc not in hidden and {line.place, line.target} <= {*self._participants})
 
     def story(self, question: Question, measured: dict[str, int | str]) -> Story:
         return Story(self._participants, tuple(self._parts), question, measured)
 
 
-def _marked(steps: list[Step], *, every: bool) -> list[tuple[Step, bool]]:
-    """Each step, and whether it is left out: a quiet request whose reply is quiet too and led to nothing."""
-    marked: list[tuple[Step, bool]] = []
-    for index, step in enumerate(steps):
+def _marked(lines: list[Told], *, every: bool) -> list[tuple[Told, bool]]:
+    """Each line, and whether it is left out: a quiet request whose reply is quiet too and led to nothing."""
+    marked: list[tuple[Told, bool]] = []
+    for index, line in enumerate(lines):
         is_skipped = False
-        if not every and isinstance(step, Message) and step.is_quiet:
-            is_skipped = _is_alone(steps, index - 1 if step.is_reply else index)
-        marked.append((step, is_skipped))
+        if not every and line.is_quiet:
+            is_skipped = _is_alone(lines, index - 1 if line.is_reply else index)
+        marked.append((line, is_skipped))
     return marked
 
 
-def _is_alone(steps: list[Step], index: int) -> bool:
+def _is_alone(lines: list[Told], index: int) -> bool:
     """True if the request at that place and its reply are quiet, and nothing else follows at that time."""
-    if not 0 <= index < len(steps) - 1:
+    if not 0 <= index < len(lines) - 1:
         return True
-    request, reply = steps[index], steps[index + 1]
-    if not (isinstance(request, Message) and isinstance(reply, Message) and request.is_quiet and reply.is_quiet):
+    request, reply = lines[index], lines[index + 1]
+    if not (request.is_quiet and reply.is_quiet):
         return False
-    after = steps[index + 2] if index + 2 < len(steps) else None
-    return not isinstance(after, Change | Decision) or after.at_ms != request.at_ms
+    after = lines[index + 2] if index + 2 < len(lines) else None
+    return after is None or bool(after.rpc) or after.at_ms != request.at_ms

@@ -5,7 +5,7 @@ from __future__ import annotations
 from yarnling.lessons.catalogue import LESSONS
 from yarnling.lessons.drawing import drawn, introduction
 from yarnling.lessons.lesson import Lesson
-from yarnling.lessons.steps import Question
+from yarnling.lessons.story import Question
 
 INDEX = "README.md"
 

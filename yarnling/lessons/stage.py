@@ -36,10 +36,10 @@ from yarnling.cluster.configuration import composed, node_sizes
 from yarnling.faults.history import History
 from yarnling.faults.plan import WorkPlan
 from yarnling.lessons.application import FOREVER, LENGTHS_S, LessonWork, Wanted
-from yarnling.lessons.record import Record
-from yarnling.lessons.steps import Decision
 from yarnling.run.names import CLIENT, RM, RM_LIFELINE, Names, am, host, nm, node, node_lifeline
 from yarnling.run.records import Fault
+from yarnling.run.trace import Trace
+from yarnling.simulation.account import Account, Told
 from yarnling.simulation.cluster import ClusterShape, SimulatedCluster
 from yarnling.simulation.conditions import STEADY
 from yarnling.simulation.engine import START_MS, Engine, Rank
@@ -67,7 +67,7 @@ _HOST = re.compile(r"\bn\d{5}\b")
 class Stage:
     """A cluster of `nodes` equal machines, or of machines with these `sizes`. `settings` are added to SETTINGS.
 
-    `trace`: gets the whole run, in addition to what is recorded for the story.
+    `trace`: gets the whole run, in addition to the `account` for the story.
     """
 
     def __init__(
@@ -83,8 +83,8 @@ class Stage:
     ) -> None:
         self.engine = Engine(SEED)
         self.names = Names()
-        self.record = Record(self.names, None if trace is None else trace.line)
-        self._trace = trace
+        self.trace = Trace(None if trace is None else trace.line, hashed=False)
+        self._run_trace = trace
         self.applications: dict[str, ApplicationId] = {}
         conf = composed(None, {**SETTINGS, **(settings or {})}, node_sizes(resource.memory_mb, resource.vcores))
         machines = ClusterShape(len(sizes) or nodes, racks, resource).machines()
@@ -99,11 +99,11 @@ class Stage:
             directory=Path(),
             conditions=STEADY,
             encode=encode,
-            trace=self.record,
+            trace=self.trace,
         )
-        self.record.nodes = self.scheduler_nodes
+        self.account = Account(self.cluster, self.trace, self.names)
         if trace is not None:
-            trace.observe(self.cluster, self.record)
+            trace.observe(self.cluster, self.trace)
         self.cluster.start()
 
     # Events
@@ -134,12 +134,12 @@ class Stage:
         self.at(seconds, partial(self._submit, context, user or name, wanted))
 
     def happening(self, seconds: float, place: str, text: str, action: Callable[[], None]) -> None:
-        """Do something to the cluster, and record it under this text."""
+        """Do something to the cluster, and tell of it with this text."""
 
         def happen() -> None:
-            self.record.happened(Decision(self.now_ms, place, text))
-            if self._trace is not None:
-                self._trace.fault(Fault(text, self.engine.now_ms, self.engine.now_ms, _lifelines(place)))
+            self.account.told.append(Told(self.now_ms, place, text, is_happening=True))
+            if self._run_trace is not None:
+                self._run_trace.fault(Fault(text, self.engine.now_ms, self.engine.now_ms, _lifelines(place)))
             action()
 
         self.at(seconds, happen)

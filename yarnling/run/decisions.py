@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from rm.core.effects import Preempted
-from rm.core.events import NodeHeartbeat
+from rm.core.events import NodeHeartbeat, RegisterNode
 from rm.view import ContainerSnapshot, NodeSnapshot, RefusalSnapshot, RMView
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import Tick
@@ -52,7 +52,7 @@ class Decisions:
         node_ids = self._view.node_ids()
         self._awaited.difference_update(node_ids)
         visited: Iterable[NodeId] = {*self._held, *node_ids} if isinstance(event, Tick) else ()
-        if isinstance(event, NodeHeartbeat):
+        if isinstance(event, RegisterNode | NodeHeartbeat):
             visited = (event.request.node_id,)
         for node_id in sorted(set(visited) - self._awaited):
             yield from self._on_node(node_id, self._view.node(node_id), now_ms)

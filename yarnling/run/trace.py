@@ -16,9 +16,13 @@ Line: TypeAlias = Callable[[str], None]
 
 
 class Trace:
-    """Hashes the steps of all cores, in order. `line` gets the text of each step, and each of `observers` the step."""
+    """Hashes the steps of all cores, in order. `line` gets the text of each step, and each of `observers` the step.
 
-    def __init__(self, line: Line | None = None) -> None:
+    Without `hashed`, and without a `line`, the text is not even made.
+    """
+
+    def __init__(self, line: Line | None = None, *, hashed: bool = True) -> None:
+        self._needs_text = hashed or line is not None
         self.steps = 0
         self.observers: list[Callable[[LoggedStep], None]] = []
         self._hash = hashlib.sha256()
@@ -26,12 +30,13 @@ class Trace:
 
     def note(self, now_ms: int, host: str, event: object, effects: Sequence[object]) -> None:
         """Add a step of the core on `host`."""
-        text = step_text(now_ms, host, event, effects)
         self.steps += 1
-        self._hash.update(text.encode())
-        self._hash.update(b"\n")
-        if self._line is not None:
-            self._line(text)
+        if self._needs_text:
+            text = step_text(now_ms, host, event, effects)
+            self._hash.update(text.encode())
+            self._hash.update(b"\n")
+            if self._line is not None:
+                self._line(text)
         if self.observers:
             step = LoggedStep(now_ms, host, event, tuple(effects))
             for observe in self.observers:

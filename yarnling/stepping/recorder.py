@@ -6,36 +6,32 @@ takes longer than the run, and a run that is repeated to go back needs no words.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rm.core.events import NodeHeartbeat, SubmitApplication
-from rm.core.resource_manager import ResourceManagerCore
-from rm.scheduler.model.node import SchedulerNode
 from rm.view import RefusalSnapshot, RMView
+from wire.event_log import LoggedStep
 from wire.rpc import Rpc
 from yarn.errors import ServerUnavailable
 from yarn.ids import ApplicationId
 from yarn.machine import Tick
-from yarnling.lessons.record import Record
-from yarnling.lessons.steps import Change, Step
-from yarnling.run.decisions import Decisions
-from yarnling.run.names import Names
 from yarnling.run.records import Decision, What
+from yarnling.run.trace import Trace
+from yarnling.simulation.account import Account, Told
 from yarnling.simulation.call_observer import Unobserved
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.stepping.steps import SCENE
 
 _NOTED = frozenset({What.RELEASED, What.UNRESERVED})
-"""The decisions that the record of the run does not have."""
+"""The decisions that an account does not tell."""
 _SERVED = frozenset({What.ALLOCATED, What.RESERVED})
 
 
 class CoreStep(Struct, frozen=True):
-    """`host` handled `event`. `recorded`: what the run's record says of it; `decisions`: more of the scheduler's.
+    """`host` handled `event`. `told`: the account of it, without state changes; `decisions`: more of the scheduler's.
 
     `refusals`: why applications got nothing at a heartbeat.
     """
@@ -43,14 +39,14 @@ class CoreStep(Struct, frozen=True):
     host: str
     event: object
     effects: tuple[object, ...]
-    recorded: tuple[Step, ...]
+    told: tuple[Told, ...]
     decisions: tuple[Decision, ...] = ()
     refusals: tuple[RefusalSnapshot, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """True if a timer went off and nothing came of it."""
-        return isinstance(self.event, Tick) and not (self.effects or self.recorded or self.decisions)
+        return isinstance(self.event, Tick) and not (self.effects or self.told or self.decisions)
 
 
 class LostCall(Struct, frozen=True):
@@ -73,65 +69,59 @@ Noted = CoreStep | LostCall | Note
 
 
 class Recorder(Unobserved):
-    """Notes of a cluster whose trace is `record`. A CallObserver of the cluster's network."""
+    """Notes of a cluster whose steps `trace` gets, and of which `account` tells. A CallObserver of its network."""
 
-    def __init__(self, cluster: SimulatedCluster, record: Record, names: Names) -> None:
+    def __init__(self, cluster: SimulatedCluster, trace: Trace, account: Account) -> None:
         self._cluster = cluster
-        self._names = names
-        self._record = record
+        self._account = account
         self._noted: list[Noted] = []
         self._calls: dict[int, tuple[str, str, str]] = {}
         self._count = 0
-        self._core: ResourceManagerCore | None = None
-        self._decisions: Decisions | None = None
-        record.nodes = self._nodes
-        record.seen = self._stepped
-        record.happened = lambda happening: self.note(happening.text, SCENE)
+        trace.observers.append(self._stepped)
         cluster.network.observer = self
 
     def note(self, text: str, by: str) -> None:
         """Note something that no core did."""
+        self._told()
         self._noted.append(Note(text, by))
 
     def take(self) -> list[Noted]:
         """The notes since the last call."""
+        self._told()
         noted, self._noted = self._noted, []
         return noted
 
-    def _stepped(self, now_ms: int, host: str, event: object, effects: Sequence[object]) -> None:
-        if isinstance(event, SubmitApplication):
-            self._name(event.context.application_id)
-        recorded = tuple(step for step in self._record.recorded if not isinstance(step, Change))
-        self._record.recorded.clear()
-        step = CoreStep(host, event, tuple(effects), recorded)
-        if host == self._cluster.rm.name:
-            step = self._with_decisions(step, now_ms)
-        if not step.is_empty:
-            self._noted.append(step)
+    def _told(self) -> tuple[Told, ...]:
+        """The lines of the account since the last look. Notes those of what was done to the cluster."""
+        told = tuple(self._account.told)
+        self._account.told.clear()
+        self._noted += [Note(each.text, SCENE) for each in told if each.is_happening]
+        return tuple(each for each in told if not (each.is_happening or each.change))
 
-    def _nodes(self) -> Collection[SchedulerNode]:
-        return self._cluster.rm.core.context.scheduler.nodes.values()
+    def _stepped(self, step: LoggedStep) -> None:
+        if isinstance(step.event, SubmitApplication):
+            self._name(step.event.context.application_id)
+        noted = CoreStep(step.host, step.event, tuple(step.effects), self._told())
+        if step.host == self._cluster.rm.name:
+            noted = self._with_decisions(noted)
+        if not noted.is_empty:
+            self._noted.append(noted)
 
     def _name(self, application_id: ApplicationId) -> None:
         """Tell applications apart that were submitted under one name."""
-        names = self._names.applications
+        names = self._account.names.applications
         name = names[application_id]
         if any(other == name and known != application_id for known, other in names.items()):
             names[application_id] = f"{name}.{application_id.id}"
 
-    def _with_decisions(self, step: CoreStep, now_ms: int) -> CoreStep:
-        core = self._cluster.rm.core
-        if self._decisions is None or self._core is not core:
-            self._core, self._decisions = core, Decisions(RMView(core))
-        decided = list(self._decisions.after(step.event, step.effects, now_ms))
+    def _with_decisions(self, step: CoreStep) -> CoreStep:
+        decided = self._account.decided
         noted = tuple(decision for decision in decided if decision.what in _NOTED)
         if not isinstance(step.event, NodeHeartbeat):
             return replace(step, decisions=noted)
         served = {ApplicationId.parse(each.application) for each in decided if each.what in _SERVED}
-        refusals = tuple(RMView(core).refusals_in_force(step.event.request.node_id, served))
+        refusals = tuple(RMView(self._cluster.rm.core).refusals_in_force(step.event.request.node_id, served))
         return replace(step, decisions=noted, refusals=refusals)
-
-    # Calls
 
     def called(self, source: str, link: str, rpc: Rpc[Any, Any], request: object) -> int:
         self._count += 1
@@ -141,4 +131,5 @@ class Recorder(Unobserved):
     def over(self, call: int, outcome: object) -> None:
         known = self._calls.pop(call, None)
         if known is not None and isinstance(outcome, ServerUnavailable):
+            self._told()
             self._noted.append(LostCall(*known, outcome))

@@ -11,8 +11,9 @@ from msgspec import Struct
 from rm.view import RMView
 from yarn.errors import InvalidArgumentException
 from yarn.resource import Resource
-from yarnling.lessons.record import Record
-from yarnling.run.names import Names, host
+from yarnling.run.names import host
+from yarnling.run.trace import Trace
+from yarnling.simulation.account import Account
 from yarnling.simulation.cluster import InvariantBroken, SimulatedCluster
 from yarnling.simulation.engine import START_MS
 from yarnling.stepping.cluster_view import ClusterView, view_of
@@ -34,12 +35,12 @@ class Submission(Struct, frozen=True):
 class SteppedRun(ABC):
     """A run from its start. It never goes back: to go back, another one is run up to there."""
 
-    def __init__(self, cluster: SimulatedCluster, record: Record, names: Names) -> None:
+    def __init__(self, cluster: SimulatedCluster, trace: Trace, account: Account) -> None:
         self.cluster = cluster
-        self.names = names
+        self.names = account.names
         self.node_names = tuple(host(machine.host) for machine in cluster.machines)
         """In the order of the machines' numbers."""
-        self._recorder = Recorder(cluster, record, names)
+        self._recorder = Recorder(cluster, trace, account)
         self._limits: Iterator[int] | None = None
         self._until_ms: int | None = None
 

@@ -18,9 +18,10 @@ from yarnling.faults.plan_file import find_plan, plan_names
 from yarnling.lessons.application import Wanted
 from yarnling.lessons.catalogue import LESSONS
 from yarnling.lessons.lesson import Lesson
-from yarnling.lessons.record import Record
 from yarnling.lessons.stage import AM_SIZE, LENGTH_RULES, Stage, submit_now
 from yarnling.run.names import Names
+from yarnling.run.trace import Trace
+from yarnling.simulation.account import Account
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import START_MS
 from yarnling.simulation.runner import Options, PlanRun, TimeOver
@@ -64,7 +65,7 @@ class _SceneRun(SteppedRun):
     def __init__(self, stage: Stage) -> None:
         # Nobody looks at the bytes of the messages, and making them takes half of the time.
         stage.cluster.network.encode = False
-        super().__init__(stage.cluster, stage.record, stage.names)
+        super().__init__(stage.cluster, stage.trace, stage.account)
 
     def limits(self) -> Iterator[int]:
         yield START_MS + SCENE_LASTS_MS
@@ -84,16 +85,15 @@ class PlanSource(Source):
 
     def start(self, *, checked: bool = True) -> SteppedRun:
         directory = TemporaryDirectory(prefix="yarnling-stepping-")
-        names = Names()
-        record = Record(names)
+        trace = Trace(hashed=False)
         options = Options(encode=False, rules=LENGTH_RULES, checked=checked)
-        running = PlanRun(self._plan, self._seed, options, record, Path(directory.name))
-        return _PlanSteppedRun(running, record, names, directory)
+        running = PlanRun(self._plan, self._seed, options, trace, Path(directory.name))
+        return _PlanSteppedRun(running, trace, directory)
 
 
 class _PlanSteppedRun(SteppedRun):
-    def __init__(self, running: PlanRun, record: Record, names: Names, directory: TemporaryDirectory[str]) -> None:
-        super().__init__(running.cluster, record, names)
+    def __init__(self, running: PlanRun, trace: Trace, directory: TemporaryDirectory[str]) -> None:
+        super().__init__(running.cluster, trace, Account(running.cluster, trace, Names()))
         self._running = running
         self._directory = directory
         self._told: list[InjectedFault] = []

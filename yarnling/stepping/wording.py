@@ -11,13 +11,11 @@ from wire.files.plain_json import plain
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
-from yarnling.lessons.steps import Decision as DecisionStep
-from yarnling.lessons.steps import Message
-from yarnling.lessons.steps import Step as RecordedStep
 from yarnling.run.names import RM, Names, am, nm, node, shortened
 from yarnling.run.records import Decision, What
 from yarnling.run.step_wording import Wording, effect_words, event_words, listed
 from yarnling.run.wording import details
+from yarnling.simulation.account import Told
 from yarnling.stepping.cluster_view import ROOT
 from yarnling.stepping.recorder import CoreStep, LostCall, Note, Noted
 from yarnling.stepping.steps import Kind, Line, Step
@@ -71,10 +69,10 @@ class StepWording:
     # The event
 
     def _title(self, step: CoreStep) -> str:
-        for recorded in step.recorded:
-            if isinstance(recorded, Message) and not recorded.is_reply:
-                said = f": {recorded.text}" if recorded.text else ""
-                return f"{recorded.rpc} from {recorded.source} arrives{said}"
+        for told in step.told:
+            if told.rpc and not told.is_reply:
+                said = f": {told.text}" if told.text else ""
+                return f"{told.rpc} from {told.place} arrives{said}"
         return event_words(step.event, step.effects, self._names, self._words)
 
     def _fields(self, event: object) -> str:
@@ -98,27 +96,21 @@ class StepWording:
     def _lines(self, step: CoreStep) -> Iterator[Line]:
         yield from (self._decision(decision) for decision in step.decisions)
         yield from self._refusals(step.refusals)
-        yield from self._recorded(step.recorded)
+        yield from self._told(step.told)
         told = Counter[Line]()
         for effect in step.effects:
-            line = self._effect(effect, is_replied=any(_is_reply(one) for one in step.recorded))
+            line = self._effect(effect, is_replied=any(one.is_reply for one in step.told))
             if line is not None:
                 told[line] += 1
         for line, count in told.items():
             yield line if count == 1 else Line(line.kind, f"{line.text} ({count} times)")
 
-    def _recorded(self, recorded: Iterable[RecordedStep]) -> Iterator[Line]:
-        for one in recorded:
-            match one:
-                case Message(is_reply=True):
-                    yield Line(Kind.REPLY, f"replies to {one.target}: {one.text}")
-                case Message():
-                    pass
-                case DecisionStep():
-                    kind = Kind.PREEMPTED if one.text.startswith("preemption") else Kind.PLACED
-                    yield Line(kind, one.text)
-                case _:
-                    pass
+    def _told(self, told: Iterable[Told]) -> Iterator[Line]:
+        for one in told:
+            if one.is_reply:
+                yield Line(Kind.REPLY, f"replies to {one.target}: {one.text}")
+            elif one.is_decision:
+                yield Line(Kind.PREEMPTED if one.text.startswith("preemption") else Kind.PLACED, one.text)
 
     def _effect(self, effect: object, *, is_replied: bool) -> Line | None:
         match effect:
@@ -183,7 +175,3 @@ _NODE_NAMES = _NodeNames()
 
 def _heartbeat_of(event: object) -> str:
     return node(event.request.node_id) if isinstance(event, NodeHeartbeat) else ""
-
-
-def _is_reply(step: RecordedStep) -> bool:
-    return isinstance(step, Message) and step.is_reply

@@ -15,8 +15,9 @@ from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationId
 from yarnling.cluster.configuration import definitions
-from yarnling.lessons.record import Record
 from yarnling.run.names import Names
+from yarnling.run.trace import Trace
+from yarnling.simulation.account import Account
 from yarnling.simulation.client import Submitter
 from yarnling.simulation.engine import Engine
 from yarnling.simulation.workload_cluster import WorkloadCluster
@@ -57,10 +58,9 @@ class WorkloadSource(Source):
         self.arguments = arguments
 
     def start(self, *, checked: bool = True) -> SteppedRun:
-        names = Names()
-        record = Record(names)
-        cluster = WorkloadCluster(Engine(self._seed), self._conf, self._nodes, trace=record, all_heartbeats=True)
-        return _WorkloadRun(cluster, self._workload, self._nodes, record, names)
+        trace = Trace(hashed=False)
+        cluster = WorkloadCluster(Engine(self._seed), self._conf, self._nodes, trace=trace, all_heartbeats=True)
+        return _WorkloadRun(cluster, self._workload, self._nodes, trace)
 
 
 class _WorkloadRun(SteppedRun):
@@ -69,10 +69,9 @@ class _WorkloadRun(SteppedRun):
         cluster: WorkloadCluster,
         workload: Workload,
         nodes: Sequence[WorkloadNode],
-        record: Record,
-        names: Names,
+        trace: Trace,
     ) -> None:
-        super().__init__(cluster, record, names)
+        super().__init__(cluster, trace, Account(cluster, trace, Names()))
         self._cluster = cluster
         self._workload = workload
         self._nodes = nodes

@@ -14,7 +14,7 @@ from yarnling.cli.app import app
 from yarnling.lessons.catalogue import LESSONS, find_lesson
 from yarnling.lessons.diagram_page import diagram_page
 from yarnling.lessons.lesson import Lesson
-from yarnling.lessons.steps import Message
+from yarnling.simulation.account import Told
 from yarnling.simulation.trace_file import RunTrace
 
 each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
@@ -45,7 +45,7 @@ def test_the_page_has_the_words_the_question_and_the_diagram(lesson: Lesson, tmp
 
 def test_the_times_of_the_diagram_are_those_of_the_words() -> None:
     lesson = find_lesson("register")
-    first = next(part for part in lesson.play(8192).parts if isinstance(part, Message))
+    first = next(part for part in lesson.play(8192).parts if isinstance(part, Told) and part.rpc)
     data = data_of(diagram_page(lesson, 8192))
     sent, delay = data["messages"][3][0], data["messages"][4][0]
     assert sent + delay == first.at_ms

@@ -13,7 +13,8 @@ from yarnling.cli.app import app
 from yarnling.lessons.catalogue import LESSONS, find_lesson
 from yarnling.lessons.lesson import Lesson
 from yarnling.lessons.page import INDEX, file_name, index, output, page
-from yarnling.lessons.steps import Change, Decision, Message, Rows
+from yarnling.lessons.story import Rows
+from yarnling.simulation.account import Told
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "lessons"
 each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
@@ -110,7 +111,7 @@ def test_a_node_below_the_minimum_allocation_is_shut_down() -> None:
     assert register.play(1024).measured == {"nodes": 2, "cluster_mb": 2048}
     story = register.play(1023)
     assert story.measured == {"nodes": 0, "cluster_mb": 0}
-    assert any(isinstance(part, Message) and "SHUTDOWN" in part.text for part in story.parts)
+    assert any(isinstance(part, Told) and part.rpc and "SHUTDOWN" in part.text for part in story.parts)
 
 
 @pytest.mark.parametrize("expiry_s", [3, 10, 60])
@@ -164,7 +165,7 @@ def test_a_reservation_is_made_when_the_cluster_has_enough_but_no_node() -> None
 
 def test_a_reservation_becomes_a_container_on_the_same_node() -> None:
     parts = find_lesson("reservation").play(5120).parts
-    texts = [part.text for part in parts if isinstance(part, Decision) and "bob-c" in part.text]
+    texts = [part.text for part in parts if isinstance(part, Told) and part.is_decision and "bob-c" in part.text]
     assert [text.split(":")[0] for text in texts] == [
         "reserves bob-c2 (5120 MB) on n2",
         "allocates bob-c2 (5120 MB) on n2",
@@ -173,5 +174,6 @@ def test_a_reservation_becomes_a_container_on_the_same_node() -> None:
 
 def test_the_states_of_an_application_are_in_order() -> None:
     parts = find_lesson("submit").play(1024).parts
-    states = [part.after for part in parts if isinstance(part, Change) and part.kind == "RMApp"]
+    changes = [part.change for part in parts if isinstance(part, Told) and part.change is not None]
+    states = [change.target for change in changes if change.kind == "RMApp"]
     assert states == ["NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING", "FINAL_SAVING", "FINISHING", "FINISHED"]

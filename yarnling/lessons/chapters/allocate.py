@@ -7,7 +7,7 @@ from yarn.resource import Resource
 from yarnling.lessons.application import Wanted
 from yarnling.lessons.lesson import Lesson, Narrator, Number
 from yarnling.lessons.stage import Stage, participants
-from yarnling.lessons.steps import Question, Story
+from yarnling.lessons.story import Question, Story
 from yarnling.simulation.trace_file import RunTrace
 
 SIZE = Resource(1024, 1)
@@ -54,7 +54,7 @@ def _concluded(stage: Stage, narrator: Narrator, count: int) -> Story:
     verdict = stage.verdict("ann") if got < count else ""
     if verdict:
         narrator.say(f"{got} of {count} containers are allocated. yarnling explain says of the next one: it {verdict}.")
-    at_ms, _, last = stage.record.allocate_replies[-1] if got < count else _last_with_containers(stage)
+    at_ms, _, last = stage.account.allocate_replies[-1] if got < count else _last_with_containers(stage)
     measured: dict[str, int | str] = {"containers": got, "headroom_mb": last.headroom.memory_mb, "at_ms": at_ms}
     free_mb = sum(node.unallocated.memory_mb for node in stage.core.context.scheduler.nodes.values())
     used_mb = stage.attempt("ann").usage.used("").memory_mb
@@ -78,11 +78,11 @@ def _concluded(stage: Stage, narrator: Narrator, count: int) -> Story:
 
 
 def _with_containers(stage: Stage) -> list[tuple[int, AllocateResponse]]:
-    return [(at_ms, reply) for at_ms, _, reply in stage.record.allocate_replies if reply.allocated]
+    return [(at_ms, reply) for at_ms, _, reply in stage.account.allocate_replies if reply.allocated]
 
 
 def _last_with_containers(stage: Stage) -> tuple[int, str, AllocateResponse]:
-    return next(entry for entry in reversed(stage.record.allocate_replies) if entry[2].allocated)
+    return next(entry for entry in reversed(stage.account.allocate_replies) if entry[2].allocated)
 
 
 def _received(stage: Stage) -> list[object]:

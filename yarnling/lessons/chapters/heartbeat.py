@@ -7,7 +7,7 @@ from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
 from yarn.states import NodeState
 from yarnling.lessons.lesson import Lesson, Narrator, Number
 from yarnling.lessons.stage import Stage, participants
-from yarnling.lessons.steps import Change, Message, Question, Story
+from yarnling.lessons.story import Question, Story
 from yarnling.simulation.process import run
 from yarnling.simulation.trace_file import RunTrace
 
@@ -81,13 +81,11 @@ def _wait_until_lost(stage: Stage, expiry_s: int) -> int:
 
     came = stage.run_until(is_lost, KILL_S + 2 * expiry_s + 10)
     assert came, "a silent node expires"
-    changes = [step for step in stage.record.recorded if isinstance(step, Change) and step.after == "LOST"]
-    return changes[0].at_ms
+    return next(told.at_ms for told in stage.account.told if told.change is not None and told.change.target == "LOST")
 
 
 def _last_heartbeat_ms(stage: Stage) -> int:
-    of_n2 = [step for step in stage.record.recorded if isinstance(step, Message) and step.source == "NM n2"]
-    return of_n2[-1].at_ms
+    return max(told.at_ms for told in stage.account.told if told.rpc and told.place == "NM n2")
 
 
 def _question(expiry_s: int, last_ms: int, lost_ms: int, ids: tuple[int, int]) -> Question:

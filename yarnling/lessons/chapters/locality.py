@@ -8,8 +8,9 @@ from yarn.resource import Resource
 from yarnling.lessons.application import Wanted
 from yarnling.lessons.lesson import Lesson, Narrator, Number
 from yarnling.lessons.stage import SCHEDULER, Stage
-from yarnling.lessons.steps import Decision, Message, Question, Story
+from yarnling.lessons.story import Question, Story
 from yarnling.run.names import node
+from yarnling.simulation.account import Told
 from yarnling.simulation.trace_file import RunTrace
 
 NODES = 8
@@ -53,7 +54,7 @@ def play(delay: int, trace: RunTrace | None = None) -> Story:
 
 
 def _asked_ms(stage: Stage) -> int | None:
-    return next((at_ms for at_ms, who, _ in stage.record.allocate_replies if who == "AM ann"), None)
+    return next((at_ms for at_ms, who, _ in stage.account.allocate_replies if who == "AM ann"), None)
 
 
 def _opportunities(stage: Stage) -> list[tuple[str, ...]]:
@@ -63,7 +64,7 @@ def _opportunities(stage: Stage) -> list[tuple[str, ...]]:
         seen = len(_heartbeats(stage))
         stage.run_until(partial(_is_more, stage, seen), 60)
         heartbeat = _heartbeats(stage)[-1]
-        name = heartbeat.source.removeprefix("NM ")
+        name = heartbeat.place.removeprefix("NM ")
         free_mb = stage.scheduler_node(int(name[1:])).unallocated.memory_mb
         counts = stage.attempt("ann").opportunities
         decision = "placed" if _mine(stage) else "full" if free_mb < SIZE.memory_mb else "passed over"
@@ -77,12 +78,8 @@ def _is_more(stage: Stage, seen: int) -> bool:
     return len(_heartbeats(stage)) > seen
 
 
-def _heartbeats(stage: Stage) -> list[Message]:
-    return [
-        step
-        for step in stage.record.recorded
-        if isinstance(step, Message) and step.rpc == "nodeHeartbeat" and not step.is_reply
-    ]
+def _heartbeats(stage: Stage) -> list[Told]:
+    return [told for told in stage.account.told if told.rpc == "nodeHeartbeat" and not told.is_reply]
 
 
 def _rack(stage: Stage, name: str) -> str:
@@ -96,9 +93,7 @@ def _mine(stage: Stage) -> list[str]:
 
 def _concluded(stage: Stage, narrator: Narrator, delay: int) -> Story:
     place = _mine(stage)[0]
-    placed = next(
-        step for step in stage.record.recorded if isinstance(step, Decision) and "allocates ann-c" in step.text
-    )
+    placed = next(told for told in stage.account.told if "allocates ann-c" in told.text)
     asked_ms = _asked_ms(stage) or 0
     waited_s = (placed.at_ms - asked_ms) / 1000
     kind = (

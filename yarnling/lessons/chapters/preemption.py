@@ -6,7 +6,7 @@ from yarn.resource import Resource
 from yarnling.lessons.application import Wanted
 from yarnling.lessons.lesson import Lesson, Narrator, Number
 from yarnling.lessons.stage import SCHEDULER, Stage, participants
-from yarnling.lessons.steps import Question, Story
+from yarnling.lessons.story import Question, Story
 from yarnling.simulation.trace_file import RunTrace
 
 SIZE = Resource(1024, 1)
@@ -90,13 +90,13 @@ def _queues(stage: Stage, narrator: Narrator) -> None:
 
 def _preempted(stage: Stage) -> list[int]:
     """When each container was killed, ms."""
-    return [at_ms for at_ms, _, step in stage.record.preempted if step == "killed"]
+    return [at_ms for at_ms, _, step in stage.account.preempted if step == "killed"]
 
 
 def _rounds(stage: Stage) -> list[tuple[str, int, int]]:
     """A row for each round of the policy that decided something."""
     rounds: dict[int, list[str]] = {}
-    for at_ms, _, step in stage.record.preempted:
+    for at_ms, _, step in stage.account.preempted:
         rounds.setdefault(at_ms, []).append(step)
     return [
         (f"{at_ms / 1000:.3f} s", steps.count("requested"), steps.count("killed")) for at_ms, steps in rounds.items()
@@ -118,7 +118,7 @@ def _question(stage: Stage, wait_s: int) -> Question:
     first_s = killed[0] / 1000
     a_mb, b_mb = (stage.leaf(name).usage.used("").memory_mb for name in ("a", "b"))
     guarantee_mb = stage.leaf("a").effective_minimum("").memory_mb
-    notes = [(at_ms, reply) for at_ms, _, reply in stage.record.allocate_replies if reply.preemption is not None]
+    notes = [(at_ms, reply) for at_ms, _, reply in stage.account.allocate_replies if reply.preemption is not None]
     warned = f"ann's AM was informed at {notes[0][0] / 1000:.3f} s which containers were chosen. " if notes else ""
     return Question(
         f"How many containers of ann are preempted, and when is the first one, if max_wait_before_kill is {wait_s} s?",

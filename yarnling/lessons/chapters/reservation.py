@@ -6,8 +6,9 @@ from yarn.resource import Resource
 from yarnling.lessons.application import Wanted
 from yarnling.lessons.lesson import Lesson, Narrator, Number
 from yarnling.lessons.stage import SCHEDULER, Stage, participants
-from yarnling.lessons.steps import Decision, Question, Story
+from yarnling.lessons.story import Question, Story
 from yarnling.run.names import node
+from yarnling.simulation.account import Told
 from yarnling.simulation.trace_file import RunTrace
 
 SMALL = Resource(1024, 1)
@@ -45,9 +46,9 @@ def play(big_mb: int, trace: RunTrace | None = None) -> Story:
     return _concluded(stage, narrator, big_mb, free_mb)
 
 
-def _decisions(stage: Stage) -> list[Decision]:
+def _decisions(stage: Stage) -> list[Told]:
     """The scheduler's decision on bob's container."""
-    return [step for step in stage.record.recorded if isinstance(step, Decision) and "bob-c" in step.text]
+    return [told for told in stage.account.told if told.is_decision and "bob-c" in told.text]
 
 
 def _big(stage: Stage) -> list[object]:

@@ -6,7 +6,7 @@ from yarn.resource import Resource
 from yarnling.lessons.application import Wanted
 from yarnling.lessons.lesson import Lesson, Narrator, Number
 from yarnling.lessons.stage import Stage, participants
-from yarnling.lessons.steps import Change, Question, Story
+from yarnling.lessons.story import Question, Story
 from yarnling.simulation.trace_file import RunTrace
 
 SIZE = Resource(1024, 1)
@@ -64,9 +64,9 @@ def play(am_mb: int, trace: RunTrace | None = None) -> Story:
 
 
 def _running_ms(stage: Stage) -> int | None:
-    for step in stage.record.recorded:
-        if isinstance(step, Change) and step.kind == "RMApp" and step.after == "RUNNING":
-            return step.at_ms
+    for told in stage.account.told:
+        if told.change is not None and (told.change.kind, told.change.target) == ("RMApp", "RUNNING"):
+            return told.at_ms
     return None
 
 

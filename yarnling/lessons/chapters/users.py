@@ -6,7 +6,7 @@ from yarn.resource import Resource
 from yarnling.lessons.application import Wanted
 from yarnling.lessons.lesson import Lesson, Narrator, Number
 from yarnling.lessons.stage import SCHEDULER, Stage, participants
-from yarnling.lessons.steps import Question, Story
+from yarnling.lessons.story import Question, Story
 from yarnling.simulation.trace_file import RunTrace
 
 SIZE = Resource(1024, 1)

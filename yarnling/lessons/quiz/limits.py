@@ -11,7 +11,7 @@ from yarn.resource import Resource
 from yarnling.lessons.application import Wanted
 from yarnling.lessons.quiz.question import QuizQuestion
 from yarnling.lessons.stage import SCHEDULER, Stage
-from yarnling.lessons.steps import Rows, Text
+from yarnling.lessons.story import Rows, Text
 from yarnling.run.names import am
 
 SIZE = Resource(1024, 1)
@@ -68,9 +68,11 @@ def headroom(draw: random.Random) -> QuizQuestion:
     guarantee_mb, maximum_mb = (
         each.memory_mb for each in (leaf.effective_minimum(NO_LABEL), leaf.effective_maximum(NO_LABEL))
     )
-    count = len(stage.record.allocate_replies)
-    stage.run_until(lambda: any(who == am("ann") for _, who, _ in stage.record.allocate_replies[count:]), SETTLED_S + 9)
-    reply = next(reply for _, who, reply in stage.record.allocate_replies[count:] if who == am("ann"))
+    count = len(stage.account.allocate_replies)
+    stage.run_until(
+        lambda: any(who == am("ann") for _, who, _ in stage.account.allocate_replies[count:]), SETTLED_S + 9
+    )
+    reply = next(reply for _, who, reply in stage.account.allocate_replies[count:] if who == am("ann"))
     return QuizQuestion(
         (
             Text(

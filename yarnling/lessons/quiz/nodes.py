@@ -10,7 +10,7 @@ from yarn.resource import Resource
 from yarn.states import NodeAction, NodeState
 from yarnling.lessons.quiz.question import QuizQuestion
 from yarnling.lessons.stage import Stage
-from yarnling.lessons.steps import Message, Rows, Text
+from yarnling.lessons.story import Rows, Text
 from yarnling.simulation.process import run
 
 CHOICES = 4
@@ -23,10 +23,8 @@ def register(draw: random.Random) -> QuizQuestion:
     stage = Stage(sizes=sizes, settings=settings, encode=False)
     stage.run(3)
     total_mb = stage.core.context.scheduler.cluster_resource.memory_mb
-    replies = [
-        step for step in stage.record.recorded if isinstance(step, Message) and step.is_reply and "register" in step.rpc
-    ]
-    orders = {step.target.removeprefix("NM "): step.text.split(":")[0] for step in replies}
+    replies = [told for told in stage.account.told if told.is_reply and "register" in told.rpc]
+    orders = {told.target.removeprefix("NM "): told.text.split(":")[0] for told in replies}
     names = [f"n{number}" for number in range(1, len(sizes) + 1)]
     rows = tuple((name, f"{size.memory_mb} MB") for name, size in zip(names, sizes, strict=True))
     return QuizQuestion(
@@ -88,7 +86,7 @@ def lost(draw: random.Random) -> QuizQuestion:
     stage.cluster.machine(2).kill(containers=True)
     killed_ms = stage.now_ms
     stage.run(killed_ms / 1000 + 0.1)
-    heartbeats = [each for each in stage.record.recorded if isinstance(each, Message) and each.source == "NM n2"]
+    heartbeats = [told for told in stage.account.told if told.rpc and told.place == "NM n2"]
     last_ms = heartbeats[-1].at_ms
     nodes = stage.core.context.inactive_nodes
     came = stage.run_until(lambda: any(node.state is NodeState.LOST for node in nodes.values()), 120)

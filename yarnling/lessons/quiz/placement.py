@@ -10,7 +10,7 @@ from yarnling.lessons.chapters.failure import kill_am
 from yarnling.lessons.chapters.preemption import PREEMPTION, QUEUES
 from yarnling.lessons.quiz.question import QuizQuestion
 from yarnling.lessons.stage import Stage
-from yarnling.lessons.steps import Message, Rows, Text
+from yarnling.lessons.story import Rows, Text
 from yarnling.run.names import am, node
 
 SIZE = Resource(1024, 1)
@@ -27,7 +27,7 @@ def placement(draw: random.Random) -> QuizQuestion:
     big_mb = draw.choice((2048, 3072, 4096))
     stage.submit(SETTLED_S + draw.random(), "ann", (Wanted(1, Resource(big_mb, 1), seconds=30),))
     stage.run(SETTLED_S)
-    stage.run_until(lambda: any(who == am("ann") for _, who, _ in stage.record.allocate_replies), SETTLED_S + 10)
+    stage.run_until(lambda: any(who == am("ann") for _, who, _ in stage.account.allocate_replies), SETTLED_S + 10)
     asked_ms = stage.now_ms
     free = {name: stage.scheduler_node(int(name[1:])).unallocated.memory_mb for name in names}
     last = {name: _last_heartbeat_ms(stage, name) for name in names}
@@ -60,9 +60,7 @@ def placement(draw: random.Random) -> QuizQuestion:
 
 
 def _last_heartbeat_ms(stage: Stage, name: str) -> int:
-    return max(
-        step.at_ms for step in stage.record.recorded if isinstance(step, Message) and step.source == f"NM {name}"
-    )
+    return max(told.at_ms for told in stage.account.told if told.rpc and told.place == f"NM {name}")
 
 
 def preemption(draw: random.Random) -> QuizQuestion:
@@ -74,8 +72,8 @@ def preemption(draw: random.Random) -> QuizQuestion:
     stage.run(SETTLED_S)
     held = {name: stage.attempt(name).usage.used("").memory_mb for name in (first, second)}
     stage.submit(SETTLED_S, "bob", (Wanted(2, SIZE),), queue="b")
-    stage.run_until(lambda: bool(stage.record.preempted), SETTLED_S + 60)
-    container_id = stage.record.preempted[0][1]
+    stage.run_until(lambda: bool(stage.account.preempted), SETTLED_S + 60)
+    container_id = stage.account.preempted[0][1]
     victim = stage.names.application(container_id.application_id)
     rows = tuple((name, "a", f"{at_s:.0f} s", f"{held[name]} MB") for name, at_s in ((first, 2.0), (second, STARTED_S)))
     return QuizQuestion(
