@@ -28,7 +28,7 @@ from yarnling.faults.plan import ClusterPlan, Plan, WorkPlan, WorkProgram
 from yarnling.faults.runner import run_plan
 from yarnling.simulation.runner import Options, simulate
 from yarnling.whatif.run import RunOptions, run_what_if, what_if_configuration
-from yarnling.workload.model import Client, TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.model import RequestStyle, TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
 SIZE = Resource(128, 1)
 SETTINGS = {
@@ -83,7 +83,7 @@ def workload_case(name: str, about: str, applications: tuple[WorkloadApplication
         lines: list[str] = []
         conf = scaled(what_if_configuration(None, SETTINGS).conf, FAST_TIME_FACTOR)
         # The processes are AMs of yarnling, which send no lowered request again.
-        exact = tuple(replace(one, client=Client.EXACT) for one in applications)
+        exact = tuple(replace(one, client=RequestStyle.EXACT) for one in applications)
         run_what_if(conf, Workload(exact), machines, RunOptions(seed, END_S * 1000, line=lines.append))
         return Observed(steps_of_trace(lines))
 

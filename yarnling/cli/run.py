@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from yarn.applications import ApplicationReport
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.states import FinalApplicationStatus
-from yarnling.cli.options.cluster import RunOptions
+from yarnling.cli.options.cluster import CommandOptions
 from yarnling.cli.shared.arguments import UsageException
 from yarnling.cli.shared.connection import connect
 from yarnling.cli.shared.output import print_json
@@ -22,7 +22,7 @@ from yarnling.cluster.jobs import ContainerResult, Job, container_results
 STREAMS = ("stdout", "stderr")
 
 
-def run(options: RunOptions) -> int:
+def run(options: CommandOptions) -> int:
     """Run the command. Returns the exit status.
 
     The exit status is the largest one of the containers; 1 if all containers exited with 0 but the application failed.
@@ -48,7 +48,7 @@ def shell_line(command: Sequence[str]) -> str:
     return command[0] if len(command) == 1 else shlex.join(command)
 
 
-async def _run(options: RunOptions) -> tuple[ApplicationReport, Sequence[ContainerResult]]:
+async def _run(options: CommandOptions) -> tuple[ApplicationReport, Sequence[ContainerResult]]:
     job = Job(shell_line(options.command), options.containers, options.memory, options.vcores, options.queue)
     state, client = connect(options.name, options.user)
     async with client:

@@ -8,7 +8,7 @@ import typer
 
 from yarnling.cli.hadoop.verbs import PASS_ON, Rest
 from yarnling.cli.options import with_options
-from yarnling.cli.options.cluster import RunOptions, User
+from yarnling.cli.options.cluster import CommandOptions, User
 from yarnling.cli.shared.arguments import DEFAULT_NAME, Json, Name
 
 PROGRAMS = {
@@ -64,7 +64,7 @@ def _add_program(submit_app: typer.Typer, program: str, description: str) -> Non
 
 
 @with_options
-def _run(options: RunOptions) -> None:
+def _run(options: CommandOptions) -> None:
     """Run a command in containers and print their output.
 
     The exit status is the largest exit status of the containers.

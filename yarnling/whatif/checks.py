@@ -19,7 +19,7 @@ from yarn.resource import Resource
 from yarn.settings.scheduler import NODE_LABELS_ENABLED, RESOURCE_TYPES
 from yarn.times import duration
 from yarnling.whatif.expectations import KnownNames
-from yarnling.workload.model import Client, TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.model import RequestStyle, TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
 NODES_MAX = 20_000
 SIMILAR_MAX = 3
@@ -83,7 +83,7 @@ def assumed_of_starts(workload: Workload) -> tuple[str, ...]:
     applications = workload.applications
     am = _range({one.am_start_ms for one in applications})
     task = _range({one.task_start_ms for one in applications})
-    exact = sum(one.client is Client.EXACT for one in applications)
+    exact = sum(one.client is RequestStyle.EXACT for one in applications)
     clients = (
         "AMs request containers as Hadoop's AMRMClient does: they send lowered requests again, and release the surplus "
         "containers that this brings (client: hadoop in the workload file)."

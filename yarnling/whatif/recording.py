@@ -26,7 +26,7 @@ from yarnling.simulation.application_master import AMConduct
 from yarnling.simulation.engine import Engine
 from yarnling.simulation.task_groups import TaskGroupsCore, TaskProgress
 from yarnling.whatif.result import NOT_SUBMITTED, REFUSED, ApplicationOutcome, ContainerOutcome, End
-from yarnling.workload.model import Client, WorkloadApplication, WorkloadNode
+from yarnling.workload.model import RequestStyle, WorkloadApplication, WorkloadNode
 
 AM_KEY = RequestKey(-1, -1)
 """The AM among the requests of an application."""
@@ -236,7 +236,7 @@ class RecordedApplication:
 
     @property
     def conduct(self) -> AMConduct:
-        return AMConduct(self.work.am_start_ms, self.work.client is Client.HADOOP)
+        return AMConduct(self.work.am_start_ms, self.work.client is RequestStyle.HADOOP)
 
     def core(self, wake_at: Callable[[int], None], *, check_invariants: bool) -> Application:
         now_ms = self._recording.now_ms

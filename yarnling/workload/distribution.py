@@ -75,7 +75,7 @@ class Exponential(Struct, frozen=True):
         return -self.mean * math.log1p(-min(share, 1 - _LEAST_SHARE))
 
 
-class Percentiles(Struct, frozen=True):
+class KnownPercentiles(Struct, frozen=True):
     """Known (share, value) pairs in order, with a straight line between neighbours, and constant beyond both ends."""
 
     points: tuple[tuple[float, float], ...]
@@ -99,7 +99,7 @@ class Choice(Struct, frozen=True):
         return self.values[weighted(self.weights, share)]
 
 
-Distribution = Fixed | Uniform | Normal | Lognormal | Exponential | Percentiles | Choice
+Distribution = Fixed | Uniform | Normal | Lognormal | Exponential | KnownPercentiles | Choice
 
 
 def weighted(weights: tuple[float, ...], share: float) -> int:

@@ -21,9 +21,9 @@ from yarnling.workload.distribution import (
     Distribution,
     Exponential,
     Fixed,
+    KnownPercentiles,
     Lognormal,
     Normal,
-    Percentiles,
     Uniform,
 )
 from yarnling.workload.limits import CONTAINERS_MAX, MEMORY_MB_MAX, TIME_MS_MAX
@@ -97,7 +97,7 @@ def _percentiles(parameters: Any, number: _Number) -> Distribution:
     points = sorted((_share(share), number(value)) for share, value in parameters.items())
     if any(low[1] > high[1] or low[0] == high[0] for low, high in pairwise(points)):
         raise refusal("has percentiles that do not rise", "write a larger value for a larger percentile")
-    return Percentiles(tuple(points))
+    return KnownPercentiles(tuple(points))
 
 
 def _share(text: object) -> float:

@@ -1,7 +1,7 @@
 """Reads JSON documents of any size, one entry at a time, and checks each entry against a pydantic model.
 
 All faults of a file are collected, each with the line that its entry starts on and the path inside the entry. Files
-come from other programs, so unknown keys of an `Entry` are ignored, unlike those of a file that a person writes.
+come from other programs, so unknown keys of a `LenientSection` are ignored, unlike those of files that people write.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GAP = re.compile(r"[\s,]*")
 """Text that may stand between two documents. Some writers separate them by commas."""
 
 
-class Entry(Section):
+class LenientSection(Section):
     """A mapping that another program wrote: keys that no model names are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)

@@ -8,15 +8,15 @@ from pydantic import Field
 
 from yarn.resource import Resource
 from yarnling.workload.defaults import Defaults
-from yarnling.workload.documents import Entry, Faults, json_documents
+from yarnling.workload.documents import Faults, LenientSection, json_documents
 from yarnling.workload.limits import CONTAINERS_MAX, GROUPS_MAX, MemoryMb, Milliseconds, Name, Priority, Text, Vcores
 from yarnling.workload.model import AM_RESOURCE, TaskGroup, Workload, WorkloadApplication
 from yarnling.workload.submissions import rebased
-from yarnling.workload.tally import Tally
-from yarnling.workload.task_groups import Task, staged
+from yarnling.workload.tally import WorkloadCount
+from yarnling.workload.task_groups import TraceTask, staged
 
 
-class _Resource(Entry):
+class _Resource(LenientSection):
     memory_mb: Annotated[MemoryMb, Field(alias="memoryMB")]
     vcores: Vcores = 1
 
@@ -24,7 +24,7 @@ class _Resource(Entry):
         return Resource(self.memory_mb, self.vcores)
 
 
-class _Spec(Entry):
+class _Spec(LenientSection):
     """`numInstances` containers, or one for each run time if there are more of those; the last run time repeats."""
 
     runtimes: Annotated[list[Milliseconds], Field(min_length=1, max_length=CONTAINERS_MAX)]
@@ -36,13 +36,13 @@ class _Spec(Entry):
     def containers(self) -> int:
         return max(self.instances, len(self.runtimes))
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[TraceTask]:
         resource, missing = self.resource.record(), self.containers - len(self.runtimes)
-        tasks = [Task(runtime, resource, self.priority) for runtime in self.runtimes]
-        return [*tasks, Task(self.runtimes[-1], resource, self.priority, count=missing)] if missing else tasks
+        tasks = [TraceTask(runtime, resource, self.priority) for runtime in self.runtimes]
+        return [*tasks, TraceTask(self.runtimes[-1], resource, self.priority, count=missing)] if missing else tasks
 
 
-class _Application(Entry):
+class _Application(LenientSection):
     id: Annotated[Text, Field(alias="appId")]
     kind: Annotated[Text, Field(alias="appType")] = "yarnling"
     am: Annotated[_Resource | None, Field(alias="amResourceRequest")] = None
@@ -58,7 +58,7 @@ class _Application(Entry):
 
 def read_dynoyarn(text: str, source: str, defaults: Defaults) -> Workload:
     """The workload in a DynoYARN trace. Raises ConfigurationException with all faults."""
-    faults, tally, applications = Faults(source), Tally(source), list[WorkloadApplication]()
+    faults, tally, applications = Faults(source), WorkloadCount(source), list[WorkloadApplication]()
     for number, (line, document) in enumerate(json_documents(text, source), 1):
         entry = faults.checked(_Application, document, f"application {number}", line)
         if entry is not None:

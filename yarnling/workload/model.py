@@ -20,7 +20,7 @@ TASK_START_MS = 0
 """The times that an AM and a task take to start unless the workload says it. Real ones, of JVMs, take seconds."""
 
 
-class Client(Enum):
+class RequestStyle(Enum):
     """The way an AM requests containers. HADOOP: as AMRMClientImpl, which sends each lowered request again, so it gets
     surplus containers and releases them. EXACT: it sends only what the ResourceManager cannot know.
     """
@@ -65,7 +65,7 @@ class WorkloadApplication(Struct, frozen=True):
     label: str = ""
     deadline_ms: int | None = None
     am_lasts_ms: int = 0
-    client: Client = Client.HADOOP
+    client: RequestStyle = RequestStyle.HADOOP
     am_start_ms: int = AM_START_MS
     task_start_ms: int = TASK_START_MS
 

@@ -18,7 +18,7 @@ from rm.scheduler.config.queue_configuration import (
     PRIORITY_UTILIZATION,
     UTILIZATION,
 )
-from yarnling.workload.documents import Entry
+from yarnling.workload.documents import LenientSection
 from yarnling.workload.limits import Name, Text
 from yarnling.workload.rest_cluster import ReportedAmount, ReportedTypes, one_or_list
 
@@ -59,7 +59,7 @@ NOT_CONFIGURED_OF_PARTITIONS = {
 _Percent = Annotated[float, Field(ge=-1, le=1e9, allow_inf_nan=False)]
 
 
-class ReportedAmounts(Entry):
+class ReportedAmounts(LenientSection):
     memory: ReportedAmount = 0
     vcores: Annotated[ReportedAmount, Field(alias="vCores")] = 0
     informations: Annotated[ReportedTypes, Field(alias="resourceInformations")] = ReportedTypes()
@@ -69,12 +69,12 @@ class ReportedAmounts(Entry):
         return f"[memory={self.memory},vcores={self.vcores}{extra}]"
 
 
-class _Property(Entry):
+class _Property(LenientSection):
     name: Name
     value: Text = ""
 
 
-class _Template(Entry):
+class _Template(LenientSection):
     """Settings of queues that are created on demand."""
 
     properties: Annotated[tuple[_Property, ...], Field(alias="property", max_length=1000)] = ()
@@ -85,12 +85,12 @@ class _Template(Entry):
         return {"property": one_or_list(entry.get("property"))} if isinstance(entry, dict) else {}
 
 
-class _Acl(Entry):
+class _Acl(LenientSection):
     kind: Annotated[Text, Field(alias="accessType")]
     members: Annotated[Text, Field(alias="accessControlList")] = ""
 
 
-class _Acls(Entry):
+class _Acls(LenientSection):
     acls: Annotated[tuple[_Acl, ...], Field(alias="queueAcl", max_length=100)] = ()
 
     @model_validator(mode="before")
@@ -99,11 +99,11 @@ class _Acls(Entry):
         return {"queueAcl": one_or_list(entry.get("queueAcl"))} if isinstance(entry, dict) else {}
 
 
-class _Vector(Entry):
+class _Vector(LenientSection):
     text: Annotated[Text, Field(alias="configuredCapacityVector")] = ""
 
 
-class ReportedPartition(Entry):
+class ReportedPartition(LenientSection):
     name: Annotated[Text, Field(alias="partitionName")] = ""
     capacity: _Percent = 0.0
     most: Annotated[_Percent, Field(alias="maxCapacity")] = 100.0
@@ -113,13 +113,13 @@ class ReportedPartition(Entry):
     configured_most: Annotated[ReportedAmounts, Field(alias="configuredMaxResource")] = ReportedAmounts()
 
 
-class _Partitions(Entry):
+class _Partitions(LenientSection):
     partitions: Annotated[
         tuple[ReportedPartition, ...], Field(alias="queueCapacitiesByPartition", max_length=1000)
     ] = ()
 
 
-class _Below(Entry):
+class _Below(LenientSection):
     """The queues below a queue. Jersey writes {"queue": [...]}, or {"queue": {...}} if there is one."""
 
     queue: tuple[ReportedQueue, ...] = ()
@@ -130,7 +130,7 @@ class _Below(Entry):
         return {"queue": one_or_list(entry.get("queue"))} if isinstance(entry, dict) else {}
 
 
-class ReportedQueue(Entry):
+class ReportedQueue(LenientSection):
     name: Annotated[Name, Field(alias="queueName")]
     capacity: _Percent = 100.0
     most: Annotated[_Percent, Field(alias="maxCapacity")] = 100.0
@@ -189,11 +189,11 @@ class ReportedQueue(Entry):
         return FIFO if self.policy in ("", *PARENT_POLICIES) else LEAF_POLICIES.get(self.policy)
 
 
-class _Info(Entry):
+class _Info(LenientSection):
     info: Annotated[ReportedQueue, Field(alias="schedulerInfo")]
 
 
-class QueuesAnswer(Entry):
+class QueuesAnswer(LenientSection):
     scheduler: _Info
 
 

@@ -23,13 +23,13 @@ from pydantic import Field
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.workload.container_sharing import STARTED_PER_S_MAX, Limits, Shape, Usage, shape_of
 from yarnling.workload.defaults import Defaults
-from yarnling.workload.documents import Entry, Faults, refusal
+from yarnling.workload.documents import Faults, LenientSection, refusal
 from yarnling.workload.limits import AMOUNT_MAX, CONTAINERS_MAX, MEMORY_MB_MAX, TIME_MS_MAX, Name, Text
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication
 from yarnling.workload.rest_answers import not_finite_keys, with_quoted_constants
 from yarnling.workload.rest_cluster import label_of
 from yarnling.workload.submissions import in_order
-from yarnling.workload.tally import Tally
+from yarnling.workload.tally import WorkloadCount
 from yarnling.workload.task_groups import MAP_PRIORITY, REDUCE_PRIORITY
 
 MAPREDUCE = "MAPREDUCE"
@@ -53,7 +53,7 @@ _Total = Annotated[int, Field(ge=0, le=1 << 60)]
 _Time = Annotated[int, Field(le=1 << 50)]
 
 
-class _Application(Entry):
+class _Application(LenientSection):
     """An application of the answer. -1 stands for what a ResourceManager does not know, or no longer."""
 
     id: Text
@@ -177,7 +177,7 @@ class _Reader:
     def __init__(self, source: str, defaults: Defaults) -> None:
         self._defaults = defaults
         self._source = source
-        self._tally = Tally(source)
+        self._tally = WorkloadCount(source)
         self._entries: list[_Application] = []
         self._seen: Counter[str] = Counter()
         self._not_finite: dict[str, list[str]] = {}

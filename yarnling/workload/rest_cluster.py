@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from yarn.applications import DEFAULT_PARTITION, LABEL_NOT_SET
 from yarn.resource import MEMORY_MB, VCORES, Resource
-from yarnling.workload.documents import Entry, Faults, json_documents
+from yarnling.workload.documents import Faults, LenientSection, json_documents
 from yarnling.workload.limits import MEMORY_MB_MAX, NODES_MAX, Name, Text
 from yarnling.workload.model import WorkloadNode, WorkloadNodes
 from yarnling.workload.rest_answers import with_quoted_constants
@@ -33,12 +33,12 @@ def label_of(reported: str | None) -> str:
     return "" if label in (LABEL_NOT_SET, DEFAULT_PARTITION) else label
 
 
-class _Information(Entry):
+class _Information(LenientSection):
     name: Name
     value: ReportedAmount
 
 
-class ReportedTypes(Entry):
+class ReportedTypes(LenientSection):
     """Amounts of all resource types."""
 
     information: Annotated[tuple[_Information, ...], Field(alias="resourceInformation", max_length=100)] = ()
@@ -50,7 +50,7 @@ class ReportedTypes(Entry):
         }
 
 
-class _Total(Entry):
+class _Total(LenientSection):
     memory: ReportedAmount
     vcores: Annotated[ReportedAmount, Field(alias="vCores")]
     informations: Annotated[ReportedTypes, Field(alias="resourceInformations")] = ReportedTypes()
@@ -59,7 +59,7 @@ class _Total(Entry):
         return Resource.of({**self.informations.extra(), "memory-mb": self.memory, "vcores": self.vcores})
 
 
-class _Node(Entry):
+class _Node(LenientSection):
     id: Text
     host: Annotated[Name, Field(alias="nodeHostName")]
     rack: Name = "/default-rack"
@@ -84,7 +84,7 @@ class _Node(Entry):
         return self.state if self.state in LEFT_OUT else _EMPTY if self.resource.is_none() else ""
 
 
-class _Nodes(Entry):
+class _Nodes(LenientSection):
     node: Annotated[list[_Node], Field(min_length=1, max_length=NODES_MAX)]
 
     @model_validator(mode="before")
@@ -93,7 +93,7 @@ class _Nodes(Entry):
         return {"node": one_or_list(entry.get("node"))} if isinstance(entry, dict) else entry
 
 
-class _NodesAnswer(Entry):
+class _NodesAnswer(LenientSection):
     nodes: _Nodes
 
 

@@ -50,14 +50,14 @@ LACKS = (
 """The parts that every configuration from an answer lacks."""
 
 
-class Queues(Struct, frozen=True):
+class QueueSettings(Struct, frozen=True):
     """`properties`: {key: value} of a capacity-scheduler.xml. `lacks`: what it lacks, one sentence each."""
 
     properties: dict[str, str]
     lacks: tuple[str, ...] = LACKS
 
 
-def read_queues(text: str, source: str) -> Queues:
+def read_queues(text: str, source: str) -> QueueSettings:
     """The capacity-scheduler.xml that an answer describes. Raises ConfigurationException."""
     faults = Faults(source, first=0)
     refuse_other_answers(text, source)
@@ -72,7 +72,7 @@ def read_queues(text: str, source: str) -> Queues:
         found = {key: value for key, value in found.items() if not key.endswith(DISABLE_PREEMPTION)}
     if all(queue.intra_queue_disabled for queue in _leaves(root)):
         found = {key: value for key, value in found.items() if not key.endswith(DISABLE_INTRA_QUEUE)}
-    return Queues(
+    return QueueSettings(
         found, (*LACKS, *_unknown_policies(root, "root"), *_left_out(root, "root"), *_unknown_fields(document))
     )
 
@@ -105,7 +105,7 @@ def _unknown_fields(document: object) -> Iterator[str]:
         yield f"The answer has fields that are not known, and left out: {', '.join(sorted(found))}."
 
 
-def as_xml(queues: Queues) -> str:
+def as_xml(queues: QueueSettings) -> str:
     """A configuration file of Hadoop's."""
     rows = (
         f"  <property><name>{html.escape(key)}</name><value>{html.escape(value)}</value></property>\n"

@@ -11,28 +11,28 @@ from typing import Annotated
 from pydantic import Field
 
 from yarnling.workload.defaults import Defaults
-from yarnling.workload.documents import Entry, Faults, json_documents
+from yarnling.workload.documents import Faults, LenientSection, json_documents
 from yarnling.workload.limits import GROUPS_MAX, TIME_MS_MAX, Name, Text
 from yarnling.workload.model import Workload, WorkloadApplication
 from yarnling.workload.sls import AM_RESOURCE
 from yarnling.workload.submissions import rebased
-from yarnling.workload.tally import Tally
-from yarnling.workload.task_groups import MAP_PRIORITY, REDUCE_PRIORITY, Task, staged
+from yarnling.workload.tally import WorkloadCount
+from yarnling.workload.task_groups import MAP_PRIORITY, REDUCE_PRIORITY, TraceTask, staged
 
 _Time = Annotated[int, Field(ge=-1, le=1 << 50)]
 
 
-class _Attempt(Entry):
+class _Attempt(LenientSection):
     host: Annotated[Text | None, Field(alias="hostName")] = None
     start: Annotated[_Time, Field(alias="startTime")]
     finish: Annotated[_Time, Field(alias="finishTime")]
 
 
-class _Task(Entry):
+class _Task(LenientSection):
     attempts: Annotated[tuple[_Attempt, ...], Field(max_length=1000)] = ()
 
 
-class _Job(Entry):
+class _Job(LenientSection):
     id: Annotated[Text, Field(alias="jobID")]
     user: Name | None = None
     queue: Name | None = None
@@ -43,7 +43,7 @@ class _Job(Entry):
 
 def read_rumen(text: str, source: str, defaults: Defaults) -> Workload:
     """The workload of the jobs in a Rumen trace. Raises ConfigurationException with all faults."""
-    faults, tally, applications, left_out = Faults(source), Tally(source), list[WorkloadApplication](), 0
+    faults, tally, applications, left_out = Faults(source), WorkloadCount(source), list[WorkloadApplication](), 0
     for number, (line, document) in enumerate(json_documents(text, source), 1):
         job = faults.checked(_Job, document, f"job {number}", line)
         if job is not None:
@@ -61,13 +61,13 @@ def read_rumen(text: str, source: str, defaults: Defaults) -> Workload:
     return Workload(ordered, _assumptions(left_out, defaults))
 
 
-def _tasks(tasks: Sequence[_Task], name: str, priority: int, defaults: Defaults) -> list[Task]:
-    found: list[Task] = []
+def _tasks(tasks: Sequence[_Task], name: str, priority: int, defaults: Defaults) -> list[TraceTask]:
+    found: list[TraceTask] = []
     for task in tasks:
         last = task.attempts[-1] if task.attempts else None
         if last is not None and 0 < last.finish - last.start <= TIME_MS_MAX:
             hosts = (last.host.rpartition("/")[2],) if last.host else ()
-            found.append(Task(last.finish - last.start, defaults.container, priority, hosts, name=name))
+            found.append(TraceTask(last.finish - last.start, defaults.container, priority, hosts, name=name))
     return found
 
 

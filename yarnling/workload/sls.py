@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarnling.workload.defaults import Defaults
-from yarnling.workload.documents import Entry, Faults, json_documents
+from yarnling.workload.documents import Faults, LenientSection, json_documents
 from yarnling.workload.limits import (
     AMOUNT_MAX,
     CONTAINERS_MAX,
@@ -26,8 +26,8 @@ from yarnling.workload.limits import (
 )
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
 from yarnling.workload.submissions import rebased
-from yarnling.workload.tally import Tally
-from yarnling.workload.task_groups import MAP_PRIORITY, REDUCE_PRIORITY, Task, grouped, staged
+from yarnling.workload.tally import WorkloadCount
+from yarnling.workload.task_groups import MAP_PRIORITY, REDUCE_PRIORITY, TraceTask, grouped, staged
 
 AM_RESOURCE = Resource(1024, 1)
 NODE_RESOURCE = Resource(10240, 10)
@@ -37,7 +37,7 @@ EXECUTION_MODELLED = "GUARANTEED"
 _Time = Annotated[int, Field(ge=0, le=1 << 50)]
 
 
-class _Task(Entry):
+class _Task(LenientSection):
     """A task. The amounts of resources are extra keys, `container.` and the name of the type."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -63,7 +63,7 @@ class _Task(Entry):
         return 0 if self.start is None or self.end is None else self.end - self.start
 
 
-class _Job(Entry):
+class _Job(LenientSection):
     """A job. The AM's amounts of resources are extra keys, `am.` and the name of the type."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -84,7 +84,7 @@ class _Job(Entry):
         return self.am_type or self.old_am_type
 
 
-class _Node(Entry):
+class _Node(LenientSection):
     model_config = ConfigDict(extra="allow", frozen=True)
 
     node: Name = "null"
@@ -92,7 +92,7 @@ class _Node(Entry):
     labels: Text = ""
 
 
-class _Rack(Entry):
+class _Rack(LenientSection):
     rack: Name
     nodes: Annotated[list[_Node], Field(min_length=1, max_length=NODES_MAX)]
 
@@ -129,7 +129,7 @@ class _Reader:
     def __init__(self, source: str, defaults: Defaults) -> None:
         self.faults = Faults(source)
         self._defaults = defaults
-        self._tally = Tally(source)
+        self._tally = WorkloadCount(source)
         self._applications: list[WorkloadApplication] = []
         self._sized = self._opportunistic = self._ignored = self._without_user = 0
 
@@ -174,7 +174,7 @@ class _Reader:
         self._ignored += len(tasks) - len(maps) - len(reduces)
         return iter(staged(maps, reduces))
 
-    def _task(self, task: _Task, prefix: str, line: int) -> Task:
+    def _task(self, task: _Task, prefix: str, line: int) -> TraceTask:
         duration_ms = task.duration_ms
         if not 0 < duration_ms <= TIME_MS_MAX:
             remedy = "write container.duration.ms, or container.start.ms and a later container.end.ms"
@@ -183,7 +183,7 @@ class _Reader:
         self._sized += f"container.{MEMORY_MB}" not in (task.model_extra or {})
         self._opportunistic += task.execution != EXECUTION_MODELLED
         host = (task.host.rpartition("/")[2],) if task.host else ()
-        return Task(duration_ms, resource, task.priority, host, max(task.delay, 0), task.type, max(task.count, 1))
+        return TraceTask(duration_ms, resource, task.priority, host, max(task.delay, 0), task.type, max(task.count, 1))
 
     def _assumptions(self) -> Iterator[str]:
         if self._sized:
@@ -198,7 +198,7 @@ class _Reader:
 
 
 def _amounts(
-    entry: Entry, prefix: str, default: Resource, faults: Faults, path: str, line: int
+    entry: LenientSection, prefix: str, default: Resource, faults: Faults, path: str, line: int
 ) -> Resource:  # its arguments are the context of one fault
     """The resource in the extra keys that begin with `prefix`."""
     known = default.amounts()

@@ -38,13 +38,13 @@ from yarnling.workload.model import (
     AM_RESOURCE,
     AM_START_MS,
     TASK_START_MS,
-    Client,
+    RequestStyle,
     TaskGroup,
     Workload,
     WorkloadApplication,
 )
 from yarnling.workload.submissions import in_order
-from yarnling.workload.tally import Tally
+from yarnling.workload.tally import WorkloadCount
 
 HOUR_MS = 3_600_000
 
@@ -125,7 +125,7 @@ class _Queue(Section):
 
 class _Summary(Section):
     lasts: _Time = 24 * HOUR_MS
-    client: Client = Client.HADOOP
+    client: RequestStyle = RequestStyle.HADOOP
     am_start: _Time = AM_START_MS
     task_start: _Time = TASK_START_MS
     queues: Annotated[list[_Queue], Field(min_length=1, max_length=10_000)]
@@ -133,7 +133,7 @@ class _Summary(Section):
 
 def read_summary(text: str, source: str, defaults: Defaults) -> Workload:
     """A workload drawn from a summary. Raises ConfigurationException with all faults."""
-    summary, tally = parse_yaml(text, source, _Summary), Tally(source)
+    summary, tally = parse_yaml(text, source, _Summary), WorkloadCount(source)
     applications: list[WorkloadApplication] = []
     for queue in summary.queues:
         drawn = _Draw(queue, defaults, tally).applications(summary.lasts)
@@ -153,7 +153,7 @@ def read_summary(text: str, source: str, defaults: Defaults) -> Workload:
 class _Draw:
     """Draws the applications of one queue from a stream of its own."""
 
-    def __init__(self, queue: _Queue, defaults: Defaults, tally: Tally) -> None:
+    def __init__(self, queue: _Queue, defaults: Defaults, tally: WorkloadCount) -> None:
         self._queue = queue
         self._tally = tally
         self._users = queue.users or {defaults.user: 1.0}

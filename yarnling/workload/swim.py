@@ -12,8 +12,8 @@ from yarnling.workload.documents import Faults
 from yarnling.workload.limits import CONTAINERS_MAX, TIME_MS_MAX
 from yarnling.workload.model import AM_RESOURCE, Workload, WorkloadApplication
 from yarnling.workload.submissions import in_order
-from yarnling.workload.tally import Tally
-from yarnling.workload.task_groups import MAP_PRIORITY, REDUCE_PRIORITY, Task, staged
+from yarnling.workload.tally import WorkloadCount
+from yarnling.workload.task_groups import MAP_PRIORITY, REDUCE_PRIORITY, TraceTask, staged
 
 SPLIT_BYTES = 64 << 20
 TASK_START_MS = 5_000
@@ -24,7 +24,7 @@ COLUMNS = ("job", "submit second", "seconds since the last job", "input bytes", 
 
 def read_swim(text: str, source: str, defaults: Defaults) -> Workload:
     """The workload of the jobs in a SWIM trace. Raises ConfigurationException with all faults."""
-    faults, tally, applications = Faults(source), Tally(source), list[WorkloadApplication]()
+    faults, tally, applications = Faults(source), WorkloadCount(source), list[WorkloadApplication]()
     for line, row in enumerate(text.splitlines(), 1):
         numbers = _numbers(row, line, faults) if row.strip() else None
         if numbers is not None:
@@ -57,13 +57,13 @@ def _numbers(row: str, line: int, faults: Faults) -> list[int] | None:
     return numbers if len(numbers) == len(bounds) else None
 
 
-def _stages(sizes: list[int], defaults: Defaults) -> tuple[list[Task], list[Task]]:
+def _stages(sizes: list[int], defaults: Defaults) -> tuple[list[TraceTask], list[TraceTask]]:
     read, shuffled, written = sizes
     maps = max(1, -(-read // SPLIT_BYTES))
     reduces = max(1, round((shuffled + written) / SPLIT_BYTES))
-    map_task = Task(_lasts_ms((read + shuffled) // maps), defaults.container, MAP_PRIORITY, name="map", count=maps)
+    map_task = TraceTask(_lasts_ms((read + shuffled) // maps), defaults.container, MAP_PRIORITY, name="map", count=maps)
     reduce_ms = _lasts_ms((shuffled + written) // reduces)
-    return [map_task], [Task(reduce_ms, defaults.container, REDUCE_PRIORITY, name="reduce", count=reduces)]
+    return [map_task], [TraceTask(reduce_ms, defaults.container, REDUCE_PRIORITY, name="reduce", count=reduces)]
 
 
 def _lasts_ms(size: int) -> int:

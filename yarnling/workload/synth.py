@@ -17,13 +17,13 @@ from wire.files.yaml_file import refusal
 from yarn.resource import Resource
 from yarnling.workload.defaults import Defaults
 from yarnling.workload.distribution import Choice, Distribution, Fixed, Lognormal, Normal, weighted
-from yarnling.workload.documents import Entry, Faults, json_documents
+from yarnling.workload.documents import Faults, LenientSection, json_documents
 from yarnling.workload.limits import APPLICATIONS_MAX, CONTAINERS_MAX, NODES_MAX, TIME_MS_MAX, Amount, Name, Text
 from yarnling.workload.model import TaskGroup, Workload, WorkloadApplication, WorkloadNode
 from yarnling.workload.sls import AM_RESOURCE, NODE_RESOURCE
 from yarnling.workload.submissions import in_order
-from yarnling.workload.tally import Tally
-from yarnling.workload.task_groups import MAP_PRIORITY, REDUCE_PRIORITY, Task, grouped, staged
+from yarnling.workload.tally import WorkloadCount
+from yarnling.workload.task_groups import MAP_PRIORITY, REDUCE_PRIORITY, TraceTask, grouped, staged
 
 MEMORY_MB_MIN = 1024
 VCORES_MIN = 1
@@ -32,7 +32,7 @@ _Number = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
 _Weight = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
-class _Sample(Entry):
+class _Sample(LenientSection):
     """A number: `val` alone is fixed, with `std` a distribution, `discrete` a choice (Sample)."""
 
     val: _Number | None = None
@@ -66,7 +66,7 @@ class _Sample(Entry):
         return Normal(self.val, std) if self.dist == "NORM" else Lognormal.of_mean(self.val, std)
 
 
-class _Task(Entry):
+class _Task(LenientSection):
     type: Name = "map"
     count: _Sample
     time: _Sample
@@ -75,7 +75,7 @@ class _Task(Entry):
     priority: Amount = MAP_PRIORITY
 
 
-class _JobClass(Entry):
+class _JobClass(LenientSection):
     """A class of jobs. The older form of the format, with maps and reduces only, is turned into the newer one."""
 
     class_name: Text = "job"
@@ -117,7 +117,7 @@ class _JobClass(Entry):
         }
 
 
-class _TimeSample(Entry):
+class _TimeSample(LenientSection):
     time: Annotated[int, Field(ge=0, le=TIME_MS_MAX // 1000)]
     weight: _Weight
 
@@ -128,7 +128,7 @@ def _some_weight(items: list[Any], name: str) -> list[Any]:
     return items
 
 
-class _SynthWorkload(Entry):
+class _SynthWorkload(LenientSection):
     workload_name: Text = ""
     workload_weight: _Weight = 1.0
     queue_name: Name
@@ -141,7 +141,7 @@ class _SynthWorkload(Entry):
         return _some_weight(items, "class_weight" if info.field_name == "job_classes" else "weight")
 
 
-class _Trace(Entry):
+class _Trace(LenientSection):
     num_nodes: Annotated[int, Field(ge=0, le=NODES_MAX)] = 0
     nodes_per_rack: Annotated[int, Field(le=NODES_MAX)] = 1
     num_jobs: Annotated[int, Field(ge=0, le=APPLICATIONS_MAX)]
@@ -156,7 +156,7 @@ class _Trace(Entry):
 
 def read_synth(text: str, source: str, defaults: Defaults) -> Workload:
     """A workload drawn from a SYNTH description. Raises ConfigurationException with all faults."""
-    trace, tally = _trace(text, source), Tally(source)
+    trace, tally = _trace(text, source), WorkloadCount(source)
     draw = _Draw(Random(f"{trace.rand_seed}/{defaults.seed}"), defaults, tally)
     applications = [draw.application(trace, number) for number in range(trace.num_jobs)]
     return Workload(in_order(applications), tuple(_assumptions(trace, defaults)))
@@ -181,7 +181,7 @@ def _trace(text: str, source: str) -> _Trace:
 class _Draw:
     """Draws jobs from one stream of random numbers."""
 
-    def __init__(self, random: Random, defaults: Defaults, tally: Tally) -> None:
+    def __init__(self, random: Random, defaults: Defaults, tally: WorkloadCount) -> None:
         self._random = random
         self._tally = tally
         self._defaults = defaults
@@ -212,7 +212,7 @@ class _Draw:
             return tuple(staged(*stages.values()))
         return tuple(grouped(each for some in tasks for each in some))
 
-    def _tasks(self, task: _Task, is_stream: bool, duration_ms: int) -> Iterator[Task]:
+    def _tasks(self, task: _Task, is_stream: bool, duration_ms: int) -> Iterator[TraceTask]:
         count = min(round(self._number(task.count)), CONTAINERS_MAX)
         self._tally.add_containers(count)
         memory_mb = max(round(self._number(task.max_memory)), MEMORY_MB_MIN)
@@ -221,7 +221,7 @@ class _Draw:
         for _ in range(count):
             lasts_ms = duration_ms if is_stream else round(self._number(task.time) * unit_ms)
             lasts_ms = min(max(lasts_ms, 1), TIME_MS_MAX)
-            yield Task(lasts_ms, Resource(memory_mb, vcores), task.priority, name=task.type)
+            yield TraceTask(lasts_ms, Resource(memory_mb, vcores), task.priority, name=task.type)
 
     def _submit_s(self, times: list[_TimeSample]) -> int:
         at = weighted(tuple(time.weight for time in times), self._random.random())

@@ -6,7 +6,7 @@ from yarnling.workload.documents import refusal
 from yarnling.workload.limits import APPLICATIONS_MAX, CONTAINERS_MAX
 
 
-class Tally:
+class WorkloadCount:
     """The applications and containers read so far. `add` raises ConfigurationException when there are too many."""
 
     def __init__(self, source: str) -> None:

@@ -15,7 +15,7 @@ REDUCE_PRIORITY = 10
 """The priorities of the requests of SLS's MapReduce AM, and of Hadoop's."""
 
 
-class Task(Struct, frozen=True):
+class TraceTask(Struct, frozen=True):
     """`count` equal containers of a trace."""
 
     duration_ms: int
@@ -26,15 +26,15 @@ class Task(Struct, frozen=True):
     name: str = ""
     count: int = 1
 
-    def with_priority(self, priority: int) -> Task:
+    def with_priority(self, priority: int) -> TraceTask:
         """A copy of this task, requested with another priority."""
         return replace(self, priority=priority)
 
 
-def grouped(tasks: Iterable[Task], after: int | None = None) -> list[TaskGroup]:
+def grouped(tasks: Iterable[TraceTask], after: int | None = None) -> list[TaskGroup]:
     """A group for all tasks that differ in nothing but their duration."""
     durations: dict[tuple[object, ...], list[int]] = {}
-    first: dict[tuple[object, ...], Task] = {}
+    first: dict[tuple[object, ...], TraceTask] = {}
     for task in tasks:
         key = (task.resource, task.priority, task.hosts, task.delay_ms, task.name)
         first.setdefault(key, task)
@@ -45,7 +45,7 @@ def grouped(tasks: Iterable[Task], after: int | None = None) -> list[TaskGroup]:
     ]
 
 
-def staged(*stages: Sequence[Task]) -> list[TaskGroup]:
+def staged(*stages: Sequence[TraceTask]) -> list[TaskGroup]:
     """The groups of stages of which each waits for the one before it. Empty stages are left out."""
     groups: list[TaskGroup] = []
     for tasks in stages:

@@ -35,14 +35,14 @@ from yarnling.workload.model import (
     AM_RESOURCE,
     AM_START_MS,
     TASK_START_MS,
-    Client,
+    RequestStyle,
     TaskGroup,
     Workload,
     WorkloadApplication,
     WorkloadNode,
 )
 from yarnling.workload.submissions import in_order
-from yarnling.workload.tally import Tally
+from yarnling.workload.tally import WorkloadCount
 
 WORKLOAD_MARK = "yarnling-workload"
 VERSION = 1
@@ -82,7 +82,7 @@ class _Group(Section):
 class _Conduct(Section):
     """The behaviour of all applications' AMs, and the time they and their tasks take to start."""
 
-    client: Client = Client.HADOOP
+    client: RequestStyle = RequestStyle.HADOOP
     am_start_ms: Milliseconds = AM_START_MS
     task_start_ms: Milliseconds = TASK_START_MS
 
@@ -102,7 +102,7 @@ class _Application(Section):
     label: Annotated[str, Field(max_length=255)] = ""
     deadline_ms: Milliseconds | None = None
     am_lasts_ms: Milliseconds = 0
-    client: Client | None = None
+    client: RequestStyle | None = None
     am_start_ms: Milliseconds | None = None
     task_start_ms: Milliseconds | None = None
     groups: Annotated[tuple[_Group, ...], Field(max_length=GROUPS_MAX)] = ()
@@ -175,7 +175,7 @@ class NodeList(Section):
 
 def parse_workload_lines(text: str, source: str) -> Workload:
     """The workload in JSON lines. Raises ConfigurationException with all faults."""
-    faults, tally = Faults(source), Tally(source)
+    faults, tally = Faults(source), WorkloadCount(source)
     documents = json_documents(text, source)
     line, first = next(documents)
     header = faults.checked(_Header, first, "", line)
@@ -191,7 +191,7 @@ def parse_workload_lines(text: str, source: str) -> Workload:
 
 def parse_workload_yaml(text: str, source: str) -> Workload:
     """The workload that a person wrote as YAML. Raises ConfigurationException with all faults."""
-    section, faults, tally = parse_yaml(text, source, _Workload), Faults(source), Tally(source)
+    section, faults, tally = parse_yaml(text, source, _Workload), Faults(source), WorkloadCount(source)
     applications: list[WorkloadApplication] = []
     for number, entry in enumerate(section.applications, 1):
         tally.add(entry.containers, None)

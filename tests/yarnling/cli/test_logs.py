@@ -14,7 +14,7 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarnling.cli import logs
 from yarnling.cli.hadoop import logs as hadoop_logs
 from yarnling.cli.hadoop.logs import LOGS, _matcher
-from yarnling.cli.hadoop.verb import Call, Given
+from yarnling.cli.hadoop.verb import Given, Invocation
 from yarnling.cli.logs import show
 from yarnling.cli.options.cluster import LogsOptions
 from yarnling.cluster.client import Client
@@ -134,7 +134,7 @@ async def test_hadoops_form_reads_logs_that_move_since_they_were_found(
             raise ApplicationNotFoundException(str(app_id))
 
     given = Given({"applicationId": (str(APP),), **options}, ())
-    assert await LOGS.run(Call(given, logs.find_cluster(""), cast(Client, NoApplication()), "")) == 0
+    assert await LOGS.run(Invocation(given, logs.find_cluster(""), cast(Client, NoApplication()), "")) == 0
     out = capsys.readouterr().out
     assert [part for part in parts if part not in out] == []
     assert "stderr" not in out

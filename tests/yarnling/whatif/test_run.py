@@ -29,7 +29,7 @@ from yarnling.whatif.figures import figures_of
 from yarnling.whatif.headlines import findings
 from yarnling.whatif.result import End, WhatIfResult
 from yarnling.whatif.run import RunOptions, run_what_if
-from yarnling.workload.model import Client, TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.model import RequestStyle, TaskGroup, Workload, WorkloadApplication, WorkloadNode
 
 LABELS = {
     **TWO_QUEUES,
@@ -52,7 +52,7 @@ PREEMPTION = {
 MANY_SMALL = nodes(8, memory_mb=2048)
 
 
-def contention(client: Client) -> tuple[WorkloadApplication, WorkloadApplication]:
+def contention(client: RequestStyle) -> tuple[WorkloadApplication, WorkloadApplication]:
     """Two applications that take turns on MANY_SMALL."""
     one = application(group(60, 20), client=client)
     return one, application(group(30, 7), name="two", queue="adhoc", at_s=3, client=client)
@@ -82,7 +82,9 @@ def test_a_group_is_requested_after_those_before_it_and_its_delay() -> None:
 
 def test_ams_ask_again_as_hadoops_client_does_and_release_the_surplus() -> None:
     """AMRMClientImpl sends a lowered request each time, and so undoes what the ResourceManager has placed since."""
-    hadoop, exact = (run(*contention(client), machines=MANY_SMALL) for client in (Client.HADOOP, Client.EXACT))
+    hadoop, exact = (
+        run(*contention(client), machines=MANY_SMALL) for client in (RequestStyle.HADOOP, RequestStyle.EXACT)
+    )
     surplus = sum(one.surplus for one in hadoop.applications)
     assert surplus > 0
     assert not any(one.surplus for one in exact.applications)
@@ -96,7 +98,7 @@ def test_ams_ask_again_as_hadoops_client_does_and_release_the_surplus() -> None:
 def test_surplus_containers_are_the_same_if_no_heartbeat_is_left_out() -> None:
     observed = replace(AN_HOUR, hashed=True, observe=lambda cluster, trace: None)
     quiet, every = (
-        run(*contention(Client.HADOOP), machines=MANY_SMALL, options=options) for options in (AN_HOUR, observed)
+        run(*contention(RequestStyle.HADOOP), machines=MANY_SMALL, options=options) for options in (AN_HOUR, observed)
     )
     assert quiet.containers == every.containers
     assert quiet.applications == every.applications

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from yarn.resource import Resource
 from yarnling.whatif.result import WhatIfResult
 from yarnling.whatif.run import RunOptions, run_what_if, what_if_configuration
-from yarnling.workload.model import Client, Workload, WorkloadNode
+from yarnling.workload.model import RequestStyle, Workload, WorkloadNode
 from yarnling.workload.workload_file import parse_workload_lines
 
 HERE = Path(__file__).parent / "true_run"
@@ -25,7 +25,7 @@ CONFIGURATION = Path(__file__).parents[3] / "examples" / "what-if" / "move-capac
 NODES = tuple(WorkloadNode(f"worker-{number}", Resource(32768, 16)) for number in range(1, 21))
 
 
-def predicted(client: Client) -> WhatIfResult:
+def predicted(client: RequestStyle) -> WhatIfResult:
     workload = parse_workload_lines(gzip.decompress((HERE / "workload.jsonl.gz").read_bytes()).decode(), "workload")
     applications = tuple(replace(one, client=client) for one in workload.applications)
     conf = what_if_configuration(CONFIGURATION, {}).conf
@@ -51,7 +51,7 @@ def true_makespan_and_mean() -> tuple[float, float]:
 @pytest.mark.unmeasured
 def test_a_simulation_promises_what_hadoop_needed() -> None:
     makespan_ms, mean_ms = true_makespan_and_mean()
-    result = predicted(Client.HADOOP)
+    result = predicted(RequestStyle.HADOOP)
     assert makespan_and_mean(result) == (
         pytest.approx(makespan_ms, rel=0.015),
         pytest.approx(mean_ms, rel=0.025),
@@ -64,6 +64,6 @@ def test_a_simulation_promises_what_hadoop_needed() -> None:
 @pytest.mark.unmeasured
 def test_ams_that_do_not_ask_again_would_promise_too_much() -> None:
     makespan_ms, mean_ms = true_makespan_and_mean()
-    promised_ms, promised_mean_ms = makespan_and_mean(predicted(Client.EXACT))
+    promised_ms, promised_mean_ms = makespan_and_mean(predicted(RequestStyle.EXACT))
     assert promised_ms < makespan_ms * 0.98
     assert promised_mean_ms < mean_ms * 0.95

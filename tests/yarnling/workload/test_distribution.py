@@ -12,9 +12,9 @@ from yarnling.workload.distribution import (
     Distribution,
     Exponential,
     Fixed,
+    KnownPercentiles,
     Lognormal,
     Normal,
-    Percentiles,
     Uniform,
     weighted,
 )
@@ -50,7 +50,7 @@ def test_a_lognormal_distribution_has_the_percentiles_it_is_made_of() -> None:
 
 
 def test_percentiles_are_joined_by_straight_lines() -> None:
-    of = Percentiles(((0.5, 10), (0.9, 50)))
+    of = KnownPercentiles(((0.5, 10), (0.9, 50)))
     assert [of.quantile(share) for share in (0, 0.5, 0.7, 0.9, 1)] == pytest.approx([10, 10, 30, 50, 50])
 
 

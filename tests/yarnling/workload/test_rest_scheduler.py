@@ -21,7 +21,7 @@ from yarnling.workload.reported_queues import (
     ReportedQueue,
     fields_of_queues,
 )
-from yarnling.workload.rest_scheduler import LACKS, PREFIX, Queues, as_xml, read_queues
+from yarnling.workload.rest_scheduler import LACKS, PREFIX, QueueSettings, as_xml, read_queues
 
 
 def queue(name: str, *below: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def queue(name: str, *below: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"queueName": name, "capacity": 100.0, "maxCapacity": 100.0, "mode": "percentage", **listed, **more}
 
 
-def parsed(*queues: dict[str, Any], **root: Any) -> Queues:
+def parsed(*queues: dict[str, Any], **root: Any) -> QueueSettings:
     return read_queues(json.dumps({"scheduler": {"schedulerInfo": queue("root", *queues, **root)}}), "answer")
 
 

@@ -10,7 +10,7 @@ from yarn.faults import ConfigurationException
 from yarn.resource import Resource
 from yarnling.workload.formats import read_nodes, read_workload
 from yarnling.workload.limits import CONTAINERS_MAX
-from yarnling.workload.model import Client, TaskGroup, Workload, WorkloadApplication, WorkloadNode
+from yarnling.workload.model import RequestStyle, TaskGroup, Workload, WorkloadApplication, WorkloadNode
 from yarnling.workload.workload_file import write_nodes, write_workload
 
 HEADER = '{"yarnling-workload": 1}\n'
@@ -68,8 +68,8 @@ applications:
     )
     workload = read_workload(path)
     one, two = workload.applications
-    assert (one.client, one.am_start_ms, one.task_start_ms) == (Client.EXACT, 3000, 0)
-    assert (two.client, two.am_start_ms, two.task_start_ms) == (Client.HADOOP, 200, 500)
+    assert (one.client, one.am_start_ms, one.task_start_ms) == (RequestStyle.EXACT, 3000, 0)
+    assert (two.client, two.am_start_ms, two.task_start_ms) == (RequestStyle.HADOOP, 200, 500)
     write_workload(workload, tmp_path / "w.jsonl")
     assert read_workload(tmp_path / "w.jsonl") == workload
     path.write_text("client: best\napplications: [{name: one, submit_ms: 0, user: ann, queue: root.a}]")

@@ -15,7 +15,7 @@ from yarn.java.values import parse_int, parse_long
 from yarn.states import FINAL_APPLICATION_STATES, YarnApplicationState
 from yarn.times import format_iso8601
 from yarnling.cli.hadoop import form
-from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
+from yarnling.cli.hadoop.verb import REFUSED, Invocation, Option, Verb
 from yarnling.cli.shared.output import NOT_AVAILABLE, live, without_dead_pages
 
 ALL = "ALL"
@@ -36,7 +36,7 @@ HEADER = (
 )
 
 
-async def _run(call: Call) -> int:
+async def _run(call: Invocation) -> int:
     given = call.given
     if "status" in given:
         return await _status(call) if given.only("status", "appTypes") else call.refuse()
@@ -55,7 +55,7 @@ async def _run(call: Call) -> int:
     return await _move(call, given.one("appId"), "changeQueue")
 
 
-async def _list(call: Call) -> int:
+async def _list(call: Invocation) -> int:
     types = sorted({word.upper() for word in call.given.words("appTypes")})
     tags = sorted(set(call.given.words("appTags")))
     states = []
@@ -81,7 +81,7 @@ async def _list(call: Call) -> int:
     return 0
 
 
-def _cells(call: Call, report: ApplicationReport) -> tuple[object, ...]:
+def _cells(call: Invocation, report: ApplicationReport) -> tuple[object, ...]:
     return (
         report.application_id,
         report.name,
@@ -95,7 +95,7 @@ def _cells(call: Call, report: ApplicationReport) -> tuple[object, ...]:
     )
 
 
-async def _status(call: Call) -> int:
+async def _status(call: Invocation) -> int:
     application = call.given.one("status")
     try:
         report = await call.client.report(ApplicationId.parse(application))
@@ -107,7 +107,7 @@ async def _status(call: Call) -> int:
     return 0
 
 
-def _entries(call: Call, report: ApplicationReport) -> list[tuple[str, object]]:
+def _entries(call: Invocation, report: ApplicationReport) -> list[tuple[str, object]]:
     used = report.usage
     return [
         ("Application-Id", report.application_id),
@@ -141,7 +141,7 @@ def _entries(call: Call, report: ApplicationReport) -> list[tuple[str, object]]:
     ]
 
 
-async def _kill(call: Call) -> int:
+async def _kill(call: Invocation) -> int:
     """Kill applications. Succeeds if at least one of them exists; stops at the first malformed id."""
     outcomes: dict[str, str] = {}
     for application in call.given.values["kill"]:
@@ -163,7 +163,7 @@ async def _kill(call: Call) -> int:
     return REFUSED if set(outcomes.values()) == {"unknown"} else 0
 
 
-async def _move(call: Call, application: str, option: str) -> int:
+async def _move(call: Invocation, application: str, option: str) -> int:
     if option not in call.given:
         return call.refuse()
     app_id, queue = ApplicationId.parse(application), call.given.one(option)
@@ -178,7 +178,7 @@ async def _move(call: Call, application: str, option: str) -> int:
     return call.done(application_id=app_id, state=report.state, queue=report.queue)
 
 
-async def _update_priority(call: Call) -> int:
+async def _update_priority(call: Invocation) -> int:
     application = call.given.one("appId")
     app_id, priority = ApplicationId.parse(application), _integer(call, "updatePriority", parse_int)
     call.say(f"Updating priority of an application {application}")
@@ -193,7 +193,7 @@ async def _update_priority(call: Call) -> int:
     return call.done(application_id=app_id, priority=granted)
 
 
-async def _update_lifetime(call: Call) -> int:
+async def _update_lifetime(call: Invocation) -> int:
     application = call.given.one("appId")
     app_id, seconds = ApplicationId.parse(application), _integer(call, "updateLifetime", parse_long)
     wanted = format_iso8601(int(time.time() * 1000) + seconds * 1000)
@@ -209,7 +209,7 @@ async def _update_lifetime(call: Call) -> int:
     return call.done(application_id=app_id, lifetime_ends=granted)
 
 
-def _integer(call: Call, option: str, parse: Callable[[str], int]) -> int:
+def _integer(call: Invocation, option: str, parse: Callable[[str], int]) -> int:
     text = call.given.one(option)
     try:
         return parse(text)
@@ -250,7 +250,7 @@ ATTEMPT_WIDTHS = (30, 20, 35, 35)
 ATTEMPT_HEADER = ("ApplicationAttempt-Id", "State", "AM-Container-Id", "Tracking-URL")
 
 
-async def _run_attempt(call: Call) -> int:
+async def _run_attempt(call: Invocation) -> int:
     if "status" in call.given:
         return await _attempt_status(call) if call.given.only("status") else call.refuse()
     if "list" in call.given:
@@ -258,7 +258,7 @@ async def _run_attempt(call: Call) -> int:
     return await _fail_attempt(call)
 
 
-async def _list_attempts(call: Call) -> int:
+async def _list_attempts(call: Invocation) -> int:
     attempts = await call.client.attempts(ApplicationId.parse(call.given.one("list")))
     rows = [
         (a.attempt_id, a.state.name, a.am_container_id or NOT_AVAILABLE, live(a.tracking_url, call.state.web))
@@ -269,7 +269,7 @@ async def _list_attempts(call: Call) -> int:
     return 0
 
 
-async def _attempt_status(call: Call) -> int:
+async def _attempt_status(call: Invocation) -> int:
     text = call.given.one("status")
     try:
         report = await call.client.attempt(ApplicationAttemptId.parse(text))
@@ -283,7 +283,7 @@ async def _attempt_status(call: Call) -> int:
     return 0
 
 
-def _attempt_entries(call: Call, report: ApplicationAttemptReport) -> list[tuple[str, object]]:
+def _attempt_entries(call: Invocation, report: ApplicationAttemptReport) -> list[tuple[str, object]]:
     return [
         ("ApplicationAttempt-Id", report.attempt_id),
         ("State", report.state.name),
@@ -295,7 +295,7 @@ def _attempt_entries(call: Call, report: ApplicationAttemptReport) -> list[tuple
     ]
 
 
-async def _fail_attempt(call: Call) -> int:
+async def _fail_attempt(call: Invocation) -> int:
     attempt_id = ApplicationAttemptId.parse(call.given.one("fail"))
     call.say(f"Failing attempt {attempt_id} of application {attempt_id.application_id}")
     await call.client.fail_attempt(attempt_id)

@@ -12,21 +12,21 @@ from yarn.errors import (
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.states import SignalContainerCommand
 from yarnling.cli.hadoop import form
-from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
+from yarnling.cli.hadoop.verb import REFUSED, Invocation, Option, Verb
 from yarnling.cli.shared.output import NOT_AVAILABLE, live
 
 WIDTHS = (30, 20, 20, 20, 20, 20, 35)
 HEADER = ("Container-Id", "Start Time", "Finish Time", "State", "Host", "Node Http Address", "LOG-URL")
 
 
-async def _run(call: Call) -> int:
+async def _run(call: Invocation) -> int:
     for option, command in (("status", _status), ("list", _list), ("signal", _signal)):
         if option in call.given:
             return await command(call) if call.given.only(option) else call.refuse()
     return call.refuse()
 
 
-async def _list(call: Call) -> int:
+async def _list(call: Invocation) -> int:
     containers = await call.client.containers(ApplicationAttemptId.parse(call.given.one("list")))
     title = f"Total number of containers :{len(containers)}"
     call.show(containers, form.listing(title, WIDTHS, HEADER, map(_cells, containers)))
@@ -45,7 +45,7 @@ def _cells(report: ContainerReport) -> tuple[object, ...]:
     )
 
 
-async def _status(call: Call) -> int:
+async def _status(call: Invocation) -> int:
     text = call.given.one("status")
     try:
         report = await call.client.container(ContainerId.parse(text))
@@ -75,7 +75,7 @@ def _entries(report: ContainerReport) -> list[tuple[str, object]]:
     ]
 
 
-async def _signal(call: Call) -> int:
+async def _signal(call: Invocation) -> int:
     words = call.given.values["signal"]
     command = words[1] if len(words) > 1 else SignalContainerCommand.OUTPUT_THREAD_DUMP.name
     container_id = ContainerId.parse(words[0])

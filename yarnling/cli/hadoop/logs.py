@@ -17,7 +17,7 @@ from wire.files.hadoop_xml import load_configuration
 from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, InvalidIdException
 from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli.hadoop import form
-from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
+from yarnling.cli.hadoop.verb import REFUSED, Invocation, Option, Verb
 from yarnling.cli.shared.output import print_json
 from yarnling.cluster.containers import AggregatedContainerLog, ContainerLog, find_all_logs, read_log
 from yarnling.cluster.state import ClusterState
@@ -36,7 +36,7 @@ INFO_WIDTHS = (30, 30, 30, 30)
 INFO_HEADER = ("LogFile", "LogLength", "LastModificationTime", "LogAggregationType")
 
 
-async def _run(call: Call) -> int:
+async def _run(call: Invocation) -> int:
     given = call.given
     text = given.one("applicationId")
     try:
@@ -106,7 +106,7 @@ class _ApplicationLogs:
         return log.node if isinstance(log, AggregatedContainerLog) else self._nodes[log.log_dir]
 
 
-async def _running(call: Call, app_id: ApplicationId) -> frozenset[ContainerId]:
+async def _running(call: Invocation, app_id: ApplicationId) -> frozenset[ContainerId]:
     """The ids of the containers that may still write to their logs."""
     try:
         report = await call.client.report(app_id)

@@ -6,20 +6,20 @@ from yarn.ids import NodeId
 from yarn.nodes import NodeReport
 from yarn.states import NodeState
 from yarnling.cli.hadoop import form
-from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
+from yarnling.cli.hadoop.verb import REFUSED, Invocation, Option, Verb
 from yarnling.cli.shared.output import live
 
 WIDTHS = (16, 15, 17, 28)
 HEADER = ("Node-Id", "Node-State", "Node-Http-Address", "Number-of-Running-Containers")
 
 
-async def _run(call: Call) -> int:
+async def _run(call: Invocation) -> int:
     if "status" in call.given:
         return await _status(call) if call.given.only("status") else call.refuse()
     return await _list(call)
 
 
-async def _list(call: Call) -> int:
+async def _list(call: Invocation) -> int:
     states = frozenset({NodeState.RUNNING})
     if "all" in call.given:
         states = frozenset(NodeState)
@@ -53,7 +53,7 @@ def _details(node: NodeReport) -> list[str]:
     ]
 
 
-async def _status(call: Call) -> int:
+async def _status(call: Invocation) -> int:
     """Print the report of a node. An unknown node is not an error, as in Hadoop."""
     wanted = NodeId.parse(call.given.one("status"))
     for node in await call.client.nodes():
@@ -98,7 +98,7 @@ NODE = Verb(
 )
 
 
-async def _run_cluster(call: Call) -> int:
+async def _run_cluster(call: Invocation) -> int:
     if "list-node-labels" in call.given:
         labels = sorted(await call.client.node_labels(), key=lambda label: label.name)
         call.show(labels, f"Node Labels: {','.join(map(str, labels))}")

@@ -8,7 +8,7 @@ from yarn.applications import DEFAULT_PARTITION
 from yarn.errors import InvalidArgumentException
 from yarn.queues import QueueInfo
 from yarnling.cli.hadoop import form
-from yarnling.cli.hadoop.verb import REFUSED, Call, Option, Verb
+from yarnling.cli.hadoop.verb import REFUSED, Invocation, Option, Verb
 
 ALL = "all"
 HEADER = (
@@ -23,13 +23,13 @@ HEADER = (
 )
 
 
-async def _run(call: Call) -> int:
+async def _run(call: Invocation) -> int:
     if "status" in call.given:
         return await _status(call) if call.given.only("status") else call.refuse()
     return await _list(call) if call.given.only("list") else call.refuse()
 
 
-async def _status(call: Call) -> int:
+async def _status(call: Invocation) -> int:
     name = call.given.one("status")
     try:
         queue = await call.client.queue(name)
@@ -63,7 +63,7 @@ def _switch(*, disabled: bool) -> str:
     return "disabled" if disabled else "enabled"
 
 
-async def _list(call: Call) -> int:
+async def _list(call: Invocation) -> int:
     """List the children of a queue; `all` lists every queue below the root. An unknown parent is an error."""
     parent = call.given.one("list")
     if parent.lower() == ALL:

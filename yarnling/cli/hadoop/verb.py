@@ -145,7 +145,7 @@ REFUSED = 255
 """The exit status (-1) of Hadoop's commands if they refuse a command line. For errors of the cluster it is 1."""
 
 
-class Call(Struct, frozen=True):
+class Invocation(Struct, frozen=True):
     """An invocation of a verb: its options, the cluster, and its output."""
 
     given: Given
@@ -191,7 +191,7 @@ class Verb(Struct, frozen=True):
 
     name: str
     options: tuple[Option, ...]
-    run: Callable[[Call], Awaitable[int]]
+    run: Callable[[Invocation], Awaitable[int]]
     commands: tuple[str, ...]
     without_options: int = 0
     errors_on_stderr: bool = False
@@ -224,7 +224,7 @@ def execute(verb: Verb, arguments: Sequence[str]) -> int:
 async def _run(verb: Verb, given: Given, text: str) -> int:
     state, client = connect(given.one("name", os.environ.get("YARNLING_NAME", DEFAULT_NAME)), user_of(given))
     async with client:
-        return await verb.run(Call(given, state, client, text))
+        return await verb.run(Invocation(given, state, client, text))
 
 
 def user_of(given: Given) -> str:

@@ -130,7 +130,7 @@ class LogsOptions(Struct, frozen=True, kw_only=True):
     as_json: Json = False
 
 
-class RunOptions(Struct, frozen=True, kw_only=True):
+class CommandOptions(Struct, frozen=True, kw_only=True):
     """The options of `yarnling run`. `timeout`: None for no limit."""
 
     command: Annotated[
