@@ -13,7 +13,7 @@ import typer
 
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
-from yarnling.cli.shared.arguments import DEFAULT_NAME, Application, Json, Name, Node, reading_arguments
+from yarnling.cli.shared.arguments import DEFAULT_NAME, Application, Json, Name, Node, memory_mb, reading_arguments
 
 PANEL = "Parts of a running cluster"
 
@@ -26,7 +26,9 @@ def add_to(app: typer.Typer) -> None:
 
 def _add_node(
     count: Annotated[int, typer.Argument(help="Number of nodes.", min=1)] = 1,
-    memory: Annotated[int | None, typer.Option(metavar="MB", help="Memory (default: as the others).", min=1)] = None,
+    memory: Annotated[
+        int | None, typer.Option(metavar="SIZE", help="Memory: 2048, 2GB (default: as the others).", parser=memory_mb)
+    ] = None,
     vcores: Annotated[int | None, typer.Option(metavar="N", help="Vcores (default: as the others).", min=1)] = None,
     name: Name = DEFAULT_NAME,
     as_json: Json = False,

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from yarn.ids import ContainerId
 from yarn.protocols.inspection import ContainerExplanation
+from yarn.times import duration
 from yarnling.cli.shared.arguments import reading_arguments
 from yarnling.cli.shared.connection import connect
 from yarnling.cli.shared.output import print_indented, print_json, terminal
@@ -45,7 +46,8 @@ def container_explained(found: ContainerExplanation) -> Iterator[Text]:
     for sentence in before if has_ended else (*before, last):
         yield Text(in_line(f"  {sentence}"))
     for passed in found.passed:
-        when = f"{max(0, (found.placed_ms or found.reserved_ms or found.now_ms) - passed.at_ms) / 1000:.1f} s before"
+        earlier_ms = max(0, (found.placed_ms or found.reserved_ms or found.now_ms) - passed.at_ms)
+        when = f"{duration(earlier_ms)} before"
         yield Text(in_line(f"    {passed.node_id.host} had refused it {when}: {passed.message}"))
     for step in found.preemptions:
         yield Text(in_line(f"  {step.sentence}"), "bold yellow")

@@ -8,6 +8,7 @@ from typing import Protocol
 from rich.console import Console
 from rich.text import Text
 
+from yarn.times import duration
 from yarnling.faults.checks import CheckResult
 from yarnling.faults.history import History, InjectedFault
 from yarnling.faults.plan import Plan
@@ -50,7 +51,9 @@ def print_summary(run: JudgedRun, command: str, console: Console, *, is_only: bo
     if len(judgement.reasons) > REASONS_MAX:
         console.print(f"  and {len(judgement.reasons) - REASONS_MAX} more")
     took_s = run.history.ended_s - run.history.started_s if run.history.started_s else 0.0
-    console.print(Text(f"{judgement.verdict}: {run.plan.name}, seed {run.seed}, {took_s:.1f} s", f"bold {style}"))
+    console.print(
+        Text(f"{judgement.verdict}: {run.plan.name}, seed {run.seed}, {duration(1000 * took_s)}", f"bold {style}")
+    )
     if judgement.verdict is not RunVerdict.PASS:
         console.print(f"Run it again: {command}", soft_wrap=True)
 

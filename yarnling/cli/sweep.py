@@ -143,7 +143,9 @@ def _print(
         console.print(Text(f"{verdict}: {_command(one)}   {first}"), soft_wrap=True)
     for one, reason in lost[:FAILURES_MAX]:
         console.print(Text(f"lost: {_command(one)}   {in_line(reason)}"), soft_wrap=True)
-    console.print(f"{sum(sum(of.values()) for of in counts.values())} runs took {file.wall_s():.1f} s in all")
+    console.print(
+        f"{sum(sum(of.values()) for of in counts.values())} runs took {duration(1000 * file.wall_s())} in all"
+    )
 
 
 def _queue_table(queues: list[QueueSummary]) -> Listing:

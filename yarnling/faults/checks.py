@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from am.programs.gang.core import Member
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, YarnApplicationState
+from yarn.times import duration
 from yarnling.faults.history import (
     FINAL_STATES,
     History,
@@ -321,7 +322,7 @@ def check_daemons_live(history: History, expect: Expectations) -> CheckResult:
 
 def check_recovered(history: History, expect: Expectations) -> CheckResult:
     """After the faults, the ResourceManager answers and every node is RUNNING."""
-    figure = f"after {history.recovered_s - history.started_s:.1f} s" if history.recovered_s else ""
+    figure = f"after {duration(1000 * (history.recovered_s - history.started_s))}" if history.recovered_s else ""
     return CheckResult("the cluster recovers", figure, tuple(history.not_recovered), timed=True)
 
 
@@ -337,7 +338,7 @@ def check_drained(history: History, expect: Expectations) -> CheckResult:
         if state is not None and state not in FINAL_APPLICATION_STATES
     ]
     wrong += history.not_drained
-    figure = f"{history.drained_s - history.recovered_s:.1f} s after recovery" if history.drained_s else ""
+    figure = f"{duration(1000 * (history.drained_s - history.recovered_s))} after recovery" if history.drained_s else ""
     unplaced = history.unplaced_nodes()
     if wrong and unplaced:
         wrong, figure = [], f"except what waits for {', '.join(unplaced)}"

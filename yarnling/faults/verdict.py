@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from yarn.ids import ContainerId
 from yarn.states import FinalApplicationStatus
+from yarn.times import duration
 from yarnling.faults.checks import CheckResult, check_aborted, check_all
 from yarnling.faults.history import SILENT, History, InjectedFault, ObservedChange, ProcessRole
 from yarnling.faults.kinds import FaultScope
@@ -133,10 +134,10 @@ def _on_node(fault: InjectedFault, history: History, name: str) -> list[str]:
     away = next((one for one in changes if fault.start_s <= one.at_s <= end_s and one.state != "RUNNING"), None)
     if away is None:
         return []
-    parts = [f"{away.state} after {away.at_s - fault.start_s:.1f} s"]
+    parts = [f"{away.state} after {duration(1000 * (away.at_s - fault.start_s))}"]
     back = _first(changes, away.at_s, float("inf"), "RUNNING")
     if back is not None and fault.recovered_s is not None and back.at_s >= fault.recovered_s:
-        parts.append(f"back {back.at_s - fault.recovered_s:.1f} s after the fault ended")
+        parts.append(f"back {duration(1000 * (back.at_s - fault.recovered_s))} after the fault ended")
     return parts
 
 
@@ -145,14 +146,14 @@ def _on_rm(fault: InjectedFault, history: History) -> list[str]:
     if silent is None:
         return []
     answers = _first(history.changes_of("rm"), silent.at_s, float("inf"), "ANSWERS")
-    return [] if answers is None else [f"silent for {answers.at_s - fault.start_s:.1f} s"]
+    return [] if answers is None else [f"silent for {duration(1000 * (answers.at_s - fault.start_s))}"]
 
 
 def _on_master(fault: InjectedFault, history: History) -> list[str]:
     container = ContainerId.parse(fault.target)
     masters = history.spans_of(container.application_id, ProcessRole.MASTER)
     following = [master for master in masters if master.attempt > container.attempt_id.attempt]
-    return [f"next attempt after {following[0].start_s - fault.start_s:.1f} s"] if following else []
+    return [f"next attempt after {duration(1000 * (following[0].start_s - fault.start_s))}"] if following else []
 
 
 def _first(changes: Iterable[ObservedChange], from_s: float, to_s: float, state: str) -> ObservedChange | None:

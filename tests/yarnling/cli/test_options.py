@@ -16,6 +16,7 @@ from yarnling.cli.app import PANELS
 from yarnling.cli.app import app as yarnling_app
 from yarnling.cli.options import with_options
 from yarnling.cli.options.cluster import UpOptions
+from yarnling.cli.shared.arguments import memory_mb, memory_of_node_mb
 
 
 class GreetOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,3 +67,15 @@ def test_every_verb_that_help_lists_stands_under_a_heading_and_in_its_order() ->
     assert isinstance(group, TyperGroup)
     listed = [name for name, command in group.commands.items() if not command.hidden]
     assert listed == [name for verbs in PANELS.values() for name in verbs]
+
+
+@pytest.mark.parametrize(("text", "megabytes"), [("2048", 2048), ("2GB", 2048), ("0.5GB", 512), ("1TB", 1024 * 1024)])
+def test_memory_has_the_units_of_files(text: str, megabytes: int) -> None:
+    assert memory_mb(text) == memory_of_node_mb(text) == megabytes
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "2G", "much", "", "-2GB"])
+def test_other_amounts_of_memory_are_refused(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match=r"is not (a valid amount of memory|in the range x>=1)"):
+        memory_mb(text)
+    assert memory_of_node_mb("-1") == -1, "the default"

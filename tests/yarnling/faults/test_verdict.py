@@ -108,7 +108,7 @@ def test_the_effects_of_faults() -> None:
         ObservedChange(12.5, "rm", "ANSWERS"),
     ]
     node, rm, _ = story.history.injected
-    assert effect_of(node, story.history) == "LOST after 3.6 s, back 0.4 s after the fault ended"
+    assert effect_of(node, story.history) == "LOST after 3.6 s, back 400 ms after the fault ended"
     assert effect_of(rm, story.history) == "silent for 2.5 s"
 
 

@@ -16,6 +16,8 @@ from yarnling.cli.shared.arguments import (
     Json,
     Name,
     Strict,
+    memory_mb,
+    memory_of_node_mb,
     strict_settings,
 )
 
@@ -28,7 +30,10 @@ class UpOptions(Struct, frozen=True, kw_only=True):
 
     nodes: Annotated[int, typer.Option(metavar="N", help="Number of NodeManagers.", min=0)] = 1
     memory: Annotated[
-        int | None, typer.Option(metavar="MB", help="Memory of each node (-1 and default: 8192).", min=-1)
+        int | None,
+        typer.Option(
+            metavar="SIZE", help="Memory of each node: 2048, 2GB (-1 and default: 8GB).", parser=memory_of_node_mb
+        ),
     ] = None
     vcores: Annotated[
         int | None, typer.Option(metavar="N", help="Vcores of each node (-1 and default: 8).", min=-1)
@@ -138,7 +143,9 @@ class CommandOptions(Struct, frozen=True, kw_only=True):
         typer.Argument(help="A single argument is a shell command line; several are a command with its arguments."),
     ]
     containers: Annotated[int, typer.Option("--containers", "-n", metavar="N", help="Number of containers.", min=1)] = 1
-    memory: Annotated[int, typer.Option(metavar="MB", help="Memory of each container.", min=1)] = 128
+    memory: Annotated[
+        int, typer.Option(metavar="SIZE", help="Memory of each container: 512, 2GB.", parser=memory_mb)
+    ] = 128
     vcores: Annotated[int, typer.Option(metavar="N", help="Vcores of each container.", min=1)] = 1
     queue: Annotated[str, typer.Option(metavar="QUEUE", help="Name or full path of the queue.")] = "default"
     user: User = ""

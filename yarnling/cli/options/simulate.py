@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import Struct
 
-from yarnling.cli.shared.arguments import Conf, Define, Json, Strict, strict_settings
+from yarnling.cli.shared.arguments import Conf, Define, Json, Strict, memory_mb, strict_settings
 
 if TYPE_CHECKING:
     from yarnling.workload.defaults import Defaults
@@ -178,7 +178,9 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     seed: Seed = 0
     queue: Annotated[str, typer.Option(metavar="QUEUE", help="Queue of applications without one.")] = "default"
     user: Annotated[str, typer.Option(metavar="USER", help="User of applications without one.")] = "default"
-    container_memory: Annotated[int, typer.Option(metavar="MB", help="Memory of a container.", min=1)] = 1024
+    container_memory: Annotated[
+        int, typer.Option(metavar="SIZE", help="Memory of a container: 512, 2GB.", parser=memory_mb)
+    ] = 1024
     container_vcores: Annotated[int, typer.Option(metavar="N", help="Vcores of a container.", min=1)] = 1
     task_seconds: Annotated[
         float, typer.Option(metavar="S", help="How long a MapReduce or Tez task lasts.", min=0.001)
@@ -186,7 +188,9 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     minimum_allocation: Annotated[
         int,
         typer.Option(
-            metavar="MB", help="yarn.scheduler.minimum-allocation-mb of the ResourceManager that reported.", min=1
+            metavar="SIZE",
+            help="yarn.scheduler.minimum-allocation-mb of the ResourceManager that reported.",
+            parser=memory_mb,
         ),
     ] = 1024
     synth_seconds: Annotated[

@@ -104,6 +104,28 @@ def check_output_directory(path: Path | None) -> None:
         raise UsageException(f"{path}: a directory is written here, not a {path.suffix} file (name a directory)")
 
 
+def memory_mb(text: str | int, least: int = 1) -> int:
+    """The MB of an amount of memory as files have it: 2048, 2048MB or 2GB. Raises BadParameter, also below `least`."""
+    try:
+        found = int(text)
+    except ValueError:
+        # This import takes 0.15 s.
+        from wire.files.yaml_file import MEGABYTES, MEMORY_REMEDY, quantity
+
+        megabytes = quantity(str(text), MEGABYTES)
+        if megabytes is None:
+            raise typer.BadParameter(f"{text!r} is not a valid amount of memory ({MEMORY_REMEDY}).") from None
+        found = round(megabytes)
+    if found < least:
+        raise typer.BadParameter(f"{found} is not in the range x>={least}.")
+    return found
+
+
+def memory_of_node_mb(text: str | int) -> int:
+    """The MB of the memory of a node; -1 stands for the default."""
+    return memory_mb(text, -1)
+
+
 def plan_faults(plan: str, *, is_random: bool) -> list[str]:
     """The fault of the choice between a chaos plan, "" for none, and `--random`."""
     if plan and is_random:
