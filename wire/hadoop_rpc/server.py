@@ -10,8 +10,17 @@ from wire.dispatch import CallDispatcher, ServedProtocol
 from wire.hadoop_authentication import HadoopAuthentication
 from wire.hadoop_rpc.connection import HadoopConnection, Service, UnreadBytes
 from wire.hadoop_rpc.framing import MAGIC
-from wire.hadoop_rpc.protocols import JAVA_PROTOCOLS
 from wire.running_calls import RunningCalls
+
+JAVA_PROTOCOLS = {
+    "hadoop.yarn.ApplicationClientProtocolService": "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB",
+    "hadoop.yarn.ApplicationMasterProtocolService": "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB",
+    "hadoop.yarn.ContainerManagementProtocolService": "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB",
+    "hadoop.yarn.ResourceManagerAdministrationProtocolService": (
+        "org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocolPB"
+    ),
+}
+"""{our service: the name that Hadoop's clients send}. A service that is not here is not served to them."""
 
 
 class HadoopServer:

@@ -13,10 +13,9 @@ import argparse
 import os
 import subprocess
 import sys
-import threading
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -39,6 +38,8 @@ FETCH_RETRY_S = 1.0
 
 Fetch = Callable[[str, TaskAttemptId, Path], int]
 """Fetcher.fetch."""
+Feed = Callable[[IO[bytes]], None]
+"""Writes the input of a command."""
 
 EXIT_FAILED = 1
 EXIT_ORPHANED = 3
@@ -106,9 +107,8 @@ class TaskRun:
         directory = self._local_directory() / "output" / str(self.attempt_id)
         directory.mkdir(parents=True, exist_ok=True)
         writer = MapOutputWriter(directory, self.job.reduces)
-        with self._command(self.job.map_command, self._feed_split) as lines:
-            for line in lines:
-                writer.add(line.rstrip(b"\n"))
+        for line in self._lines(self.job.map_command, self._feed_split):
+            writer.add(line)
         writer.close()
         return address
 
@@ -165,35 +165,28 @@ class TaskRun:
                 raise Orphaned(f"attempt {self._am_attempt} of the ApplicationMaster is not in charge any more")
             time.sleep(FETCH_POLL_S)
 
-    def _write_part(self, command: str, feed: Callable[[IO[bytes]], None]) -> Path:
+    def _write_part(self, command: str, feed: Feed) -> Path:
         """Run `command` and write its output as the attempt's part of the job's output."""
         part = self._committer.make_attempt_directory(self.attempt_id) / part_name(self.attempt_id.task_id)
-        with full_disk_named(part), part.open("wb") as out, self._command(command, feed) as lines:
-            for line in lines:
-                out.write(line if line.endswith(b"\n") else line + b"\n")
+        with full_disk_named(part), part.open("wb") as out:
+            out.writelines(line + b"\n" for line in self._lines(command, feed))
         return part
 
-    @contextmanager
-    def _command(self, command: str, feed: Callable[[IO[bytes]], None]) -> Iterator[Iterable[bytes]]:
-        """The output lines of a shell command while `feed` writes its input. Raises TaskFailed if it fails."""
+    def _lines(self, command: str, feed: Feed) -> Iterator[bytes]:
+        """Yield the lines that a shell command makes of the input that `feed` writes. Raises TaskFailed if it fails."""
         environment = {**self._environ, **self._streaming_variables()}
-        words = ["/bin/bash", "-c", command]
-        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            feeder = _Feeder(process.stdin, feed)
-            feeder.start()
-            try:
-                yield process.stdout
-            except BaseException:
-                process.kill()
-                raise
-            feeder.join()
-            status = process.wait()
-        if status != 0:
-            raise TaskFailed(f"subprocess failed with code {status}: {command}")
-        if feeder.error is not None:
-            raise TaskFailed(f"the input of the command could not be read: {feeder.error}")
+        with tempfile.TemporaryFile(dir=".") as stdin, tempfile.TemporaryFile(dir=".") as stdout:
+            with full_disk_named(Path.cwd()):
+                feed(stdin)
+            stdin.seek(0)
+            done = subprocess.run(
+                ["/bin/bash", "-c", command], stdin=stdin, stdout=stdout, env=environment, check=False
+            )
+            if done.returncode != 0:
+                raise TaskFailed(f"subprocess failed with code {done.returncode}: {command}")
+            stdout.seek(0)
+            for line in stdout:
+                yield line.rstrip(b"\n")
 
     def _streaming_variables(self) -> dict[str, str]:
         """The variables with which Hadoop streaming describes the task (keys with underscores for dots)."""
@@ -226,26 +219,6 @@ def _fetch(fetch: Fetch, output: PublishedOutput, target: Path, failures: dict[T
         return False
     failures.pop(attempt_id, None)
     return True
-
-
-class _Feeder(threading.Thread):
-    """Writes a command's input while its output is read: with one thread both could block."""
-
-    def __init__(self, stdin: IO[bytes], feed: Callable[[IO[bytes]], None]) -> None:
-        super().__init__(name="feeder", daemon=True)
-        self.error: Exception | None = None
-        self._stdin = stdin
-        self._feed = feed
-
-    def run(self) -> None:
-        try:
-            with self._stdin:
-                self._feed(self._stdin)
-        except BrokenPipeError:
-            # The command has read enough (`head`); its exit status shows whether it succeeded.
-            pass
-        except (OSError, ValueError) as error:
-            self.error = error
 
 
 if __name__ == "__main__":
