@@ -12,9 +12,9 @@ from yarnling.cli.shared.output import print_json, terminal
 from yarnling.cluster.silent_logs import without_logs
 from yarnling.lessons.catalogue import LESSONS, find_lesson
 from yarnling.lessons.drawing import WIDTH, drawn, introduction, styled
-from yarnling.lessons.lesson import Lesson
 from yarnling.lessons.page import command, predict_line, question_lines
-from yarnling.lessons.story import Story, plain_part
+from yarnling.lessons.scene.lesson import Lesson
+from yarnling.lessons.scene.story import Story, plain_part
 
 
 def show_list(*, as_json: bool) -> None:

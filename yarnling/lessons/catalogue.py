@@ -15,7 +15,7 @@ from yarnling.lessons.chapters import (
     submit,
     users,
 )
-from yarnling.lessons.lesson import Lesson
+from yarnling.lessons.scene.lesson import Lesson
 
 LESSONS: tuple[Lesson, ...] = (
     register.LESSON,

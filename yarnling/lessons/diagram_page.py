@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from yarnling.faults.history import History
 from yarnling.lessons.drawing import drawn
-from yarnling.lessons.lesson import Lesson
 from yarnling.lessons.page import command, predict_line
-from yarnling.lessons.story import Story
+from yarnling.lessons.scene.lesson import Lesson
+from yarnling.lessons.scene.story import Story
 from yarnling.report.space_time_page import Section, html_of
 from yarnling.run.reader import run_of
 from yarnling.run.records import Lifeline, RecordedRun, Role

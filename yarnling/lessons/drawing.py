@@ -12,8 +12,8 @@ import textwrap
 from msgspec import Struct
 from rich.text import Text as Styled
 
-from yarnling.lessons.lesson import Lesson
-from yarnling.lessons.story import Part, Rows, Skipped, Story, Text
+from yarnling.lessons.scene.lesson import Lesson
+from yarnling.lessons.scene.story import Part, Rows, Skipped, Story, Text
 from yarnling.simulation.account import Told
 
 WIDTH = 110

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from yarnling.lessons.catalogue import LESSONS
 from yarnling.lessons.drawing import drawn, introduction
-from yarnling.lessons.lesson import Lesson
-from yarnling.lessons.story import Question
+from yarnling.lessons.scene.lesson import Lesson
+from yarnling.lessons.scene.story import Question
 
 INDEX = "README.md"
 

@@ -23,7 +23,7 @@ from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ContainerId
 from yarn.resource import Resource
 from yarnling.cluster.network import NetworkFault
-from yarnling.lessons.application import FOREVER, LENGTHS_S
+from yarnling.lessons.scene.application import FOREVER, LENGTHS_S
 from yarnling.simulation.process import run
 from yarnling.stepping.run import SteppedRun, Submission
 from yarnling.stepping.steps import YOU

@@ -15,10 +15,10 @@ from yarn.suggestions import did_you_mean
 from yarnling.faults.history import InjectedFault
 from yarnling.faults.plan import Plan
 from yarnling.faults.plan_file import find_plan, plan_names
-from yarnling.lessons.application import Wanted
 from yarnling.lessons.catalogue import LESSONS
-from yarnling.lessons.lesson import Lesson
-from yarnling.lessons.stage import AM_SIZE, LENGTH_RULES, Stage, submit_now
+from yarnling.lessons.scene.application import Wanted
+from yarnling.lessons.scene.lesson import Lesson
+from yarnling.lessons.scene.stage import AM_SIZE, LENGTH_RULES, Stage, submit_now
 from yarnling.run.names import Names
 from yarnling.run.trace import Trace
 from yarnling.simulation.account import Account

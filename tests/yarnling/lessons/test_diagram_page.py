@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from yarnling.cli.app import app
 from yarnling.lessons.catalogue import LESSONS, find_lesson
 from yarnling.lessons.diagram_page import diagram_page
-from yarnling.lessons.lesson import Lesson
+from yarnling.lessons.scene.lesson import Lesson
 from yarnling.simulation.account import Told
 from yarnling.simulation.trace_file import RunTrace
 

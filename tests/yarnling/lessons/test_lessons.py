@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from yarn.errors import InvalidArgumentException
 from yarnling.cli.app import app
 from yarnling.lessons.catalogue import LESSONS, find_lesson
-from yarnling.lessons.lesson import Lesson
 from yarnling.lessons.page import INDEX, file_name, index, output, page
-from yarnling.lessons.story import Rows
+from yarnling.lessons.scene.lesson import Lesson
+from yarnling.lessons.scene.story import Rows
 from yarnling.simulation.account import Told
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "lessons"

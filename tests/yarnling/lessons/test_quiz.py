@@ -13,7 +13,7 @@ from yarn.errors import InvalidArgumentException
 from yarnling.cli.app import app
 from yarnling.lessons.quiz.question import QuizQuestion, Topic, normalized
 from yarnling.lessons.quiz.topics import TOPICS, find_topic
-from yarnling.lessons.story import Rows, Text
+from yarnling.lessons.scene.story import Rows, Text
 
 SEEDS = 50
 each_topic = pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)

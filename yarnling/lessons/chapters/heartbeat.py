@@ -5,9 +5,9 @@ from __future__ import annotations
 from rm.core.events import NodeHeartbeat
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
 from yarn.states import NodeState
-from yarnling.lessons.lesson import Lesson, Narrator, Number
-from yarnling.lessons.stage import Stage, participants
-from yarnling.lessons.story import Question, Story
+from yarnling.lessons.scene.lesson import Lesson, Narrator, Number
+from yarnling.lessons.scene.stage import Stage, participants
+from yarnling.lessons.scene.story import Question, Story
 from yarnling.simulation.process import run
 from yarnling.simulation.trace_file import RunTrace
 

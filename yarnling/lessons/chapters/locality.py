@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from yarn.resource import Resource
-from yarnling.lessons.application import Wanted
-from yarnling.lessons.lesson import Lesson, Narrator, Number
-from yarnling.lessons.stage import SCHEDULER, Stage
-from yarnling.lessons.story import Question, Story
+from yarnling.lessons.scene.application import Wanted
+from yarnling.lessons.scene.lesson import Lesson, Narrator, Number
+from yarnling.lessons.scene.stage import SCHEDULER, Stage
+from yarnling.lessons.scene.story import Question, Story
 from yarnling.run.names import node
 from yarnling.simulation.account import Told
 from yarnling.simulation.trace_file import RunTrace

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from yarn.resource import Resource
-from yarnling.lessons.lesson import Lesson, Narrator, Number
-from yarnling.lessons.stage import Stage, participants
-from yarnling.lessons.story import Question, Story
+from yarnling.lessons.scene.lesson import Lesson, Narrator, Number
+from yarnling.lessons.scene.stage import Stage, participants
+from yarnling.lessons.scene.story import Question, Story
 from yarnling.simulation.trace_file import RunTrace
 
 MINIMUM_MB = 1024

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from yarn.resource import Resource
-from yarnling.lessons.application import Wanted
-from yarnling.lessons.lesson import Lesson, Narrator, Number
-from yarnling.lessons.stage import Stage, participants
-from yarnling.lessons.story import Question, Story
+from yarnling.lessons.scene.application import Wanted
+from yarnling.lessons.scene.lesson import Lesson, Narrator, Number
+from yarnling.lessons.scene.stage import Stage, participants
+from yarnling.lessons.scene.story import Question, Story
 from yarnling.simulation.trace_file import RunTrace
 
 SIZE = Resource(1024, 1)

@@ -8,10 +8,10 @@ from rm.scheduler.capacity.limits import present_limit
 from rm.scheduler.model.context import RESPECT
 from yarn.nodes import NO_LABEL
 from yarn.resource import Resource
-from yarnling.lessons.application import Wanted
 from yarnling.lessons.quiz.question import QuizQuestion
-from yarnling.lessons.stage import SCHEDULER, Stage
-from yarnling.lessons.story import Rows, Text
+from yarnling.lessons.scene.application import Wanted
+from yarnling.lessons.scene.stage import SCHEDULER, Stage
+from yarnling.lessons.scene.story import Rows, Text
 from yarnling.run.names import am
 
 SIZE = Resource(1024, 1)

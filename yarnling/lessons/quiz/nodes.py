@@ -9,8 +9,8 @@ from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
 from yarn.resource import Resource
 from yarn.states import NodeAction, NodeState
 from yarnling.lessons.quiz.question import QuizQuestion
-from yarnling.lessons.stage import Stage
-from yarnling.lessons.story import Rows, Text
+from yarnling.lessons.scene.stage import Stage
+from yarnling.lessons.scene.story import Rows, Text
 from yarnling.simulation.process import run
 
 CHOICES = 4

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 
 from yarn.resource import Resource
-from yarnling.lessons.application import Wanted
 from yarnling.lessons.chapters.failure import kill_am
 from yarnling.lessons.chapters.preemption import PREEMPTION, QUEUES
 from yarnling.lessons.quiz.question import QuizQuestion
-from yarnling.lessons.stage import Stage
-from yarnling.lessons.story import Rows, Text
+from yarnling.lessons.scene.application import Wanted
+from yarnling.lessons.scene.stage import Stage
+from yarnling.lessons.scene.story import Rows, Text
 from yarnling.run.names import am, node
 
 SIZE = Resource(1024, 1)

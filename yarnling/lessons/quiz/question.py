@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from yarnling.lessons.story import Rows, Text
+from yarnling.lessons.scene.story import Rows, Text
 
 _UNIT = re.compile(r"\s*(mb|s|seconds?)$")
 _KIND = re.compile(r"^(node|queue|root\.|application|user)\s*")

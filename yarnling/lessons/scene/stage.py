@@ -35,7 +35,7 @@ from yarn.resource import Resource
 from yarnling.cluster.configuration import composed, node_sizes
 from yarnling.faults.history import History
 from yarnling.faults.plan import WorkPlan
-from yarnling.lessons.application import FOREVER, LENGTHS_S, LessonWork, Wanted
+from yarnling.lessons.scene.application import FOREVER, LENGTHS_S, LessonWork, Wanted
 from yarnling.run.names import CLIENT, RM, RM_LIFELINE, Names, am, host, nm, node, node_lifeline
 from yarnling.run.records import Fault
 from yarnling.run.trace import Trace

@@ -8,8 +8,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from yarn.errors import InvalidArgumentException
-from yarnling.lessons.stage import Stage
-from yarnling.lessons.story import Part, Question, Rows, Skipped, Story, Text
+from yarnling.lessons.scene.stage import Stage
+from yarnling.lessons.scene.story import Part, Question, Rows, Skipped, Story, Text
 from yarnling.simulation.account import KINDS, Told
 from yarnling.simulation.trace_file import RunTrace
 

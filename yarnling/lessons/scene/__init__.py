@@ -1,0 +1,1 @@
+"""What chapters and the quiz are made of: a small simulated cluster, and the story that is told of it."""
