@@ -1,7 +1,8 @@
-"""Find import cycles between our files, including imports under TYPE_CHECKING. Exit with 1 if a cycle is not allowed.
+"""Find import cycles between our files, and pairs of folders that import each other. Exit with 1 if one is not allowed.
 
-Python tolerates a cycle that only type checkers see, but the files of a cycle can only be understood together. ALLOWED
-contains the sizes of the remaining cycles, largest first; nothing may be added to it.
+Imports under TYPE_CHECKING count: Python tolerates a cycle that only type checkers see, but the files of a cycle can
+only be understood together. ALLOWED has the sizes of the remaining cycles, largest first, and ALLOWED_PAIRS the
+remaining pairs of folders; nothing may be added to them.
 """
 
 from __future__ import annotations
@@ -17,10 +18,17 @@ sys.path.insert(0, str(ROOT))
 
 PACKAGES = ("yarn", "wire", "rm", "nm", "am", "yarnling")
 ALLOWED: list[int] = []
+ALLOWED_PAIRS: list[tuple[str, str]] = []
 
 
 def main() -> int:
-    found = sorted(cycles(grimp.build_graph(*PACKAGES, cache_dir=None)), key=len, reverse=True)
+    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
+    return check_cycles(graph) | check_pairs(graph)
+
+
+def check_cycles(graph: grimp.ImportGraph) -> int:
+    """Print the cycles if they are not those that are allowed; returns 1 then."""
+    found = sorted(cycles(graph), key=len, reverse=True)
     sizes = [len(cycle) for cycle in found]
     if sizes == ALLOWED:
         return 0
@@ -30,6 +38,34 @@ def main() -> int:
         f"cycles of {sizes} files, allowed are {ALLOWED} (pass ids instead of objects, or lower ALLOWED in {__file__})"
     )
     return 1
+
+
+def check_pairs(graph: grimp.ImportGraph) -> int:
+    """Print the pairs of folders if they are not those that are allowed; returns 1 then."""
+    found = pairs(graph)
+    if sorted(found) == ALLOWED_PAIRS:
+        return 0
+    for (one, other), (there, back) in sorted(found.items()):
+        print(f"{one} and {other} import each other: {there}, and {back}")
+    print(
+        f"{len(found)} pairs of folders, allowed are {ALLOWED_PAIRS} (move a file, or shorten the list in {__file__})"
+    )
+    return 1
+
+
+def pairs(graph: grimp.ImportGraph) -> dict[tuple[str, str], tuple[str, str]]:
+    """{two folders that import each other, each by files directly in it: an import in each direction}."""
+    imports: dict[tuple[str, str], str] = {}
+    for importer in sorted(graph.modules):
+        for imported in sorted(graph.find_modules_directly_imported_by(importer)):
+            folders = _folder(graph, importer), _folder(graph, imported)
+            imports.setdefault(folders, f"{importer} -> {imported}")
+    both = ((one, other) for one, other in imports if one < other and (other, one) in imports)
+    return {(one, other): (imports[one, other], imports[other, one]) for one, other in both}
+
+
+def _folder(graph: grimp.ImportGraph, module: str) -> str:
+    return module if graph.find_children(module) else module.rpartition(".")[0] or module
 
 
 def cycles(graph: grimp.ImportGraph) -> Iterator[list[str]]:

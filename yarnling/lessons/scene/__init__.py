@@ -1,1 +1,1 @@
-"""What chapters and the quiz are made of: a small simulated cluster, and the story that is told of it."""
+"""The parts of chapters and of the quiz: a small simulated cluster, and the story that is told of it."""
