@@ -23,7 +23,7 @@ from rm.core.stored_state import (
     RMState,
     StoredApplication,
 )
-from rm.shell.store_file import Group, StoreFile, Table
+from rm.shell.store_file import StoreFile, StoreTable, Transaction
 from wire.codec.applications import read_submission, write_submission
 from wire.files.json_records import from_json, to_json
 from wire.generated.yarn_protos_pb2 import ApplicationSubmissionContextProto
@@ -31,10 +31,10 @@ from yarn.ids import ApplicationId
 from yarn.protocols.tracker import MasterKey
 
 TABLES = {
-    "application": Table(("cluster_timestamp INTEGER", "number INTEGER"), ("submission BLOB", "state TEXT")),
-    "attempt": Table(("cluster_timestamp INTEGER", "application INTEGER", "number INTEGER"), ("state TEXT",)),
-    "cluster": Table(("name TEXT",), ("state TEXT",)),
-    "master_key": Table(("kind TEXT", "place INTEGER"), ("key_id INTEGER", "secret BLOB")),
+    "application": StoreTable(("cluster_timestamp INTEGER", "number INTEGER"), ("submission BLOB", "state TEXT")),
+    "attempt": StoreTable(("cluster_timestamp INTEGER", "application INTEGER", "number INTEGER"), ("state TEXT",)),
+    "cluster": StoreTable(("name TEXT",), ("state TEXT",)),
+    "master_key": StoreTable(("kind TEXT", "place INTEGER"), ("key_id INTEGER", "secret BLOB")),
 }
 EPOCH = ("epoch",)
 NODE_LABELS = ("node-labels",)
@@ -114,7 +114,7 @@ class SQLiteStateStore:
                 _apply(effect, group)
 
 
-def _apply(effect: StoreEffect, group: Group) -> None:
+def _apply(effect: StoreEffect, group: Transaction) -> None:
     match effect:
         case SaveApplication(application, _):
             proto = ApplicationSubmissionContextProto()

@@ -77,7 +77,7 @@ class StoreDamaged(YarnException):
     """The content of the store's files is not what was written. A ResourceManager must not continue with them."""
 
 
-class Table(Struct, frozen=True):
+class StoreTable(Struct, frozen=True):
     """A table. Columns are written as in SQL, such as "number INTEGER"; those of the key come first."""
 
     key: tuple[str, ...]
@@ -91,7 +91,7 @@ class Table(Struct, frozen=True):
         return tuple(column.split()[0] for column in self.key)
 
 
-Tables = Mapping[str, Table]
+Tables = Mapping[str, StoreTable]
 _DIGEST_SQL = "CREATE TABLE digest (digest BLOB NOT NULL)"
 
 
@@ -104,7 +104,7 @@ def store_files(path: Path) -> list[Path]:
     return [path, _beside(path, JOURNAL), _beside(path, EARLIER_LOG), *unfinished]
 
 
-class Group:
+class Transaction:
     """The writes of one transaction."""
 
     def __init__(self, database: sqlite3.Connection, tables: Tables) -> None:
@@ -191,13 +191,13 @@ class StoreFile:
             raise _damaged(self._path, self._said, f"a record cannot be read: {error}") from None
 
     @contextmanager
-    def writing(self) -> Iterator[Group]:
+    def writing(self) -> Iterator[Transaction]:
         """A transaction: at the end of the block everything is on disk, or nothing is and an error is raised.
 
         Raises StoreUnavailable for a full disk, YarnException for errors that cannot be repaired while the RM runs.
         """
         with _translated(self._path, self._said), self._database:
-            group = Group(self._database, self._tables)
+            group = Transaction(self._database, self._tables)
             yield group
             self._database.execute("UPDATE digest SET digest = ?", (group.digest,))
 

@@ -57,7 +57,7 @@ WAIT = "wait"
 _UNITS = {MEMORY_MB: "MB", VCORES: "vcores"}
 
 
-class Change(Struct, frozen=True):
+class TriedChange(Struct, frozen=True):
     """A change in words ("with 2048 MB more on n7"), and how it is made on a copy.
 
     Of the changes of one `kind` only the first that works is returned.
@@ -124,7 +124,7 @@ def _tried(
     scheduler: CapacityScheduler,
     attempt: FiCaSchedulerApp,
     verdict: Verdict,
-    change: Change,
+    change: TriedChange,
     down: Mapping[NodeId, DownNode],
 ) -> NodeId | None:
     """The node that gives the container after the change; None if none does, or the change is not allowed."""
@@ -160,8 +160,8 @@ class _Candidates:
         self._settings = settings
         self._down = down
 
-    def all(self) -> Iterator[Change]:
-        yield Change(WAIT, "at the next heartbeats, without any change", lambda _: None)
+    def all(self) -> Iterator[TriedChange]:
+        yield TriedChange(WAIT, "at the next heartbeats, without any change", lambda _: None)
         yield from self._of_request()
         for setting in self._settings:
             yield from self._of_setting(setting)
@@ -174,11 +174,11 @@ class _Candidates:
             yield self._node_back(node)
         yield from self._ends()
 
-    def _of_request(self) -> Iterator[Change]:
+    def _of_request(self) -> Iterator[TriedChange]:
         if self._verdict.cause is Cause.BLACKLIST:
-            yield Change("blacklist", "if its blacklist were empty", self._clear_blacklist)
+            yield TriedChange("blacklist", "if its blacklist were empty", self._clear_blacklist)
         if self._verdict.cause is Cause.PLACE:
-            yield Change("locality", "if the request relaxed locality", self._relax)
+            yield TriedChange("locality", "if the request relaxed locality", self._relax)
 
     def _clear_blacklist(self, trial: Trial) -> None:
         attempt = trial.scheduler.attempt_of(self._attempt.attempt_id.application_id)
@@ -194,7 +194,7 @@ class _Candidates:
             row.terms = row.terms._replace(relax_locality=True)
         trial.scheduler.context.note_change()
 
-    def _of_setting(self, setting: SettingInForce) -> Iterator[Change]:
+    def _of_setting(self, setting: SettingInForce) -> Iterator[TriedChange]:
         """The setting's value raised as far as the amounts of the verdict suggest, then further."""
         if setting.key.startswith("yarn.nodemanager."):
             return
@@ -205,7 +205,7 @@ class _Candidates:
                 conf = trial.scheduler.context.settings.source.with_entries({setting.key: Entry(value, OVERRIDE)})
                 trial.scheduler.reinitialize(conf, trial.now_ms)
 
-            yield Change(setting.key, f"with {name} {value}", make)
+            yield TriedChange(setting.key, f"with {name} {value}", make)
 
     def _values(self, setting: SettingInForce) -> list[str]:
         """Larger values to try, ascending, in the setting's own unit."""
@@ -235,7 +235,7 @@ class _Candidates:
         types = [name for name in counted_types(self._context) if has.get(name, 0) > 0]
         return now * max((needed.get(name, 0) / has[name] for name in types), default=1.0)
 
-    def _more_on_nodes(self) -> Iterator[Change]:
+    def _more_on_nodes(self) -> Iterator[TriedChange]:
         """More of what is missing on the two nodes where least is missing."""
         lacking = [
             (missing, node_id)
@@ -253,7 +253,7 @@ class _Candidates:
             def make(trial: Trial, node_id: NodeId = node_id, larger: Resource = larger) -> None:
                 trial.scheduler.update_node_resource(node_id, larger, trial.now_ms)
 
-            yield Change("node", f"with {amounts} more on {node_id.host}", make)
+            yield TriedChange("node", f"with {amounts} more on {node_id.host}", make)
 
     def _missing(self, node_id: NodeId, finding: Finding) -> dict[str, int]:
         """{type: the amount that is missing on the node}, for the request and for what another application has reserved
@@ -267,7 +267,7 @@ class _Candidates:
         types = counted_types(self._context)
         return {name: needed.get(name, 0) - free[name] for name in types if needed.get(name, 0) > free[name]}
 
-    def _new_node(self) -> Change:
+    def _new_node(self) -> TriedChange:
         """A node of the size of the request, with its label."""
         size, partition = self._verdict.requested, self._verdict.partition
         label = f" with label {partition}" if partition else ""
@@ -279,9 +279,9 @@ class _Candidates:
                 trial.scheduler.replace_node_labels({node_id: (partition,)}, trial.now_ms)
 
         amounts = ", ".join(f"{size.amounts()[name]} {_UNITS.get(name, name)}" for name in counted_types(self._context))
-        return Change("new node", f"with another node{label} of {amounts}", make)
+        return TriedChange("new node", f"with another node{label} of {amounts}", make)
 
-    def _node_back(self, node: DownNode) -> Change:
+    def _node_back(self, node: DownNode) -> TriedChange:
         def make(trial: Trial) -> None:
             if node.node_id in trial.scheduler.nodes:
                 trial.scheduler.update_node_resource(node.node_id, node.total, trial.now_ms)
@@ -289,9 +289,9 @@ class _Candidates:
                 trial.scheduler.add_node(node.node_id, node.rack, node.total, trial.now_ms)
             trial.wake(node.node_id)
 
-        return Change("node back", f"if {node.node_id.host} were in service again", make)
+        return TriedChange("node back", f"if {node.node_id.host} were in service again", make)
 
-    def _ends(self) -> Iterator[Change]:
+    def _ends(self) -> Iterator[TriedChange]:
         """The end of another application, the one that uses least first."""
         others = [
             other
@@ -311,7 +311,7 @@ class _Candidates:
                 )
                 trial.scheduler.remove_application(other.attempt_id.application_id, "FINISHED")
 
-            yield Change("end", f"if {application_id} ended", make)
+            yield TriedChange("end", f"if {application_id} ended", make)
 
     def _is_in_the_way(self, other: FiCaSchedulerApp) -> bool:
         """True if the other application counts towards the limit, or uses nodes that the request could use."""

@@ -13,7 +13,7 @@ from rm.core.events import Asker
 from rm.core.explain.obstacles import counted_types
 from rm.core.explain.verdict_wording import unit
 from rm.scheduler.model.ended_containers import ENDED_MAX
-from rm.scheduler.model.origin import Origin, PreemptionStep
+from rm.scheduler.model.origin import PlacementOrigin, PreemptionStep
 from rm.scheduler.model.requests import NodeType
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
 from rm.scheduler.preemption.preemption_round import PreemptionReason
@@ -54,7 +54,7 @@ def container_explanation(
     if asker is not None:
         context.application_acls.check_view(asker, app, f"application {app.application_id}")
     container, ended_ms = _find(context, container_id)
-    return _Words(context, container, now_ms, ended_ms).report()
+    return _ContainerWords(context, container, now_ms, ended_ms).report()
 
 
 def _find(context: RMContext, container_id: ContainerId) -> tuple[RMContainer, int | None]:
@@ -76,7 +76,7 @@ def _find(context: RMContext, container_id: ContainerId) -> tuple[RMContainer, i
     return ended
 
 
-class _Words:
+class _ContainerWords:
     """Words for one container."""
 
     def __init__(self, context: RMContext, container: RMContainer, now_ms: int, ended_ms: int | None) -> None:
@@ -121,7 +121,7 @@ class _Words:
             yield from self._placed(origin)
         yield from self._end()
 
-    def _placed(self, origin: Origin) -> Iterator[str]:
+    def _placed(self, origin: PlacementOrigin) -> Iterator[str]:
         container = self._container
         waited = _elapsed(container.started_ms - origin.requested_ms)
         yield f"it was placed on {container.node_id.host}, {waited} after its request: {self._why_there(origin)}"
@@ -129,7 +129,7 @@ class _Words:
             names = ", ".join(str(one) for one in origin.killed)
             yield f"to make way for it, containers that were marked for preemption were killed: {names}"
 
-    def _why_there(self, origin: Origin) -> str:
+    def _why_there(self, origin: PlacementOrigin) -> str:
         host = self._container.node_id.host
         if origin.reserved_ms is not None:
             waited = _elapsed(self._container.started_ms - origin.reserved_ms)
@@ -150,7 +150,7 @@ class _Words:
                 places = f"{origin.places} place{'' if origin.places == 1 else 's'}"
                 return f"the request names {places}, others than {host}, {self._delay(origin)} (off-switch)"
 
-    def _delay(self, origin: Origin) -> str:
+    def _delay(self, origin: PlacementOrigin) -> str:
         if origin.delay is None:
             return "and accepts it without a delay"
         return (
@@ -158,7 +158,7 @@ class _Words:
             f"placement; this was number {origin.opportunities}"
         )
 
-    def _reserved(self, origin: Origin) -> Iterator[str]:
+    def _reserved(self, origin: PlacementOrigin) -> Iterator[str]:
         container, age = self._container, _elapsed(self._now_ms - self._container.started_ms)
         host = container.node_id.host
         if self._ended_ms is not None:
@@ -226,7 +226,7 @@ class _Words:
         return " and ".join(f"{held.get(name, 0)} {unit(name, held.get(name, 0))}" for name in self._counted)
 
 
-def _passed(origin: Origin | None) -> tuple[NodePassed, ...]:
+def _passed(origin: PlacementOrigin | None) -> tuple[NodePassed, ...]:
     refusals = () if origin is None else origin.passed
     return tuple(NodePassed(node_id, reason.name, reason.value, at_ms) for node_id, reason, at_ms in refusals)
 

@@ -136,7 +136,7 @@ def verdicts_of(
         of_key = attempt.requests.at(key)
         if of_key is None or ANY not in of_key.rows:
             continue
-        request = _Request(attempt, context, key, of_key, unusable or {})
+        request = _WaitingRequest(attempt, context, key, of_key, unusable or {})
         found.append(request.verdict(at_start))
     return found
 
@@ -153,7 +153,7 @@ def limit_of_attempt(attempt: FiCaSchedulerApp, context: SchedulerContext) -> Ca
     for key in islice(attempt.requests.keys, 1):
         of_key = attempt.requests.at(key)
         if of_key is not None and ANY in of_key.rows:
-            return _Request(attempt, context, key, of_key, {}).limit_of_own_partition()
+            return _WaitingRequest(attempt, context, key, of_key, {}).limit_of_own_partition()
     return None
 
 
@@ -169,7 +169,7 @@ def _before_the_am(attempt: FiCaSchedulerApp, context: SchedulerContext) -> Find
     return None
 
 
-class _Request:
+class _WaitingRequest:
     """The examination of one request."""
 
     __slots__ = ("_any", "_attempt", "_context", "_key", "_leaf", "_limits", "_of_key", "_required", "_unusable")

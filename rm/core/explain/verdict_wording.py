@@ -58,7 +58,7 @@ _ABOUT_NODES = frozenset(
 def worded(context: RMContext, attempt: FiCaSchedulerApp, now_ms: int) -> list[tuple[Verdict, VerdictReport]]:
     """The verdicts of an attempt's requests with their reports, without changes."""
     down = nodes_down(context)
-    words = _Words(context, attempt, down, now_ms)
+    words = _VerdictWords(context, attempt, down, now_ms)
     found = verdicts_of(attempt, context.scheduler.context, {node.node_id: node.state.name for node in down})
     return [(verdict, words.report(verdict)) for verdict in found]
 
@@ -97,7 +97,7 @@ def compared(needed: Resource, has: Resource, counted: Iterable[str]) -> str:
     return ", ".join(f"{amount} of {bound} {unit(name, bound)}" for name, amount, bound in lacking)
 
 
-class _Words:
+class _VerdictWords:
     """Words for the verdicts of one attempt."""
 
     def __init__(self, context: RMContext, attempt: FiCaSchedulerApp, down: list[RMNode], now_ms: int) -> None:

@@ -25,7 +25,7 @@ class FoundQueue(NamedTuple):
     is_managed: bool = False
 
 
-class Queues(Protocol):
+class KnownQueues(Protocol):
     """The part of the queue tree that the rules need to know."""
 
     def find(self, name: str) -> FoundQueue | None:
@@ -41,7 +41,7 @@ class NoSuchQueue(Exception):
     """A path does not name a usable queue; the message says why."""
 
 
-def resolved(path: str, queues: Queues, *, may_create: bool) -> str:
+def resolved(path: str, queues: KnownQueues, *, may_create: bool) -> str:
     """Check the path that a rule returned; returns its full path. Raises NoSuchQueue (validateAndNormalizeQueue)."""
     if "" in path.split("."):
         raise NoSuchQueue(f"Invalid path returned by rule: '{path}'")
@@ -55,7 +55,7 @@ def resolved(path: str, queues: Queues, *, may_create: bool) -> str:
     return full
 
 
-def check_target(path: str, variables: frozenset[str], queues: Queues) -> None:
+def check_target(path: str, variables: frozenset[str], queues: KnownQueues) -> None:
     """Raises NoSuchQueue for a target that can never name a usable queue (MappingRuleValidationContextImpl)."""
     if not path:
         raise NoSuchQueue("Queue path is empty.")
@@ -69,7 +69,7 @@ def check_target(path: str, variables: frozenset[str], queues: Queues) -> None:
         _check_prefix(path, fixed, queues)
 
 
-def _existing(name: str, queues: Queues) -> str:
+def _existing(name: str, queues: KnownQueues) -> str:
     found = queues.find(name)
     if found is None:
         problem = "is ambiguous" if queues.is_ambiguous(name) else "does not exist."
@@ -79,7 +79,7 @@ def _existing(name: str, queues: Queues) -> str:
     return found.path
 
 
-def _look_up(path: str, queues: Queues) -> tuple[str, FoundQueue | None]:
+def _look_up(path: str, queues: KnownQueues) -> tuple[str, FoundQueue | None]:
     """(full path, the queue there). The queue is None if it does not exist and can be created."""
     full = _from_root(path, queues)
     found = queues.find(full)
@@ -88,7 +88,7 @@ def _look_up(path: str, queues: Queues) -> tuple[str, FoundQueue | None]:
     return full, found
 
 
-def _from_root(path: str, queues: Queues) -> str:
+def _from_root(path: str, queues: KnownQueues) -> str:
     """Replace the first part of the path, which may be a short name, by the full path of that queue."""
     first, dot, rest = path.partition(".")
     root = queues.find(first)
@@ -98,7 +98,7 @@ def _from_root(path: str, queues: Queues) -> str:
     return root.path + dot + rest
 
 
-def _check_creatable(path: str, queues: Queues) -> None:
+def _check_creatable(path: str, queues: KnownQueues) -> None:
     if queues.is_ambiguous(path):
         raise NoSuchQueue(f"Target queue is an ambiguous leaf queue '{path}'.")
     parent_path, _, leaf = path.rpartition(".")
@@ -117,13 +117,13 @@ def _check_creatable(path: str, queues: Queues) -> None:
     )
 
 
-def _check_fixed(path: str, queues: Queues) -> None:
+def _check_fixed(path: str, queues: KnownQueues) -> None:
     _, found = _look_up(path, queues)
     if found is not None and not found.is_leaf:
         raise NoSuchQueue(f"Target queue '{path}' but it's not a leaf queue.")
 
 
-def _check_prefix(path: str, fixed: list[str], queues: Queues) -> None:
+def _check_prefix(path: str, fixed: list[str], queues: KnownQueues) -> None:
     """Raises NoSuchQueue unless the part before the first variable is a queue that can have children."""
     prefix = _from_root(".".join(fixed), queues)
     found = queues.find(prefix)
@@ -150,7 +150,7 @@ class MappingPlacement:
 
     __slots__ = ("_overrides", "_queues", "_rules", "warnings")
 
-    def __init__(self, configuration: Configuration, queues: Queues) -> None:
+    def __init__(self, configuration: Configuration, queues: KnownQueues) -> None:
         """Raises ConfigurationException for rules that are not valid, or that can never place an application."""
         faults: list[Fault] = []
         self._queues = queues
@@ -206,6 +206,6 @@ class MappingPlacement:
             raise YarnException(REJECTED) from None
 
 
-def _check(rule: MappingRule, queues: Queues) -> None:
+def _check(rule: MappingRule, queues: KnownQueues) -> None:
     if rule.action is Action.PLACE:
         check_target(rule.target, NAMES, queues)

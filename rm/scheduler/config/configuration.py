@@ -136,7 +136,7 @@ class CapacitySchedulerConfiguration(Struct, frozen=True):
         dynamic_queues = dynamic_queues or {}
         parents = frozenset(path for path, queue in dynamic_queues.items() if not queue.is_leaf)
         queues: dict[str, QueueConfiguration] = {}
-        _Tree(reader, QueueReader(reader, types, maximum), parents, queues).read(ROOT, None)
+        _QueuesReader(reader, QueueReader(reader, types, maximum), parents, queues).read(ROOT, None)
         _read_dynamic_queues(reader, dynamic_queues, types, maximum, queues)
         calculator = _calculator(reader, types)
         check_tree(reader, queues, comparator or _before_the_first_node(calculator, types))
@@ -268,7 +268,7 @@ def _users_max_parallel_apps(reader: Reader) -> dict[str, int]:
     return {key[len(_USER) : -len(_MAX_PARALLEL)]: reader.untrimmed_integer(key, INT32_MAX) for key in keys}
 
 
-class _Tree(Struct):
+class _QueuesReader(Struct):
     """Reads the configured queues into `queues`. `parents`: paths of queues that were created as parents on demand."""
 
     reader: Reader

@@ -43,7 +43,7 @@ class _Label:
         self.nodes: dict[NodeId, None] = {}
 
 
-class _Node:
+class _LabelledNode:
     """A NodeManager. `label` None: the label of its host applies."""
 
     __slots__ = ("is_running", "label", "resource")
@@ -59,7 +59,7 @@ class _Host:
 
     def __init__(self) -> None:
         self.label = NO_LABEL
-        self.nodes: dict[NodeId, _Node] = {}
+        self.nodes: dict[NodeId, _LabelledNode] = {}
 
 
 class NodeLabels:
@@ -150,7 +150,7 @@ class NodeLabels:
         """Add an active node with these resources."""
         before = self._running([node_id])
         host = self._host(node_id.host)
-        node = host.nodes.setdefault(node_id, _Node(self._none))
+        node = host.nodes.setdefault(node_id, _LabelledNode(self._none))
         node.resource, node.is_running = resource, True
         label = self.label_of(node_id)
         if label:
@@ -248,7 +248,7 @@ class NodeLabels:
     def _give(self, node_id: NodeId, label: str) -> None:
         host = self._host(node_id.host)
         if node_id.port != WHOLE_HOST:
-            node = host.nodes.setdefault(node_id, _Node(self._none))
+            node = host.nodes.setdefault(node_id, _LabelledNode(self._none))
             self._list_under(node_id, self.label_of(node_id), label)
             node.label = label
             self._by_port[node_id] = True

@@ -22,7 +22,7 @@ PassedNode: TypeAlias = tuple[NodeId, Reason, int]
 """A node that refused the request last for this reason, and when."""
 
 
-class Origin(Struct, frozen=True, gc=False):
+class PlacementOrigin(Struct, frozen=True, gc=False):
     """The circumstances of a placement or reservation.
 
     `requested_ms`: when the AM last sent the request's terms. `opportunities`: how often a node was offered to the
@@ -43,7 +43,7 @@ class Origin(Struct, frozen=True, gc=False):
     killed: tuple[ContainerId, ...]
     has_borrowed: bool
 
-    def __deepcopy__(self, _: object) -> Origin:
+    def __deepcopy__(self, _: object) -> PlacementOrigin:
         return self
 
 

@@ -24,7 +24,7 @@ from rm.scheduler.model.notices import (
     Notice,
     UpdateContainer,
 )
-from rm.scheduler.model.origin import Origin, PreemptionStep
+from rm.scheduler.model.origin import PlacementOrigin, PreemptionStep
 from rm.scheduler.model.requests import RequestTerms, SchedulerKey
 from rm.scheduler.model.rm_container_events import (
     AcquireUpdatedContainer,
@@ -120,7 +120,7 @@ class RMContainer:
         self.is_am = False
         self.last_confirmed = container.resource
         self.was_moved = False
-        self.origin: Origin | None = None
+        self.origin: PlacementOrigin | None = None
         self.preemption_steps: tuple[PreemptionStep, ...] = ()
         self.status: ContainerStatus | None = None
         self._notify = notify

@@ -26,7 +26,7 @@ from yarn.nodes import NO_LABEL
 from yarn.resource import INT32_MAX, Resource
 
 
-class Skipped(Enum):
+class SkippedType(Enum):
     """Nothing was placed; the value states how to continue (CSAssignment.SkippedType).
 
     NONE: stop with this queue. OTHER: try the next application. QUEUE_LIMIT: stop with this queue; its parent then
@@ -104,7 +104,7 @@ class UnneededReservation:
         self.container = container
 
 
-Assignment: TypeAlias = Proposal | UnneededReservation | Skipped
+Assignment: TypeAlias = Proposal | UnneededReservation | SkippedType
 
 
 class SkipReason(Enum):
@@ -181,12 +181,12 @@ class _Visit:
         looked_at = self._node.partition if self._mode is RESPECT else NO_LABEL
         if application.usage.pending(looked_at).is_none():
             self._note(Reason.APPLICATION_SATISFIED)
-            return Skipped.OTHER
+            return SkippedType.OTHER
         keys = application.requests.keys
         outcome = self._assign_first(keys) if len(keys) <= KEYS_A_VISIT_MAX else self._assign_part(keys)
         if isinstance(outcome, Proposal):
             return outcome
-        return Skipped.QUEUE_LIMIT if outcome is SkipReason.QUEUE else Skipped.OTHER
+        return SkippedType.QUEUE_LIMIT if outcome is SkipReason.QUEUE else SkippedType.OTHER
 
     def assign_reserved(self, reserved: RMContainer) -> Assignment:
         """Fill the reservation, count a failed try, or end it if its request no longer exists."""
@@ -194,7 +194,7 @@ class _Visit:
         if of_key is None or of_key.count(ANY) == 0:
             return UnneededReservation(self._application, reserved)
         outcome = self._try_on_node(reserved.key, of_key)
-        return outcome if isinstance(outcome, Proposal) else Skipped.NONE
+        return outcome if isinstance(outcome, Proposal) else SkippedType.NONE
 
     def _assign_first(self, keys: Iterable[SchedulerKey]) -> Outcome:
         for key in keys:

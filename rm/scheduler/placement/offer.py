@@ -30,7 +30,7 @@ from rm.scheduler.model.users import CachedUserLimit
 from rm.scheduler.placement.allocator import (
     Assignment,
     Proposal,
-    Skipped,
+    SkippedType,
     UnneededReservation,
     assign_to_application,
 )
@@ -52,9 +52,9 @@ def assign_containers(
 
 def _refuse(
     queue: CSQueue, node: SchedulerNode, reason: Reason, asked: Resource | None = None, bound: Resource | None = None
-) -> Skipped:
+) -> SkippedType:
     queue.refusals.note(node.node_id, reason, queue.context.now_ms, asked, bound)
-    return Skipped.NONE
+    return SkippedType.NONE
 
 
 def _assign_in_parent(
@@ -81,7 +81,7 @@ def _assign_to_children(
     parent: ParentQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode, refused: RefusedOffers
 ) -> Assignment:
     """Offer the node to each child in turn; headroom is kept for a child that failed on its limit."""
-    result = Skipped.NONE
+    result = SkippedType.NONE
     context, partition = parent.context, node.partition
     available = available_to_children(parent, limits, partition, net=True)
     for child in _children_in_order(parent, partition):
@@ -96,10 +96,10 @@ def _assign_to_children(
         assignment = assign_containers(child, node, child_limits, mode, refused)
         if isinstance(assignment, Proposal):
             return assignment
-        if assignment is Skipped.NONE and isinstance(child, LeafQueue) and context.change_count == change_count:
+        if assignment is SkippedType.NONE and isinstance(child, LeafQueue) and context.change_count == change_count:
             refused.add(child, available, depends_on_node=context.node_check_count != node_check_count)
-        elif assignment is Skipped.QUEUE_LIMIT:
-            result = Skipped.QUEUE_LIMIT
+        elif assignment is SkippedType.QUEUE_LIMIT:
+            result = SkippedType.QUEUE_LIMIT
             # Keep what the limit of a leaf left, or what the queues below a parent have blocked.
             kept = child_limits.headroom if isinstance(child, LeafQueue) else child_limits.blocked_headroom
             none = context.none
@@ -184,15 +184,15 @@ def _walk(
         assignment = assign_to_application(leaf, application, node, limits, mode, None)
         if isinstance(assignment, (Proposal, UnneededReservation)):
             return assignment
-        if assignment is Skipped.OTHER:
+        if assignment is SkippedType.OTHER:
             if reserved.is_none() and not application.usage.is_pending():
                 satisfied.append(application)
             continue
-        if assignment is Skipped.QUEUE_LIMIT:
+        if assignment is SkippedType.QUEUE_LIMIT:
             _refuse(leaf, node, Reason.QUEUE_HEADROOM, None, limits.headroom)
             return assignment
         return _refuse(leaf, node, Reason.QUEUE_FIFO)
-    return Skipped.NONE
+    return SkippedType.NONE
 
 
 def _look_up_limit(

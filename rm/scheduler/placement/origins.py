@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from rm.scheduler.model.context import IGNORE, SchedulerContext
-from rm.scheduler.model.origin import PASSED_NODES_MAX, Origin, PassedNode
+from rm.scheduler.model.origin import PASSED_NODES_MAX, PassedNode, PlacementOrigin
 from rm.scheduler.model.requests import NodeType, RequestsOfKey
 from rm.scheduler.placement.allocator import Proposal, off_switch_delay, rack_delay
 from yarn.containers import ANY
 
 
-def origin_of(proposal: Proposal, context: SchedulerContext) -> Origin | None:
+def origin_of(proposal: Proposal, context: SchedulerContext) -> PlacementOrigin | None:
     """The record; None if the request does not exist any more.
 
     The refusals of other nodes are noted only if the request names places: then they are why it came here. For other
@@ -24,7 +24,7 @@ def origin_of(proposal: Proposal, context: SchedulerContext) -> Origin | None:
     if places:
         refusals, node_id = proposal.application.refusals, proposal.node.node_id
         passed = refusals.last_of(key, of_key.since_ms, node_id, PASSED_NODES_MAX)
-    return Origin(
+    return PlacementOrigin(
         of_key.since_ms,
         proposal.kind,
         proposal.opportunities,

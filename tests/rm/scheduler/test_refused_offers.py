@@ -16,7 +16,7 @@ from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.placement import offer
-from rm.scheduler.placement.allocator import Assignment, Skipped
+from rm.scheduler.placement.allocator import Assignment, SkippedType
 from rm.scheduler.placement.memo import RefusedOffers
 from tests.compiled import only_interpreted
 from tests.conformance.cluster import RecordedCluster
@@ -215,7 +215,7 @@ class MadeOffers:
         assignment = self._assign(leaf, node, *rest)  # type: ignore[arg-type]
         if is_known:
             self.count += 1
-            assert assignment is Skipped.NONE, f"{leaf} accepts {node.node_id}"
+            assert assignment is SkippedType.NONE, f"{leaf} accepts {node.node_id}"
             assert leaf.context.change_count == before, f"the offer of {node.node_id} to {leaf} changed something"
         return assignment
 
