@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from wire.protocols.client import ApplicationClientProtocol
 from wire.retry import RetryPolicy
+from wire.rpc import Rpc
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import ServerUnavailable, YarnException
@@ -23,6 +25,7 @@ from yarnling.faults.process_target import RETRY_S
 from yarnling.faults.workload import KILLED_BY_USER, SIZE
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import Rank
+from yarnling.simulation.network import Done
 from yarnling.simulation.process import Process
 from yarnling.simulation.workload import RunningWork, am_rule
 
@@ -32,7 +35,8 @@ RETRY_MS = round(RETRY_S * 1000)
 USER = "yarn"
 """The user of a submission for which a plan names none."""
 
-
+Request = TypeVar("Request")
+Reply = TypeVar("Reply")
 ContextOf = Callable[[ApplicationId], ApplicationSubmissionContext]
 Submitted = Callable[[ApplicationId, YarnException | None], None]
 """Called with the answer to a submission: None, or why it was refused."""
@@ -53,6 +57,21 @@ class Submitter(Process):
         self.unfinished += 1
         self.after(delay_ms, Rank.CLIENT, partial(self._submit, user, context_of, done))
 
+    def call(self, rpc: Rpc[Request, Reply], request: Request, done: Done[Reply], user: str) -> None:
+        """Call the ResourceManager."""
+        cluster = self.cluster
+        cluster.network.call(
+            self,
+            "clients",
+            cluster.rm.served,
+            rpc,
+            request,
+            done,
+            user=user,
+            token=cluster.client_token,
+            retry=self.retry,
+        )
+
     def _submit(self, user: str, context_of: ContextOf, submitted: Submitted) -> None:
         def done(outcome: GetNewApplicationResponse | YarnException) -> None:
             if isinstance(outcome, GetNewApplicationResponse):
@@ -60,17 +79,7 @@ class Submitter(Process):
             else:
                 self.after(RETRY_MS, Rank.CLIENT, partial(self._submit, user, context_of, submitted))
 
-        self.cluster.network.call(
-            self,
-            "clients",
-            self.cluster.rm.served,
-            ApplicationClientProtocol.get_new_application,
-            None,
-            done,
-            user=user,
-            token=self.cluster.client_token,
-            retry=self.retry,
-        )
+        self.call(ApplicationClientProtocol.get_new_application, None, done, user)
 
     def _send(self, context: ApplicationSubmissionContext, user: str, submitted: Submitted) -> None:
         def done(outcome: YarnException | None) -> None:
@@ -80,17 +89,7 @@ class Submitter(Process):
             self.unfinished -= 1
             submitted(context.application_id, outcome)
 
-        self.cluster.network.call(
-            self,
-            "clients",
-            self.cluster.rm.served,
-            ApplicationClientProtocol.submit_application,
-            context,
-            done,
-            user=user,
-            token=self.cluster.client_token,
-            retry=self.retry,
-        )
+        self.call(ApplicationClientProtocol.submit_application, context, done, user)
 
 
 class SimulatedClient(Submitter):
@@ -155,14 +154,6 @@ class SimulatedClient(Submitter):
             if not (isinstance(outcome, KillApplicationResponse) and outcome.is_kill_completed):
                 self.after(RETRY_MS, Rank.CLIENT, partial(self.kill, application_id, user, reason))
 
-        self.cluster.network.call(
-            self,
-            "clients",
-            self.cluster.rm.served,
-            ApplicationClientProtocol.force_kill_application,
-            KillApplicationRequest(application_id, reason),
-            done,
-            user=user,
-            token=self.cluster.client_token,
-            retry=self.retry,
+        self.call(
+            ApplicationClientProtocol.force_kill_application, KillApplicationRequest(application_id, reason), done, user
         )

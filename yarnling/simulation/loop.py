@@ -24,7 +24,7 @@ from wire.errors import sent_error
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from yarn.errors import InternalError, YarnException
-from yarnling.simulation.call_observer import Unobserved
+from yarnling.simulation.call_observer import CallObserver
 from yarnling.simulation.engine import Engine
 from yarnling.simulation.network import Attempt, Endpoint, Network
 from yarnling.simulation.process import Process
@@ -103,7 +103,7 @@ class _VirtualChannel(Channel):
         outcome: asyncio.Future[Envelope | YarnException] = asyncio.get_running_loop().create_future()
         observer = self._network.observer
         # Only an observer needs the records; the proxy encodes and decodes its own.
-        is_observed = not isinstance(observer, Unobserved)
+        is_observed = type(observer) is not CallObserver
         request_record = rpc.request.decode(request) if is_observed else None
         number = observer.called(self._process.name, self._link, rpc, request_record)
 

@@ -24,7 +24,7 @@ from wire.rpc import Rpc
 from yarn.containers import Token
 from yarn.errors import CallOutcomeUnknown, ServerUnavailable, YarnException
 from yarnling.cluster.network import RETRANSMIT_S, NetworkFault
-from yarnling.simulation.call_observer import CallObserver, Unobserved
+from yarnling.simulation.call_observer import CallObserver
 from yarnling.simulation.conditions import Conditions
 from yarnling.simulation.engine import Action, Engine, Rank
 from yarnling.simulation.process import Process
@@ -341,7 +341,7 @@ class Network:
         self.engine = engine
         self.conditions = conditions
         self.encode = encode
-        self.observer: CallObserver = Unobserved()
+        self.observer = CallObserver()
         self.draw = engine.stream("network").random
         self.retry_draw = engine.stream("retries").random
         self.before_fault: Callable[[Link], None] = lambda _: None

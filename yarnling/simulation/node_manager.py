@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from nm.core import NodeManagerCore
 from nm.core.effects import (
@@ -49,6 +49,7 @@ from nm.shell.services import ContainerManagementService
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.protocols.tracker import ResourceTracker
 from wire.retry import RetryPolicy
+from wire.rpc import Rpc
 from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager, NodeTokenSecretManager
 from yarn.containers import Token
 from yarn.errors import CallOutcomeUnknown, YarnException
@@ -62,9 +63,12 @@ from yarn.protocols.tracker import (
 )
 from yarnling.run.trace import Trace
 from yarnling.simulation.engine import Engine, Rank
-from yarnling.simulation.network import TRACKER_LINK, Endpoint, Network, Served, UnderWay
+from yarnling.simulation.network import TRACKER_LINK, Done, Endpoint, Network, Served, UnderWay
 from yarnling.simulation.process import CoreHost, HeartbeatSaver
 from yarnling.simulation.server import Server
+
+Asked = TypeVar("Asked")
+Answered = TypeVar("Answered")
 
 FETCH_MS = 5
 """The time a file of a container takes to be copied."""
@@ -231,16 +235,7 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
             else:
                 self.step(RegistrationFailed(outcome.message))
 
-        self._network.call(
-            self,
-            self.tracker_link,
-            self._resource_manager,
-            ResourceTracker.register_node_manager,
-            request,
-            done,
-            token=self.token,
-            retry=self._retry,
-        )
+        self._call(ResourceTracker.register_node_manager, request, done)
 
     def _register_again(self, conversation: int, request: RegisterNodeManagerRequest, started_ms: int) -> None:
         if conversation == self._conversation:
@@ -248,17 +243,9 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
 
     def _send_heartbeat(self, request: NodeHeartbeatRequest) -> None:
         self.last_heartbeat = request
-        self._network.call(
-            self,
-            self.tracker_link,
-            self._resource_manager,
-            ResourceTracker.node_heartbeat,
-            with_key_ids(request, self._container_tokens.keys, self._nm_keys),
-            partial(self._heartbeat_done, self._next_conversation()),
-            token=self.token,
-            retry=self._retry,
-            under_way=self._under_way,
-        )
+        request = with_key_ids(request, self._container_tokens.keys, self._nm_keys)
+        done = partial(self._heartbeat_done, self._next_conversation())
+        self._call(ResourceTracker.node_heartbeat, request, done, self._under_way)
 
     def _heartbeat_done(self, conversation: int, outcome: NodeHeartbeatResponse | YarnException) -> None:
         if conversation != self._conversation:
@@ -281,17 +268,23 @@ class NodeManagerProcess(CoreHost[Event, Effect]):
                 self._next_conversation()
                 self.step(UnregisterCompleted())
 
+        self._call(ResourceTracker.unregister_node_manager, self.node_id, over)
+        self.after(round(UNREGISTER_TIMEOUT_S * 1000), Rank.TIMER, partial(over, None))
+
+    def _call(
+        self, rpc: Rpc[Asked, Answered], request: Asked, done: Done[Answered], under_way: UnderWay | None = None
+    ) -> None:
         self._network.call(
             self,
             self.tracker_link,
             self._resource_manager,
-            ResourceTracker.unregister_node_manager,
-            self.node_id,
-            over,
+            rpc,
+            request,
+            done,
             token=self.token,
             retry=self._retry,
+            under_way=under_way,
         )
-        self.after(round(UNREGISTER_TIMEOUT_S * 1000), Rank.TIMER, partial(over, None))
 
     def _next_conversation(self) -> int:
         """A number for the next call; answers to earlier ones are ignored."""

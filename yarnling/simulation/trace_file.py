@@ -20,6 +20,7 @@ from yarnling.run.names import RM_LIFELINE, node_lifeline
 from yarnling.run.records import Call, Fault
 from yarnling.run.trace import Trace
 from yarnling.run.writer import RunWriter
+from yarnling.simulation.call_observer import CallObserver
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.simulation.engine import START_MS
 
@@ -31,8 +32,8 @@ class _UnderWay(NamedTuple):
     call: Call
 
 
-class RunTrace:
-    """The records of one run, each of which is a line for `write`; a CallObserver. `observe` its cluster before the
+class RunTrace(CallObserver):
+    """The records of one run, each of which is a line for `write`. `observe` its cluster before the
     run, and `end` it after the run.
     """
 

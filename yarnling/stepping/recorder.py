@@ -21,7 +21,7 @@ from yarn.machine import Tick
 from yarnling.run.records import Decision, What
 from yarnling.run.trace import Trace
 from yarnling.simulation.account import Account, Told
-from yarnling.simulation.call_observer import Unobserved
+from yarnling.simulation.call_observer import CallObserver
 from yarnling.simulation.cluster import SimulatedCluster
 from yarnling.stepping.steps import SCENE
 
@@ -68,8 +68,8 @@ class Note(Struct, frozen=True):
 Noted = CoreStep | LostCall | Note
 
 
-class Recorder(Unobserved):
-    """Notes of a cluster whose steps `trace` gets, and of which `account` tells. A CallObserver of its network."""
+class Recorder(CallObserver):
+    """Notes of a cluster whose steps `trace` gets, and of which `account` tells. It observes its network."""
 
     def __init__(self, cluster: SimulatedCluster, trace: Trace, account: Account) -> None:
         self._cluster = cluster
